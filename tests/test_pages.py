@@ -13,7 +13,7 @@ from scipy.stats import spearmanr
 
 from benchmarks.trials import make_table
 from syncattn_fairseq.lab.evaluation.intervals import Interval, welch, welch_interval
-from syncattn_fairseq.lab.evaluation.measures import list_compared
+from syncattn_fairseq.lab.evaluation.measures import BLEU, CHRF, NLL
 from syncattn_fairseq.lab.recipes.contrasts import MeasuredPlan, index_cells, judge, nats_per_word
 from syncattn_fairseq.lab.recipes.corpus_facts import load_corpus
 from syncattn_fairseq.lab.recipes.plan import load_plan
@@ -136,7 +136,7 @@ def measure_plan(corpus: str = "multi30k_tiny_en_de_3625") -> list[MeasuredPlan]
     own, *rest = (read_cells(f"planned/{name}") for name in corpora)
     others = {c: {"cells": [*chain(*x.values())]} for c, x in zip(corpora[1:], rest, strict=True)}
     known = index_cells({"cells": [*chain(*own.values())]}, others, plan.names)
-    return [MeasuredPlan(plan, known, measure) for measure in list_compared()]
+    return [MeasuredPlan(plan, known, measure) for measure in (NLL, CHRF, BLEU)]
 
 
 def check_intervals(shown: Iterable[str], found: Iterable[Interval | None]) -> None:

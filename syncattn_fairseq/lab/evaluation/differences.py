@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import mean
 from typing import TYPE_CHECKING
 
 from ...base.errors import DataError
-from .intervals import Interval, welch, welch_interval
+from .intervals import Blocks, Interval, fit_blocks, welch, welch_interval
 from .measures import BLEU, NONE, Measure, Verdict, decide, format_signed, holm, list_compared
 
 if TYPE_CHECKING:
     from .results_tables import TableRow
+
+#: What the column says.
+BLOCKS = (
+    "seeds as blocks: the 95 % interval if systems are compared within seeds, which share first "
+    "weights and batches; their deviation is that of all systems here. Welch's test decides"
+)
 
 
 @dataclass(frozen=True)
@@ -30,6 +36,10 @@ class Difference:
     """p by Holm's method, corrected for all that are compared; None if it is not tested."""
     p_same: float | None = None
     """Corrected p of the test that both are the same; None without that test."""
+    blocks: Blocks | None = None
+    """Of all systems that have the seeds that both have; None if there are fewer than two."""
+    within: float = 0.0
+    """The difference of the means over the seeds that both have."""
 
     @property
     def mean(self) -> float:
@@ -41,52 +51,60 @@ class Difference:
         """What the tests say."""
         return decide(self.mean, self.corrected, self.measure.higher_is_better, self.p_same)
 
+    @property
+    def block_interval(self) -> Interval | None:
+        """The 95 % interval with seeds as blocks."""
+        return self.blocks.interval(self.within) if self.blocks else None
+
     def format(self) -> str:
         """Return the difference, with its interval if there is one."""
         digits = self.measure.digits
         return self.interval.format(digits) if self.interval else format_signed(self.mean, digits)
 
 
-def compare(
-    measure: Measure, pairs: Sequence[tuple[Sequence[float], Sequence[float]]]
-) -> list[Difference | None]:
-    """Compare the numbers of systems with those of their baselines; all are corrected together.
-
-    Returns:
-        None where a side has no number.
-    """
-    p_values = [welch(*pair) for pair in pairs]
-    return [
-        make_difference(measure, *pair, corrected)
-        for pair, corrected in zip(pairs, holm(p_values), strict=True)
-    ]
-
-
 def make_difference(
     measure: Measure,
-    values: Sequence[float],
-    baseline: Sequence[float],
+    ours: Mapping[int, float],
+    theirs: Mapping[int, float],
+    every: Iterable[Mapping[int, float]] = (),
     corrected: float | None = None,
     p_same: float | None = None,
 ) -> Difference | None:
-    """Compare the numbers of two systems; None if one has none."""
-    if not values or not baseline:
+    """Compare the numbers of two systems; None if one has none.
+
+    Args:
+        measure: what was measured.
+        ours, theirs: the numbers of the system and of its baseline by seed.
+        every: those of all systems whose deviation within seeds is estimated together.
+        corrected, p_same: see `Difference`.
+    """
+    if not ours or not theirs:
         return None
-    seeds = [value - mean(baseline) for value in values]
-    tests = welch_interval(values, baseline), welch(values, baseline)
-    return Difference(measure, seeds, *tests, corrected, p_same)
+    values, baseline = [*ours.values()], [*theirs.values()]
+    shared = sorted(ours.keys() & theirs.keys())
+    alike = (numbers for numbers in every if numbers.keys() >= {*shared})
+    return Difference(
+        measure,
+        [value - mean(baseline) for value in values],
+        welch_interval(values, baseline),
+        welch(values, baseline),
+        corrected,
+        p_same,
+        fit_blocks([[numbers[seed] for seed in shared] for numbers in alike]),
+        mean([ours[seed] - theirs[seed] for seed in shared] or [0.0]),
+    )
 
 
 def compare_rows(rows: Sequence[TableRow], measure: Measure) -> list[Difference | None]:
-    """Compare the rows that have a baseline with it."""
-    return compare(
-        measure,
-        [
-            (measure.list_numbers(row.cells), measure.list_numbers(row.baseline.cells))
-            for row in rows
-            if row.baseline
-        ],
-    )
+    """Compare the rows that have a baseline with it; all are corrected together."""
+    known = {id(one): one for row in rows for one in (row, row.baseline) if one}
+    numbers = {key: measure.by_seed(row.cells) for key, row in known.items()}
+    pairs = [(numbers[id(row)], numbers[id(row.baseline)]) for row in rows if row.baseline]
+    p_values = [welch([*ours.values()], [*theirs.values()]) for ours, theirs in pairs]
+    return [
+        make_difference(measure, *pair, numbers.values(), corrected)
+        for pair, corrected in zip(pairs, holm(p_values), strict=True)
+    ]
 
 
 @dataclass(frozen=True)
@@ -164,3 +182,21 @@ def compare_bleu(rows: Sequence[TableRow]) -> list[Comparison]:
 def format_difference(difference: Difference | None) -> str:
     """Return a difference with its interval, if there are numbers."""
     return NONE if difference is None else difference.format()
+
+
+def format_blocks(difference: Difference | None) -> str:
+    """Return the interval with seeds as blocks, if there is one."""
+    interval = difference and difference.block_interval
+    return interval.format_ends(difference.measure.digits) if difference and interval else NONE
+
+
+def describe_blocks(differences: Iterable[Difference | None], unit: str = "") -> list[str]:
+    """Say for each set of seeds what they explain, and which differences they show."""
+    known = dict.fromkeys((d.measure, d.blocks) for d in differences if d)
+    return [
+        f"{measure.name}{unit}, {blocks.seeds} seeds: deviation within seeds "
+        f"{blocks.deviation:.2g} ({blocks.freedom} d.f.); seeds explain {100 * blocks.share:.0f} % "
+        f"of the variance; {blocks.detectable():.2g} is shown with 80 % power, before correction"
+        for measure, blocks in known
+        if blocks
+    ]

@@ -1,23 +1,19 @@
-"""Compare the scores of two systems' seeds: differences, intervals and Welch's tests."""
+"""Compare the scores of two systems' seeds: differences, intervals and tests."""
 
-from __future__ import annotations
-
-import functools
 import math
 import statistics
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sacrebleu.metrics.bleu import BLEU
 
 from ...base.errors import DataError
 from .measures import format_signed
+from .significance import compute_bleu
 
 _SAMPLES, _SEED = 1000, 12345
-_BLEU: Any = BLEU(force=True)  # once: it makes a tokeniser, which takes as long as a score
 
 
 @dataclass(frozen=True)
@@ -30,10 +26,11 @@ class Interval:
 
     def format(self, digits: int) -> str:
         """Return both."""
-        number, low, high = (
-            format_signed(x, digits) for x in (self.difference, self.low, self.high)
-        )
-        return f"{number} [{low}, {high}]"
+        return f"{format_signed(self.difference, digits)} {self.format_ends(digits)}"
+
+    def format_ends(self, digits: int) -> str:
+        """Return between which values the difference lies."""
+        return f"[{format_signed(self.low, digits)}, {format_signed(self.high, digits)}]"
 
 
 def welch_interval(
@@ -88,109 +85,90 @@ def _welch(values: Sequence[float], baseline: Sequence[float], side: str = "two-
         return ttest_ind(values, baseline, equal_var=False, alternative=side)
 
 
-def estimate_deviations(samples: Iterable[Sequence[float]]) -> list[float]:
-    """Estimate the standard deviation of each sample that has two values or more.
+@dataclass(frozen=True)
+class Blocks:
+    """Scores of several systems with the same seeds: score = system + seed + rest.
 
-    That of a few values is more often below the true one than above it. So each is divided by the
-    median of its distribution for values that are normal, with a deviation of 1: it is then as
-    often below as above, whatever the number of values.
+    Trainings of one seed share their first weights and batches, so that seeds raise and lower
+    systems together. A difference within seeds varies by the rest alone. It is estimated from all
+    systems, as if it were the same for each.
+
+    Attributes:
+        deviation: the rest's standard deviation.
+        freedom: its degrees of freedom, (systems - 1) (seeds - 1).
+        seeds: how many there are.
+        share: of a system's variance over seeds, the share that seeds explain (ICC), from 0 to 1.
     """
-    varying = [sample for sample in samples if len(sample) > 1]
-    if not varying:
-        return []
-    from scipy.stats import chi2  # takes a second to import
 
-    medians = {size: float(chi2.median(size - 1)) for size in map(len, varying)}
-    return [
-        math.sqrt(statistics.variance(sample) * (len(sample) - 1) / medians[len(sample)])
-        for sample in varying
-    ]
+    deviation: float
+    freedom: int
+    seeds: int
+    share: float
+
+    def interval(self, difference: float, confidence: float = 0.95) -> Interval:
+        """Return the interval of the difference of two systems' means."""
+        from scipy.stats import t
+
+        half = float(t.ppf((1 + confidence) / 2, self.freedom)) * self._error()
+        return Interval(difference, difference - half, difference + half)
+
+    def detectable(self, power: float = 0.8, level: float = 0.05) -> float:
+        """Return the smallest true difference of which the test finds one so often.
+
+        Args:
+            power: how often.
+            level: the p below which a difference counts; the smallest of n corrected ones is
+                tested at .05 / n.
+        """
+        from scipy.optimize import brentq
+        from scipy.stats import nct, t
+
+        limit = float(t.isf(level / 2, self.freedom))
+
+        def missing(errors: float) -> float:
+            return power - float(nct.sf(limit, self.freedom, errors))
+
+        return float(brentq(missing, 0, limit + 10)) * self._error()
+
+    def _error(self) -> float:
+        return self.deviation * math.sqrt(2 / self.seeds)
 
 
-def smallest_detectable(
-    deviation: float, count: int, others: int | None = None, power: float = 0.8, level: float = 0.05
-) -> float:
-    """Return the smallest difference of means that so many seeds are likely to show.
-
-    If this is the true difference, Welch's t-test finds one with probability ``power``.
+def fit_blocks(scores: Sequence[Sequence[float]]) -> Blocks | None:
+    """Fit systems and seeds to scores.
 
     Args:
-        deviation: standard deviation over seeds, the same for both systems.
-        count: seeds of a system; two or more.
-        others: seeds of the baseline; None: as many.
-        power: the probability.
-        level: the p below which a difference counts; the smallest of several corrected ones is
-            tested at .05 / n.
+        scores: of each system, with the same seeds in the same order.
 
-    Raises:
-        DataError: a system has fewer than two seeds.
+    Returns:
+        None if there are fewer than two systems or seeds, or if nothing is left that varies.
     """
-    others = count if others is None else others
-    if min(count, others) < 2:
-        raise DataError(f"{count} and {others} seeds: a test needs two seeds of each system")
-    return _detectable_errors(count, others, power, level) * _error(deviation, count, others)
-
-
-def _error(deviation: float, count: int, others: int) -> float:
-    """Return the standard error of the difference of two means."""
-    return deviation * math.sqrt(1 / count + 1 / others)
-
-
-@functools.cache
-def _detectable_errors(count: int, others: int, power: float, level: float) -> float:
-    """Return the smallest difference in standard errors."""
-    from scipy.special import ndtr
-    from scipy.stats import t
-
-    # Whatever deviations the seeds seem to have, the difference is found if a normal variable is
-    # beyond a limit that depends on them; the power is the mean over these deviations.
-    (ours, how_often), (theirs, how_often_theirs) = map(_deviations, (count, others))
-    variances = ours[:, None] ** 2 / count, theirs**2 / others
-    # Welch's degrees of freedom
-    each = variances[0] ** 2 / (count - 1) + variances[1] ** 2 / (others - 1)
-    freedom = sum(variances) ** 2 / each
-    limits = t.isf(level / 2, freedom) * np.sqrt(sum(variances)) / _error(1, count, others)
-    weights = how_often[:, None] * how_often_theirs
-
-    def reached(errors: float) -> bool:
-        reached_power = np.average(ndtr(errors - limits) + ndtr(-errors - limits), weights=weights)
-        return bool(reached_power > power)
-
-    low, high = 0.0, 1.0
-    while not reached(high):
-        low, high = high, 2 * high
-    for _ in range(40):
-        middle = (low + high) / 2
-        low, high = (low, middle) if reached(middle) else (middle, high)
-    return high
-
-
-def _deviations(count: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the deviations that so many values may have if the true one is 1, and how often."""
-    freedom = count - 1
-    width = 8 / math.sqrt(2 * freedom)
-    deviations = np.linspace(max(0.0, 1 - width), 1 + width, 201)[1:]
-    logarithm = (freedom - 1) * np.log(deviations) - freedom * deviations**2 / 2
-    return deviations, np.exp(logarithm - logarithm.max())
-
-
-def compute_bleu(totals: np.ndarray) -> float:
-    """Return BLEU of the summed counts of `.translation.count_ngrams`."""
-    return float(_BLEU._compute_score_from_stats(totals.tolist()).score)
+    table = np.array(scores, float)
+    if table.ndim < 2 or min(table.shape) < 2:
+        return None
+    systems, seeds = table.shape
+    means = table.mean(0) - table.mean()
+    rest = table - table.mean(1, keepdims=True) - means
+    freedom = (systems - 1) * (seeds - 1)
+    variance = float((rest**2).sum()) / freedom
+    if math.isclose(variance, 0, abs_tol=1e-18):
+        return None
+    ratio = systems * float((means**2).sum()) / (seeds - 1) / variance
+    share = max(0.0, (ratio - 1) / (ratio + systems - 1))
+    return Blocks(math.sqrt(variance), freedom, seeds, share)
 
 
 def bootstrap_seeds(
     system: Sequence[np.ndarray],
     baseline: Sequence[np.ndarray],
-    score: Callable[[np.ndarray], float] = compute_bleu,
-    confidence: float = 0.95,
+    score: Callable[[np.ndarray], np.ndarray] = compute_bleu,
 ) -> Interval:
     """Bootstrap the difference of mean scores over seeds and sentences together.
 
-    Each sample draws sentences, the same for all outputs, and of each system seeds. The interval
-    tells what other seeds and other sentences may give; that of one system's seeds alone, or of
-    the sentences alone, is too narrow. Of n seeds, n − 1 are drawn: with n, the variance of the
-    mean would be (n − 1) / n of what it is.
+    Each sample draws sentences, the same for all outputs, and of each system seeds. The 95 %
+    interval tells what other seeds and other sentences may give; that of one system's seeds alone,
+    or of the sentences alone, is too narrow. Of n seeds, n − 1 are drawn: with n, the variance of
+    the mean would be (n − 1) / n of what it is.
 
     Quantiles of these samples would be too narrow, too: they ignore that few seeds know their own
     variance badly. So the half width is the samples' standard deviation times Student's quantile.
@@ -203,11 +181,7 @@ def bootstrap_seeds(
     Args:
         system: what is counted in each sentence, ``(sentences, counts)``, with each seed.
         baseline: the same for the baseline, perhaps with other seeds.
-        score: the score of the counts' sum over sentences, ``(counts)``.
-        confidence: of the interval.
-
-    Returns:
-        The difference with its interval.
+        score: the scores of sums over sentences, ``(..., counts)``.
 
     Raises:
         DataError: the outputs have different numbers of sentences.
@@ -220,28 +194,21 @@ def bootstrap_seeds(
     pair = [np.stack([*outputs]).astype(float) for outputs in (system, baseline)]
     generator = np.random.default_rng(_SEED)
 
-    def compare(weights: np.ndarray, seeds: Sequence[np.ndarray]) -> float:
-        means = []
-        for outputs, drawn in zip(pair, seeds, strict=True):
-            scores = {seed: score(weights @ outputs[seed]) for seed in {*drawn.tolist()}}
-            means.append(np.mean([scores[seed] for seed in drawn]))
-        return float(means[0] - means[1])
-
     def draw() -> float:
         weights = np.bincount(generator.choice(size, size), minlength=size).astype(float)
-        seeds = [generator.choice(len(outputs), max(1, len(outputs) - 1)) for outputs in pair]
-        return compare(weights, seeds)
+        drawn = [generator.choice(len(outputs), max(1, len(outputs) - 1)) for outputs in pair]
+        means = [score(weights @ o)[seeds].mean() for o, seeds in zip(pair, drawn, strict=True)]
+        return float(means[0] - means[1])
 
-    difference = compare(np.ones(size), [np.arange(len(outputs)) for outputs in pair])
-    drawn = np.array([draw() for _ in range(_SAMPLES)])
-    scores = [[score(counts.sum(0)) for counts in outputs] for outputs in pair]
-    test = _welch(scores[0], scores[1])
+    scores = [score(outputs.sum(1)) for outputs in pair]
+    difference = float(scores[0].mean() - scores[1].mean())
+    samples = np.array([draw() for _ in range(_SAMPLES)])
+    test = _welch(scores[0].tolist(), scores[1].tolist())
     if test is None:
-        low, high = np.quantile(drawn, [(1 - confidence) / 2, (1 + confidence) / 2])
-        return Interval(difference, float(low), float(high))
+        return Interval(difference, *map(float, np.quantile(samples, [0.025, 0.975])))
     from scipy.stats import sem, t
 
-    error = float(drawn.std(ddof=1))
+    error = float(samples.std(ddof=1))
     freedom = float(test.df) * max(1.0, error / math.hypot(*map(sem, scores))) ** 4
-    half = error * float(t.ppf((1 + confidence) / 2, freedom))
+    half = error * float(t.ppf(0.975, freedom))
     return Interval(difference, difference - half, difference + half)

@@ -5,7 +5,7 @@ Tables, figures, reports, LaTeX and JSON loop over `MEASURES`: a new score is a 
 
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias
 
 from .translation import TranslationScore, score_chrf, score_ribes
@@ -56,9 +56,10 @@ class Measure:
         number: float | None = cell.get("scores", {}).get(self.name)
         return self.number(cell) if number is None else number
 
-    def list_numbers(self, cells: Iterable[Mapping[str, Any]]) -> list[float]:
-        """Return the numbers of the cells that have them."""
-        return [number for cell in cells if (number := self.of_cell(cell)) is not None]
+    def by_seed(self, cells: Iterable[Mapping[str, Any]]) -> dict[int, float]:
+        """Return the numbers of the cells that have them, by seed."""
+        numbers = {cell["seed"]: self.of_cell(cell) for cell in cells}
+        return {seed: number for seed, number in numbers.items() if number is not None}
 
     def format(self, number: float | None) -> str:
         """Return a single score."""
@@ -88,6 +89,7 @@ MEASURES = [
     Measure("UAS source", "source_attachment.uas", factor=100),
     Measure("UAS target", "target_attachment.uas", factor=100),
     Measure("AER", "alignment.aer", factor=100, higher_is_better=False),
+    replace(NLL, name="test NLL", key="test.nll_loss"),
     NLL,
 ]
 

@@ -15,7 +15,10 @@
                 "subwords_per_word": 1.4, of the validation text, sentence ends counted as subwords
                 "updates": 850, "seconds": 231.0, "updates_per_second": 4.1,     of the training
                 "plugin": "9f86d081...",  a checksum of the user's own plugin, if there was one
-                "commit": "1a2b3c4", "hardware": "AMD EPYC 7B13, 1 thread"}]}
+                "test": {"nll_loss": 2.9},                      of the test text, under that model
+                "nll_by_update": {"425": 3.4, "850": 2.81},     of the validation text, in bits
+                "commit": "1a2b3c4", "hardware": "AMD EPYC 7B13, 1 thread",
+                "precision": "single"}]}                        or half, in training
 """
 
 from __future__ import annotations
@@ -23,7 +26,7 @@ from __future__ import annotations
 import base64
 import bz2
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -137,11 +140,25 @@ _CELL: dict[str, tuple[str, Callable[[Any], bool]]] = {
     "seconds": ("a number", _is_number),
     "updates_per_second": ("a number", _is_number),
     "ngrams": ("text", _is_text),
+    "test": ("finite numbers with names", _maps_to(_is_number)),
+    "nll_by_update": ("finite numbers with names", _maps_to(_is_number)),
+    "precision": ("text", _is_text),
 }
 _OPTIONAL = (
     *("config", "changes", "plugin", "updates", "seconds", "updates_per_second", "ngrams"),
-    "subwords_per_word",
+    *("subwords_per_word", "test", "nll_by_update", "precision"),
 )
+
+
+def list_differing(cells: Iterable[Mapping[str, Any]]) -> list[str]:
+    """List what differs between trainings that are compared: machine, precision, commit."""
+    facts = {
+        (cell["hardware"].partition(",")[0], cell.get("precision"), cell["commit"])
+        for cell in cells
+    }
+    columns = zip(*facts, strict=True)
+    names = ("machine", "precision", "commit")
+    return [name for name, one in zip(names, columns, strict=False) if len({*one}) > 1]
 
 
 def record(path: Path, corpus: str, cells: Sequence[Mapping[str, Any]]) -> None:

@@ -11,19 +11,26 @@ from typing import Any
 
 from ...base.errors import DataError, naming
 from ...base.text_tables import escape_html
-from .differences import Difference, compare_rows, format_difference
-from .measures import NONE, Measure, format_p, list_compared
-from .results_file import unpack_counts
+from .differences import (
+    BLOCKS,
+    Difference,
+    compare_rows,
+    describe_blocks,
+    format_blocks,
+    format_difference,
+)
+from .measures import NLL, NONE, Measure, format_p, list_compared
+from .results_file import list_differing, unpack_counts
 
 #: Columns of the table of differences, and what they are.
 _COLUMNS = {
     "Δ NLL": "the difference to the baseline in validation NLL, in nats per subword: means over "
     "seeds, with Welch's 95 % interval. Lower is better",
-    "p": "of the difference to its left, by Welch's test over seeds: do the systems differ?",
-    "p Holm": "corrected by Holm's method for all comparisons in the column that have a p "
-    "({count})",
+    "p Holm": "of the difference to its left, by Welch's test over seeds, corrected by Holm's "
+    "method for all comparisons in the column ({count}): do the systems differ?",
     "p sentences": "of the difference in BLEU, by randomisation over sentences, all seeds "
     "together: do these trained models differ?",
+    "mixed": "what differs between the trainings that are compared",
 }
 
 
@@ -181,7 +188,7 @@ def _list_scores(
         means = [spread(row.list_numbers(name)) for name in names]
         if with_seeds or {*means} != {NONE}:
             table.append([row.name, *[str(len(row.cells))] * with_seeds, *means])
-    return _without_empty_columns(table)
+    return leave_out_empty(table)
 
 
 def _list_differences(
@@ -191,15 +198,20 @@ def _list_differences(
     compared = [row for row in rows if row.baseline]
     columns = [["system", *(row.name for row in compared)]]
     for measure, column in differences.items():
-        tests = [(one.p, one.corrected) if one else (None, None) for one in column]
-        several = sum(p is not None for p, _ in tests) > 1
+        corrected = [one.corrected if one else None for one in column]
         columns += [
             [f"Δ {measure.name}", *map(format_difference, column)],
-            ["p", *(format_p(p) for p, _ in tests)],
-            ["p Holm", *(format_p(corrected if several else None) for _, corrected in tests)],
+            ["seeds as blocks", *map(format_blocks, column)],
+            ["p Holm", *map(format_p, corrected)],
         ]
     columns.append(["p sentences", *map(_over_sentences, compared)])
-    return _without_empty_columns([*zip(*columns, strict=True)])
+    mixed = (", ".join(list_differing([*row.cells, *_baseline_cells(row)])) for row in compared)
+    columns.append(["mixed", *(text or NONE for text in mixed)])
+    return leave_out_empty([*zip(*columns, strict=True)])
+
+
+def _baseline_cells(row: TableRow) -> Sequence[Any]:
+    return row.baseline.cells if row.baseline else ()
 
 
 def _over_sentences(row: TableRow) -> str:
@@ -209,41 +221,16 @@ def _over_sentences(row: TableRow) -> str:
     def counts(cells: Sequence[Any]) -> dict[Any, str]:
         return {cell["seed"]: cell["ngrams"] for cell in cells if "ngrams" in cell}
 
-    ours, theirs = counts(row.cells), counts(row.baseline.cells if row.baseline else ())
+    ours, theirs = counts(row.cells), counts(_baseline_cells(row))
     seeds = [seed for seed in ours if seed in theirs]
     if not seeds:
         return NONE
     with naming(row.name):
-        pair = [[unpack_counts(side[seed]) for seed in seeds] for side in (ours, theirs)]
-        p = format_p(randomisation(*pair)[1])
+        mine, others = ([unpack_counts(x[seed]) for seed in seeds] for x in (ours, theirs))
+        p = format_p(randomisation(mine, others)[1])
     if len(seeds) < len(row.cells):
         p += f" (seed{'s' * (len(seeds) > 1)} {', '.join(map(str, sorted(seeds)))})"
     return p
-
-
-def describe_power(name: str, samples: Sequence[Sequence[float]], counts: Sequence[int]) -> str:
-    """Say which differences so many seeds can show; empty if no system has two seeds.
-
-    It takes the median of the systems' standard deviations, which a single system whose trainings
-    fail does not change.
-
-    Args:
-        name: of the measure.
-        samples: the seeds of each system.
-        counts: numbers of seeds.
-    """
-    from .intervals import estimate_deviations, smallest_detectable
-
-    deviations = estimate_deviations(samples)
-    if not deviations:
-        return ""
-    typical = statistics.median(deviations)
-    smallest = [f"{smallest_detectable(typical, n):.2g} with {n}" for n in counts if n > 1]
-    return (
-        f"{name}: standard deviation over seeds {min(deviations):.2g} to {max(deviations):.2g}, "
-        f"median {typical:.2g}; with the median, differences shown with 80 % power (before "
-        f"correction): {', '.join(smallest)} seeds"
-    )
 
 
 def _list_trainings(rows: Sequence[TableRow]) -> list[list[str]]:
@@ -254,14 +241,22 @@ def _list_trainings(rows: Sequence[TableRow]) -> list[list[str]]:
         "valid BLEU": (lambda cell: cell["valid"].get("bleu"), 1),
         "valid loss": (lambda cell: cell["valid"].get("loss"), 3),
     }
+    measured = [cell.get("nll_by_update", {}) for row in rows for cell in row.cells]
+    if common := {*measured[0]}.intersection(*measured) if measured else set():
+        last = max(common, key=int)  # that all trainings reached
+        columns[f"NLL at {last} updates"] = (
+            lambda cell: NLL.factor * cell["nll_by_update"][last],
+            NLL.digits,
+        )
     table = [["system", *columns]]
     for row in rows:
         numbers = (([*map(number, row.cells)], digits) for number, digits in columns.values())
         table.append([row.name, *(spread(*column) for column in numbers)])
-    return _without_empty_columns(table)
+    return leave_out_empty(table)
 
 
-def _without_empty_columns(table: Sequence[Sequence[str]]) -> list[list[str]]:
+def leave_out_empty(table: Sequence[Sequence[str]]) -> list[list[str]]:
+    """Return a table without the columns that say nothing."""
     empty = {i for i, column in enumerate(zip(*table[1:], strict=True)) if {*column} == {NONE}}
     return [[cell for i, cell in enumerate(row) if i not in empty] for row in table]
 
@@ -273,22 +268,17 @@ def _notes(
 ) -> list[str]:
     cells = [cell for row in rows for cell in row.cells]
     notes = []
-    counts = sorted({len(row.cells) for row in rows if len(row.cells) > 1}, reverse=True)
-    if counts:
+    if any(len(row.cells) > 1 for row in rows):
         notes.append("mean ± standard deviation (lowest–highest) over seeds")
     if len(columns) > 1:
-        tested = {
-            sum(d is not None and d.p is not None for d in column)
-            for column in differences.values()
-        }
+        tested = {sum(d is not None and d.p is not None for d in c) for c in differences.values()}
         count = " or ".join(map(str, sorted(tested - {0})))
         meanings = {f"Δ {measure.name}": f"the same in {measure.name}" for measure in differences}
         meanings |= _COLUMNS
         notes += [f"{k}: {v.format(count=count)}" for k, v in meanings.items() if k in columns]
-        for measure in differences:
-            samples = [measure.list_numbers(row.cells) for row in rows]
-            power = describe_power(measure.name, samples, counts)
-            notes += [power] if power else []
+        notes += [BLOCKS] if "seeds as blocks" in columns else []
+        for column in differences.values():
+            notes += describe_blocks(column)
     notes += [row.note for row in rows if row.note]
     for name in dict.fromkeys(name for cell in cells for name in cell["signatures"]):
         signatures = sorted({c["signatures"][name] for c in cells if name in c["signatures"]})

@@ -12,12 +12,8 @@ from ...base.numbers import read_decimal
 from ...base.text import read_lines
 from .measures import Verdict, decide, holm
 from .score_table import format_columns, list_test_columns
+from .significance import measure_confidence, randomisation
 
-_EXCHANGES, _SAMPLES, _SEED = 10000, 1000, 12345
-#: Differences smaller than this are due to rounding.
-_ROUNDING = 1e-12
-#: How many random numbers are drawn at a time.
-_AT_ONCE = 2**22
 _COMET = re.compile(r"[^\t]*\t(?:Segment (\d{1,9})\t)?score: (\S+)")
 
 
@@ -70,18 +66,20 @@ def compare_sentence_scores(
         scores: of each system, in the order of the sentences; at least one.
         baseline: the baseline's name; None: nothing is tested. It need not have scores.
     """
-    theirs = None if baseline is None else scores.get(baseline)
-    tests: dict[str, tuple[float, float] | None] = {
+    # With the number of sentences, so that sums give means.
+    counts = {name: np.stack([v, np.ones(len(v))], axis=1) for name, v in scores.items()}
+    theirs = None if baseline is None else counts.get(baseline)
+    tests = {
         name: None
         if theirs is None or name == baseline
-        else _randomise(np.asarray(values) - np.asarray(theirs))
-        for name, values in scores.items()
+        else randomisation([ours], [theirs], _compute_mean)
+        for name, ours in counts.items()
     }
     corrected = holm([test and test[1] for test in tests.values()])
     return {
         name: SentenceScores(
             float(np.mean(scores[name])),
-            _confidence(np.asarray(scores[name])),
+            measure_confidence(counts[name], _compute_mean),
             test and test[0],
             test and test[1],
             p_holm,
@@ -91,25 +89,8 @@ def compare_sentence_scores(
     }
 
 
-def _randomise(differences: np.ndarray) -> tuple[float, float]:
-    """Return the mean difference, and how often random exchanges make one as large."""
-    generator = np.random.default_rng(_SEED)
-    mean, left, as_large = float(differences.mean()), _EXCHANGES, 0
-    while left:
-        rows = min(left, max(1, _AT_ONCE // len(differences)))
-        signs = generator.integers(0, 2, (rows, len(differences))) * 2 - 1
-        means = signs @ differences / len(differences)
-        as_large += int((abs(means) >= abs(mean) - _ROUNDING).sum())
-        left -= rows
-    return mean, (as_large + 1) / (_EXCHANGES + 1)
-
-
-def _confidence(values: np.ndarray) -> float:
-    generator = np.random.default_rng(_SEED)
-    size = len(values)
-    means = [values[generator.integers(size, size=size)].mean() for _ in range(_SAMPLES)]
-    low, high = np.quantile(means, [0.025, 0.975])
-    return float(high - low) / 2
+def _compute_mean(totals: np.ndarray) -> np.ndarray:
+    return totals[..., 0] / totals[..., 1]
 
 
 def format_sentence_scores(measure: str, scores: Mapping[str, SentenceScores]) -> str:

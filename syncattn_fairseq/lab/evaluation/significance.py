@@ -1,4 +1,4 @@
-"""Test whether BLEU differs from a baseline's by more than chance.
+"""Test whether a score of one output differs from a baseline's by more than chance.
 
 One test decides for two outputs: paired approximate randomisation (Riezler and Maxwell 2005). If
 the systems were equally good, it would not matter which of them wrote which translation; p is how
@@ -8,7 +8,7 @@ is no difference. As Moses and sacreBLEU compute it, it also counts only one dir
 p is about half as large. Here it only gives intervals.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,9 +21,28 @@ from .measures import Verdict, decide, holm
 _EXCHANGES, _SAMPLES, _SEED = 10000, 1000, 12345
 #: Differences smaller than this are due to rounding.
 _ROUNDING = 1e-9
+Score = Callable[[np.ndarray], np.ndarray]
+"""Scores of sums over sentences, ``(..., counts)``."""
 #: How many numbers a matrix of random choices has at most.
 _AT_ONCE = 2**23
 _ORDERS = 4
+
+
+def compute_bleu(totals: np.ndarray) -> np.ndarray:
+    """Compute BLEU as sacreBLEU does from the sums of what `count_ngrams` returns.
+
+    Args:
+        totals: any number of sums, ``(..., 10)``.
+    """
+    length, reference_length = totals[..., 0], totals[..., 1]
+    matching, every = totals[..., 2 : 2 + _ORDERS], totals[..., 2 + _ORDERS :]
+    none = matching <= _ROUNDING
+    smoothed = 0.5 ** np.cumsum(none, axis=-1)  # "exp": the k-th order without a match counts 2^-k
+    counted = (every.min(axis=-1) > 0) & ~none.all(axis=-1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        logs = np.log(np.where(none, smoothed, matching) / every).mean(axis=-1)
+        scores = 100 * np.exp(logs + np.minimum(0, 1 - reference_length / length))
+    return np.where(counted, scores, 0.0)
 
 
 @dataclass(frozen=True)
@@ -74,7 +93,7 @@ def compare_with_baseline(
     corrected = holm([p for _, p in tests.values()])
     return {
         name: Significance(
-            *(baseline, difference, _confidence(counts[name]), p, str(signature), p_holm),
+            *(baseline, difference, measure_confidence(counts[name]), p, str(signature), p_holm),
             None if p is None else decide(difference, p_holm),
         )
         for (name, (difference, p)), p_holm in zip(tests.items(), corrected, strict=True)
@@ -82,20 +101,21 @@ def compare_with_baseline(
 
 
 def randomisation(
-    system: Sequence[np.ndarray], baseline: Sequence[np.ndarray]
+    system: Sequence[np.ndarray], baseline: Sequence[np.ndarray], score: Score = compute_bleu
 ) -> tuple[float, float]:
-    """Test the BLEU of a system's outputs with all seeds against the baseline's.
+    """Test the score of a system's outputs with all seeds against the baseline's.
 
     Paired approximate randomisation (Riezler and Maxwell 2005) of sentences: each is exchanged or
     not, with the outputs of all seeds together, since they are not independent. p is the share of
     exchanges whose difference is at least as large, in either direction.
 
     Args:
-        system: the counts of `count_ngrams` with each seed.
+        system: what is counted in each sentence, such as by `count_ngrams`, with each seed.
         baseline: the same for the baseline, perhaps with other seeds.
+        score: the score of these counts.
 
     Returns:
-        The difference of BLEU to the baseline, and p.
+        The difference of the score to the baseline's, and p.
 
     Raises:
         DataError: the outputs have different numbers of sentences.
@@ -106,7 +126,7 @@ def randomisation(
     # The mean counts as one output, however many seeds.
     ours, theirs = (np.asarray(counts).mean(axis=0) for counts in (system, baseline))
     totals = ours.sum(0), theirs.sum(0)
-    difference = float(_bleu(totals[0]) - _bleu(totals[1]))
+    difference = float(score(totals[0]) - score(totals[1]))
     theirs -= ours
     del ours
     generator = np.random.default_rng(_SEED)
@@ -118,7 +138,7 @@ def randomisation(
         drawn = np.frombuffer(generator.bytes(rows * bytes_each), np.uint8)
         exchanged = np.unpackbits(drawn.reshape(rows, bytes_each), axis=1, count=size)
         moved = exchanged.astype(float) @ theirs
-        chance = np.abs(_bleu(totals[0] + moved) - _bleu(totals[1] - moved))
+        chance = np.abs(score(totals[0] + moved) - score(totals[1] - moved))
         as_large += int((chance >= abs(difference) - _ROUNDING).sum())
         left -= rows
     return difference, (as_large + 1) / (_EXCHANGES + 1)
@@ -134,33 +154,16 @@ def bootstrap_interval(system: np.ndarray, baseline: np.ndarray) -> tuple[float,
     return float(low), float(high)
 
 
-def _confidence(counts: np.ndarray) -> float:
-    """Return half the width of the 95 % interval of BLEU, by bootstrap resampling."""
-    low, high = np.quantile(_resample(counts), [0.025, 0.975])
+def measure_confidence(counts: np.ndarray, score: Score = compute_bleu) -> float:
+    """Return half the width of the 95 % interval of a score, by bootstrap resampling."""
+    low, high = np.quantile(_resample(counts, score), [0.025, 0.975])
     return float(high - low) / 2
 
 
-def _resample(counts: np.ndarray) -> np.ndarray:
-    """Return BLEU of many random samples of the sentences, the same for each output of a text."""
+def _resample(counts: np.ndarray, score: Score = compute_bleu) -> np.ndarray:
+    """Return the score of many random samples of sentences, the same for each output of a text."""
     generator = np.random.default_rng(_SEED)
     size = len(counts)
     counts = counts.astype(float)  # exact, and the fastest to multiply
     drawn = (generator.integers(size, size=size) for _ in range(_SAMPLES))
-    return _bleu(np.array([np.bincount(sample, minlength=size) @ counts for sample in drawn]))
-
-
-def _bleu(totals: np.ndarray) -> np.ndarray:
-    """Compute BLEU as sacreBLEU does from the sums of what `count_ngrams` returns.
-
-    Args:
-        totals: any number of sums, ``(..., 10)``.
-    """
-    length, reference_length = totals[..., 0], totals[..., 1]
-    matching, every = totals[..., 2 : 2 + _ORDERS], totals[..., 2 + _ORDERS :]
-    none = matching <= _ROUNDING
-    smoothed = 0.5 ** np.cumsum(none, axis=-1)  # "exp": the k-th order without a match counts 2^-k
-    counted = (every.min(axis=-1) > 0) & ~none.all(axis=-1)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        logs = np.log(np.where(none, smoothed, matching) / every).mean(axis=-1)
-        scores = 100 * np.exp(logs + np.minimum(0, 1 - reference_length / length))
-    return np.where(counted, scores, 0.0)
+    return score(np.array([np.bincount(sample, minlength=size) @ counts for sample in drawn]))

@@ -1,15 +1,24 @@
 """Tables of planned contrasts: differences with intervals, tests and verdicts."""
 
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
 from ...base.errors import DataError
-from ..evaluation.differences import Difference, Group, Line, format_difference, make_difference
+from ..evaluation.differences import (
+    BLOCKS,
+    Difference,
+    Group,
+    Line,
+    describe_blocks,
+    format_blocks,
+    format_difference,
+    make_difference,
+)
 from ..evaluation.intervals import Interval, bootstrap_seeds, equivalence, welch, welch_interval
 from ..evaluation.measures import CHRF, NLL, NONE, Measure, format_p, holm, list_compared
-from ..evaluation.results_file import unpack_counts
-from ..evaluation.results_tables import describe_power, list_notes
+from ..evaluation.results_file import list_differing, unpack_counts
+from ..evaluation.results_tables import leave_out_empty, list_notes
 from .plan import Contrast, Plan
 
 Cells = Mapping[tuple[str, int], Mapping[str, Any]]
@@ -73,13 +82,15 @@ class MeasuredPlan:
 
     def __init__(self, plan: Plan, cells: Cells, measure: Measure = NLL) -> None:
         self.plan, self.measure = plan, measure
-        self.values: dict[tuple[str, Contrast], list[float]] = {}
+        self.values: dict[tuple[str, Contrast], dict[int, float]] = {}
         for contrast in plan.contrasts:
             number = nats_per_word if measure is NLL and contrast.per_word else measure.of_cell
             for system in contrast.systems:
-                known = [cells[system, x] for x in contrast.seeds if (system, x) in cells]
-                numbers = map(number, known)
-                self.values[system, contrast] = [n for n in numbers if n is not None]
+                known = {x: cells[system, x] for x in contrast.seeds if (system, x) in cells}
+                numbers = {seed: number(cell) for seed, cell in known.items()}
+                self.values[system, contrast] = {
+                    seed: value for seed, value in numbers.items() if value is not None
+                }
         #: p and Holm's p of each complete contrast of the family; in Holm's, the others count as 1.
         self.p = self._correct(welch, lambda contrast: contrast.tested)
         same = partial(equivalence, margin=plan.margin)
@@ -88,7 +99,7 @@ class MeasuredPlan:
 
     def samples(self, contrast: Contrast) -> tuple[list[float], list[float]]:
         """Return the values of both systems, one for each seed that has them."""
-        ours, theirs = (self.values[system, contrast] for system in contrast.systems)
+        ours, theirs = ([*self.values[system, contrast].values()] for system in contrast.systems)
         return ours, theirs
 
     def is_complete(self, contrast: Contrast) -> bool:
@@ -106,20 +117,15 @@ class MeasuredPlan:
         """
         if not self.is_complete(contrast):
             return None
+        ours, theirs = (self.values[system, contrast] for system in contrast.systems)
+        # Of all systems that were trained with these seeds, once each.
+        alike = {
+            system: values
+            for (system, other), values in self.values.items()
+            if (other.seeds, other.per_word) == (contrast.seeds, contrast.per_word)
+        }
         tests = (p_values.get(contrast, (None, None))[1] for p_values in (self.p, self.p_same))
-        return make_difference(self.measure, *self.samples(contrast), *tests)
-
-    def list_systems(self, chosen: Container[bool] = (False, True)) -> list[list[float]]:
-        """List the values of each system.
-
-        Args:
-            chosen: contrasts per subword (False), per word (True), or both.
-        """
-        longest: dict[str, list[float]] = {}
-        for (system, contrast), values in self.values.items():
-            if contrast.per_word in chosen:
-                longest[system] = max(longest.get(system, []), values, key=len)
-        return list(longest.values())
+        return make_difference(self.measure, ours, theirs, alike.values(), *tests)
 
     def _correct(
         self, test: Callable[..., float | None], chosen: Callable[[Contrast], bool]
@@ -158,7 +164,7 @@ def make_contrast_tables(
         notes.append(f"no results yet: {'; '.join(left)}")
     return "\n\n".join(
         [
-            table(_likelihood_table(begun, likelihood)),
+            table(_likelihood_table(begun, likelihood, cells)),
             table(_score_table(begun, scores, cells)),
             list_notes(notes, bullet),
         ]
@@ -183,22 +189,24 @@ def group_contrasts(plan: Plan, cells: Cells) -> tuple[list[Measure], list[Group
     return [one.measure for one in measured], [Group(*item) for item in groups.items()]
 
 
-def _likelihood_table(contrasts: Iterable[Contrast], measured: MeasuredPlan) -> list[list[str]]:
-    header = ["contrast", "seeds", "NLL", "p", "p Holm", "p same", "p same, Holm", "verdict"]
-    return [
-        header,
-        *(
-            [
-                contrast.name,
-                _count(measured, contrast),
-                format_difference(measured.difference(contrast)),
-                *_ps(measured.p, contrast),
-                *_ps(measured.p_same, contrast),
-                judge(measured, contrast),
-            ]
-            for contrast in contrasts
-        ),
+def _likelihood_table(
+    contrasts: Iterable[Contrast], measured: MeasuredPlan, cells: Cells
+) -> list[list[str]]:
+    header = ["contrast", "seeds", "NLL", "seeds as blocks", "p Holm", "p same", "verdict", "mixed"]
+    rows = [
+        [
+            contrast.name,
+            _count(measured, contrast),
+            format_difference(difference := measured.difference(contrast)),
+            format_blocks(difference),
+            _corrected(measured.p, contrast),
+            _corrected(measured.p_same, contrast),
+            judge(measured, contrast),
+            ", ".join(list_differing(_list_cells(contrast, cells))) or NONE,
+        ]
+        for contrast in contrasts
     ]
+    return leave_out_empty([header, *rows])
 
 
 def _score_table(
@@ -206,15 +214,17 @@ def _score_table(
 ) -> list[list[str]]:
     header = ["contrast"]
     for name in scores:
-        header += [name, "p", "p Holm"]
+        header += [name, "seeds as blocks", "p Holm"]
     table = [[*header, "BLEU, other sentences too"]]
     for contrast in contrasts:
         row = [contrast.name]
         for measured in scores.values():
-            row += [format_difference(measured.difference(contrast)), *_ps(measured.p, contrast)]
+            difference = measured.difference(contrast)
+            row += [format_difference(difference), format_blocks(difference)]
+            row.append(_corrected(measured.p, contrast))
         both = _bootstrap(contrast, cells) if scores["BLEU"].is_complete(contrast) else None
-        table.append([*row, NONE if both is None else both.format(scores["BLEU"].measure.digits)])
-    return table
+        table.append([*row, NONE if both is None else both.format_ends(1)])
+    return leave_out_empty(table)
 
 
 def judge(measured: MeasuredPlan, contrast: Contrast) -> str:
@@ -244,8 +254,13 @@ def _count(measured: MeasuredPlan, contrast: Contrast) -> str:
     return counted if measured.is_complete(contrast) else f"{counted} of {len(contrast.seeds)}"
 
 
-def _ps(tests: Mapping[Contrast, tuple[float, float]], contrast: Contrast) -> list[str]:
-    return [*map(format_p, tests[contrast])] if contrast in tests else [NONE, NONE]
+def _list_cells(contrast: Contrast, cells: Cells) -> list[Mapping[str, Any]]:
+    keys = ((system, seed) for system in contrast.systems for seed in contrast.seeds)
+    return [cells[key] for key in keys if key in cells]
+
+
+def _corrected(tests: Mapping[Contrast, tuple[float, float]], contrast: Contrast) -> str:
+    return format_p(tests[contrast][1]) if contrast in tests else NONE
 
 
 def _notes(
@@ -256,7 +271,8 @@ def _notes(
     complete = sum(c.tested and likelihood.is_complete(c) for c in plan.contrasts)
     notes = [
         "NLL: validation, nats per subword; the difference of means over seeds, with Welch's 95 % "
-        "interval. Lower is better"
+        "interval. Lower is better",
+        BLOCKS,
     ]
     if family:
         notes.append(
@@ -267,22 +283,20 @@ def _notes(
         notes.append(f"NLL of {' and '.join(words)}: per word, since subwords differ")
     if same:
         notes.append(
-            f"p same: two one-sided tests that the difference is below {plan.margin:g} nats; "
-            f"corrected for all contrasts that have this test ({same})"
+            f"p same: two one-sided tests that the difference is below {plan.margin:g} nats; by "
+            f"Holm's method for all contrasts that have this test ({same})"
         )
-    counts = sorted({len(c.seeds) for c in plan.contrasts}, reverse=True)
-    measured = {
-        "NLL": likelihood.list_systems([False]),
-        "NLL per word": likelihood.list_systems([True]),
-        **{name: other.list_systems() for name, other in scores.items()},
-    }
-    notes += filter(None, (describe_power(name, one, counts) for name, one in measured.items()))
+    for one in (likelihood, *scores.values()):
+        for unit in ("", " per word") if one is likelihood else ("",):
+            alike = (c for c in plan.contrasts if one is not likelihood or c.per_word == bool(unit))
+            notes += describe_blocks(map(one.difference, alike), unit)
     notes.append(
         "BLEU, other sentences too: bootstrap over seeds and sentences together, 95 % interval"
     )
     notes += _disagreements(plan, likelihood, scores)
-    planned = {(name, seed) for c in plan.contrasts for name in c.systems for seed in c.seeds}
-    known = [cell for key, cell in cells.items() if key in planned]
+    known = [cell for contrast in plan.contrasts for cell in _list_cells(contrast, cells)]
+    if any(list_differing(_list_cells(contrast, cells)) for contrast in plan.contrasts):
+        notes.append("mixed: what differs between the trainings of a contrast")
     notes += [f"hardware: {one}" for one in sorted({cell["hardware"] for cell in known})]
     notes.append(f"commit: {', '.join(sorted({cell['commit'] for cell in known}))}")
     return notes

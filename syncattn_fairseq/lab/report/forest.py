@@ -19,8 +19,9 @@ _LONGEST_NAME = 48
 #: For fonts that are wider than the one with which the size was computed.
 _PADDING = {"left": 40, "right": 24, "top": 5, "bottom": 5}
 _KEY = [
-    "Line: 95 % interval of the mean over seeds (Welch). Small dots: the seeds. Corrected for all",
-    "that are tested, blue: better; orange: worse. Grey: may be chance, or was not tested.",
+    "Line: 95 % interval of the mean over seeds (Welch); band: with seeds as blocks. Small dots:",
+    "the seeds. Corrected for all that are tested, blue: better; orange: worse. Grey: may be",
+    "chance, or was not tested.",
 ]
 
 
@@ -74,7 +75,10 @@ def _rows(
         low, high = _ends(difference)
         row = {"y": y, "mean": mean, "verdict": difference.verdict}
         if first <= mean <= last:
-            means.append({**row, "low": max(low, first), "high": min(high, last)})
+            ends = {"low": max(low, first), "high": min(high, last)}
+            if band := difference.block_interval:
+                ends |= {"from": max(band.low, first), "to": min(band.high, last)}
+            means.append(row | ends)
             inside = (value for value in difference.seeds if first <= value <= last)
             seeds += [{"y": y + _BELOW, "value": value} for value in inside]
         else:
@@ -86,7 +90,7 @@ def _rows(
 
 
 def _ends(difference: Difference) -> tuple[float, float]:
-    """Return between which values a mean is."""
+    """Return between which values a mean is, by any of its intervals."""
     interval = difference.interval
     return (interval.low, interval.high) if interval else (difference.mean, difference.mean)
 
@@ -125,6 +129,7 @@ def _panel(
     layers = [
         alt.Chart(alt.Data(values=[{"zero": 0}])).mark_rule(color=INK).encode(x=x("zero")),
         seeds.mark_point(filled=True, size=16, color=INK, opacity=0.35).encode(x=x("value"), y=y),
+        means.mark_rule(strokeWidth=8, opacity=0.2).encode(x=x("from"), x2="to", y=y, color=colour),
         means.mark_rule(strokeWidth=2).encode(x=x("low"), x2="high", y=y, color=colour),
         means.mark_point(filled=True, size=62, opacity=1).encode(x=x("mean"), y=y, color=colour),
     ]

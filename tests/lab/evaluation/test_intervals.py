@@ -6,15 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from sacrebleu.metrics.bleu import BLEU
-from scipy.stats import ttest_ind
+from scipy.stats import t, ttest_rel
 
 from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.lab.evaluation import intervals
 from syncattn_fairseq.lab.evaluation.intervals import (
+    Blocks,
     bootstrap_seeds,
     equivalence,
-    estimate_deviations,
-    smallest_detectable,
+    fit_blocks,
     welch,
     welch_interval,
 )
@@ -76,48 +76,56 @@ def test_the_same_is_more_than_not_different():
     assert different is not None and different > 0.5
 
 
-@pytest.mark.parametrize("count", [2, 3, 5])
-def test_deviations_are_as_often_too_large_as_too_small(count):
-    samples = np.random.default_rng(4).normal(7, 0.5, (2000, count)).tolist()
-    found = estimate_deviations([*samples, [9.0]])
-    assert len(found) == 2000, "one seed has no deviation"
-    assert statistics.median(found) == pytest.approx(0.5, rel=0.04)
-    assert found[0] / found[1] == pytest.approx(
-        statistics.stdev(samples[0]) / statistics.stdev(samples[1])
-    )
+def test_blocks_by_hand():
+    """Systems 0 and 3, seeds -1 and 1, and a rest of 0.5 that changes its sign."""
+    found = fit_blocks([[-0.5, 0.5], [1.5, 4.5]])
+    assert found is not None and (found.freedom, found.seeds) == (1, 2)
+    assert found.deviation == pytest.approx(1.0)  # four rests of 0.5, one degree of freedom
+    # Seeds vary by 2 * 1^2 * 2 = 4 with one degree of freedom: F is 4, ICC is 3 / 5.
+    assert found.share == pytest.approx(0.6)
+    half = 12.706  # t with one degree of freedom; the error is 1 * sqrt(2 / 2)
+    interval = found.interval(3.0)
+    assert (interval.low, interval.high) == pytest.approx((3 - half, 3 + half), abs=1e-3)
 
 
-def test_many_seeds_show_what_the_normal_distribution_says():
-    expected = (1.95996 + 0.84162) * 0.5 * math.sqrt(2 / 4000)
-    assert smallest_detectable(0.5, 4000) == pytest.approx(expected, rel=1e-3)
+@given(st.lists(st.tuples(*[st.floats(-9, 9)] * 2), min_size=2, max_size=6))
+def test_blocks_of_two_systems_are_a_paired_test(pairs):
+    ours, theirs = (list(column) for column in zip(*pairs, strict=True))
+    differences = [a - b for a, b in pairs]
+    found = fit_blocks([ours, theirs])
+    if statistics.pstdev(differences) < 1e-3:
+        assert found is None or found.deviation < 1e-2
+        return
+    assert found is not None
+    interval = found.interval(statistics.fmean(differences))
+    expected = ttest_rel(ours, theirs).confidence_interval(0.95)
+    assert (interval.low, interval.high) == pytest.approx((expected.low, expected.high))
 
 
-@pytest.mark.parametrize(
-    ("count", "others", "level"),
-    [(5, None, 0.05), (3, None, 0.05), (3, 5, 0.05), (5, None, 0.01), (2, None, 0.05)],
-)
-def test_it_is_shown_with_that_power(count, others, level):
+@pytest.mark.parametrize("scores", [[], [[1.0, 2.0]], [[1.0], [2.0]], [[1, 2], [2, 3]]])
+def test_without_a_rest_there_are_no_blocks(scores):
+    assert fit_blocks(scores) is None
+
+
+@pytest.mark.parametrize(("systems", "count"), [(2, 5), (4, 3)])
+def test_it_is_shown_with_that_power(systems, count):
     generator = np.random.default_rng(1)
-    least = smallest_detectable(0.66, count, others, level=level)
-    ours = generator.normal(least, 0.66, (20000, count))
-    theirs = generator.normal(0, 0.66, (20000, others or count))
-    shown = (ttest_ind(ours, theirs, axis=1, equal_var=False).pvalue < level).mean()
-    assert shown == pytest.approx(0.8, abs=0.012)
-    assert smallest_detectable(0.66, count, others, 0.9, level) > least
-
-
-def test_one_seed_shows_nothing():
-    for counts in ((1, 5), (5, 1)):
-        with pytest.raises(DataError, match="needs two seeds of each"):
-            smallest_detectable(1.0, *counts)
+    freedom = (systems - 1) * (count - 1)
+    least = Blocks(0.66, freedom, count, 0.0).detectable()
+    rest = 0.66 * np.sqrt(generator.chisquare(freedom, 40000) / freedom)
+    drawn = generator.normal(least, 0.66 * math.sqrt(2 / count), 40000)
+    assert (drawn > t.ppf(0.975, freedom) * rest * math.sqrt(2 / count)).mean() == pytest.approx(
+        0.8, abs=0.01
+    )
+    assert Blocks(0.66, freedom, count, 0.0).detectable(level=0.01) > least
 
 
 # ---- bootstrap
 
 
-def mean(totals: np.ndarray) -> float:
+def mean(totals: np.ndarray) -> np.ndarray:
     """A score: the mean of the first column, if the second counts."""
-    return float(totals[0] / totals[1])
+    return totals[..., 0] / totals[..., 1]
 
 
 def outputs(seeds: list[float], sentences: np.ndarray) -> list[np.ndarray]:

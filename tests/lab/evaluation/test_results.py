@@ -2,21 +2,18 @@ import base64
 import json
 import math
 import random
-import statistics
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
-from scipy.stats import ttest_ind
+from scipy.stats import ttest_ind, ttest_rel
 
 from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.base.text_tables import format_table, markdown_table
-from syncattn_fairseq.lab.evaluation.intervals import (
-    estimate_deviations,
-    smallest_detectable,
-    welch,
-)
+from syncattn_fairseq.lab.evaluation.intervals import fit_blocks, welch
 from syncattn_fairseq.lab.evaluation.results_file import (
+    list_differing,
     load_results,
     pack_counts,
     record,
@@ -146,26 +143,29 @@ def test_the_table(tmp_path):
     ]
     record(path, "x", cells)
     lines = shown(path, ["base", "ours"])
-    test = ttest_ind(list(ours.values()), list(base.values()), equal_var=False)
+    ours_base = [*ours.values()], [*base.values()]
+    test = ttest_ind(*ours_base, equal_var=False)
     nll = [[math.log(2) * value for value in found.values()] for found in loss.values()]
     other = ttest_ind(*reversed(nll), equal_var=False)
     assert lines[0].split() == ["system", "seeds", "BLEU"]
     assert lines[1].split() == ["base", "3", "10.5", "±", "0.5", "(10.0–11.0)"]
-    assert lines[4].split() == ["system", "Δ", "NLL", "p", "Δ", "BLEU", "p"]
+    blocks = ["seeds as blocks", "p Holm"]
+    assert re.split("  +", lines[4]) == ["system", "Δ NLL", *blocks, "Δ BLEU", *blocks]
     (low, high), (low_nll, high_nll) = (x.confidence_interval(0.95) for x in (test, other))
     difference = -0.08 * math.log(2)
     shown_nll = f"{difference:+.3f} [{low_nll:+.3f}, {high_nll:+.3f}]".replace("-", "−")
-    expected = f"ours {shown_nll} {other.pvalue:.3f} +2.0 [{low:+.1f}, {high:+.1f}] "
-    assert " ".join(lines[5].split()) == f"{expected}{test.pvalue:.3f}"
+    paired, paired_nll = (ttest_rel(*both).confidence_interval() for both in (ours_base, nll[::-1]))
+    ends = f"[{paired_nll.low:+.3f}, {paired_nll.high:+.3f}] {other.pvalue:.3f}"
+    expected = f"ours {shown_nll} {ends} +2.0 [{low:+.1f}, {high:+.1f}] "
+    expected += f"[{paired.low:+.1f}, {paired.high:+.1f}] {test.pvalue:.3f}"
+    assert " ".join(lines[5].split()) == expected.replace("-", "−")
     losses_shown = ["2.920", "±", "0.020", "(2.900–2.940)"]
     assert lines[9].split() == ["ours", "850", "1.5", "9.50", *losses_shown]
-    [power] = [line for line in lines if line.startswith("BLEU: standard deviation")]
-    deviations = estimate_deviations([list(ours.values()), list(base.values())])
-    deviation = statistics.median(deviations)
-    assert (
-        f"seeds {min(deviations):.2g} to {max(deviations):.2g}, median {deviation:.2g}; " in power
-    )
-    assert f": {smallest_detectable(deviation, 3):.2g} with 3 seeds" in power
+    found = fit_blocks(ours_base)
+    assert found is not None
+    [power] = [line for line in lines if line.startswith("BLEU, 3 seeds: deviation within")]
+    assert f"seeds {found.deviation:.2g} (2 d.f.); seeds explain " in power
+    assert f"; {found.detectable():.2g} is shown with 80 % power" in power
     assert {"BLEU tok:none", "hardware: a CPU", "commit: abc"} <= {*lines}
     spread = "mean ± standard deviation (lowest–highest) over seeds"
     assert spread in lines and spread not in shown(path, ["base", "ours"], [1])
@@ -189,7 +189,7 @@ def test_names_are_no_html():
     assert list_notes(["x|y <img src=a>", "p <.05"], "- ") == "- x|y &lt;img src=a>\n- p <.05"
 
 
-def test_p_is_corrected_if_there_are_several_comparisons(tmp_path):
+def test_p_is_corrected_for_all_comparisons(tmp_path):
     bleu = {"base": [10.0, 10.5, 11.0], "a": [12.0, 12.4, 13.0], "b": [10.9, 12.0, 11.7]}
     cells = [
         cell(name, seed, score, valid={"loss": score / 10})
@@ -201,15 +201,37 @@ def test_p_is_corrected_if_there_are_several_comparisons(tmp_path):
     smaller, larger = (
         ttest_ind(bleu[name], bleu["base"], equal_var=False).pvalue for name in ("a", "b")
     )
-    tested = [[f"{smaller:.3f}", f"{2 * smaller:.3f}"], [f"{larger:.3f}", f"{larger:.3f}"]]
-    assert lines[5].split() == ["system", "Δ", "BLEU", "p", "p", "Holm"]
     assert [line.split()[0] for line in lines[6:8]] == ["a", "b"], "not the baseline"
-    assert [line.split()[-2:] for line in lines[6:8]] == tested
+    assert [line.split()[-1] for line in lines[6:8]] == [f"{2 * smaller:.3f}", f"{larger:.3f}"]
     [note] = [line for line in lines if line.startswith("p Holm: ")]
-    assert note.endswith(
-        "corrected by Holm's method for all comparisons in the column that have a p (2)"
-    )
-    assert not [line for line in shown(tmp_path / "x.json", ["base", "a"]) if "Holm" in line]
+    assert "corrected by Holm's method for all comparisons in the column (2)" in note
+
+
+def test_seeds_are_blocks_of_all_systems_that_have_them(tmp_path):
+    bleu = {"base": [10.0, 10.5, 11.0], "a": [12.0, 12.4, 13.0], "b": [10.9, 12.0]}
+    cells = [cell(name, n, score) for name, x in bleu.items() for n, score in enumerate(x)]
+    lines = make_tables(make_rows({"cells": cells}, [*bleu], None, baseline), format_table)
+    three, two = fit_blocks([bleu["base"], bleu["a"]]), fit_blocks([x[:2] for x in bleu.values()])
+    assert three and two
+    for blocks, difference in ((three, 2 - 0.1 / 3), (two, 1.2)):
+        assert blocks.interval(difference).format_ends(1) in lines
+
+
+def test_what_differs_between_trainings_is_said():
+    one = {"hardware": "a CPU, 1 at a time", "commit": "abc"}
+    two = {"hardware": "a CPU, 2 at a time", "commit": "def", "precision": "half"}
+    assert list_differing([one, one]) == list_differing([]) == []
+    assert list_differing([one, two]) == ["precision", "commit"]
+    cells = [cell("base", 1, 1.0), cell("ours", 1, 1.0, hardware="a GPU")]
+    lines = make_tables(make_rows({"cells": cells}, ["ours"], None, baseline), format_table)
+    assert re.search(r"Δ BLEU +mixed\nours +\+0.0 +machine\n", lines)
+
+
+def test_nll_is_compared_at_the_last_update_that_all_reached():
+    curves = {"base": {"50": 3.0, "100": 2.5, "150": 2.0}, "ours": {"50": 3.0, "100": 2.0}}
+    cells = [cell(name, 1, 1.0, nll_by_update=curve) for name, curve in curves.items()]
+    lines = make_tables(make_rows({"cells": cells}, [*curves], None, baseline), format_table)
+    assert "NLL at 100 updates" in lines and f"  {2.5 * math.log(2):.3f}\n" in lines
 
 
 def test_other_measures_and_changed_settings(tmp_path):
@@ -304,7 +326,7 @@ def test_a_system_with_several_settings_has_a_row_for_each(tmp_path):
     assert [line[33:].split()[0] for line in lines[1:4]] == ["1", "2", "2"]
     # It is compared with that of its own settings.
     assert lines[6].split()[0] == "ours"
-    assert lines[6].split()[-1] == f"{welch([8.0, 12.0], [5.0, 6.0]):.3f}"
+    assert lines[6].split()[-1] == f"{welch([8.0, 12.0], [5.0, 6.0]):.3f}", lines[6]
     record(path, "x", [cell("third", seed, 4.0 * seed) for seed in (4, 5)])
     record(path, "x", [cell("base", 1, 10.0, overrides=few)])
     lines = shown(path, ["base", "third"])
