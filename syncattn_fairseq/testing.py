@@ -37,7 +37,8 @@ from .models.rnn_decoder import ConditionalGRUDecoder
 #: Lengths of the sentences of source and target, without their ends.
 SOURCE_LENGTHS, TARGET_LENGTHS = (5, 2, 9), (3, 7, 4)
 TOLERANCE = 1e-5
-_WORDS, _LABELS = 20, 5
+#: Sizes of the dictionaries.
+WORDS, LABELS = 20, 5
 
 
 def check_model(arch: str = "syntax_transformer_tiny", **options: Any) -> None:
@@ -58,16 +59,19 @@ def check_model(arch: str = "syntax_transformer_tiny", **options: Any) -> None:
     check_gradients(model)
 
 
-def build_model(arch: str = "syntax_transformer_tiny", seed: int = 0, **options: Any) -> Any:
+def build_model(
+    arch: str = "syntax_transformer_tiny", seed: int = 0, noise: float = 0.3, **options: Any
+) -> Any:
     """Build a model in evaluation mode and in float64.
 
-    Its parameters are disturbed, so that none that starts at 0 hides a fault.
+    Its parameters are disturbed, by ``noise`` times normal numbers, so that none that starts at 0
+    hides a fault.
     """
-    words = _dictionary(_WORDS)
+    words = make_dictionary(WORDS)
     task = SimpleNamespace(
         source_dictionary=words,
         target_dictionary=words,
-        source_label_dictionary=_dictionary(_LABELS),
+        source_label_dictionary=make_dictionary(LABELS),
     )
     _check_names(arch, options)
     args = Namespace(arch=arch, **options)
@@ -76,7 +80,7 @@ def build_model(arch: str = "syntax_transformer_tiny", seed: int = 0, **options:
     model = ARCH_MODEL_REGISTRY[arch].build_model(args, task)
     with torch.no_grad():
         for parameter in model.parameters():
-            parameter.add_(0.3 * torch.randn_like(parameter))
+            parameter.add_(noise * torch.randn_like(parameter))
     return model.double().eval()
 
 
@@ -109,7 +113,7 @@ def make_dataset(
     model: Any, left_pad: bool = True, left_pad_target: bool = False
 ) -> SyntaxPairDataset:
     """Make the sentence pairs of :func:`make_batch`."""
-    words = _dictionary(_WORDS)
+    words = make_dictionary(WORDS)
     generator = np.random.default_rng(1)
     source, target = (
         [_draw_sentence(length, generator, words) for length in lengths]
@@ -130,7 +134,7 @@ def make_dataset(
         pairs,
         [_draw_marks(length, generator) for length in SOURCE_LENGTHS],
         [_draw_marks(length, generator) for length in TARGET_LENGTHS],
-        [4 + torch.from_numpy(generator.integers(_LABELS, size=n)) for n in SOURCE_LENGTHS],
+        [4 + torch.from_numpy(generator.integers(LABELS, size=n)) for n in SOURCE_LENGTHS],
         fields=model.source_fields,
     )
 
@@ -159,7 +163,7 @@ def check_steps(model: Any) -> None:
     """Check that decoding step by step, with a reordered beam, gives teacher forcing's scores."""
     batch = make_batch(model, [0, 0, 0])["net_input"]
     previous = batch.pop("prev_output_tokens").clone()
-    previous[:, 1:] = 4 + torch.arange(previous[:, 1:].numel()).view(3, -1) * 7 % _WORDS
+    previous[:, 1:] = 4 + torch.arange(previous[:, 1:].numel()).view(3, -1) * 7 % WORDS
     whole, _ = model(**batch, prev_output_tokens=previous)
     encoder_out = model.encoder(**batch)
     state: dict[str, Any] = {}
@@ -209,7 +213,8 @@ def check_gradients(model: Any) -> None:
             raise AssertionError(f"the gradient of {name} is not finite")
 
 
-def _dictionary(words: int) -> Dictionary:
+def make_dictionary(words: int) -> Dictionary:
+    """Make a dictionary of some words."""
     dictionary = Dictionary()
     for number in range(words):
         dictionary.add_symbol(f"w{number}")

@@ -295,13 +295,6 @@ def test_a_prefix_is_ignored_as_fairseq_does():
     assert loss < criterion()(model, sample)[0].item()
 
 
-def test_accuracy_is_reported_if_asked_for():
-    model, sample = build.model("syntax_transformer_tiny"), batch()
-    log = criterion(report_accuracy=True)(model, sample)[2]
-    assert log["total"] == 9 and 0 <= log["n_correct"] <= 9
-    assert "total" not in criterion()(model, sample)[2]
-
-
 @pytest.mark.parametrize("shift", [False, True])
 def test_distances_are_tied_layer_by_layer(shift):
     model = build.model("transformer_lpsi_tiny", noise=0.3, encoder_layers=3, decoder_layers=3)
@@ -374,17 +367,6 @@ def test_logged_means_run_over_all_workers():
     )
 
 
-def test_two_losses_are_logged_as_each_alone():
-    model = build.model("transformer_lpsi_tiny", distance_sync_layers="1,2")
-    make = criterion(sync_mse_weight=0.1, sync_rank_weight=0.1)
-    log = make(model, batch())[2]
-    with metrics.aggregate() as aggregated:
-        make.reduce_metrics([log])
-    values = aggregated.get_smoothed_values()
-    for name in ("sync_mse_loss", "sync_rank_loss"):
-        assert values[name] == pytest.approx(log[name].item() / 9, abs=1e-4) and values[name] > 0
-
-
 def test_a_weight_that_does_nothing_is_named_once(caplog):
     model = build.model("transformer_dbsa_tiny")
     make = criterion(sync_mse_weight=0.1, src_dep_weight=0.3).train()
@@ -397,19 +379,6 @@ def test_a_weight_that_does_nothing_is_named_once(caplog):
     criterion(src_dep_weight=default).train()(build.model("syntax_transformer_tiny"), batch())
     criterion(sync_mse_weight=0.1).eval()(model, batch())
     assert not caplog.records
-
-
-def test_head_accuracy_counts_the_labels_that_get_most_attention():
-    model, sample = build.model("transformer_dbsa_tiny"), batch()
-    attention = model(**sample["net_input"])[1]["src_dependency"][0][:, 0]
-    log = criterion()(model, sample)[2]
-    expected = sum(
-        attention[b, t].argmax().item() == parent
-        for b, row in enumerate(sample["src_parents"].tolist())
-        for t, parent in enumerate(row)
-        if parent >= 0
-    )
-    assert log["src_dep_correct"].item() == expected
 
 
 def test_head_accuracy_of_several_heads_is_that_of_their_mean():

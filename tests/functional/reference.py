@@ -1,8 +1,27 @@
 """The equations once more, as slow float64 loops over Python numbers."""
 
 import math
+from collections.abc import Callable
+from typing import Any
 
+import torch
 from torch import Tensor
+
+
+def check(leading: int, actual: Tensor, slow: Callable[..., Any], *inputs: Tensor) -> None:
+    """Compare a result with a loop, row by row of its leading dimensions.
+
+    Args:
+        leading: how many of these there are.
+        actual: the result.
+        slow: computes one row of it from one row of each of the inputs.
+        inputs: tensors that have all the leading dimensions.
+    """
+    rows = zip(*(x.double().flatten(0, leading - 1) for x in inputs), strict=True)
+    expected = torch.tensor([slow(*row) for row in rows], dtype=torch.float64)
+    torch.testing.assert_close(
+        actual.double().flatten(0, leading - 1), expected, rtol=1e-5, atol=1e-5
+    )
 
 
 def softmax(row: list[float]) -> list[float]:
@@ -51,7 +70,7 @@ def planted_loss(
     return total
 
 
-def project_attention(source: Tensor, cross: Tensor, backward: Tensor | None) -> list:
+def project_attention(source: Tensor, cross: Tensor, backward: Tensor | None = None) -> list:
     e, c = source.tolist(), cross.tolist()
     source_length, target_length = range(len(e)), range(len(c))
     back = (

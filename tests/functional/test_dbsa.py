@@ -25,16 +25,13 @@ def test_biaffine_scores_equal_the_loop(T, S, d, bias, seed):
     torch.manual_seed(seed)
     query, key, weight = torch.randn(2, 3, T, d), torch.randn(2, 3, S, d), torch.randn(d, d)
     b = torch.randn(d) if bias else None
-    scores = biaffine_scores(query, key, weight, b)
-    assert scores.shape == (2, 3, T, S)
-    for i in range(2):
-        for h in range(3):
-            expected = reference.biaffine_scores(
-                query[i, h].double(), key[i, h].double(), weight.double(), b
-            )
-            torch.testing.assert_close(
-                scores[i, h].double(), torch.tensor(expected).double(), rtol=1e-5, atol=1e-5
-            )
+    reference.check(
+        2,
+        biaffine_scores(query, key, weight, b),
+        lambda q, k: reference.biaffine_scores(q, k, weight.double(), b),
+        query,
+        key,
+    )
 
 
 @given(sizes, sizes, st.booleans(), seeds)

@@ -23,14 +23,14 @@ def random_distances(*shape: int, saturated: bool = False) -> torch.Tensor:
 def test_syntactic_distances_equal_the_loop(T, d, M, seed):
     torch.manual_seed(seed)
     keys, weight, bias = torch.randn(2, 3, T, d), torch.randn(3, M + 1, d), torch.randn(3)
-    distances = f.syntactic_distances(keys, weight, bias)
-    assert distances.shape == (2, 3, T)
-    for b in range(2):
-        for h in range(3):
-            expected = reference.syntactic_distances(
-                keys[b, h].double(), weight[h].double(), bias[h].item()
-            )
-            assert distances[b, h].tolist() == pytest.approx(expected, abs=1e-5)
+    reference.check(
+        2,
+        f.syntactic_distances(keys, weight, bias),
+        reference.syntactic_distances,
+        keys,
+        weight.expand(2, -1, -1, -1),
+        bias.expand(2, 3),
+    )
 
 
 def test_one_weight_serves_all():
@@ -45,12 +45,12 @@ def test_one_weight_serves_all():
 def test_gates_equal_the_loop(T, temperature, causal, saturated, seed):
     torch.manual_seed(seed)
     distances = random_distances(2, 3, T, saturated=saturated)
-    gates = f.distance_gates(distances, temperature, causal)
-    assert gates.shape == (2, 3, T, T)
-    for b in range(2):
-        for h in range(3):
-            expected = reference.distance_gates(distances[b, h].tolist(), temperature, causal)
-            torch.testing.assert_close(gates[b, h], torch.tensor(expected), atol=1e-5, rtol=0)
+    reference.check(
+        2,
+        f.distance_gates(distances, temperature, causal),
+        lambda row: reference.distance_gates(row.tolist(), temperature, causal),
+        distances,
+    )
 
 
 @given(lengths, temperatures)
@@ -90,6 +90,15 @@ def test_an_empty_batch_has_no_loss():
         assert loss(torch.zeros(0, 3), torch.zeros(0, 3)).item() == 0
 
 
+def slow_gated(scores: torch.Tensor, distances: torch.Tensor) -> list[list[float]]:
+    rows = []
+    gates = reference.distance_gates(distances.tolist(), 1.0, False)
+    for row, opened in zip(scores.tolist(), gates, strict=True):
+        passed = [g * p for g, p in zip(opened, reference.softmax(row), strict=True)]
+        rows.append([p / sum(passed) for p in passed])
+    return rows
+
+
 @given(lengths, st.booleans(), seeds)
 def test_gated_attention_is_a_softmax_of_scores_and_log_gates(T, saturated, seed):
     torch.manual_seed(seed)
@@ -97,23 +106,14 @@ def test_gated_attention_is_a_softmax_of_scores_and_log_gates(T, saturated, seed
     gated = f.gated_attention(scores.softmax(-1), f.distance_gates(distances))
     torch.testing.assert_close(gated.sum(-1), torch.ones(2, T))
     torch.testing.assert_close(gated, (scores + log_gates(distances)).softmax(-1))
-    for b in range(2):
-        weights = reference.distance_gates(distances[b].tolist(), 1.0, False)
-        for t in range(T):
-            a = reference.softmax(scores[b, t].double().tolist())
-            passed = [g * p for g, p in zip(weights[t], a, strict=True)]
-            expected = [p / sum(passed) for p in passed]
-            assert gated[b, t].tolist() == pytest.approx(expected, abs=1e-5)
+    reference.check(1, gated, slow_gated, scores, distances)
 
 
 @given(lengths, lengths, seeds)
 def test_projected_distances_equal_the_loop(S, T, seed):
     torch.manual_seed(seed)
     e, c = torch.randn(2, S), torch.randn(2, T, S).softmax(-1)
-    projected = f.project_distances(e, c)
-    for b in range(2):
-        expected = [sum(c[b, t, s].item() * e[b, s].item() for s in range(S)) for t in range(T)]
-        assert projected[b].tolist() == pytest.approx(expected, abs=1e-5)
+    reference.check(1, f.project_distances(e, c), lambda e, c: (c @ e).tolist(), e, c)
 
 
 @given(st.integers(1, 4), lengths, st.sampled_from([0.1, 1.0]), st.booleans(), seeds)

@@ -23,12 +23,12 @@ def random_parents(batch: int, length: int) -> torch.Tensor:
 def test_parent_gaussian_equals_the_loop(T, std, seed):
     torch.manual_seed(seed)
     parents = random_parents(3, T)
-    weights = parent_gaussian(parents, T, std)
-    assert weights.shape == (3, T, T)
-    for b in range(3):
-        for t in range(T):
-            expected = reference.parent_gaussian(parents[b, t].item(), T, std)
-            assert weights[b, t].tolist() == pytest.approx(expected, abs=1e-5)
+    reference.check(
+        2,
+        parent_gaussian(parents, T, std),
+        lambda parent: reference.parent_gaussian(parent.item(), T, std),
+        parents,
+    )
 
 
 def test_the_density_of_the_paper():
@@ -45,15 +45,14 @@ def test_parent_scaled_scores_equal_the_loop(T, d, std, seed):
     torch.manual_seed(seed)
     query, key, parents = torch.randn(2, 3, T, d), torch.randn(2, 3, T, d), random_parents(2, T)
     weights = parent_gaussian(parents, T, std).unsqueeze(1)
-    scores = parent_scaled_scores(query, key, weights)
-    for b in range(2):
-        for h in range(3):
-            expected = reference.parent_scaled_scores(
-                query[b, h].double(), key[b, h].double(), parents[b].tolist(), std
-            )
-            torch.testing.assert_close(
-                scores[b, h].double(), torch.tensor(expected).double(), rtol=1e-5, atol=1e-5
-            )
+    reference.check(
+        2,
+        parent_scaled_scores(query, key, weights),
+        lambda q, k, p: reference.parent_scaled_scores(q, k, p.tolist(), std),
+        query,
+        key,
+        parents.unsqueeze(1).expand(-1, 3, -1),
+    )
 
 
 def test_a_deviation_of_0_leaves_the_parent_alone():

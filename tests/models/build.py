@@ -1,25 +1,21 @@
 """Small models and batches, without a corpus."""
 
 from argparse import Namespace
-from types import SimpleNamespace
 from typing import Any
 
 import torch
 from fairseq.data import Dictionary, data_utils
-from fairseq.models import ARCH_CONFIG_REGISTRY, ARCH_MODEL_REGISTRY
+from fairseq.models import ARCH_CONFIG_REGISTRY
 from torch import Tensor
 
-import syncattn_fairseq.plugin  # noqa: F401  (registers the models)
+from syncattn_fairseq import testing
 
 PAD, EOS = 1, 2
-LABELS = 5
+LABELS = testing.LABELS
 
 
-def dictionary(words: int = 20) -> Dictionary:
-    vocabulary = Dictionary()
-    for i in range(words):
-        vocabulary.add_symbol(f"w{i}")
-    return vocabulary
+def dictionary(words: int = testing.WORDS) -> Dictionary:
+    return testing.make_dictionary(words)
 
 
 def options_of(arch: str, **chosen: Any) -> Namespace:
@@ -29,19 +25,8 @@ def options_of(arch: str, **chosen: Any) -> Namespace:
 
 
 def model(arch: str, seed: int = 0, noise: float = 0.3, **options: Any) -> Any:
-    """Build a model in evaluation mode, its weights disturbed so that no symmetry hides a fault."""
-    shared = dictionary()
-    task = SimpleNamespace(
-        source_dictionary=shared,
-        target_dictionary=shared,
-        source_label_dictionary=dictionary(LABELS),
-    )
-    torch.manual_seed(seed)
-    built = ARCH_MODEL_REGISTRY[arch].build_model(options_of(arch, **options), task)
-    with torch.no_grad():
-        for parameter in built.parameters():
-            parameter.add_(noise * torch.randn_like(parameter))
-    return built.eval()
+    """Build a model as users' tests do, but in float32."""
+    return testing.build_model(arch, seed, noise, **options).float()
 
 
 def sentences(lengths: list[int], seed: int = 0) -> list[Tensor]:

@@ -8,6 +8,7 @@ from fairseq import options
 from fairseq.models import ARCH_CONFIG_REGISTRY, ARCH_MODEL_REGISTRY
 from omegaconf import OmegaConf
 
+from syncattn_fairseq import testing
 from syncattn_fairseq.data.fields import NOTHING, TREE_DISTANCES, SourceFields
 from syncattn_fairseq.modules import Source
 from tests.models import build
@@ -39,25 +40,31 @@ def model(request: pytest.FixtureRequest) -> Any:
     return build.model(half_window=3, tree_window=2, **SIZES, **request.param).double()
 
 
-def same(actual: torch.Tensor, expected: torch.Tensor) -> None:
-    torch.testing.assert_close(actual, expected, atol=1e-6, rtol=1e-6)
+def test_what_holds_for_every_model_holds(model):
+    testing.check_batches(model)
+    testing.check_steps(model)
+    testing.check_half_precision(model)
+    testing.check_gradients(model)
 
 
 @pytest.mark.parametrize("left_pad", [False, True])
-def test_a_sentence_is_the_same_alone_and_in_a_batch(model, left_pad):
+def test_a_batch_has_the_attention_and_the_positions_of_its_sentences(model, left_pad):
     source, target = build.sentences([5, 2, 7]), build.sentences([3, 6, 4], seed=1)
     batch = build.net_input(source, target, left_pad)
     scores, extra = model(**batch)
     same(model(**batch, lengths_on_cpu=[len(sentence) for sentence in source])[0], scores)
-    for b in range(3):
-        S, T = len(source[b]), len(target[b])
-        alone, alone_extra = model(**build.net_input(source[b : b + 1], target[b : b + 1]))
-        first = max(map(len, source)) - S if left_pad else 0
-        same(scores[b, :T], alone[0])
-        same(extra["attn"][0][b, :T, first : first + S], alone_extra["attn"][0][0])
-        assert ("positions" in extra) == ("positions" in alone_extra)
+    for b, length in enumerate((3, 6, 4)):
+        alone = model(**build.net_input(source[b : b + 1], target[b : b + 1]))[1]
+        first = max(map(len, source)) - len(source[b]) if left_pad else 0
+        columns = slice(first, first + len(source[b]))
+        same(extra["attn"][0][b, : length + 1, columns], alone["attn"][0][0])
+        assert ("positions" in extra) == ("positions" in alone)
         if "positions" in extra:
-            same(extra["positions"][b, :T], alone_extra["positions"][0])
+            same(extra["positions"][b, : length + 1], alone["positions"][0])
+
+
+def same(actual: torch.Tensor, expected: torch.Tensor) -> None:
+    torch.testing.assert_close(actual, expected, atol=1e-6, rtol=1e-6)
 
 
 def test_it_runs_in_mixed_precision(model):
@@ -70,24 +77,6 @@ def test_it_runs_in_mixed_precision(model):
     torch.testing.assert_close(scores.float(), exact, atol=0.1, rtol=0.1)
     scores.float().square().mean().backward()
     assert all(p.grad is None or p.grad.isfinite().all() for p in model.parameters())
-
-
-def test_step_by_step_it_is_the_same_as_all_at_once(model):
-    batch = build.net_input(build.sentences([5, 3, 6]), build.sentences([6, 6, 6], seed=1))
-    scores, extra = model(**batch)
-    previous = batch.pop("prev_output_tokens")
-    encoder_out, state = model.encoder(**batch), {}
-    order, turn = torch.arange(3), torch.tensor([2, 0, 1])
-    for t in range(previous.size(1)):
-        if t:
-            model.decoder.reorder_incremental_state_scripting(state, turn)
-            encoder_out = model.encoder.reorder_encoder_out(encoder_out, turn)
-            order = order[turn]
-        step, step_extra = model.decoder(
-            previous[order, : t + 1], encoder_out=encoder_out, incremental_state=state
-        )
-        same(step[:, 0], scores[order, t])
-        same(step_extra["attn"][0][:, 0], extra["attn"][0][order, t])
 
 
 def test_it_computes_the_equations_of_the_paper(model):
@@ -152,11 +141,6 @@ def test_options_of_the_command_line():
     assert (args.renormalise_local, args.tree_position) == (False, "predicted")
 
 
-def test_what_is_not_predicted_has_no_parameters():
-    model = build.model("rnn_syntax_directed", tree_position="expected", **SIZES)
-    assert not list(model.decoder.attention.parameters())
-
-
 def test_shared_embeddings():
     sizes = SIZES | {"decoder_embed_dim": 12}
     model = build.model("rnn_global", share_all_embeddings=True, **sizes)
@@ -166,14 +150,6 @@ def test_shared_embeddings():
     model = build.model("rnn_global", share_decoder_input_output_embed=True, **SIZES)
     assert model.decoder.embed_tokens.weight is model.decoder.output_projection.weight
     assert model.encoder.embed_tokens.weight is not model.decoder.embed_tokens.weight
-
-
-def test_dropout_in_training_alone():
-    model = build.model("rnn_global", dropout=0.5, **SIZES)
-    batch = build.net_input(build.sentences([5]), build.sentences([4]))
-    same(model(**batch)[0], model(**batch)[0])
-    model.train()
-    assert not torch.allclose(model(**batch)[0], model(**batch)[0])
 
 
 def test_only_syntax_directed_attention_reads_trees():

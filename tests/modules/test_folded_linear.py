@@ -3,9 +3,8 @@ import math
 
 import pytest
 import torch
-from torch import Tensor, nn
+from torch import nn
 
-from syncattn_fairseq.functional import biaffine_scores
 from syncattn_fairseq.models.self_attention import FairseqSyntaxAttention
 from syncattn_fairseq.modules import BatchView, FoldedLinear
 from syncattn_fairseq.modules.heads import DependencyHeads, Heads
@@ -27,36 +26,6 @@ def make(biaffine_heads: int, key_bias: bool) -> FairseqSyntaxAttention:
     for parameter in attention.parameters():
         nn.init.normal_(parameter)
     return attention
-
-
-@pytest.mark.parametrize("biaffine_heads", [1, 2, 4])
-@pytest.mark.parametrize("key_bias", [False, True])
-def test_scaled_products_with_the_folded_query_are_the_biaffine_scores(biaffine_heads, key_bias):
-    attention = make(biaffine_heads, key_bias)
-    query, dependency = attention.q_proj, attention.heads["dependency"]
-    x, keys = torch.randn(2, TOKENS, HEADS * WIDTH).double(), torch.randn(2, TOKENS, 12).double()
-
-    def split(t: Tensor) -> Tensor:
-        return t.unflatten(-1, (HEADS, WIDTH)).transpose(1, 2)
-
-    k = split(keys)
-    scores = split(query(x)) @ k.transpose(-1, -2) / math.sqrt(WIDTH)
-    plain = split(nn.functional.linear(x, *query.plain))
-    h = biaffine_heads
-    expected = biaffine_scores(plain[:, :h], k[:, :h], dependency.weight, dependency.key_bias)
-    torch.testing.assert_close(scores[:, :h], expected)
-    torch.testing.assert_close(
-        scores[:, h:], plain[:, h:] @ k[:, h:].transpose(-1, -2) / math.sqrt(WIDTH)
-    )
-
-
-def test_gradients_reach_every_parameter():
-    attention = make(2, key_bias=True)
-    attention.q_proj(torch.randn(3, 12).double()).square().sum().backward()
-    read = [*attention.q_proj.parameters(), *attention.heads.parameters()]
-    assert len(read) == 4
-    for parameter in read:
-        assert parameter.grad is not None and parameter.grad.abs().sum() > 0
 
 
 def test_folding_for_inference_changes_nothing():
