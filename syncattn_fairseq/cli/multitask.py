@@ -8,7 +8,7 @@ from pathlib import Path
 from ..base.errors import DataError
 from ..base.text import read_lines
 from ..data.parses import POLICIES
-from ..data.task_mix import TRANSLATE, Dependencies, ParsedSource, PhraseStructures, mix, tag
+from ..data.task_mix import TRANSLATE, ParsedSource, mix, tag
 from ..data.words import detect_scheme
 from .command_line import CommandLine
 from .common import add_command, add_subword_marks, add_texts, command, new_parser, rewrite_texts
@@ -86,8 +86,8 @@ def _mix(args: argparse.Namespace) -> None:
     if scheme is None:
         scheme = detect_scheme(read_lines(args.source))
         print(f"subwords of {args.source}: {scheme}")
-    parses = Dependencies(args.heads, args.labels) if args.heads else PhraseStructures(args.trees)
-    source = ParsedSource(args.source, scheme, parses, args.words, args.on_bad_parse)
+    parses = (args.trees, args.heads, args.labels)
+    source = ParsedSource(args.source, scheme, *parses, args.words, args.on_bad_parse)
     counts = mix(source, args.target, tuple(args.output), args.seed)
     print(f"{args.output[0]} and {args.output[1]}: {counts}")
 

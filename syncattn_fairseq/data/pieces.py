@@ -4,8 +4,6 @@ Nothing is normalised. Every word becomes a run of pieces, the first of which be
 and they join to exactly that word, even if the model does not know a character.
 """
 
-from __future__ import annotations
-
 import io
 from collections.abc import Iterable, Iterator
 from itertools import chain

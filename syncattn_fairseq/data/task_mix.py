@@ -6,14 +6,11 @@ linearised parse.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from functools import partial
-from itertools import repeat
 from pathlib import Path
 from random import Random
-from typing import TypeAlias
 
 from tqdm import tqdm
 
@@ -22,7 +19,7 @@ from ..base.files import replacing
 from ..base.text import count_lines, read_lines
 from ..trees.brackets import parse_tree, simplify_word
 from ..trees.tree import bracket_dependencies, linearise
-from .parses import check_tree, read_heads
+from .parses import check_tree, parse_heads
 from .words import count_subwords, join_subwords
 
 TRANSLATE, PARSE = "<TR>", "<PA>"
@@ -48,101 +45,31 @@ class MixCounts:
 
 
 @dataclass(frozen=True)
-class SegmentedSentence:
-    """The words of a sentence, and the subwords of each word, separated by spaces."""
-
-    words: list[str]
-    pieces: list[str]
-
-
-Lineariser: TypeAlias = Callable[[SegmentedSentence, bool], "list[str] | None"]
-"""Takes a sentence, and whether to keep its words; returns its linearised parse if it has one."""
-
-
-@dataclass(frozen=True)
-class PhraseStructures:
-    """A file with the tree of each sentence in brackets; see `parse_tree`."""
-
-    path: Path
-
-    @property
-    def files(self) -> Sequence[Path]:
-        """What is read, line by line."""
-        return [self.path]
-
-    def __iter__(self) -> Iterator[Lineariser]:
-        return (partial(self._linearise, line) for line in read_lines(self.path))
-
-    @staticmethod
-    def _linearise(line: str, sentence: SegmentedSentence, with_words: bool) -> list[str] | None:
-        tree = parse_tree(line)
-        if tree is None:
-            return None
-        leaves = list(tree.leaves())
-        for number, (leaf, word) in enumerate(zip(leaves, sentence.words, strict=False), 1):
-            if leaf != word and simplify_word(leaf) != simplify_word(word):
-                raise BadParse(
-                    "words differ", f"word {number} is {leaf!r}, but {word!r} in the text"
-                )
-        if len(leaves) != len(sentence.words):
-            raise BadParse(
-                "words differ", f"{len(leaves)} words, but {len(sentence.words)} in the text"
-            )
-        return linearise(tree, sentence.pieces if with_words else None)
-
-
-@dataclass(frozen=True)
-class Dependencies:
-    """A file with the heads of each sentence, see `read_heads`, and one with their labels."""
-
-    path: Path
-    labels: Path | None = None
-
-    @property
-    def files(self) -> Sequence[Path]:
-        """What is read, line by line."""
-        return [self.path, *([self.labels] if self.labels else [])]
-
-    def __iter__(self) -> Iterator[Lineariser]:
-        labels = read_lines(self.labels) if self.labels else repeat(None)
-        pairs = zip(read_heads(self.path), labels, strict=False)
-        return (partial(self._linearise, *pair) for pair in pairs)
-
-    @staticmethod
-    def _linearise(
-        heads: list[int] | None, line: str | None, sentence: SegmentedSentence, with_words: bool
-    ) -> list[str] | None:
-        if heads is None:
-            return None
-        labels = [""] * len(heads) if line is None else line.split()
-        for name, values in (("heads", heads), ("labels", labels)):
-            if len(values) != len(sentence.words):
-                raise BadParse(
-                    f"wrong number of {name}",
-                    f"{len(values)} {name}, but {len(sentence.words)} words in the text",
-                )
-        check_tree(heads)
-        tree = bracket_dependencies(heads, labels, sentence.pieces)
-        return linearise(tree, tree.leaves() if with_words else None)
-
-
-@dataclass(frozen=True)
 class ParsedSource:
-    """The source side, and its parses.
+    """The source side, and its parses: either trees, or heads and perhaps labels.
 
     Args:
         text: subwords, one sentence per line.
         scheme: how the text's subwords are written; see `find_word_starts`.
-        parses: one for each line.
+        trees: a tree in brackets for each line; see `parse_tree`.
+        heads: the heads of each line's words; see `parse_heads`.
+        labels: and their labels.
         with_words: keep the subwords of the words in the parses.
         on_bad_parse: ``stop`` if a parse does not fit its sentence, or ``drop`` the parse.
     """
 
     text: Path
     scheme: str
-    parses: PhraseStructures | Dependencies
+    trees: Path | None = None
+    heads: Path | None = None
+    labels: Path | None = None
     with_words: bool = False
     on_bad_parse: str = "stop"
+
+    @property
+    def parses(self) -> list[Path]:
+        """The files of the parses."""
+        return [path for path in (self.trees, self.heads, self.labels) if path]
 
     def linearise_lines(self, counts: MixCounts) -> Iterator[tuple[str, str | None]]:
         """Yield each sentence with its linearised parse, or None if it has none.
@@ -154,18 +81,22 @@ class ParsedSource:
             DataError: for the first fault, with file and line.
         """
         lines = tqdm(read_lines(self.text), unit=" sentences", disable=None)
-        for text, parse in zip(lines, self.parses, strict=True):
+        for text, *parse in zip(lines, *map(read_lines, self.parses), strict=True):
             counts.sentences += 1
             subwords = iter(text.split())
             words = join_subwords(text.split(), self.scheme)
             lengths = count_subwords(text.split(), self.scheme)
             pieces = [" ".join(next(subwords) for _ in range(length)) for length in lengths]
             try:
-                tokens = parse(SegmentedSentence(words, pieces), self.with_words)
+                if self.trees:
+                    tokens = self._linearise_tree(parse[0], words, pieces)
+                else:
+                    heads = parse_heads(parse[0], self.parses[0], counts.sentences)
+                    tokens = self._linearise_heads(heads, parse[1:], words, pieces)
             except BadParse as fault:
                 if self.on_bad_parse == "stop":
                     raise DataError(
-                        f"{self.parses.path}:{counts.sentences}: {fault} ({self.text}, "
+                        f"{self.parses[0]}:{counts.sentences}: {fault} ({self.text}, "
                         f"{self.scheme}); correct it, leave the line empty for no parse, or use "
                         "--on-bad-parse drop"
                     ) from None
@@ -173,6 +104,36 @@ class ParsedSource:
                 tokens = None
             counts.parsed += tokens is not None
             yield text, None if tokens is None else " ".join(tokens)
+
+    def _linearise_tree(self, line: str, words: list[str], pieces: list[str]) -> list[str] | None:
+        tree = parse_tree(line)
+        if tree is None:
+            return None
+        leaves = list(tree.leaves())
+        for number, (leaf, word) in enumerate(zip(leaves, words, strict=False), 1):
+            if leaf != word and simplify_word(leaf) != simplify_word(word):
+                raise BadParse(
+                    "words differ", f"word {number} is {leaf!r}, but {word!r} in the text"
+                )
+        if len(leaves) != len(words):
+            raise BadParse("words differ", f"{len(leaves)} words, but {len(words)} in the text")
+        return linearise(tree, pieces if self.with_words else None)
+
+    def _linearise_heads(
+        self, heads: list[int], lines: list[str], words: list[str], pieces: list[str]
+    ) -> list[str] | None:
+        if not heads:
+            return None
+        relations = lines[0].split() if lines else [""] * len(heads)
+        for name, values in (("heads", heads), ("labels", relations)):
+            if len(values) != len(words):
+                raise BadParse(
+                    f"wrong number of {name}",
+                    f"{len(values)} {name}, but {len(words)} words in the text",
+                )
+        check_tree(heads)
+        tree = bracket_dependencies(heads, relations, pieces)
+        return linearise(tree, tree.leaves() if self.with_words else None)
 
 
 def tag(sentence: str, task: str) -> str:
@@ -195,7 +156,7 @@ def mix(source: ParsedSource, target: Path, outputs: tuple[Path, Path], seed: in
     Raises:
         DataError: for the first fault in the input, with file and line.
     """
-    count_lines(source.text, target, *source.parses.files)
+    count_lines(source.text, target, *source.parses)
     counts = MixCounts()
     examples = []
     parses = []
@@ -206,7 +167,7 @@ def mix(source: ParsedSource, target: Path, outputs: tuple[Path, Path], seed: in
         if parse is not None:
             parses.append((tag(text, PARSE), parse))
     if not parses:
-        raise DataError(f"{source.parses.path}: no sentence has a parse")
+        raise DataError(f"{source.parses[0]}: no sentence has a parse")
     random = Random(seed)
     whole, rest = divmod(len(examples), len(parses))
     examples += parses * whole + random.sample(parses, rest)

@@ -22,11 +22,13 @@ import re
 from bisect import bisect_left
 from collections.abc import Sequence
 from functools import cache
+from html import unescape
 from itertools import accumulate
 from unicodedata import category, normalize
 
 from ..base.errors import BadParse
 from ..data.parses import check_tree
+from ..trees.brackets import PTB_ESCAPES
 from .formats.parsed_sentence import Analysis, Surface
 from .parser import Parse
 
@@ -34,27 +36,13 @@ INNER_LABEL = "goeswith"
 """Label of text words that are parts of one parser word."""
 
 _ESCAPES = {
-    "&amp;": "&",
-    "&lt;": "<",
-    "&gt;": ">",
-    "&quot;": '"',
-    "&apos;": "'",
-    "&bar;": "|",
-    "&#39;": "'",
-    "&#91;": "[",
-    "&#93;": "]",
-    "&#124;": "|",
-    "@-@": "-",
-    "-lrb-": "(",
-    "-rrb-": ")",
-    "-lsb-": "[",
-    "-rsb-": "]",
-    "-lcb-": "{",
-    "-rcb-": "}",
-    "\\/": "/",
-    "\\*": "*",
+    escape: unescape(escape)
+    for escape in ["&amp;", "&lt;", "&gt;", "&quot;", "&apos;", "&#39;", "&#91;", "&#93;", "&#124;"]
 }
-_ESCAPES |= {escape.upper(): character for escape, character in _ESCAPES.items()}
+_ESCAPES |= {"&bar;": "|", "@-@": "-"} | PTB_ESCAPES
+_ESCAPES |= {
+    case(escape): text for escape, text in _ESCAPES.items() for case in (str.lower, str.upper)
+}
 # Runs of letters need no change, which saves most of the time.
 _PIECE = re.compile(
     "|".join(["(?P<run>[A-Za-z0-9]+)", *map(re.escape, _ESCAPES), "."]), flags=re.DOTALL

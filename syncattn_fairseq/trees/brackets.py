@@ -25,18 +25,15 @@ _TOKEN = re.compile(
     re.VERBOSE,
 )
 
-_ESCAPES = {
-    "-LRB-": "(",
-    "-RRB-": ")",
-    "-LSB-": "[",
-    "-RSB-": "]",
-    "-LCB-": "{",
-    "-RCB-": "}",
-    "``": '"',
-    "''": '"',
-    "\\/": "/",
-    "\\*": "*",
-}
+#: How the Penn Treebank writes brackets, slashes and stars in words.
+PTB_ESCAPES = dict(
+    zip(
+        ["-LRB-", "-RRB-", "-LSB-", "-RSB-", "-LCB-", "-RCB-", "\\/", "\\*"],
+        "()[]{}/*",
+        strict=True,
+    )
+)
+_ESCAPES = {**PTB_ESCAPES, "``": '"', "''": '"'}
 _ESCAPE = re.compile("|".join(map(re.escape, _ESCAPES)))
 
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from syncattn_fairseq.base.errors import DataError
-from syncattn_fairseq.data.task_mix import Dependencies, ParsedSource, PhraseStructures, mix
+from syncattn_fairseq.data.task_mix import ParsedSource, mix
 
 SOURCE = "the ob@@ server sleeps\n\n( a@@ b )\nhe says\n"
 TARGET = "der Be@@ obachter schläft\n\n( ab )\ner sagt\n"
@@ -26,13 +26,13 @@ def write(folder: Path, **contents: str) -> None:
 
 
 def phrases(folder: Path, with_words: bool = False, on_bad_parse: str = "stop") -> ParsedSource:
-    trees = PhraseStructures(folder / "trees")
-    return ParsedSource(folder / "source", "subword_nmt", trees, with_words, on_bad_parse)
+    trees = (folder / "trees", None, None)
+    return ParsedSource(folder / "source", "subword_nmt", *trees, with_words, on_bad_parse)
 
 
 def dependencies(folder: Path, labels: bool, with_words: bool = False) -> ParsedSource:
-    parses = Dependencies(folder / "heads", folder / "labels" if labels else None)
-    return ParsedSource(folder / "source", "subword_nmt", parses, with_words)
+    parses = (None, folder / "heads", folder / "labels" if labels else None)
+    return ParsedSource(folder / "source", "subword_nmt", *parses, with_words)
 
 
 def mixed(source: ParsedSource, folder: Path, seed: int = 1) -> tuple[str, list[tuple[str, str]]]:
@@ -92,9 +92,7 @@ def test_dependencies_take_the_place_of_phrases(tmp_path):
 def test_sentencepiece_and_normalised_words(tmp_path):
     # sentencepiece may normalise; fairseq loses the white space within words
     write(tmp_path, source='▁A \u00bd ▁"\n', target="a\n", trees="(S (N \uff21\u00bd) (Q ''))\n")
-    source = ParsedSource(
-        tmp_path / "source", "sentencepiece", PhraseStructures(tmp_path / "trees"), True
-    )
+    source = ParsedSource(tmp_path / "source", "sentencepiece", tmp_path / "trees", with_words=True)
     assert parses(mixed(source, tmp_path)[1]) == {'▁A \u00bd ▁"': '(S (N ▁A \u00bd ) (Q ▁" ) )'}
 
 

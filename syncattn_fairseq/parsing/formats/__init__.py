@@ -2,10 +2,8 @@
 
 from collections.abc import Callable, Iterable, Iterator
 
-from .conllu import CONLLU
-from .conllx import CONLLX
-from .corenlp import CORENLP_CONLL, read_corenlp_json
-from .eda import EDA, EDA_CONLL
+from .columns import CONLLU, CONLLX, CORENLP_CONLL, EDA, EDA_CONLL
+from .corenlp import read_corenlp_json
 from .parsed_sentence import Analysis
 
 #: Readers take a file's lines, from `read_lines`, and its name, and yield its sentences. Each holds

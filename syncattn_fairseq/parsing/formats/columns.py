@@ -1,4 +1,12 @@
-"""Formats with one word per line, in columns, and a blank line after each sentence."""
+"""Formats with one word per line, in columns, and a blank line after each sentence.
+
+- CoNLL-U (https://universaldependencies.org/format.html): Stanza, UDPipe, spaCy, CoreNLP, others.
+- CoNLL-X (Buchholz and Marsi, 2006): MaltParser and others of its time.
+- EDA's own (Flannery et al., 2012) and ``eda -o conll``: columns are separated by single spaces,
+  since a Japanese word may contain U+3000, the ideographic space; a root has the head -1 or 0;
+  without ``--labeling``, labels are meaningless. The text must be the one that KyTea analysed.
+- Stanford CoreNLP's ``-outputFormat conll``; see :mod:`.corenlp`.
+"""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -123,3 +131,10 @@ def _cut_blocks(lines: Iterable[str]) -> Iterator[list[tuple[int, str]]]:
             block = []
     if block:
         yield block
+
+
+CONLLU = Table("in CoNLL-U", "\t", form=1, head=6, label=7, columns=10, multiword=True)
+CONLLX = Table("in CoNLL-X", "\t", form=1, head=6, label=7, columns=10)
+EDA = Table("in EDA's format", " ", form=2, head=1, label=4, columns=4, header="ID=")
+EDA_CONLL = Table("of eda -o conll", " ", form=1, head=6, label=7, columns=7)
+CORENLP_CONLL = Table("of CoreNLP -outputFormat conll", "\t", form=1, head=5, label=6, columns=7)

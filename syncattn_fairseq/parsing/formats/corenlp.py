@@ -15,10 +15,7 @@ from typing import Any
 
 from ...base.errors import DataError
 from ...base.text import MAX_LINE
-from .columns import Table
 from .parsed_sentence import Analysis
-
-CORENLP_CONLL = Table("of CoreNLP -outputFormat conll", "\t", form=1, head=5, label=6, columns=7)
 
 #: Half of a character, which only JSON can write.
 _SURROGATE = re.compile("[\ud800-\udfff]")
