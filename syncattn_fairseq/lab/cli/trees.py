@@ -20,6 +20,8 @@ from ...trees.tree import Tree
 from ..evaluation.bracketing import BracketingScore, score_trees
 from ..evaluation.induction import PRINTED_SIDES, induce_tree
 
+#: Of the random trees.
+SEED = 1
 INDUCE = "syncattn-trees induce --decoded forced.txt --text words/test.de --output trees.de"
 
 
@@ -87,9 +89,6 @@ def _parser() -> CommandLine:
         metavar=("NAME", "FILE"),
         help="trees over as many words as those of the gold trees; once per system",
     )
-    scoring.add_argument(
-        "--seed", type=int, default=1, help="seed of the random trees (default: 1)"
-    )
     scoring.add_argument("--json", metavar="FILE", help="write all numbers; -: instead of table")
     scoring.name_files(inputs=["gold", "system"], outputs=["json"])
     return parser
@@ -129,17 +128,17 @@ def _score(args: argparse.Namespace) -> None:
         systems[name] = score_trees(list(read_trees(path)), gold, path)
     baselines = {
         name: score_trees([tree and build(list(tree.leaves())) for tree in gold], gold)
-        for name, build in _list_baselines(args.seed).items()
+        for name, build in _list_baselines().items()
     }
     document = {
         kind: {name: score.as_dict() for name, score in scores.items()}
         for kind, scores in (("systems", systems), ("baselines", baselines))
     }
-    publish(document, _format_table(systems, baselines, args.seed), args.json)
+    publish(document, _format_table(systems, baselines), args.json)
 
 
-def _list_baselines(seed: int) -> dict[str, Callable[[Sequence[str]], Tree]]:
-    generator = Random(seed)
+def _list_baselines() -> dict[str, Callable[[Sequence[str]], Tree]]:
+    generator = Random(SEED)
     return {
         "left-branching": branch_left,
         "right-branching": branch_right,
@@ -149,7 +148,7 @@ def _list_baselines(seed: int) -> dict[str, Callable[[Sequence[str]], Tree]]:
 
 
 def _format_table(
-    systems: Mapping[str, BracketingScore], baselines: Mapping[str, BracketingScore], seed: int
+    systems: Mapping[str, BracketingScore], baselines: Mapping[str, BracketingScore]
 ) -> str:
     rows = [["system", "evalb P", "evalb R", "evalb F1", "sentence F1"]]
     for name, score in (*systems.items(), *baselines.items()):
@@ -163,7 +162,7 @@ def _format_table(
         f"sentence F1: mean over the {len(counted.sentence.brackets)} sentences of two words or "
         "more; spans of several words but not of all, each once; without punctuation",
         "both: without labels and parts of speech",
-        f"random: every split drawn uniformly, seed {seed}",
+        f"random: every split drawn uniformly, seed {SEED}",
     ]
     if counted.left_out:
         notes.append(f"{counted.left_out} sentences without a gold tree left out")

@@ -66,18 +66,12 @@ class EvalbScore:
     sentences: int
     words: int
     """Including punctuation."""
-    complete: int
-    """Sentences with exactly the gold brackets."""
-    crossing: int
-    """Predicted brackets that overlap with a gold one, without either being inside the other."""
 
     def as_dict(self) -> dict[str, Any]:
         """Return all numbers, and rates computed from them."""
         return {
             **_list_rates(self.brackets),
             **vars(self.brackets),
-            "complete_match": self.complete / self.sentences if self.sentences else 0.0,
-            "average_crossing": self.crossing / self.sentences if self.sentences else 0.0,
             "sentences": self.sentences,
             "words": self.words,
         }
@@ -171,10 +165,7 @@ def score_trees(
                 "tree over all words, with a label in every bracket, as in (X (X the) (X man))"
             )
         spans, gold_spans = find_constituents(guess), find_constituents(truth)
-        brackets = count_brackets(spans, gold_spans)
-        crossing = count_crossing(spans, gold_spans)
-        complete = brackets.matched == brackets.predicted == brackets.gold
-        total.update(vars(brackets), sentences=1, words=count, complete=complete, crossing=crossing)
+        total.update(vars(count_brackets(spans, gold_spans)), sentences=1, words=count)
         stays = [not is_punctuation(word) for word in words]
         if sum(stays) < 2:
             total["too_short"] += 1
@@ -189,8 +180,6 @@ def score_trees(
             Brackets(total["matched"], total["predicted"], total["gold"]),
             total["sentences"],
             total["words"],
-            total["complete"],
-            total["crossing"],
         ),
         SentenceScore(tuple(sentences), total["too_short"]),
         total["left_out"],
@@ -221,16 +210,6 @@ def count_brackets(
     """Match each predicted span with a gold one; a span that occurs twice can match twice."""
     matched = (Counter(predicted) & Counter(gold)).total()
     return Brackets(matched, len(predicted), len(gold))
-
-
-def count_crossing(predicted: Sequence[Span], gold: Sequence[Span]) -> int:
-    """Count the predicted spans that cross some gold span."""
-    spans = set(gold)
-    return sum(
-        any(a < start < b < end or start < a < end < b for a, b in spans)
-        for start, end in predicted
-        if (start, end) not in spans
-    )
 
 
 def select_proper_spans(spans: Sequence[Span], stays: Sequence[bool]) -> set[Span]:

@@ -16,9 +16,14 @@ from ...printed.analysis_lines import Link
 from ...printed.decoded import DecodedSentence
 from ...trees.tree import Tree
 from .alignment import AlignmentScore, count_links, score_counts
-from .attachment import AttachmentScore, Heads, score_attachment
+from .attachment import (
+    AttachmentScore,
+    Heads,
+    attachment_by_distance,
+    attachment_by_label,
+    score_attachment,
+)
 from .bracketing import BracketingScore, score_trees
-from .breakdown import attachment_by_distance, attachment_by_label
 from .induction import induce_tree
 from .length import BucketScore, count_source_words, intervals_by_length, score_by_length
 from .measures import MEASURES

@@ -73,16 +73,6 @@ def test_table_of_the_real_command(files):
     assert result.stdout.endswith("\n\nAER, precision and recall in %, over 2 sentences\n")
 
 
-def test_each_direction_alone(files, capsys):
-    layers = shlex.split("--forward 'layer 1' forward --forward 'layer 2' forward")
-    assert main([*layers, "--backward", "back", "backward", "--gold", "gold"]) == 0
-    found = rows(capsys.readouterr().out)
-    assert list(found) == ["layer 1 forward", "layer 2 forward", "back backward"]
-    assert found["back backward"][0] == "14.29"
-    assert main([*BOTH[3:], "--gold", "gold"]) == 0
-    assert list(rows(capsys.readouterr().out)) == ["base backward"]
-
-
 PHARAOH = {"fast": "0-0 1-1 1-2 3-3\n0-0\n", "fast.r": "0-0 1-1 2-2\n\n"}
 
 
@@ -120,13 +110,6 @@ def test_json(files, capsys):
     expected = {"aer": 0.1, "precision": 5 / 6, "recall": 1.0, "links": 6}
     union = document["systems"]["base"]["union"]
     assert union.pop("margin") > 0 and union == pytest.approx(expected)
-
-
-def test_talp_file(files, capsys):
-    assert main([*BOTH, "--gold", "gold"]) == 0
-    expected = capsys.readouterr().out
-    assert main([*BOTH, "--gold", "talp", "--one-based"]) == 0
-    assert capsys.readouterr().out == expected
 
 
 def test_gold_that_counts_from_one_is_noticed(files, capsys):

@@ -82,26 +82,6 @@ def test_table_of_the_real_command(files):
     assert "50.0 % of the words" in lines[8]
 
 
-def test_all_tables_of_the_real_command(files):
-    # Tokenised text, of which sacreBLEU would say that it looks like it.
-    text = "".join(f"der Hund sah {n} andere Hunde .\n" for n in range(120))
-    (files / "ref").write_text(text, encoding="utf-8")
-    (files / "old").write_text(text.replace("sah", "sieht"), encoding="utf-8")
-    (files / "new").write_text(text, encoding="utf-8")
-    (files / "source").write_text("a dog\n" * 119 + "a " * 31, encoding="utf-8")
-    command = "--system Old old --system New new --references ref --tokenize none"
-    result = run(f"{command} --baseline Old --by-length --source source")
-    assert (result.returncode, result.stderr) == (0, "")
-    main_table, _, significance, notes, by_length, _ = result.stdout.split("\n\n")
-    assert [line.split()[0] for line in main_table.splitlines()] == ["system", "Old", "New"]
-    _, old, new = significance.splitlines()
-    assert old.split()[3:] == ["–", "–", "–"]
-    assert new.split()[1] == "100.00" and new.split()[-2:] == ["0.0001", "better"]
-    assert "so large a difference to Old, by" in notes and "|bs:1000|ar:10000|seed:12345|" in notes
-    assert by_length.splitlines()[0].split() == ["system", "1-10", "(119)", "31-40", "(1)"]
-    assert by_length.splitlines()[2].split() == ["New", "100.00", "100.00"]
-
-
 def test_json(files, capsys):
     assert main([*SYSTEMS, *GOLD, "--json", "scores.json"]) == 0
     assert capsys.readouterr().out.startswith("system")
@@ -180,11 +160,6 @@ def test_what_cannot_be_scored_is_refused_in_one_line(files, capsys, monkeypatch
     assert REFUSED[options] in error and error.count("\n") == 1
 
 
-def test_turkish_is_tokenised_as_english_is(files):
-    pytest.importorskip("sacremoses")
-    assert main([*PLAIN, "--detokenize", "moses:tr"]) == 0
-
-
 TOKENISED, PLAIN_TEXT = "der Hund bellt laut , ja .\n", "der Hund bellt laut, ja.\n"
 
 
@@ -245,15 +220,6 @@ def test_gold_that_is_compared_with_nothing_is_named(files, capsys):
         error = read_error(capsys, main([*PLAIN, option, "heads.en", "--json", "scores"]))
         assert f"{option} is not used for Plain: printed no parses" in error
     assert not (files / "scores").exists()
-
-
-def test_gold_alignments_that_count_from_one_are_noticed(files, capsys):
-    (files / "align").write_text("1-1\n\n", encoding="utf-8")
-    command = [*SYSTEMS, "--alignments", "align", "--json=-"]
-    for extra, warned in (([], True), (["--one-based"], False)):
-        assert main([*command, *extra]) == 0
-        err = capsys.readouterr().err
-        assert ("align: 1 sentences have gold links, none with a 0" in err) == warned
 
 
 @pytest.mark.parametrize("character", ["\u2028", "\u2029", "\n", "\x1b", "\x85"])

@@ -98,15 +98,6 @@ def test_the_tree_of_the_reference_has_its_words(small_corpus, tmp_path, capfd):
         assert re.sub("[()]", "", tree).split() == words.split()
 
 
-def test_a_recurrent_model_shows_links(shown):
-    sizes = {
-        f"{s}_{size}": 16 for s in ("encoder", "decoder") for size in ("embed_dim", "hidden_size")
-    }
-    found = shown("rnn_global", **sizes)
-    assert list(found) == ["source", "translation", "translation, aligned"]
-    check_links(found)
-
-
 def test_no_word_reaches_the_terminal_as_a_command(small_corpus, tmp_path, capfd):
     model = named(small_corpus, tmp_path, "transformer_lpsi")
     assert show.main(["the \x1b[2J dog", *model]) == 0

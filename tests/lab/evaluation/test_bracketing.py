@@ -16,46 +16,42 @@ from syncattn_fairseq.trees.binary import branch_left, branch_right
 from syncattn_fairseq.trees.brackets import parse_tree
 from syncattn_fairseq.trees.tree import Tree
 
-# Every corner, with what is to be counted: (matched, predicted, gold) and crossing brackets of
-# evalb, then (matched, predicted, gold) of sentence F1 or None where the sentence is too short.
+# Every corner, with what is to be counted: (matched, predicted, gold) of evalb,
+# then (matched, predicted, gold) of sentence F1 or None where the sentence is too short.
 # Spans are written as their words' numbers from 0 and the number after the last.
 CORNERS = [
     (  # gold 04 02 23, predicted 04 02 24; without "." 02 alone on both sides
         "(ROOT (S (NP-SBJ (DT the) (NN man)) (VP (VBZ sleeps)) (. .)))",
         "(X (X (X the) (X man)) (X (X sleeps) (X .)))",
         (2, 3, 3),
-        0,
         (1, 1, 1),
     ),
     (  # unary chains: gold 05 03 03 35 45, predicted 05 03 03 03 35; as sets 03 35 on both sides
         "(S (NP (NP (NN dogs) (CC and) (NN cats))) (VP (VBP see) (NP (PRP us))))",
         "(X (X (X (X (X dogs) (X and) (X cats)))) (X (X see) (X us)))",
         (4, 5, 5),
-        0,
         (2, 2, 2),
     ),
     # gold 01 01, predicted none: a bracket around one bare word is its part of speech
-    ("(S (NP (NN yes)))", "(X yes)", (0, 0, 2), 0, None),
+    ("(S (NP (NN yes)))", "(X yes)", (0, 0, 2), None),
     # gold 02 01, predicted 02; one word without "."
-    ("(S (INTJ (UH yes)) (. .))", "(X (X yes) (X .))", (1, 1, 2), 0, None),
+    ("(S (INTJ (UH yes)) (. .))", "(X (X yes) (X .))", (1, 1, 2), None),
     (  # gold 08 04 47 78, predicted 08 04 14 24 48 46 68, of which 68 crosses 47; without the
         # parentheses gold 04, predicted 04 14 24 46
         "(S (NP (NN a) (SYM |) (SYM ||) (NN b)) (PRN (-LRB- () (NN c) (-RRB- ))) (VP (VBZ is)))",
         "(X (X (X a) (X (X |) (X (X ||) (X b)))) (X (X (X -LRB-) (X c)) (X (X ) ) (X is))))",
         (2, 7, 4),
-        1,
         (1, 4, 1),
     ),
     # gold 03, predicted 03 02
-    ("(NP (DT the) (JJ old) (NN man))", "(X (X (X the) (X old)) (X man))", (1, 2, 1), 0, (0, 1, 0)),
+    ("(NP (DT the) (JJ old) (NN man))", "(X (X (X the) (X old)) (X man))", (1, 2, 1), (0, 1, 0)),
     # gold 02, predicted 02
-    ("( (NP (DT the) (NN man)))", "(X (X The) (X <unk>))", (1, 1, 1), 0, (0, 0, 0)),
+    ("( (NP (DT the) (NN man)))", "(X (X The) (X <unk>))", (1, 1, 1), (0, 0, 0)),
     (  # a trace; gold 04 13 23, predicted 04 02 24, of which 02 and 24 cross 13; nothing is left
         # without the quotes, where 13 is the whole sentence
         "(S (`` ``) (NP (-NONE- *PRO*)) (VP (VB go) (ADVP (RB home))) ('' ''))",
         "(X (X (X ``) (X go)) (X (X home) (X '')))",
         (1, 3, 3),
-        2,
         (0, 0, 0),
     ),
 ]  # fmt: skip
@@ -100,11 +96,10 @@ def tree(line: str) -> Tree:
     return parsed
 
 
-@pytest.mark.parametrize(("gold", "predicted", "evalb", "crossing", "sentence"), CORNERS)
-def test_each_corner_by_hand(gold, predicted, evalb, crossing, sentence):
+@pytest.mark.parametrize(("gold", "predicted", "evalb", "sentence"), CORNERS)
+def test_each_corner_by_hand(gold, predicted, evalb, sentence):
     score = score_trees([tree(predicted)], [tree(gold)])
     assert score.evalb.brackets == Brackets(*evalb)
-    assert score.evalb.crossing == crossing
     assert score.sentence.brackets == (() if sentence is None else (Brackets(*sentence),))
     assert score.sentence.too_short == (sentence is None)
 
@@ -113,14 +108,11 @@ def test_a_corpus_by_hand():
     gold = [None, *(tree(row[0]) for row in CORNERS)]
     predicted = [tree("(X x)"), *(tree(row[1]) for row in CORNERS)]
     score = score_trees(predicted, gold)
-    # matched 2+4+0+1+2+1+1+1, predicted 3+5+0+1+7+2+1+3, gold 3+5+2+2+4+1+1+3, and only in the
-    # seventh sentence is everything found and right.
+    # matched 2+4+0+1+2+1+1+1, predicted 3+5+0+1+7+2+1+3, gold 3+5+2+2+4+1+1+3.
     assert asdict(score.evalb) == {
         "brackets": {"matched": 12, "predicted": 22, "gold": 21},
         "sentences": 8,
         "words": 29,
-        "complete": 1,
-        "crossing": 3,
     }
     assert (score.sentence.too_short, score.left_out) == (2, 1)
     assert score.as_dict() == {
@@ -131,8 +123,6 @@ def test_a_corpus_by_hand():
             "matched": 12,
             "predicted": 22,
             "gold": 21,
-            "complete_match": pytest.approx(1 / 8),
-            "average_crossing": pytest.approx(3 / 8),
             "sentences": 8,
             "words": 29,
         },
@@ -159,7 +149,6 @@ def test_where_nothing_is_to_be_found():
         assert (brackets.precision, brackets.recall, brackets.f1) == expected
     empty = score_trees([None], [None])
     assert empty.left_out == 1 and empty.sentence.f1 == 0
-    assert empty.as_dict()["evalb"]["complete_match"] == 0
 
 
 def slow_spans(node: Tree | str, start: int = 0) -> tuple[list[tuple[int, int]], int]:
@@ -187,32 +176,24 @@ def without(node: Tree, dropped: set[int], start: int = 0) -> tuple[Tree, int]:
     return Tree(node.label, kept), start
 
 
-def slow_score(predicted: Tree, gold: Tree) -> tuple[Brackets, int, Brackets | None]:
+def slow_score(predicted: Tree, gold: Tree) -> tuple[Brackets, Brackets | None]:
     ours, theirs = slow_spans(predicted)[0], slow_spans(gold)[0]
     unmatched = list(theirs)
     for span in ours:
         if span in unmatched:
             unmatched.remove(span)
-    crossing = 0
-    for span in ours:
-        inside = set(range(*span))
-        others = [set(range(*other)) for other in theirs]
-        crossing += any(
-            inside & other and inside - other and other - inside  # parts of both, and common ones
-            for other in others
-        )
     evalb = Brackets(len(theirs) - len(unmatched), len(ours), len(theirs))
 
     leaves = list(gold.leaves())
     dropped = {index for index, word in enumerate(leaves) if word in ".("}
     size = len(leaves) - len(dropped)
     if size < 2:
-        return evalb, crossing, None
+        return evalb, None
     sets = [
         {(a, b) for a, b in slow_spans(without(tree, dropped)[0])[0] if b - a not in (1, size)}
         for tree in (predicted, gold)
     ]
-    return evalb, crossing, Brackets(len(sets[0] & sets[1]), len(sets[0]), len(sets[1]))
+    return evalb, Brackets(len(sets[0] & sets[1]), len(sets[0]), len(sets[1]))
 
 
 @given(st.lists(pairs() | trees.map(lambda tree: (tree, tree)), min_size=1, max_size=3))
@@ -221,9 +202,7 @@ def test_agrees_with_slow_counts(corpus):
     slow = [slow_score(*pair) for pair in corpus]
     for kind in ("matched", "predicted", "gold"):
         assert getattr(score.evalb.brackets, kind) == sum(getattr(row[0], kind) for row in slow)
-    whole = [row[0].matched == row[0].predicted == row[0].gold for row in slow]
-    assert (score.evalb.complete, score.evalb.crossing) == (sum(whole), sum(row[1] for row in slow))
-    counted = [row[2] for row in slow if row[2] is not None]
+    counted = [row[1] for row in slow if row[1] is not None]
     assert list(score.sentence.brackets) == counted
     assert score.sentence.too_short == len(slow) - len(counted)
     for rate in ("precision", "recall", "f1"):
@@ -240,9 +219,8 @@ def test_deep_trees():
     left, right = branch_left(sentence), branch_right(sentence)
     assert find_constituents(left) == [(0, end) for end in range(2, 501)]
     score = score_trees([left], [right])
-    # Nothing but the whole sentence is shared; every other bracket crosses.
+    # Nothing but the whole sentence is shared.
     assert score.evalb.brackets == Brackets(1, 499, 499)
-    assert score.evalb.crossing == 498
     assert score.sentence.brackets == (Brackets(0, 498, 498),)
 
 
