@@ -37,12 +37,6 @@ def test_a_lock_that_is_removed_before_it_is_opened_is_made_again(tmp_path, monk
         assert path.exists() and removed == [path.parent]
 
 
-def test_a_folder_that_cannot_be_made_is_an_error(tmp_path):
-    (tmp_path / "link").symlink_to("nowhere")
-    with pytest.raises(FileNotFoundError), locked(tmp_path / "link" / "lock", "busy"):
-        pass
-
-
 def test_the_lock_is_removed_last(tmp_path, monkeypatch):
     lock, unlink = tmp_path / "folder" / "lock", os.unlink
 
@@ -82,9 +76,6 @@ def test_what_is_called_before_waiting(tmp_path):
     with locked(path, busy), pytest.raises(InterruptedError), locked(path, busy, shared=True):
         raise AssertionError
     assert waited == ["busy", "busy"]
-
-
-# ---- on a terminal
 
 
 def test_a_folder_that_nobody_can_make_is_an_error(tmp_path):

@@ -84,12 +84,6 @@ def test_permuting_words_keeps_the_shape_of_the_tree(sizes, seed):
     assert shape(words(permuted)) == shape(words(plain))
 
 
-def test_permuting_moves_every_word_everywhere():
-    plain = marks([1] * 3, [0, 1, 2])
-    drawn = {tuple(words(permute_words(plain, np.random.default_rng(s)))) for s in range(200)}
-    assert drawn == {(0, 1, 2), (0, 3, 1), (2, 0, 1), (3, 0, 2), (2, 3, 0), (3, 1, 0)}
-
-
 @given(lengths, seeds)
 def test_a_mirrored_tree_keeps_the_lengths_of_all_arcs(sizes, seed):
     plain = draw_heads(marks(sizes, [0] * len(sizes)), np.random.default_rng(seed))
@@ -99,8 +93,3 @@ def test_a_mirrored_tree_keeps_the_lengths_of_all_arcs(sizes, seed):
     assert mirrored.dtype == plain.dtype
     arcs = [head - word for word, head in enumerate(words(plain), 1) if head]
     assert [word - head for word, head in enumerate(words(mirrored), 1) if head] == arcs[::-1]
-
-
-def test_a_mirrored_tree():
-    plain = marks([2, 1, 1], [2, 0, 1])
-    assert words(mirror_tree(plain, np.random.default_rng(1))) == [3, 0, 2]

@@ -83,15 +83,6 @@ def test_batch_equals_slow_loop(batch, rule, left, data):
         assert torch.equal(parents, expected.nan_to_num(-1).long())
 
 
-@given(sentences(), st.sampled_from(RULES))
-def test_one_sentence_equals_slow_loop(sentence, rule):
-    heads, lengths, _ = sentence
-    heads = heads or [0] * len(lengths)
-    parents = subword_parents(heads, lengths, rule)
-    assert parents == slow_parents(heads, lengths, sum(lengths), rule)
-    assert all(isinstance(parent, float if rule == "middle" else int) for parent in parents)
-
-
 @pytest.mark.parametrize(
     ("rule", "expected"),
     [

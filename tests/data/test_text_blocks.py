@@ -1,4 +1,3 @@
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -51,18 +50,3 @@ def test_words_are_those_of_each_line(lines, scheme):
         if scheme == "sentencepiece":  # marks that begin no subword stay
             ours, words = (" ".join(s.replace("▁", " ").split()) for s in (ours, words))
         assert ours == words
-
-
-def test_words_by_hand():
-    assert TextBlock(["the  ob@@ ser@@ ver", "", "cut o@@"], "subword_nmt").join_words() == [
-        "the observer", "", "cut o",
-    ]  # fmt: skip
-    assert TextBlock(["▁the ▁ob ser ver", "▁a ▁ 猫 ▁"], "sentencepiece").join_words() == [
-        "the observer", "a 猫",
-    ]  # fmt: skip
-    assert TextBlock([" a@@\t▁b "], "none").join_words() == ["a@@ ▁b"]
-
-
-def test_unknown_scheme():
-    with pytest.raises(ValueError, match="unknown scheme 'wordpiece'"):
-        TextBlock(["a"], "wordpiece")

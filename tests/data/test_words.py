@@ -37,31 +37,6 @@ def test_words_of_subwords(scheme, text, lengths, words):
     assert join_subwords(text.split(), scheme) == words.split()
 
 
-@given(
-    st.lists(st.text(st.sampled_from("abé猫"), min_size=1, max_size=5), max_size=6),
-    st.sampled_from(["subword_nmt", "sentencepiece", "characters"]),
-    st.randoms(use_true_random=False),
-)
-def test_join_undoes_cutting(words, written, random):
-    tokens: list[str] = []
-    lengths: list[int] = []
-    for word in words:
-        cuts = [index for index in range(1, len(word)) if random.random() < 0.5]
-        if written == "characters":
-            pieces = (["▁"] if lengths else []) + list(word)
-        else:
-            pieces = [word[i:j] for i, j in zip([0, *cuts], [*cuts, None], strict=True)]
-            if written == "subword_nmt":
-                pieces = [piece + "@@" for piece in pieces[:-1]] + pieces[-1:]
-            else:
-                pieces[0] = "▁" + pieces[0]
-        tokens += pieces
-        lengths.append(len(pieces))
-    scheme = "sentencepiece" if written == "characters" else written
-    assert join_subwords(tokens, scheme) == words
-    assert count_subwords(tokens, scheme) == lengths
-
-
 @pytest.fixture(scope="session", params=[False, True])
 def processor(request: pytest.FixtureRequest) -> SentencePieceProcessor:
     """A model with bytes, which marks the beginnings of words, or their ends."""

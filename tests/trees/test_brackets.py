@@ -132,30 +132,6 @@ def test_words_are_the_same_under_their_escapes(tree, text):
     assert simplify_word(tree) == simplify_word(text) == text
 
 
-@pytest.mark.parametrize("word", ["|", "||", "-", "LRB", "'s", "`", "\\", "a-b"])
-def test_other_words_stay(word):
-    assert simplify_word(word) == word
-
-
-def binarise(tree: Tree, random: Random) -> Tree:
-    """Gather runs of children under nodes of their own, again and again."""
-    children = [
-        child if isinstance(child, str) else binarise(child, random) for child in tree.children
-    ]
-    while len(children) > 2:
-        start = random.randrange(len(children) - 1)
-        if isinstance(children[start], str):
-            break
-        children[start : start + 2] = [Tree(f"@{tree.label}", children[start : start + 2])]
-    return Tree(tree.label, children)
-
-
-@given(trees, st.randoms(use_true_random=False))
-def test_binarisation_is_undone(tree, random):
-    assert remove_binarisation(binarise(tree, random)) == tree
-    assert remove_binarisation(tree) == tree
-
-
 def test_a_part_of_speech_is_no_binarisation():
     tree = parse_tree("(@NP (N a) (@ @) (@NP (N b) (@NP (N c) (N d))))")
     assert tree is not None

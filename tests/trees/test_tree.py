@@ -1,4 +1,4 @@
-from hypothesis import example, given
+from hypothesis import given
 from hypothesis import strategies as st
 
 from syncattn_fairseq.trees.brackets import parse_tree
@@ -58,55 +58,6 @@ def test_dependencies_in_brackets():
 def test_a_non_projective_tree_changes_the_order():
     tree = bracket_dependencies([3, 0, 2, 1], list("abcd"), list("1234"))
     assert " ".join(linearise(tree, tree.leaves())) == "(b 2 (c (a 1 (d 4 ) ) 3 ) )"
-
-
-@st.composite
-def dependencies(draw: st.DrawFn) -> list[int]:
-    order = draw(st.permutations(range(1, draw(st.integers(1, 9)) + 1)))
-    heads = {order[0]: 0}
-    for place, word in enumerate(order[1:], 1):
-        heads[word] = draw(st.sampled_from(order[:place]))
-    return [heads[word] for word in sorted(heads)]
-
-
-def read_back(tree: Tree) -> dict[int, tuple[str, int]]:
-    """Return label and head of each word; each bracket holds its head and other brackets."""
-
-    def head(node: Tree) -> int:
-        (word,) = (int(child) for child in node.children if isinstance(child, str))
-        return word
-
-    found = {head(tree): (tree.label, 0)}
-    for child in tree.children:
-        if isinstance(child, Tree):
-            found |= read_back(child) | {head(child): (child.label, head(tree))}
-    return found
-
-
-@given(dependencies(), st.data())
-@example([3, 0, 2, 1], None)
-def test_heads_and_labels_are_read_back(heads, data):
-    labels = [data.draw(st.sampled_from("abc")) if data else "x" for _ in heads]
-    tree = bracket_dependencies(heads, labels, [str(word) for word in range(1, len(heads) + 1)])
-    again = parse_tree(" ".join(linearise(tree, tree.leaves())))
-    assert again is not None
-    found = read_back(again)
-    assert [found[word] for word in sorted(found)] == list(zip(labels, heads, strict=True))
-    for node in _brackets(again):  # dependents stand in order on either side of their head
-        order = [int(next(iter(_own(child)))) for child in node.children]
-        assert order == sorted(order)
-
-
-def _brackets(tree: Tree) -> list[Tree]:
-    return [tree] + [
-        b for child in tree.children if isinstance(child, Tree) for b in _brackets(child)
-    ]
-
-
-def _own(node: Tree | str) -> list[str]:
-    if isinstance(node, str):
-        return [node]
-    return [child for child in node.children if isinstance(child, str)]
 
 
 def test_deep_trees():
