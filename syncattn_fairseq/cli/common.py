@@ -30,8 +30,8 @@ from ..patches.fairseq_version import MISSING
 from .command_line import CommandLine, claiming_outputs
 
 if TYPE_CHECKING:
+    from ..data.segmenters import SubwordModel
     from ..inference import Model
-    from ..inference.segmenters import SubwordModel
 
 #: Why a command that loads models has ``--user-dir``.
 OF_MODEL = "needed if the model was trained with it; one that only the model names is not imported"
@@ -268,13 +268,23 @@ def add_model_files(parser: CommandLine) -> None:
         help="the binarised corpus, for its dictionaries (default: next to the checkpoint, or "
         "where its training had them)",
     )
-    add_subwords(parser, "default: the one exported with the model")
+    add_subwords(parser, "default: the one beside the model, or in --data-bin")
     parser.add_argument(
         "--source-parser",
         metavar="PARSER",
         help="the parser for models that read the source's parse, such as stanza:en",
     )
     add_user_dir(parser, OF_MODEL)
+
+
+def add_tokenised(parser: CommandLine) -> None:
+    """Add the argument that text is in words already."""
+    parser.add_argument(
+        "--tokenised",
+        action="store_true",
+        help="text, in and out, is words separated by spaces, tokenised like the training's; it "
+        "always is if neither checkpoint nor data say how they were made of sentences",
+    )
 
 
 def add_subwords(parser: CommandLine, note: str) -> None:
@@ -314,7 +324,7 @@ def read_subwords(args: argparse.Namespace) -> list[SubwordModel] | None:
     Raises:
         DataError: there is a vocabulary without a subword model, or more than two.
     """
-    from ..inference.segmenters import SubwordModel, pair_subwords
+    from ..data.segmenters import SubwordModel, pair_subwords
 
     pair, vocabularies = pair_subwords(args.subwords), args.vocabulary
     if pair is None or vocabularies is None:

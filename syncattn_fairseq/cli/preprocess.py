@@ -1,12 +1,19 @@
 """``syncattn-preprocess``: ``fairseq-preprocess`` that also binarises heads and labels."""
 
-import argparse
 import sys
 from collections.abc import Sequence
 
 from ..data.parses import MIN_PARSED, POLICIES, SPLITS
 from .command_line import CommandLine
-from .common import add_subword_marks, command, fraction, new_parser
+from .common import (
+    add_subword_marks,
+    add_subwords,
+    command,
+    fraction,
+    new_parser,
+    read_subwords,
+)
+from .tokenise import read_preparation
 
 DESCRIPTION = """\
 Binarise texts as fairseq-preprocess does, together with their heads and labels. All options of
@@ -17,7 +24,9 @@ fairseq-preprocess work here too (fairseq-preprocess --help): -s, -t, --trainpre
 EXAMPLE = """\
 syncattn-preprocess -s en -t de --joined-dictionary --destdir data-bin \\
 --trainpref pieces/train --trainheads words/train \\
---validpref pieces/valid --validheads words/valid --testpref pieces/test"""
+--validpref pieces/valid --validheads words/valid --testpref pieces/test \\
+--words-by 'syncattn-tokenise --lang en' 'syncattn-tokenise --lang de' \\
+--subwords bpe.model --raw raw/test"""
 
 
 @command
@@ -25,7 +34,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     """Binarise texts and parses with fairseq's options and ours."""
     words = list(sys.argv[1:] if argv is None else argv)
     if {"-h", "--help", "--version"} & set(words):  # importing fairseq would take seconds
-        parser: argparse.ArgumentParser = new_parser("syncattn-preprocess", DESCRIPTION, EXAMPLE)
+        parser = new_parser("syncattn-preprocess", DESCRIPTION, EXAMPLE)
         add_options(parser)
         parser.parse_args(words)
     from fairseq import options
@@ -35,10 +44,15 @@ def main(argv: Sequence[str] | None = None) -> None:
     fairseqs = options.get_preprocessing_parser()
     parser = CommandLine(prog="syncattn-preprocess", parents=[fairseqs], add_help=False)
     add_options(parser)
-    preprocess_texts(read_arguments(parser.parse_args(words)))
+    args = parser.parse_args(words)
+    commands = args.words_by or []
+    preparations = [read_preparation(each, args.truecased) for each in commands]
+    if (args.truecased or args.raw) and not commands:
+        parser.error("--truecased and --raw need --words-by")
+    preprocess_texts(read_arguments(args, preparations, read_subwords(args)))
 
 
-def add_options(parser: argparse.ArgumentParser) -> None:
+def add_options(parser: CommandLine) -> None:
     """Add our own options to fairseq's."""
     group = parser.add_argument_group("Parses")
     for split in SPLITS:
@@ -81,6 +95,32 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="binarise only these heads or labels, such as heads.en or labels.en, for texts that "
         "are already binarised in --destdir; nothing else there changes",
     )
+
+    group = parser.add_argument_group(
+        "Raw text",
+        "What goes here is stored in --destdir and beside checkpoints and exported, so "
+        "that models translate sentences as people write them. Without --trainpref, --validpref "
+        "and --testpref, only this is added to --destdir.",
+    )
+    group.add_argument(
+        "--words-by",
+        nargs=2,
+        metavar="COMMAND",
+        help="how source and target became words: syncattn-tokenise with its options, or kytea",
+    )
+    group.add_argument(
+        "--truecased",
+        action="store_true",
+        help="sentences of both sides begin in lower case, unless their first word always has a "
+        "capital",
+    )
+    group.add_argument(
+        "--raw",
+        metavar="FP",
+        help="prefix of sentences FP.LANG as people write them, such as the test set: prints the "
+        "BLEU that they keep when they become words and sentences again",
+    )
+    add_subwords(parser, "not stored")
 
 
 if __name__ == "__main__":

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 import sys
 from collections.abc import Iterator, Sequence
-from functools import partial
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from tqdm import tqdm
 
+from ..base.errors import DataError
 from ..base.text import read_lines
 from ..base.worker_pool import map_in_order
-from ..data.moses import AS_ENGLISH, load_sacremoses, lower_case
+from ..data.moses import AS_ENGLISH, load_sacremoses
+from ..data.preparation import Preparation
 from .common import add_texts, command, new_parser, positive, rewrite_texts
 
 
@@ -29,29 +31,41 @@ def main(argv: Sequence[str] | None = None) -> None:
             f"note: Moses has no abbreviations for {args.lang}; using the English ones",
             file=sys.stderr,
         )
-    tokenise = partial(
-        _tokenise,
-        args,
-        sacremoses.MosesTokenizer(args.lang),
-        sacremoses.MosesPunctNormalizer(args.lang),
-    )
+    tokenise = _prepare(args).tokenise_line
 
     def lines(source: Path | int) -> Iterator[str]:
         sentences = map_in_order(tokenise, read_lines(source), args.workers)
-        yield from tqdm(sentences, unit=" sentences", unit_scale=True, disable=None)
+        words = (f"{sentence}\n" for sentence in sentences)
+        yield from tqdm(words, unit=" sentences", unit_scale=True, disable=None)
 
     rewrite_texts(args, lines)
 
 
-def _tokenise(args: argparse.Namespace, tokenizer: Any, normalizer: Any, text: str) -> str:
-    """Return the words of a line, with the line's end."""
-    text = normalizer.normalize(text) if args.normalise else text
-    if not args.words:
-        # It marks splits at hyphens as @-@, which its detokeniser undoes.
-        text = tokenizer.tokenize(
-            text, aggressive_dash_splits=args.aggressive, escape=False, return_str=True
-        )
-    return (lower_case(text, args.lang) if args.lowercase else text) + "\n"
+def _prepare(args: argparse.Namespace) -> Preparation:
+    tokenizer, case = "spaces" if args.words else "moses", "lower" if args.lowercase else "kept"
+    return Preparation(tokenizer, args.lang, args.normalise, args.aggressive, case)
+
+
+def read_preparation(command: str, truecased: bool = False) -> Preparation:
+    """Read how a command splits text into words.
+
+    Args:
+        command: ``syncattn-tokenise`` with its options, or KyTea at the end of a pipeline.
+        truecased: whether sentences begin in lower case.
+
+    Raises:
+        DataError: it is another command.
+    """
+    try:
+        name, *options = shlex.split(command.rpartition("|")[2])
+    except ValueError:
+        name, options = "", []
+    if name == "kytea":
+        return Preparation("kytea", "ja")
+    if name != "syncattn-tokenise":
+        raise DataError(f"--words-by {command}: give syncattn-tokenise with its options, or kytea")
+    preparation = _prepare(_parser().parse_args(options))
+    return replace(preparation, case="true") if truecased else preparation
 
 
 def _parser() -> argparse.ArgumentParser:

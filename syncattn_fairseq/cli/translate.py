@@ -14,6 +14,7 @@ from ..base.errors import DataError
 from .command_line import CommandLine
 from .common import (
     add_model_files,
+    add_tokenised,
     command,
     new_parser,
     number,
@@ -41,8 +42,8 @@ def main(argv: Sequence[str] | None = None) -> None:
 
     from ..base.inputs import name_input
     from ..base.text import read_lines
+    from ..data.segmenters import InSubwords
     from ..inference import load
-    from ..inference.segmenters import InSubwords
 
     model = load(
         args.path,
@@ -54,6 +55,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     )
     model.beam, model.batch_size, model.length_penalty = args.beam, args.batch_size, args.lenpen
     model.max_len = args.max_len
+    model.tokenised |= args.tokenised
     sys.stdout.reconfigure(encoding="utf-8")  # type: ignore[union-attr]
     lines = iter(tqdm(read_lines(args.input), unit=" sentences", disable=None))
     name, done = name_input(args.input), 0
@@ -111,8 +113,7 @@ def _output(
 def _parser() -> CommandLine:
     parser = new_parser(
         "syncattn-translate",
-        "Translate lines of plain text, tokenised like the training text, and print one "
-        "line for each.",
+        "Translate lines of text, and print one line for each.",
         example="syncattn-translate --path checkpoints/checkpoint_best.pt --data-bin data-bin \\\n"
         "--subwords bpe.model < words/test.en",
     )
@@ -122,6 +123,7 @@ def _parser() -> CommandLine:
         help="a checkpoint, several of them separated by ':', or the folder of an exported model",
     )
     add_model_files(parser)
+    add_tokenised(parser)
     parser.add_argument(
         "--input", default=0, metavar="FILE", help="text to translate (standard input)"
     )

@@ -36,7 +36,9 @@ from .labels import (
     save_dictionary,
 )
 from .parses import SPLITS
+from .preparation import NAME, Preparation, score_round_trip, store_preparations
 from .schemes import store_schemes, stored_schemes
+from .segmenters import SubwordModel, store_subwords
 from .words import SYMBOLS, UNKNOWN, find_schemes
 
 KINDS = (HEADS, LABELS)
@@ -60,6 +62,10 @@ class Preprocessing:
         on_bad_parse: see :class:`.binarise.AnnotatedText`.
         min_parsed: see there.
         add: the only heads or labels to binarise, for texts that are binarised already.
+        preparations: how sentences became the words of each language; empty: not said.
+        subwords: the subword models that split the words, of source and target; `None`: not said.
+        raw: the prefix of sentences as people write them, to see what is lost; `None`: there are
+            none.
         fairseq: the arguments of ``fairseq-preprocess``, which binarises the texts.
     """
 
@@ -74,6 +80,9 @@ class Preprocessing:
     on_bad_parse: str
     min_parsed: float
     add: Sequence[str]
+    preparations: Mapping[str, Preparation]
+    subwords: Sequence[SubwordModel] | None
+    raw: str | None
     fairseq: argparse.Namespace
 
     @property
@@ -87,16 +96,26 @@ class Preprocessing:
         return folder / f"{name}.{'-'.join(self.languages)}.{part.language}"
 
 
-def read_arguments(args: argparse.Namespace) -> Preprocessing:
+def read_arguments(
+    args: argparse.Namespace,
+    preparations: Sequence[Preparation] = (),
+    subwords: Sequence[SubwordModel] | None = None,
+) -> Preprocessing:
     """Read the arguments of ``syncattn-preprocess``.
+
+    Args:
+        args: these.
+        preparations: how sentences became words, of source and target.
+        subwords: the subword models.
 
     Raises:
         DataError: the languages are missing.
     """
     if args.source_lang is None or (args.target_lang is None and not args.only_source):
         raise DataError("--source-lang and --target-lang are needed to find the files")
+    languages = args.source_lang, str(args.target_lang)  # fairseq writes en-None, too
     return Preprocessing(
-        languages=(args.source_lang, str(args.target_lang)),  # fairseq writes en-None, too
+        languages=languages,
         only_source=args.only_source,
         texts={split: getattr(args, f"{split}pref") for split in SPLITS},
         heads={split: getattr(args, f"{split}heads") for split in SPLITS},
@@ -107,6 +126,9 @@ def read_arguments(args: argparse.Namespace) -> Preprocessing:
         on_bad_parse=args.on_bad_parse,
         min_parsed=args.min_parsed,
         add=args.add or (),
+        preparations=dict(zip(languages, preparations, strict=bool(preparations))),
+        subwords=subwords,
+        raw=args.raw,
         fairseq=args,
     )
 
@@ -294,6 +316,10 @@ def preprocess_texts(plan: Preprocessing) -> None:
     for path in filter(None, plan.dictionaries):
         _check_plain(Path(path))
         load_unambiguous(Path(path))  # or says what is wrong with it
+    _check_preparations(plan)
+    if plan.preparations and not any(plan.texts.values()):
+        _store_preparations(plan, plan.destination)
+        return
     parts = list(_list_parts(plan))
     if plan.fairseq.dict_only:
         _refuse_dictionaries(plan)
@@ -309,6 +335,7 @@ def preprocess_texts(plan: Preprocessing) -> None:
             _refuse_dictionaries(plan)
             _binarise_texts(argparse.Namespace(**vars(plan.fairseq) | {"destdir": str(folder)}))
         store_schemes(folder, schemes)
+        _store_preparations(plan, folder)
         for language, dictionary in dictionaries.items():
             save_dictionary(dictionary, locate_dictionary(folder, language))
         for part, source in sources:
@@ -323,6 +350,24 @@ def preprocess_texts(plan: Preprocessing) -> None:
         if not plan.add:
             _remove_earlier(plan, parts)
             print(f"{plan.destination}: the binarised text and its dictionaries")
+
+
+def _check_preparations(plan: Preprocessing) -> None:
+    """Open the subword models, and print what tokenizer and detokeniser lose of the target."""
+    for model in plan.subwords or ():
+        model.open()
+    if plan.raw and plan.languages[1] in plan.preparations:
+        path = find_text(Path(f"{plan.raw}.{plan.languages[1]}"))
+        bleu = score_round_trip(plan.preparations[plan.languages[1]], [*read_lines(path)])
+        print(f"{path}: {bleu:.2f} BLEU after tokenizer and detokeniser: no system gets more")
+
+
+def _store_preparations(plan: Preprocessing, folder: Path) -> None:
+    if plan.preparations:
+        store_preparations(folder, plan.preparations)
+        print(f"{plan.destination / NAME}: how the text was prepared")
+    if plan.subwords:
+        store_subwords(folder, plan.languages, plan.subwords)
 
 
 def _binarise_texts(args: argparse.Namespace) -> None:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ..base.errors import DataError
+from ..data.segmenters import Codes
 from ..data.words import join_subwords
-from ..inference.segmenters import Codes
 from .check import Sample
 from .folded_model import FoldedModel
 

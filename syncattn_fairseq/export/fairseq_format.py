@@ -15,7 +15,7 @@ from fairseq.tasks.translation import TranslationConfig
 from omegaconf import OmegaConf
 
 from ..base.errors import DataError
-from ..inference.segmenters import Pieces
+from ..data.segmenters import Pieces
 from .check import Sample, scores
 from .ctranslate2_format import refuse_positions
 from .folded_model import FoldedModel

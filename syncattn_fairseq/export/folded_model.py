@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,8 +12,8 @@ from fairseq.models.transformer import TransformerModel
 from torch import Tensor
 
 from ..base.errors import DataError
-from ..inference.ensemble import Ensemble
-from ..inference.segmenters import (
+from ..data.preparation import Preparation, stored_preparations
+from ..data.segmenters import (
     Segmenter,
     SubwordFiles,
     SubwordModel,
@@ -21,6 +21,7 @@ from ..inference.segmenters import (
     open_segmenters,
     pair_subwords,
 )
+from ..inference.ensemble import Ensemble
 from .fold import find_alignment_layer, fold, list_transformer_options, refuse
 
 
@@ -42,6 +43,7 @@ class FoldedModel:
         alignment_layer: decoder layer, from 1, whose cross-attention aligns.
         subwords: the subword models of source and target; None if there are none.
         segmenters: these, opened.
+        preparations: how sentences became the words of each language; empty: not said.
         history: the training's history, as fairseq keeps it.
     """
 
@@ -56,6 +58,7 @@ class FoldedModel:
     alignment_layer: int
     subwords: tuple[SubwordModel, SubwordModel] | None
     segmenters: tuple[Segmenter, Segmenter] | None
+    preparations: Mapping[str, Preparation]
     history: list[dict[str, Any]]
 
     @property
@@ -117,9 +120,8 @@ def fold_checkpoint(
     [model] = ensemble.models
     refuse(model, str(path))
     embedding = getattr(model.encoder, "label_embedding", None)
-    paths = pair_subwords(subwords) or find_subwords(
-        [ensemble.paths[0].parent, ensemble.data], ensemble.source, ensemble.target
-    )
+    folders = [ensemble.paths[0].parent, ensemble.data]
+    paths = pair_subwords(subwords) or find_subwords(folders, ensemble.source, ensemble.target)
     return FoldedModel(
         name=str(path),
         original=model.float().eval(),
@@ -132,6 +134,7 @@ def fold_checkpoint(
         alignment_layer=find_alignment_layer(model),
         subwords=paths,
         segmenters=None if paths is None else _open(ensemble, paths),
+        preparations=next(filter(None, map(stored_preparations, folders)), {}),
         history=ensemble.history,
     )
 

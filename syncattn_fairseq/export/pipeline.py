@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from ..base.errors import DataError
 from ..base.folders import making
+from ..data.preparation import store_preparations
 from ..data.schemes import store_schemes
+from ..data.segmenters import SubwordFiles, store_subwords
 from ..inference.exported import About
-from ..inference.segmenters import (
-    SubwordFiles,
-    name_subwords,
-    name_vocabulary,
-    read_vocabulary,
-)
 from .card import Facts, make_card
 from .check import compare, load_sample, scores
 from .check_subwords import check_subwords
@@ -87,6 +82,8 @@ def export(
         verdict = compare(expected, scored, sample.tokens, quantization is None, folded.name)
         if shortlist:
             write_shortlist(folded, folder, shortlist)
+        if folded.preparations:
+            store_preparations(folder, folded.preparations)
         if kind.loads_here:
             _add_subwords(folded, folder)
             _describe(folded, format, shortlist).write(folder)
@@ -102,14 +99,8 @@ def _add_subwords(folded: FoldedModel, folder: Path) -> None:
     schemes = zip(languages, folded.task.schemes, strict=True)
     if known := {language: scheme for language, scheme in schemes if scheme}:
         store_schemes(folder, known)
-    for model, language in zip(
-        folded.subwords or (), languages, strict=folded.subwords is not None
-    ):
-        shutil.copyfile(model.path, folder / name_subwords(language))
-        if model.vocabulary is not None:
-            counts = read_vocabulary(model.vocabulary, model.threshold)
-            lines = "".join(f"{subword} {count}\n" for subword, count in counts.items())
-            (folder / name_vocabulary(language)).write_text(lines, encoding="utf-8")
+    if folded.subwords is not None:
+        store_subwords(folder, languages, folded.subwords)
 
 
 def _describe(folded: FoldedModel, format: str, shortlist: int) -> About:

@@ -11,8 +11,8 @@ import torch
 from ..base.errors import DataError
 from ..base.files import read_file
 from ..data.pieces import SPACES, add_line_reading
+from ..data.segmenters import Pieces
 from ..inference.model import MAX_LEN
-from ..inference.segmenters import Pieces
 from .check import Sample, target_scores
 from .ctranslate2_format import refuse_options, refuse_positions
 from .folded_model import FoldedModel

@@ -1,9 +1,9 @@
 """Models in Python: text in; translations, parses, alignments and distances out."""
 
+from ..data.segmenters import SubwordModel
 from .answers import Alignment, Distances, Pair, Parse, Sentence, Translation
 from .load import load
 from .model import Model
-from .segmenters import SubwordModel
 
 __all__ = [
     "Alignment",

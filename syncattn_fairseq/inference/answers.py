@@ -74,12 +74,17 @@ class Translation(str):
         score: float = float("nan"),
         cut: bool = False,
         unparsed: bool = False,
+        text: str | None = None,
     ) -> Translation:
-        """Make the text from the sentence."""
-        translation = super().__new__(cls, sentence)
+        """Make the text from the sentence, unless it is given."""
+        translation = super().__new__(cls, sentence if text is None else text)
         translation.sentence, translation.score = sentence, score
         translation.cut, translation.unparsed = cut, unparsed
         return translation
+
+    def write(self, text: str) -> Translation:
+        """Return the same with another text, as people write it."""
+        return Translation(self.sentence, self.score, self.cut, self.unparsed, text)
 
 
 @dataclass(frozen=True)

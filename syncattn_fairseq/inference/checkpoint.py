@@ -13,11 +13,11 @@ from torch import Tensor
 
 from ..base.errors import DataError, naming
 from ..data.dataset import SyntaxPairDataset
+from ..data.segmenters import Segmenter
 from ..tasks.forced_decoding import ForcedDecoding, average
 from .answers import Alignment, Distances, Pair, Parse, Sentence, Translation
 from .ensemble import Ensemble
 from .model import NO_PARSER, Model
-from .segmenters import Segmenter
 
 T = TypeVar("T")
 

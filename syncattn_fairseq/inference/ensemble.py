@@ -15,8 +15,8 @@ from ..base.errors import DataError
 from ..base.user_dir import import_user_dir
 from ..checkpoints.building import build, naming_checkpoint
 from ..checkpoints.option_checks import list_options, require_plugin
+from ..data.segmenters import is_file_name
 from ..tasks.translation_with_syntax import TranslationWithSyntaxConfig, TranslationWithSyntaxTask
-from .segmenters import is_file_name
 from .trial import try_model
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from ..base.errors import DataError
+from ..data.segmenters import SubwordFiles, open_segmenters
 from .exported import ABOUT, About, load_exported
 from .model import Model
-from .segmenters import SubwordFiles, open_segmenters
 
 
 def load(
@@ -35,8 +35,8 @@ def load(
         data: folder of the binarised corpus, with the dictionaries; None: the checkpoint's folder,
             or the one used in training.
         subwords: the subword model, from sentencepiece or subword-nmt (with a vocabulary, a
-            :class:`.segmenters.SubwordModel`); two of them if source and target have their own;
-            None: the one exported with the model, or none if the model reads words.
+            :class:`.SubwordModel`); two of them if source and target have their own; None: the one
+            beside the model or in the data folder, or none if the model reads words.
         source_parser: the source's parser, such as ``stanza:en``, for models that read its parse;
             see :func:`..parsing.registry.open_parser`.
         device: such as ``cpu`` or ``cuda``; None: a GPU if there is one.

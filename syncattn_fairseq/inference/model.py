@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from ..base.errors import DataError
+from ..data.segmenters import Segmenter
 from .answers import Alignment, Distances, Pair, Parse, Sentence, Translation
-from .segmenters import Segmenter
 
 NO_PARSER = (
     "the model reads the parse of its source; name a parser, as in source_parser='stanza:en' "
@@ -25,8 +25,8 @@ MAX_LEN = 1000
 class Model(ABC):
     """A translation model, with the subwords that it reads and writes.
 
-    Text must look like the training text: words separated by spaces, one string per sentence. Empty
-    sentences stay empty.
+    Text is as people write it if the model's folder says how its training text was prepared;
+    otherwise, it is words separated by spaces, tokenised like that. Empty sentences stay empty.
 
     Args:
         segmenters: for source and target.
@@ -37,6 +37,7 @@ class Model(ABC):
         length_penalty: the power of its length by which a hypothesis's log-probability is divided;
             above 1 favours longer ones.
         max_len: the most subwords of a translation; fewer if the model has fewer positions.
+        tokenised: whether text, in and out, is words separated by spaces.
     """
 
     def __init__(self, segmenters: tuple[Segmenter, Segmenter]) -> None:
@@ -45,6 +46,7 @@ class Model(ABC):
         self.batch_size = 32
         self.length_penalty = 1.0
         self.max_len = MAX_LEN
+        self.tokenised = any(segmenter.preparation is None for segmenter in segmenters)
 
     def translate(self, sentences: Sequence[str], warn: bool = True) -> list[Translation]:
         """Translate sentences, in order.
@@ -62,6 +64,9 @@ class Model(ABC):
             hypotheses = self._translate([sources[i] for i in indices])
             for index, translation in zip(indices, hypotheses, strict=True):
                 translations[index] = translation
+        if not self.tokenised:
+            texts = self.target_segmenter.detokenise([str(t.sentence) for t in translations])
+            translations = [*map(Translation.write, translations, texts)]
         for warning, indices in self.list_warnings(translations).items() if warn else ():
             count = f"{len(indices)} of {len(sources)} sentences, this is the first"
             logger.warning(f"sentence {indices[0] + 1}: {warning}: {count}")
@@ -178,8 +183,11 @@ class Model(ABC):
         return sources
 
     def _segment(self, sentences: Sequence[str]) -> list[Sentence]:
-        segmenter = self.source_segmenter
-        return [Sentence(pieces, segmenter.scheme) for pieces in segmenter(sentences)]
+        return self._cut(self.source_segmenter, sentences)
+
+    def _cut(self, segmenter: Segmenter, sentences: Sequence[str]) -> list[Sentence]:
+        lines = sentences if self.tokenised else segmenter.tokenise(sentences)
+        return [Sentence(pieces, segmenter.scheme) for pieces in segmenter(lines)]
 
     def _pairs(
         self, sentences: Sequence[str], translations: Sequence[str] | None
@@ -192,13 +200,9 @@ class Model(ABC):
         translations = _texts(translations, "translations")
         if len(translations) != len(sources):
             raise DataError(f"{len(translations)} translations for {len(sources)} sentences")
-        segmenter = self.target_segmenter
-        known = [
-            line
-            if isinstance(line, Translation)  # already in the model's subwords
-            else Translation(Sentence(segmenter([line])[0], segmenter.scheme))
-            for line in translations
-        ]
+        given = [line for line in translations if not isinstance(line, Translation)]
+        cut = map(Translation, self._cut(self.target_segmenter, given))
+        known = [x if isinstance(x, Translation) else next(cut).write(x) for x in translations]
         return [*zip(sources, known, strict=True)]
 
     def _batches(self, sources: Sequence[Sentence]) -> Iterator[list[int]]:

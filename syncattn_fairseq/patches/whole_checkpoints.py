@@ -20,6 +20,7 @@ from ..base.errors import DataError
 from ..base.files import replacing
 from ..base.locks import lock
 from ..checkpoints.checkpoint_file import LAST, load_checkpoint, save_checkpoint
+from ..data.preparation import copy_record
 from .wrapping import wrap
 
 _NAME = re.compile(r"checkpoint(\d+|_\d+_\d+|_best|_last|\.best_.+)\.pt")
@@ -38,6 +39,7 @@ def mend() -> None:
         RuntimeError: other patches, which would be lost, already wrap what writes checkpoints.
     """
     from fairseq import checkpoint_utils, file_io
+    from fairseq.utils import split_paths
 
     if hasattr(checkpoint_utils.torch_persistent_save, "__wrapped__"):
         raise RuntimeError("mend() comes before what wraps torch_persistent_save")
@@ -80,6 +82,8 @@ def mend() -> None:
         if trainer.data_parallel_rank == 0 and not cfg.no_save:
             _claim(Path(cfg.save_dir))
             _remove_leftovers(Path(cfg.save_dir))
+            if data := getattr(getattr(trainer.task, "cfg", None), "data", None):
+                copy_record(Path(split_paths(data)[0]), Path(cfg.save_dir))
         if cfg.restore_file != LAST or trainer.checkpoint_suffix:
             return resume(cfg, trainer, **kwargs)
         checkpoint_utils.load_checkpoint_to_cpu = load_newest

@@ -5,15 +5,15 @@ import pytest
 
 import syncattn_fairseq
 from syncattn_fairseq.base.errors import DataError
-from syncattn_fairseq.export import export
-from syncattn_fairseq.export.pipeline import _add_subwords
-from syncattn_fairseq.inference.segmenters import (
+from syncattn_fairseq.data.segmenters import (
     SubwordModel,
     Words,
     is_file_name,
     open_segmenter,
     open_segmenters,
 )
+from syncattn_fairseq.export import export
+from syncattn_fairseq.export.pipeline import _add_subwords
 from tests.checkpoints import make_checkpoint
 
 pytest.importorskip("subword_nmt", reason="needs the extra subword-nmt")

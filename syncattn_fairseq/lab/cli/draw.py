@@ -12,6 +12,7 @@ from ...base.errors import DataError, printable
 from ...cli.command_line import CommandLine
 from ...cli.common import (
     add_model_files,
+    add_tokenised,
     command,
     new_parser,
     positive,
@@ -44,6 +45,8 @@ def main(argv: Sequence[str] | None = None) -> None:
     picture_files.check_format(args.output)
     model = None if args.kind in GOLD_KINDS else load_model(args)
     example = _example(args, model)
+    if model:
+        model.tokenised = True
     picture = _figure(args, example, model).specification()
     picture_files.save(picture, args.output)
     if model:
@@ -93,8 +96,12 @@ def _example(args: argparse.Namespace, model: Model | None) -> Example:
         return read_example(args.gold, languages[0], languages[1] if model else None, args.number)
     if not args.sentence or not args.sentence.split():
         raise DataError("no sentence; give one, or a test set: --gold words/test --number 1")
-    target = Side(args.reference.split()) if args.reference else None
-    return Example(Side(args.sentence.split()), target)
+    words = [args.sentence, args.reference or ""]
+    if model and not model.tokenised:
+        segmenters = model.source_segmenter, model.target_segmenter
+        words = [s.tokenise([text])[0] for s, text in zip(segmenters, words, strict=True)]
+    source, target = (Side(line.split()) for line in words)
+    return Example(source, target if target.words else None)
 
 
 def load_model(args: argparse.Namespace, path: str | None = None) -> Model:
@@ -113,7 +120,10 @@ def load_model(args: argparse.Namespace, path: str | None = None) -> Model:
         raise DataError("give the model, --path CHECKPOINT")
     subwords = read_subwords(args)
     files = path or args.path, args.data_bin, subwords, args.source_parser
-    return load(*files, user_dir=args.user_dir)
+    model = load(*files, user_dir=args.user_dir)
+    # Sentences of a report come from the test set's words.
+    model.tokenised |= path is not None or args.tokenised
+    return model
 
 
 def add_model(parser: CommandLine) -> None:
@@ -122,6 +132,7 @@ def add_model(parser: CommandLine) -> None:
         "--path", metavar="CHECKPOINT", help="the model, or the folder of an exported one"
     )
     add_model_files(parser)
+    add_tokenised(parser)
     parser.name_files(files=["path"])
 
 
@@ -134,7 +145,7 @@ def _parser() -> CommandLine:
         epilog="kinds: " + "; ".join(f"{kind}: {what}" for kind, what in KINDS.items()),
     )
     parser.add_argument("kind", choices=[*KINDS], help="what to draw, see below")
-    parser.add_argument("sentence", nargs="?", help="the source, words separated by spaces")
+    parser.add_argument("sentence", nargs="?", help="the source")
     parser.add_argument("--reference", help="its translation; default: the model's own")
     parser.add_argument(
         "--gold",

@@ -28,12 +28,16 @@ def main(argv: Sequence[str] | None = None) -> None:
     sys.stdout.reconfigure(encoding="utf-8")  # type: ignore[union-attr]
     sentences = _sentences(args)
     model = load_model(args)
+    raw = not model.tokenised
+    if raw:
+        sentences = model.source_segmenter.tokenise(sentences)
+    model.tokenised = True
     examples = _examples(args, sentences, *model.languages)
     for number, example in enumerate(examples):
         if args.conllu:
             sys.stdout.write(_conllu(model, example))
         else:
-            lines = _show(model, example, args.layer).split("\n")
+            lines = _show(model, example, args.layer, raw).split("\n")
             print("\n" * bool(number) + "\n".join(map(printable, lines)), flush=True)
     warn_of_unknown(model)
 
@@ -61,7 +65,7 @@ def _examples(
     return [read_example(args.gold, source, target, number) for number in args.number]
 
 
-def _show(model: Model, example: Example, layer: int | None) -> str:
+def _show(model: Model, example: Example, layer: int | None, raw: bool) -> str:
     """Show everything the model finds; with gold, for the reference, not for its translation."""
     from ..report import terminal
 
@@ -71,7 +75,8 @@ def _show(model: Model, example: Example, layer: int | None) -> str:
     lines = [f"source       {text[0]}"]
     if reference:
         lines.append(f"reference    {reference[0]}")
-    lines.append(f"translation  {translation[0]}")
+    written = model.target_segmenter.detokenise(translation) if raw else translation
+    lines.append(f"translation  {written[0]}")
 
     read = reference or translation
     name = "reference" if reference else "translation"
@@ -136,9 +141,7 @@ def _parser() -> argparse.ArgumentParser:
         example='syncattn-show "the old man saw it" --path checkpoints/checkpoint_best.pt \\\n'
         "--data-bin data-bin --subwords bpe.model",
     )
-    parser.add_argument(
-        "sentence", nargs="*", help="words separated by spaces; default: standard input"
-    )
+    parser.add_argument("sentence", nargs="*", help="default: standard input")
     parser.add_argument(
         "--gold",
         metavar="PREFIX",

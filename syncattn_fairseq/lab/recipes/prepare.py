@@ -8,6 +8,7 @@ from itertools import pairwise, product
 from pathlib import Path
 
 from ...base.errors import DataError
+from ...cli.tokenise import read_preparation
 from ...data.parses import SPLITS
 from .corpus_facts import Corpus
 from .needs import MULTI_TASK
@@ -17,6 +18,8 @@ from .stages import Stage, Step, new_step, options, read_pipeline, split_words
 DOWNLOAD, RAW, TOKENS, WORDS = "download", "raw", "tokens", "words"
 PIECES, MIXED = "pieces", "mixed"
 
+#: The stage that stores how the text was prepared.
+RECORD = "binarise-record"
 #: The stages that make the words of a corpus that is not generated.
 TEXTS = ("download", "collect", "tokenise", "clean")
 #: Processors of Stanza whose models are downloaded.
@@ -93,6 +96,8 @@ def _list_sources(corpus: Corpus, stages: Iterable[str]) -> dict[str, list[str]]
             parsed = f"parse-{language or source}"  # Multi-Task parses the source
             parses = [parse for parse in ("parse", parsed) if parse in stages]
             after[name] = ["subwords" if kind == MULTI_TASK else "binarise", *parses]
+    if RECORD in stages:
+        after[RECORD] = ["binarise"]
     return after
 
 
@@ -118,6 +123,7 @@ def _steps(corpus: Corpus, cores: int, parsing: int, needs: set[str]) -> dict[st
         "parse": _collect_parses(corpus, needs) if needs else [],
         **{f"parse-{language}": _parse(corpus, language, parsing) for language in parsed},
         "binarise": _binarise(corpus, folder(corpus, PIECES), data(corpus), cores),
+        RECORD: _record(corpus),
         **{
             f"binarise-{kind.replace('.', '-', 1)}": [_add_parses(corpus, kind)]
             for kind in sorted(needs - {MULTI_TASK})
@@ -208,12 +214,17 @@ def _tokenise(corpus: Corpus, cores: int) -> list[Step]:
         for language in corpus.languages:
             name = f"{split}.{language}"
             normalise = "--normalise" if split == "train" else ""
-            tokeniser = corpus.words[language].replace("{cores}", str(cores))
-            tokeniser = tokeniser.replace("{normalise}", normalise)
+            tokeniser = _split_by(corpus, language, cores, normalise)
             if split in corpus.tokenised:
                 tokeniser = f"{tokeniser} --words" if "--lowercase" in tokeniser else "cat"
             commands.append(read_pipeline(tokeniser, raw / name, folder(corpus, part) / name))
     return commands
+
+
+def _split_by(corpus: Corpus, language: str, cores: int, normalise: str) -> str:
+    """Return the command that splits a language's sentences into words."""
+    command = corpus.words.get(language, f"syncattn-tokenise --lang {language}")
+    return command.replace("{cores}", str(cores)).replace("{normalise}", normalise)
 
 
 def _clean(corpus: Corpus) -> list[Step]:
@@ -247,21 +258,28 @@ def _subwords(corpus: Corpus, cores: int) -> list[Step]:
         ]
     joint = corpus.subwords.joint
     for languages in [corpus.languages] if joint else [(side,) for side in corpus.languages]:
-        model = pieces / ("bpe" if joint else f"bpe.{languages[0]}")
+        model = _subword_model(corpus, languages[0])
         size = ("--vocab-size", str(corpus.subwords.size))
         text = [words / f"train.{language}" for language in languages]
         commands.append(
-            new_step("syncattn-bpe", "learn", *size, "--model", model, "--input", *text)
+            new_step(
+                "syncattn-bpe", "learn", *size, "--model", model.with_suffix(""), "--input", *text
+            )
         )
         names = [f"{split}.{language}" for split in SPLITS for language in languages]
         commands.append(
             new_step(
-                *("syncattn-bpe", "apply", "--model", f"{model}.model", "--workers", str(cores)),
+                *("syncattn-bpe", "apply", "--model", model, "--workers", str(cores)),
                 *("--input", *(words / name for name in names)),
                 *("--output", *(pieces / name for name in names)),
             )
         )
     return commands
+
+
+def _subword_model(corpus: Corpus, language: str) -> Path:
+    suffix = "" if corpus.subwords.joint else f".{language}"
+    return folder(corpus, PIECES) / f"bpe{suffix}.model"
 
 
 def _collect_parses(corpus: Corpus, needs: set[str]) -> list[Step]:
@@ -327,6 +345,29 @@ def _binarise(corpus: Corpus, texts: Path, destination: Path, cores: int) -> lis
             *("--destdir", destination),
             *("--workers", str(cores), *texts_of),
         ),
+    ]
+
+
+def _record(corpus: Corpus) -> list[Step]:
+    """Store how the text was prepared, unless it came in words, or a command is not known."""
+    commands = [_split_by(corpus, language, 1, "") for language in corpus.languages]
+    try:
+        for command in commands:
+            read_preparation(command)
+    except DataError:
+        return []
+    if "train" in corpus.tokenised:
+        return []
+    raw = corpus.generated or "test" in corpus.tokenised
+    more: list[object] = ["--truecased"] if corpus.generated else []
+    more += [] if raw else ["--raw", folder(corpus, RAW) / "test"]
+    if corpus.subwords.scheme == "sentencepiece":
+        more += ["--subwords", *dict.fromkeys(_subword_model(corpus, x) for x in corpus.languages)]
+    return [
+        new_step(
+            *("syncattn-preprocess", "-s", corpus.source, "-t", corpus.target),
+            *("--destdir", data(corpus), "--words-by", *commands, *more),
+        )
     ]
 
 

@@ -42,7 +42,7 @@ def test_the_example_of_the_docs(configs, tmp_path, capsys, monkeypatch):
     assert [line[3:] for line in lines if line.startswith("== ") and "seed" not in line] == [
         *("mine: download en", "mine: download de", "mine: collect", "mine: tokenise"),
         *("mine: clean", "mine: subwords", "mine: parse en", "mine: parse de", "mine: binarise"),
-        *("mine: binarise heads de", "mine: binarise heads en"),
+        *("mine: binarise record", "mine: binarise heads de", "mine: binarise heads en"),
     ]
     assert sum("train" in line for line in lines if line.startswith("== ")) == 3
     monkeypatch.chdir(tmp_path)

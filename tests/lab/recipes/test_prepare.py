@@ -32,12 +32,12 @@ def test_what_each_stage_reads(monkeypatch):
         **{"tokenise": {"collect"}, "clean": {"tokenise"}, "subwords": {"clean"}},
         **{"parse-en": {"clean"}, "binarise": {"subwords"}},
         **{f"binarise-{kind}-en": {"binarise", "parse-en"} for kind in ("heads", "labels")},
-        "binarise-multitask": {"subwords", "parse-en"},
+        **{"binarise-multitask": {"subwords", "parse-en"}, "binarise-record": {"binarise"}},
     }
     assert {name: after for name, (after, _) in stages_of("builtin_en_de").items()} == {
         **{"generate": set(), "subwords": {"generate"}, "binarise": {"subwords"}},
         **{f"binarise-{kind}": {"binarise"} for kind in ("heads-de", "heads-en", "labels-en")},
-        "binarise-multitask": {"subwords"},
+        **{"binarise-multitask": {"subwords"}, "binarise-record": {"binarise"}},
     }
 
 

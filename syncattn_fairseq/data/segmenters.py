@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+import shutil
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Container, Sequence
@@ -15,8 +16,9 @@ from ..base.errors import DataError
 from ..base.files import open_file
 from ..base.numbers import read_whole
 from ..base.text import clean_line, read_file_lines
-from ..data.pieces import apply_pieces, open_pieces
-from ..data.words import SYMBOLS, UNKNOWN, detect_scheme
+from .pieces import apply_pieces, open_pieces
+from .preparation import Preparation, stored_preparations
+from .words import SYMBOLS, UNKNOWN, detect_scheme
 
 _REMEDY = "give the codes that subword-nmt learned, or a sentencepiece model"
 
@@ -96,6 +98,7 @@ class Segmenter(ABC):
 
     Attributes:
         known: the subwords in the model's dictionary; empty: not said.
+        preparation: how sentences become words; None: not said, they are words already.
         unknown: how often others occurred.
     """
 
@@ -104,12 +107,36 @@ class Segmenter(ABC):
 
     def __init__(self) -> None:
         self.known: frozenset[str] = frozenset()
+        self.preparation: Preparation | None = None
         self.unknown: Counter[str] = Counter()
         self._counted: set[str] = set()
 
     @abstractmethod
     def segment(self, words: Sequence[str]) -> list[str]:
         """Return the subwords of a sentence."""
+
+    def tokenise(self, sentences: Sequence[str]) -> list[str]:
+        """Return the words of sentences as people write them, separated by spaces."""
+        if self.preparation is None:
+            return [*sentences]
+        lines = self.preparation.tokenise([*map(clean_line, sentences)])
+        return [*map(self._lower_first, lines)] if self.preparation.case == "true" else lines
+
+    def detokenise(self, lines: Sequence[str]) -> list[str]:
+        """Return sentences as people write them."""
+        return [*lines] if self.preparation is None else self.preparation.detokenise(lines)
+
+    def _lower_first(self, line: str) -> str:
+        """Begin a sentence in lower case if the model knows its first word better like that."""
+        words = line.split(" ")
+        index = next((i for i, word in enumerate(words) if word[:1].isalpha()), 0)
+        spellings = words[index], words[index][:1].lower() + words[index][1:]
+        words[index] = min(spellings, key=self._rate)
+        return " ".join(words)
+
+    def _rate(self, word: str) -> tuple[int, int]:
+        pieces = self.segment([word])
+        return sum(piece not in self.known for piece in pieces), len(pieces)
 
     def __call__(self, sentences: Sequence[str]) -> list[list[str]]:
         """Split sentences whose words are separated by white space.
@@ -254,6 +281,16 @@ def name_vocabulary(language: str) -> str:
     return f"vocabulary.{language}"
 
 
+def store_subwords(folder: Path, languages: Sequence[str], models: Sequence[SubwordModel]) -> None:
+    """Copy the subword models of languages, and the subwords that their vocabularies allow."""
+    for model, language in zip(models, languages, strict=True):
+        shutil.copyfile(model.path, folder / name_subwords(language))
+        if model.vocabulary is not None:
+            counts = read_vocabulary(model.vocabulary, model.threshold)
+            lines = "".join(f"{subword} {count}\n" for subword, count in counts.items())
+            (folder / name_vocabulary(language)).write_text(lines, encoding="utf-8")
+
+
 def find_subwords(
     folders: Sequence[Path], source: str, target: str
 ) -> tuple[SubwordModel, SubwordModel] | None:
@@ -282,7 +319,7 @@ def open_segmenters(
 
     Args:
         models: the subword models; None: look for them.
-        folders: where to look.
+        folders: where to look for them, and for how the text was prepared.
         languages: source and target.
         vocabularies: of source and target.
         schemes: how each side marks subwords; None: as its vocabulary shows.
@@ -291,6 +328,8 @@ def open_segmenters(
         DataError: a vocabulary of subwords has no subword model, or one that does not match it.
     """
     pair = pair_subwords(models) or find_subwords(folders, *languages)
+    records = filter(None, map(stored_preparations, folders))
+    preparations = next(records, {})
     segmenters: list[Segmenter] = []
     for side, language, vocabulary in zip((0, 1), languages, vocabularies, strict=True):
         scheme = schemes[side] or detect_scheme(vocabulary)
@@ -306,6 +345,7 @@ def open_segmenters(
                 f"{language} as {scheme}; give the subword model of the training"
             )
         segmenter.known = frozenset(vocabulary) - SYMBOLS - {UNKNOWN}
+        segmenter.preparation = preparations.get(language)
         segmenters.append(segmenter)
     return segmenters[0], segmenters[1]
 

@@ -1,0 +1,166 @@
+"""How a text was prepared: from sentences as people write them to words, and back."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from ..base.errors import DataError
+from ..base.files import read_file, read_json, replacing
+from ..base.text import split_lines
+from .moses import load_sacremoses, lower_case, open_detokenizer
+
+NAME = "preparation.json"
+_LARGEST = 2**16
+TOKENIZERS = ("moses", "kytea", "spaces")
+CASES = ("kept", "lower", "true")
+
+
+@dataclass(frozen=True)
+class Preparation:
+    """How sentences of one language became words.
+
+    Attributes:
+        tokenizer: ``moses``, ``kytea`` (Japanese), or ``spaces``: they are words already.
+        language: as Moses names it.
+        normalise: whether quotes, dashes and the like were unified first.
+        aggressive: whether Moses split words at hyphens.
+        case: ``kept``; ``lower``; or ``true``: a sentence begins with a capital only if its first
+            word always has one.
+    """
+
+    tokenizer: str
+    language: str
+    normalise: bool = False
+    aggressive: bool = False
+    case: str = "kept"
+
+    def tokenise(self, sentences: Sequence[str]) -> list[str]:
+        """Return the words of sentences, separated by spaces.
+
+        Raises:
+            DataError: the tokenizer is not installed, or fails.
+        """
+        if self.tokenizer == "kytea":
+            sentences = _run_kytea(sentences)
+        return [self.tokenise_line(sentence) for sentence in sentences]
+
+    def tokenise_line(self, text: str) -> str:
+        """Return the words of a line, which KyTea has split if it has to."""
+        if self.normalise:
+            text = self._normalizer.normalize(text)
+        if self.tokenizer == "moses":
+            # It marks splits at hyphens as @-@, which its detokeniser undoes.
+            text = self._tokenizer.tokenize(
+                text, aggressive_dash_splits=self.aggressive, escape=False, return_str=True
+            )
+        return lower_case(text, self.language) if self.case == "lower" else text
+
+    def detokenise(self, lines: Sequence[str]) -> list[str]:
+        """Return sentences as people write them."""
+        texts = [self._detokenize(line) for line in lines]
+        if self.case == "true":
+            texts = [re.sub(r"[^\W\d_]", lambda m: m[0].upper(), t, count=1) for t in texts]
+        return texts
+
+    @cached_property
+    def _tokenizer(self) -> Any:
+        return load_sacremoses().MosesTokenizer(self.language)
+
+    @cached_property
+    def _normalizer(self) -> Any:
+        return load_sacremoses().MosesPunctNormalizer(self.language)
+
+    @cached_property
+    def _detokenize(self) -> Callable[[str], str]:
+        if self.tokenizer == "moses":
+            try:
+                return open_detokenizer(self.language)
+            except DataError:
+                load_sacremoses()  # or says that it is missing
+                return open_detokenizer("en")  # as the tokenizer does
+        return str if self.tokenizer == "spaces" else lambda line: "".join(line.split())
+
+
+def _run_kytea(sentences: Sequence[str]) -> list[str]:
+    text = "".join("".join(sentence.split()) + "\n" for sentence in sentences)
+    command = ["kytea", "-notags", "-out", "tok"]
+    try:
+        done = subprocess.run(command, input=text.encode(), capture_output=True)
+    except OSError as error:
+        raise DataError(
+            f"kytea: {error.strerror}; install KyTea, which splits this model's text into words, "
+            "or give words separated by spaces: --tokenised"
+        ) from None
+    lines = [line.strip() for line in split_lines(done.stdout)]
+    if done.returncode or len(lines) != len(sentences):
+        raise DataError(f"kytea: ended with status {done.returncode}, {len(lines)} lines written")
+    return lines
+
+
+def store_preparations(folder: Path, preparations: Mapping[str, Preparation]) -> None:
+    """Store how the text of each language was prepared."""
+    record = {language: asdict(each) for language, each in preparations.items()}
+    with replacing(folder / NAME) as temporary:
+        temporary.write_text(json.dumps(record, indent=2) + "\n", "utf-8")
+
+
+def stored_preparations(folder: Path) -> dict[str, Preparation]:
+    """Return how the text of each language was prepared; empty if the folder does not say.
+
+    Nothing in the record is run or opened: it chooses among our own tokenizers.
+
+    Raises:
+        DataError: the record is damaged.
+    """
+    path = folder / NAME
+    try:
+        record = read_json(path, _LARGEST)
+        preparations = {str(name): Preparation(**values) for name, values in record.items()}
+    except FileNotFoundError:
+        return {}
+    except (ValueError, TypeError, AttributeError):
+        preparations = None
+    if preparations is None or not all(map(_is_sound, preparations.values())):
+        raise DataError(f"{path}: damaged; make it again with syncattn-preprocess --words-by")
+    return preparations
+
+
+def _is_sound(preparation: Preparation) -> bool:
+    return (
+        preparation.tokenizer in TOKENIZERS
+        and isinstance(preparation.language, str)
+        and re.fullmatch(r"[A-Za-z]{2,3}([-_]\w{1,20})?", preparation.language) is not None
+        and type(preparation.normalise) is type(preparation.aggressive) is bool
+        and preparation.case in CASES
+    )
+
+
+def copy_record(source: Path, destination: Path) -> None:
+    """Copy how the text was prepared, and its subword models, from one folder into another."""
+    for name in (NAME, "subwords.*", "vocabulary.*"):
+        for path in source.glob(name):
+            with replacing(destination / path.name) as temporary:
+                temporary.write_bytes(read_file(path))
+
+
+def score_round_trip(preparation: Preparation, references: Sequence[str]) -> float:
+    """Compute the BLEU of sentences after tokenizer and detokeniser, the most that a model gets.
+
+    Args:
+        preparation: of the target.
+        references: as people wrote them.
+    """
+    from sacrebleu.metrics.bleu import BLEU
+
+    words = BLEU(tokenize="13a" if preparation.tokenizer == "moses" else "char")
+    case = preparation.case == "lower"
+    texts = preparation.detokenise(preparation.tokenise(references))
+    gold = [lower_case(text, preparation.language) if case else text for text in references]
+    return words.corpus_score(texts, [gold]).score
