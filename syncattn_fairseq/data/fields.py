@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -68,6 +68,16 @@ class SourceFields:
     def __or__(self, other: SourceFields) -> SourceFields:
         """Combine the needs of two models."""
         return SourceFields(self.rules | other.rules, self.fields | other.fields)
+
+    def of_trees(self, control: str) -> SourceFields:
+        """Read a control's heads wherever the parse's are read (:attr:`SourceField.control`)."""
+        changed = (
+            replace(field, control=control)
+            if (field.kind, field.control) == ("heads", "parse")
+            else field
+            for field in self.fields
+        )
+        return replace(self, fields=frozenset(changed))
 
     def reads(self, kind: str) -> bool:
         """Return whether decoding needs the source's ``heads``, or its ``labels``."""

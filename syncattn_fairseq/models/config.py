@@ -9,6 +9,7 @@ from omegaconf import OmegaConf
 
 from ..base.errors import DataError
 from ..base.option_fields import as_fairseq, check_numbers, option
+from ..data.controls import CONTROLS
 from ..data.fields import SourceFields
 from ..modules.layer_numbers import SIDES, read_layer
 from ..modules.part import PARTS
@@ -27,6 +28,18 @@ class PositionOptions:
 
 
 @dataclass
+class TreeOptions:
+    """Trees: a control of everything that reads the source's parse."""
+
+    source_trees: str = option(
+        "parse",
+        "the trees that the encoder reads: the source's (parse), or trees that say nothing about "
+        "it, in training and in decoding (the others)",
+        choices=("parse", *CONTROLS),
+    )
+
+
+@dataclass
 class AlignmentOptions:
     """Alignment: which layer it is read from."""
 
@@ -41,9 +54,8 @@ def list_options() -> list[type[FairseqDataclass]]:
     """List the options of all registered syntactic parts and positions, and the model's own."""
     parts = [part.Options for part in PARTS.values()]
     positions = [kind.Options for kind in POSITIONS.values()]
-    return [
-        as_fairseq(options) for options in (*parts, PositionOptions, *positions, AlignmentOptions)
-    ]
+    own = (PositionOptions, *positions, TreeOptions, AlignmentOptions)
+    return [as_fairseq(options) for options in (*parts, *own)]
 
 
 def set_defaults(args: Any, *options: type[FairseqDataclass]) -> None:
@@ -123,4 +135,4 @@ def list_fields(cfg: Any) -> SourceFields:
     needs = POSITIONS[cfg.positions].list_fields(cfg)
     for part in PARTS.values():
         needs |= part.list_fields(cfg)
-    return needs
+    return needs.of_trees(cfg.source_trees)

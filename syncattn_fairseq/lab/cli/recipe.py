@@ -15,8 +15,10 @@ from ...base.errors import DataError
 from ...cli.command_line import CommandLine
 from ...cli.common import command, new_parser, positive
 from ..recipes.corpus_facts import load_corpus
+from ..recipes.idea import read_idea
 from ..recipes.request import Request, read_request
 from .own_commands import check_calls
+from .recipe_idea import write_idea_page
 from .recipe_results import ResultsView
 
 if TYPE_CHECKING:
@@ -46,8 +48,19 @@ def main(argv: Sequence[str] | None = None) -> None:
         from ..report import picture_files  # needs the extra viz
 
         picture_files.check_format(args.figure)
-    request = read_request(corpus, args.words, args.seeds, args.plan)
-    path = args.results or args.work / "results" / f"{corpus.name}.json"
+    folder = args.work / "results"
+    if args.idea:
+        from ..report import viz  # noqa: F401  (the page needs the extra viz)
+
+        if args.plan or args.report or not args.seeds:
+            raise DataError("--idea: give --seeds; it has a plan and a page of its own")
+        idea = read_idea(args.idea, corpus, PLUGIN, args.words)
+        folder = args.work / "ideas" / idea.row.label
+        plan, rows = idea.plan(args.seeds), (idea.row, *idea.controls)
+        request = Request(corpus, [row.text for row in rows], rows, {}, args.seeds, plan)
+    else:
+        idea, request = None, read_request(corpus, args.words, args.seeds, args.plan)
+    path = args.results or folder / f"{corpus.name}.json"
     view = ResultsView(request, path, args.baseline, args.markdown, args.figure)
     if args.report:
         _check_report(request, args.table)
@@ -55,7 +68,11 @@ def main(argv: Sequence[str] | None = None) -> None:
         view.print_all()
     else:
         view.check_baseline()
+        if idea and not args.dry_run:
+            idea.write_plan(args.seeds, folder / "_plan.yaml")
         _run(args, request, view)
+    if idea and path.exists() and not args.dry_run:
+        write_idea_page(idea, plan, path, folder / f"{corpus.name}.html")
 
 
 def _check_report(request: Request, table: bool) -> None:
@@ -193,6 +210,12 @@ def _parser() -> CommandLine:
         action="store_true",
         help="train the systems of the corpus's plan (_plan.yaml), or those given, with its seeds; "
         "the table is that of its contrasts",
+    )
+    parser.add_argument(
+        "--idea",
+        metavar="[NAME=]FOLDER:SECTION.OPTION=VALUE",
+        help="the folder of your plugin, and settings that switch your idea on: plan, train and "
+        "score it and its controls, with --seeds, and write a page that says whether it helps",
     )
     parser.add_argument("--to", dest="last", metavar="STAGE", help="the last stage to do")
     parser.add_argument("--dry-run", action="store_true", help="only print the commands")

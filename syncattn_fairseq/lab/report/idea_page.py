@@ -1,0 +1,83 @@
+"""The page that says whether an idea helps: one self-contained HTML file without scripts."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+from typing import Any
+
+from ..evaluation.differences import Difference, Group
+from ..evaluation.measures import Measure
+from .forest import draw_forest
+from .viz import jinja2, markupsafe, vl_convert
+
+_SAYS = {
+    "better": "better than",
+    "worse": "worse than",
+    "the same": "the same as",
+    "not known": "not shown to differ from",
+}
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The idea and one of its controls.
+
+    Attributes:
+        name: the control's.
+        question: what it asks.
+        difference: the idea's NLL minus the control's.
+    """
+
+    name: str
+    question: str
+    difference: Difference
+
+    def say(self, idea: str) -> str:
+        """Say what the difference is, in a sentence."""
+        text = f"{idea} is {_SAYS[self.difference.verdict]} {self.name}: "
+        text += f"{self.difference.format()} nats per subword"
+        if blocks := self.difference.blocks:
+            text += f"; {blocks.detectable():.3f} is shown with 80 % power by so many seeds"
+        return f"{text}."
+
+
+def sum_up(idea: str, comparisons: Sequence[Comparison]) -> str:
+    """Say in a sentence whether an idea helps; the first control is the plain system."""
+    plain, *others = comparisons
+    if plain.difference.verdict != "better":
+        return f"{idea} is {_SAYS[plain.difference.verdict]} a plain Transformer."
+    left = [one.name for one in others if one.difference.verdict != "better"]
+    if left:
+        names = ", ".join(left)
+        return f"{idea} helps, but it is not shown to be better than {names}, which may be why."
+    return f"{idea} helps, and none of its controls does as much."
+
+
+def render_idea(
+    idea: str,
+    comparisons: Sequence[Comparison],
+    figure: tuple[Sequence[Measure], Sequence[Group]],
+    tables: dict[str, Sequence[Sequence[str]]],
+    notes: Sequence[str],
+) -> str:
+    """Render the page.
+
+    Args:
+        idea: its name.
+        comparisons: with each control, the plain system first.
+        figure: what the figure shows.
+        tables: by their headings; each begins with its columns' names.
+        notes: what a reader must know.
+    """
+    folder = files(__package__) / "page"
+    svg: Any = vl_convert.vegalite_to_svg(draw_forest(*figure))
+    environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined)
+    return environment.from_string((folder / "idea.html").read_text("utf-8")).render(
+        idea=idea,
+        summary=sum_up(idea, comparisons),
+        comparisons=comparisons,
+        figure=markupsafe.Markup(svg),
+        tables=tables,
+        notes=notes,
+        style=markupsafe.Markup((folder / "report.css").read_text("utf-8")),
+    )

@@ -1,0 +1,133 @@
+"""An idea of one's own beside the controls that fit it."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from syncattn_fairseq.base.errors import DataError
+from syncattn_fairseq.lab.cli.recipe import PLUGIN, main
+from syncattn_fairseq.lab.recipes.corpus_facts import load_corpus
+from syncattn_fairseq.lab.recipes.idea import TREES, read_idea
+from syncattn_fairseq.lab.recipes.plan import load_plan
+from syncattn_fairseq.testing import build_model, count_operations, make_batch
+from tests.cli.errors import read_error
+from tests.lab.evaluation.test_results import cell
+
+#: An idea may be one of the package's own; a plugin would be registered in this process.
+OWN = PLUGIN
+CORPUS = load_corpus(PLUGIN / "configs" / "builtin_en_de")
+TREE = f"{OWN}:model.distance_bias_layers=2:model.distance_bias_distance=tree"
+
+
+def read(text: str, *words: str):
+    return read_idea(text, CORPUS, PLUGIN, words)
+
+
+def test_heads_that_read_the_parse_are_compared_with_other_trees():
+    idea = read(f"mine={TREE}")
+    assert idea.row.text == f"mine=transformer:common.user_dir={TREE}"
+    window, decay = "model.local_layers=2", "model.constant_gate_layers=2"
+    assert [row.text for row in idea.controls] == [
+        *("transformer", "rotary"),
+        f"mine_window=transformer:{window}:model.local_decoder_layers=none",
+        f"mine_decay=transformer:{decay}:model.constant_gate_decoder_layers=none",
+        *(
+            idea.row.text.replace("mine=", f"mine_{trees}=") + f":model.source_trees={trees}"
+            for trees in TREES
+        ),
+    ]
+
+
+def test_controls_stand_where_the_idea_does():
+    layers = "model.forget_gate_layers=1"
+    idea = read(f"{OWN}:{layers}", "model.dropout=0.3")
+    assert [row.text for row in (idea.row, *idea.controls)] == [
+        f"syncattn_fairseq=transformer:common.user_dir={OWN}:{layers}:model.dropout=0.3",
+        "syncattn_fairseq_plain=transformer:model.dropout=0.3",
+        "syncattn_fairseq_rotary=transformer:model.positions=rotary:model.dropout=0.3",
+        "syncattn_fairseq_window=transformer:model.local_layers=1:model.local_decoder_layers=same:"
+        "model.dropout=0.3",
+        "syncattn_fairseq_decay=transformer:model.constant_gate_layers=1:"
+        "model.constant_gate_decoder_layers=same:model.dropout=0.3",
+    ]
+
+
+def test_what_has_no_layers_has_no_rivals_there():
+    idea = read(f"{OWN}:criterion.label_smoothing=0.2")
+    assert [row.text for row in idea.controls] == ["transformer", "rotary"]
+
+
+def test_the_plan_is_written_once(tmp_path):
+    idea, path = read(f"mine={TREE}"), tmp_path / "mine" / "_plan.yaml"
+    idea.write_plan([1, 2], path)
+    assert load_plan(path.parent) == idea.plan([1, 2])
+    idea.write_plan([1, 2], path)
+    with pytest.raises(DataError, match="something else was planned; go on with its seeds"):
+        idea.write_plan([1, 2, 3], path)
+
+
+def test_the_page_says_whether_the_idea_helps(tmp_path, capsys):
+    idea = read(f"mine={TREE}")
+    likelihoods = {row.label: [3.0, 3.002, 3.001] for row in (idea.row, *idea.controls)}
+    likelihoods |= {"mine": [2.9, 2.902, 2.901], "mine_decay": [2.9, 2.901, 2.904]}
+    cells = [
+        cell(name, seed, 30.0, valid={"nll_loss": number}, scores={"BLEU": 30.0, "chrF": 50.0})
+        for name, numbers in likelihoods.items()
+        for seed, number in enumerate(numbers, start=1)
+    ]
+    results = tmp_path / "results.json"
+    results.write_text(json.dumps({"corpus": "builtin_en_de", "cells": cells}))
+    words = ["builtin_en_de", "--idea", f"mine={TREE}", f"--work={tmp_path}", "--table"]
+    assert main([*words, f"--results={results}", "--seeds", "1", "2", "3"]) == 0
+    page = (tmp_path / "ideas" / "mine" / "builtin_en_de.html").read_text()
+    assert "mine helps, but it is not shown to be better than mine_decay, which may be" in page
+    assert "mine is better than mine_random: −0.069 [−0.0" in page
+    assert "<td>1.5</td>" in page and page.count("<svg") == 1
+    assert "<script" not in page
+    assert "mine − mine_decay" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("idea", "words", "fault"),
+    [
+        ("nowhere:model.x=1", (), "nowhere has no __init__.py; give the folder of your plugin"),
+        (TREE, ("pascal",), "pascal: --idea chooses the systems"),
+        (TREE, ("--plan",), "--idea: give --seeds; it has a plan and a page of its own"),
+        (f"lpsi={TREE}", (), "lpsi is a config of its own; choose another name"),
+        (f"{TREE}:model.distance_bias_layer=1", (), "there is no such option"),
+    ],
+)
+def test_ideas_that_cannot_be_tested(idea, words, fault, capsys):
+    status = main(["builtin_en_de", *words, "--idea", idea, "--seeds", "1", "2"])
+    assert fault in read_error(capsys, status)
+
+
+@pytest.mark.parametrize("trees", TREES)
+def test_all_heads_read_the_trees_of_the_control(trees):
+    own = build_model(distance_bias_layers="1", distance_bias_distance="tree")
+    control = build_model(
+        distance_bias_layers="1", distance_bias_distance="tree", source_trees=trees
+    )
+    ours, theirs = (
+        make_batch(model, [0, 1, 2])["net_input"]["src_tree_distances"] for model in (own, control)
+    )
+    assert ours.shape == theirs.shape and not ours.equal(theirs)
+
+
+def test_operations_are_counted():
+    window, learnt = (
+        build_model(**{f"{kind}_layers": "1,2"}) for kind in ("local", "distance_bias")
+    )
+    assert count_operations(window) < count_operations(learnt)
+
+
+def test_a_plugin_is_an_idea():
+    """In a process of its own, since the plugin's heads are registered there."""
+    command = [sys.executable, "-m", "syncattn_fairseq.lab.cli.recipe", "builtin_en_de"]
+    idea = f"{PLUGIN.parent / 'examples' / 'user_dir'}:model.root_layers=1,2"
+    command += ["--idea", idea, "--seeds", "1", "2", "--dry-run"]
+    ran = subprocess.run(command, capture_output=True, text=True, check=True)
+    trained = [line for line in ran.stdout.splitlines() if line.endswith("seed 2: train")]
+    assert len(trained) == 5 + len(TREES)
