@@ -14,6 +14,7 @@ What they are compared with is in :mod:`.controls`:
 * :mod:`.controls.supervised_gate` -- gates set by a parser (Hou et al., Findings of EMNLP 2022);
 * :mod:`.controls.relative_depth` -- dependency-based relative positions (Omote et al., RANLP 2019);
 * :mod:`.controls.tree_planted` -- fading with a distance (Yoshida et al., Findings of ACL 2024);
+* :mod:`.controls.dasa` -- scores scaled by tree distances (Chi et al., PLoS One 2026);
 * :mod:`.controls.forget_gate` -- gates that let attention fade (Lin et al., ICLR 2025);
 * :mod:`.controls.alibi` -- linear biases (Press et al., ICLR 2022), for any distance;
 * :mod:`.controls.t5` -- learnt biases for relative positions (Raffel et al., JMLR 2020);
@@ -25,6 +26,7 @@ precision inputs are summed, and turned, in float32.
 """
 
 from .controls.alibi import alibi_slopes, linear_biases
+from .controls.dasa import released_tree_weights, tree_weights
 from .controls.forget_gate import forget_log_gates
 from .controls.relative_depth import relative_depth_scores, tree_depths
 from .controls.rotary import rotary_angles, rotate
@@ -79,6 +81,7 @@ __all__ = [
     "project_distances",
     "relative_buckets",
     "relative_depth_scores",
+    "released_tree_weights",
     "rotary_angles",
     "rotate",
     "supervised_log_gates",
@@ -90,4 +93,5 @@ __all__ = [
     "syntax_directed_scores",
     "tree_depths",
     "tree_distances",
+    "tree_weights",
 ]

@@ -46,6 +46,9 @@ OTHERS: dict[str, dict[str, Any]] = {
     },
     "random tree": {"distance_bias_layers": "1", "distance_bias_distance": "random"},
     "shuffled tree": {"distance_bias_layers": "2", "distance_bias_distance": "shuffled"},
+    "dasa": {"dasa_layers": "all", "dasa_strength": 2.0},
+    "dasa, released": {"dasa_layers": "2", "dasa_form": "released"},
+    "dasa, linear": {"dasa_layers": "1", "dasa_distance": "linear"},
     "in one side only": {"distance_layers": "none", "distance_decoder_layers": "2"},
 }
 

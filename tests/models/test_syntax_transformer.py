@@ -479,7 +479,7 @@ LIMITED = {
 
 
 def test_numbers_that_are_too_small_are_refused():
-    assert len(LIMITED) == 9
+    assert len(LIMITED) == 10
     for name, option in LIMITED.items():
         at_least, above = option.metadata["at_least"], option.metadata["above"]
         smallest, flag = at_least if above is None else 1e-9, f"--{name.replace('_', '-')}"
@@ -551,6 +551,15 @@ SETTINGS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "supervised_gate": (
         {"supervised_gate_layers": "1", "supervised_gate_temperature": 3},
         {"temperature": 3},
+    ),
+    "dasa": (
+        {
+            "dasa_layers": "1",
+            "dasa_strength": 3,
+            "dasa_form": "released",
+            "dasa_distance": "linear",
+        },
+        {"strength": 3, "form": "released", "distance": "linear"},
     ),
     "distance_bias": (
         {
@@ -711,6 +720,11 @@ def test_what_a_model_reads_must_be_there(one):
             )
         ),
         ("syntax_transformer", {"distance_bias_layers": "1"}, []),
+        (
+            "syntax_transformer",
+            {"dasa_layers": "1", "dasa_distance": "mirrored"},
+            [ask_for_tree_distances("mirrored")],
+        ),
         ("syntax_transformer", {"distance_bias_distance": "tree"}, []),
     ],
 )

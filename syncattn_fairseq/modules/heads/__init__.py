@@ -13,6 +13,7 @@ from .parent_scaled import ParentScaledHeads
 # isort: split
 # Kinds are listed in the order of these imports: the papers' first, then what they are compared to.
 from .controls.constant_gate import ConstantGateHeads
+from .controls.dasa import DasaHeads
 from .controls.distance_bias import DistanceBiasHeads
 from .controls.forget_gate import ForgetGateHeads
 from .controls.relative_depth import RelativeDepthHeads
@@ -22,6 +23,7 @@ from .controls.window import WindowHeads
 
 __all__ = [
     "ConstantGateHeads",
+    "DasaHeads",
     "DependencyHeads",
     "DistanceBiasHeads",
     "ForgetGateHeads",

@@ -5,7 +5,7 @@ those of the text.
 """
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -61,8 +61,40 @@ class DistanceBiasOptions:
     )
 
 
+class DistanceHeads(Heads):
+    """Heads that know how far apart two words are.
+
+    Args:
+        count, head_dim, view: as for :class:`.Heads`.
+        distance: one of :data:`DISTANCES`.
+    """
+
+    #: The option that chooses the distance.
+    distance_option: ClassVar[str]
+
+    def __init__(self, count: int, head_dim: int, view: BatchView, distance: str) -> None:
+        super().__init__(count, head_dim, view)
+        self.distance = distance
+
+    @classmethod
+    def list_fields(cls, cfg: Any) -> SourceFields:
+        """Ask for the distances in the tree."""
+        control = DISTANCES[getattr(cfg, cls.distance_option)]
+        if control is None or not cls.list_layers(cfg, "encoder"):
+            return NOTHING
+        return SourceFields(fields=frozenset([ask_for_tree_distances(control)]))
+
+    def measure(self, rows: int, columns: int, device: torch.device) -> Tensor:
+        """Return the distances of the last rows, ``(B, T, T)`` or ``(rows, T)`` integers."""
+        control = DISTANCES[self.distance]
+        if control is None:
+            return offsets(rows, columns, device).abs()
+        field = ask_for_tree_distances(control).name
+        return self.view.require(field, reader=f"{self.title} heads").int()
+
+
 @register_part("distance_bias")
-class DistanceBiasHeads(Heads):
+class DistanceBiasHeads(DistanceHeads):
     """Heads that add a bias for the distance between two words to their scores.
 
     .. math:: q_i · k_j / √d + b_h[min(distance_{ij}, K)]
@@ -80,6 +112,7 @@ class DistanceBiasHeads(Heads):
     title = "distance"
     encoder_layers = "distance_bias_layers"
     decoder_layers = "distance_bias_decoder_layers"
+    distance_option = "distance_bias_distance"
     slopes: Tensor | None
 
     def __init__(
@@ -91,8 +124,7 @@ class DistanceBiasHeads(Heads):
         limit: int = 16,
         slopes: Tensor | None = None,
     ) -> None:
-        super().__init__(count, head_dim, view)
-        self.distance = distance
+        super().__init__(count, head_dim, view, distance)
         self.limit = limit
         self.register_buffer("slopes", slopes, persistent=False)
         self.weight = None
@@ -118,14 +150,6 @@ class DistanceBiasHeads(Heads):
                 "choose --distance-bias-distance linear"
             )
 
-    @classmethod
-    def list_fields(cls, cfg: Any) -> SourceFields:
-        """Ask for the distances in the tree."""
-        control = DISTANCES[cfg.distance_bias_distance]
-        if control is None or not cls.list_layers(cfg, "encoder"):
-            return NOTHING
-        return SourceFields(fields=frozenset([ask_for_tree_distances(control)]))
-
     def start_plain(self) -> bool:
         """Set learnt biases to 0."""
         if self.weight is not None:
@@ -138,18 +162,10 @@ class DistanceBiasHeads(Heads):
         name = f"{self.distance}_distances_{rows}_{columns}"
 
         def measure() -> Tensor:
-            return self._measure(rows, columns, query.device)
+            return self.measure(rows, columns, query.device)
 
         if self.slopes is not None:
             return linear_biases(self.view.share(name, measure), self.slopes)
         assert self.weight is not None
         buckets = self.view.share(f"{name}_to_{limit}", lambda: measure().clamp_max(limit))
         return F.embedding(buckets, self.weight).movedim(-1, -3)
-
-    def _measure(self, rows: int, columns: int, device: torch.device) -> Tensor:
-        """Return the distances, ``(B, T, T)`` or ``(rows, T)``."""
-        control = DISTANCES[self.distance]
-        if control is None:
-            return offsets(rows, columns, device).abs()
-        field = ask_for_tree_distances(control).name
-        return self.view.require(field, reader="distance heads").int()
