@@ -14,6 +14,7 @@ from ...base.text_tables import format_table, markdown_table
 from ...cli.common import announce
 from ..recipes.request import Request
 from ..recipes.row import is_row, read_row
+from ..recipes.systems import say_system
 
 if TYPE_CHECKING:
     from ..evaluation.differences import Group
@@ -101,7 +102,7 @@ class ResultsView:
         kind, bullet = (markdown_table, "- ") if self.markdown else (format_table, "")
         print(f"\n{make_tables(rows, kind, bullet)}")
         if self.figure:
-            _save_forest(self.figure, *group_rows(rows, self.request.list_groups()))
+            _save_forest(self.figure, *group_rows(rows, self.request.list_groups(), say_system))
         systems = {row.system for row in rows}
         if missing := [x.label for x in self.request.rows if x.label not in systems]:
             text = f"{bullet}no results yet: {', '.join(missing)}"

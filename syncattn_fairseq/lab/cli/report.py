@@ -41,6 +41,7 @@ def write_report(report: TableReport, page: Path, groups: Mapping[str, Sequence[
         return  # every training failed
     from ..evaluation.differences import compare_bleu, group_rows
     from ..evaluation.results_tables import list_tables
+    from ..recipes.systems import say_system
     from ..report.forest import draw_forest
     from ..report.page import Trainings
 
@@ -50,7 +51,7 @@ def write_report(report: TableReport, page: Path, groups: Mapping[str, Sequence[
     trainings = None
     if any(len(row.cells) > 1 for row in report.rows):
         compared = compare_bleu(report.rows)
-        forest = draw_forest(*group_rows(report.rows, groups)) if compared else None
+        forest = draw_forest(*group_rows(report.rows, groups, say_system)) if compared else None
         parents, errors = report.means("UAS source"), report.means("AER")
         tables = list_tables(report.rows)
         trainings = Trainings(compared, *tables, forest, parents, errors, report.say_shown())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import mean
 from typing import TYPE_CHECKING
@@ -140,7 +140,9 @@ class Group:
 
 
 def group_rows(
-    rows: Sequence[TableRow], groups: Mapping[str, Sequence[str]]
+    rows: Sequence[TableRow],
+    groups: Mapping[str, Sequence[str]],
+    say: Callable[[str], str] = str,
 ) -> tuple[list[Measure], list[Group]]:
     """Return the measures of the table of differences, and the systems in groups.
 
@@ -148,6 +150,7 @@ def group_rows(
         rows: from `make_rows`; those without a baseline are left out.
         groups: systems by the name of their group; a system is in the first group that has it.
             The others come last.
+        say: returns what to call a system.
 
     Raises:
         DataError: there is nothing to compare.
@@ -164,8 +167,8 @@ def group_rows(
     for name in [*groups, ""]:
         for row, group, *line in zip(compared, group_names, *differences.values(), strict=True):
             if group == name and row.baseline:
-                title = f"{name}, against {row.baseline.name}".removeprefix(", ")
-                lines.setdefault(title, []).append(Line(row.name, line))
+                title = f"{name}, against {say(row.baseline.name)}".removeprefix(", ")
+                lines.setdefault(title, []).append(Line(say(row.name), line))
     return [*differences], [Group(*item) for item in lines.items()]
 
 

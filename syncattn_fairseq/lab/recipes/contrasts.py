@@ -20,6 +20,7 @@ from ..evaluation.measures import CHRF, NLL, NONE, Measure, format_p, holm, list
 from ..evaluation.results_file import list_differing, unpack_counts
 from ..evaluation.results_tables import leave_out_empty, list_notes
 from .plan import Contrast, Plan
+from .systems import say_system
 
 Cells = Mapping[tuple[str, int], Mapping[str, Any]]
 """The results by system and seed."""
@@ -183,7 +184,8 @@ def group_contrasts(plan: Plan, cells: Cells) -> tuple[list[Measure], list[Group
         differences = [one.difference(contrast) for one in measured]
         if all(differences):
             title = contrast.group + ", NLL per word" * contrast.per_word
-            groups.setdefault(title, []).append(Line(contrast.name, differences))
+            name = " against ".join(map(say_system, contrast.systems))
+            groups.setdefault(title, []).append(Line(name, differences))
     if not groups:
         raise DataError("nothing to draw: no contrast has the results of all its seeds")
     return [one.measure for one in measured], [Group(*item) for item in groups.items()]

@@ -18,6 +18,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import groupby, product
 from pathlib import Path
 from typing import Any
@@ -234,6 +235,23 @@ def find_system(folders: tuple[Path, ...], corpora: Sequence[str], name: str) ->
         f"{folders[0]}/{corpus}: no system {name!r}{said}; or name the folder of your own configs: "
         "--configs DIR"
     )
+
+
+@cache
+def _words() -> dict[str, str]:
+    words: Any = OmegaConf.to_container(read_config(SHARED / "_words.yaml"))
+    return {str(system): str(text) for system, text in words.items()}
+
+
+def say_system(system: str) -> str:
+    """Return what figures call a system: ``distance_tree`` is "the parser's trees"."""
+    name, *settings = system.split(":")
+    corpus, _, name = name.rpartition("/")
+    rest = [f"of {corpus}"] * bool(corpus) + settings
+    for ending in ("_tuned", "_without_positions"):
+        if name.endswith(ending):
+            name, rest = name.removesuffix(ending), [ending[1:].replace("_", " "), *rest]
+    return ", ".join([_words().get(name, name), *rest])
 
 
 def list_systems(folders: Sequence[Path], corpora: Sequence[str]) -> list[str]:

@@ -14,7 +14,7 @@ from .viz import alt
 Data: TypeAlias = Mapping[str, Sequence[Mapping[str, Any]]]
 """The rows of each data set, by name."""
 
-GOLD, RIGHT, WRONG, UNASKED, UNKNOWN = "#868e96", "#1c5fb8", "#d9480f", "#a5bfe3", "#495057"
+GOLD, RIGHT, WRONG, UNASKED, UNKNOWN = "#5f6870", "#1c5fb8", "#c2410c", "#a5bfe3", "#495057"
 INK = "#212529"
 CELL = 19
 _STEPS = 24
@@ -49,22 +49,23 @@ def arcs(prefix: str = "") -> alt.LayerChart:
 def compare(prefix: str = "") -> alt.LayerChart:
     """Draw several systems' dependencies under one row of words, below gold arcs.
 
-    Arcs that all systems have are grey; only those that differ have their systems' colours. They
-    are dashed if gold has another head.
+    Arcs that all systems have are grey; only those that differ have their systems' colours and
+    shapes. They are dashed if gold has another head.
 
     Data ``items``: first a row for each word, as in `arcs`, without ``predicted``; then one for
-    each arc, with ``dependent``, a word from 0, ``head``, from 1, 0 = root, ``colour``, ``wrong``,
-    whether gold has another head, and ``shift``, pixels that keep arcs of several systems apart.
+    each arc, with ``dependent``, a word from 0, ``head``, from 1, 0 = root, ``colour``, ``shape``,
+    ``wrong``, whether gold has another head, and ``shift``, pixels that keep arcs apart.
     """
     items = _words(alt.Chart(alt.NamedData(prefix + "items")))
     words = items.transform_filter("isValid(datum.word)")
     drawn = items.transform_filter("isValid(datum.dependent)").transform_calculate(
         x="datum.all[datum.dependent].x"
     )
-    colour = alt.Color("colour:N", scale=None)
+    *lines, tip = _dependencies(drawn, "head", 1, alt.Color("colour:N", scale=None))
     return _picture(
         *_dependencies(words, "gold", -1, alt.ColorValue(GOLD), _ABOVE_LABELS),
-        *_dependencies(drawn, "head", 1, colour),
+        *lines,
+        tip.encode(shape=alt.Shape("shape:N", scale=None)),
         _labels(words),
         _plain_text(words, 0).encode(tooltip=["word:N", "label:N", "gold:Q"]),
     )

@@ -6,7 +6,7 @@ from statistics import mean
 from typing import Any
 
 from ...printed.training_log import Point
-from .overview import Chart, colours, make_chart
+from .overview import Chart, make_chart, tell_apart
 from .viz import alt
 
 _NAMES = {
@@ -77,16 +77,19 @@ def _curve(measure: str, part: str, rows: list[dict[str, Any]], systems: Sequenc
         return alt.Y(f"{field}:Q", title=name, scale=scale)
 
     lengths = Counter(row["system"] for row in rows)
+    channels = tell_apart(systems, lengths, "strokeDash")
     base = alt.Chart(alt.NamedData("rows")).encode(
         x=alt.X("update:Q", title="updates"),
-        color=colours(systems, lengths),
+        color=channels["color"],
         tooltip=["system:N", "update:Q", "value:Q", "lowest:Q", "highest:Q", "seeds:Q"],
     )
     band = base.mark_area(opacity=0.18, clip=True).encode(y=y("lowest"), y2="highest:Q")
     # Points make a line of one value visible, but would hide one of many.
     few = max(lengths.values(), default=0) < 40
     point: Any = alt.OverlayMarkDef(size=24, clip=True) if few else False
-    line = base.mark_line(strokeWidth=1.8, clip=True, point=point).encode(y=y("value"))
+    line = base.mark_line(strokeWidth=1.8, clip=True, point=point).encode(
+        y=y("value"), strokeDash=channels["strokeDash"]
+    )
     return make_chart(title, note, band + line, rows, width=290)
 
 

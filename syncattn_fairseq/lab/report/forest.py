@@ -10,18 +10,18 @@ from . import charts
 from .charts import GOLD, INK, RIGHT, WRONG
 from .viz import alt
 
-_LINE, _GAP = 22, 12
+_ROW, _GAP = 20, 6
+"""The height of a heading, a name, or the line below it, and what is between groups, in pixels."""
 _BELOW = 6
 """How far the dots of seeds are below the line of their mean."""
 _FAR = 5
 """Systems farther from 0 than this many times the median are only pointed to."""
-_LONGEST_NAME = 48
-#: For fonts that are wider than the one with which the size was computed.
-_PADDING = {"left": 40, "right": 24, "top": 5, "bottom": 5}
+_LONGEST_NAME = 52
+"""Of one panel."""
 _KEY = [
-    "Line: 95 % interval of the mean over seeds (Welch); band: with seeds as blocks. Small dots:",
-    "the seeds. Corrected for all that are tested, blue: better; orange: worse. Grey: may be",
-    "chance, or was not tested.",
+    "Line: 95 % interval over seeds; band: seeds as blocks;",
+    "small dots: the seeds. Blue: better; orange, square:",
+    "worse (both corrected). Grey: may be chance or untested.",
 ]
 
 
@@ -42,21 +42,23 @@ def draw_forest(measures: Sequence[Measure], groups: Sequence[Group]) -> dict[st
         y += _GAP if y else 0
         if group.title:
             headings.append({"text": group.title, "y": y})
-            y += _LINE
+            y += _ROW
         for line in group.lines:
-            lines.append((y, line))
-            y += _LINE
-    height = y - _LINE // 2
+            lines.append((y + _ROW - _BELOW, line))
+            y += 2 * _ROW
     panels: list[Any] = []
     data: dict[str, list[dict[str, Any]]] = {"headings": headings}
     for number, measure in enumerate(measures):
         domain = _domain((line for _, line in lines), number)
         data |= _rows(number, lines, domain)
-        panels.append(_panel(number, measure, height, domain, labelled=number == 0))
-    data["names"] = [{"text": _shorten(line.name), "y": y} for y, line in lines]
+        panels.append(_panel(number, measure, y, domain, labelled=number == 0))
+    data["names"] = [
+        {"text": _shorten(line.name, len(panels)), "y": y - _ROW + _BELOW - 1, "line": y}
+        for y, line in lines
+    ]
     key = alt.TitleParams(_KEY, fontSize=11, fontWeight="normal", color=GOLD)
     whole: Any = alt.hconcat(*panels, spacing=36)
-    return charts.fill(charts.dress(whole.properties(title=key, padding=_PADDING)), data)
+    return charts.fill(charts.dress(whole.properties(title=key)), data)
 
 
 def _rows(
@@ -111,27 +113,31 @@ def _panel(
 ) -> Any:
     better = "higher" if measure.higher_is_better else "lower"
     name = f"{measure.name} in {measure.unit}" if measure.unit else measure.name
-    axis = alt.Axis(title=f"{name}, difference ({better} is better)", tickCount=5)
+    axis = alt.Axis(title=f"{name}, difference ({better} is better)", tickCount=5, grid=False)
 
     def x(field: str) -> alt.X:
         return alt.X(f"{field}:Q", axis=axis, scale=alt.Scale(domain=domain, nice=False))
 
     y = charts.pixels("y")
-    colour = alt.Color(
-        "verdict:N",
-        legend=None,
-        scale=alt.Scale(
-            domain=["better", "worse", "the same", "not known"], range=[RIGHT, WRONG, GOLD, GOLD]
-        ),
-    )
+    verdicts = ["better", "worse", "the same", "not known"]
+    colours = alt.Scale(domain=verdicts, range=[RIGHT, WRONG, GOLD, GOLD])
+    shapes = alt.Scale(domain=verdicts, range=["circle", "square", "circle", "circle"])
+    colour = alt.Color("verdict:N", legend=None, scale=colours)
+    shape = alt.Shape("verdict:N", legend=None, scale=shapes)
     means = alt.Chart(alt.NamedData(f"means {number}"))
     seeds = alt.Chart(alt.NamedData(f"seeds {number}"))
+    zero = (
+        alt.Chart(alt.NamedData("names"))
+        .transform_calculate(**{"zero": "0", "from": "datum.line - 4", "to": "datum.line + 11"})
+        .mark_rule(color=INK)
+    )
+    dots = means.mark_point(filled=True, size=62, opacity=1)
     layers = [
-        alt.Chart(alt.Data(values=[{"zero": 0}])).mark_rule(color=INK).encode(x=x("zero")),
+        zero.encode(x=x("zero"), y=charts.pixels("from"), y2="to"),
         seeds.mark_point(filled=True, size=16, color=INK, opacity=0.35).encode(x=x("value"), y=y),
         means.mark_rule(strokeWidth=8, opacity=0.2).encode(x=x("from"), x2="to", y=y, color=colour),
         means.mark_rule(strokeWidth=2).encode(x=x("low"), x2="high", y=y, color=colour),
-        means.mark_point(filled=True, size=62, opacity=1).encode(x=x("mean"), y=y, color=colour),
+        dots.encode(x=x("mean"), y=y, color=colour, shape=shape),
     ]
     for left in (True, False):
         far = alt.Chart(alt.NamedData(f"far {number}"))
@@ -141,15 +147,16 @@ def _panel(
             .encode(x=x("edge"), y=y, text="text:N", color=colour)
         )
     if labelled:
-        names = alt.Chart(alt.NamedData("names")).mark_text(align="right", fontSize=12, color=INK)
-        headings = alt.Chart(alt.NamedData("headings")).mark_text(
-            align="right", fontSize=12, fontWeight="bold", color=INK
-        )
-        left_of_axis = {"x": alt.value(-10), "y": y, "text": "text:N"}
-        layers += [names.encode(**left_of_axis), headings.encode(**left_of_axis)]
+        weights: list[tuple[str, Any]] = [("names", "normal"), ("headings", "bold")]
+        for name, weight in weights:
+            text = alt.Chart(alt.NamedData(name)).mark_text(
+                align="left", baseline="top", fontSize=12, fontWeight=weight, color=INK
+            )
+            layers.append(text.encode(x=alt.value(0), y=y, text="text:N"))
     panel: Any = alt.layer(*layers)
-    return panel.properties(width=330 if labelled else 250, height=height)
+    return panel.properties(width=320 if labelled else 250, height=height)
 
 
-def _shorten(name: str) -> str:
-    return name if len(name) <= _LONGEST_NAME else name[: _LONGEST_NAME - 1] + "…"
+def _shorten(name: str, panels: int) -> str:
+    longest = _LONGEST_NAME * panels
+    return name if len(name) <= longest else name[: longest - 1] + "…"

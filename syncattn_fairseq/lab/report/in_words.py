@@ -1,6 +1,9 @@
 """The first sentences of a report: what the numbers say, in words."""
 
+import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from ..evaluation.differences import Comparison
 from ..evaluation.measures import BLEU, format_signed
@@ -64,6 +67,61 @@ def say_sameness(translations: Sequence[Sequence[str]]) -> str:
     return f"The translations of {differ} of {len(translations)} sentences differ."
 
 
+def say_changes(
+    scores: Mapping[str, SystemScore], sentences: Sequence[Mapping[str, Any]]
+) -> list[str]:
+    """Say which lengths and which words each system gains or loses most against its baseline.
+
+    Args:
+        scores: of all systems.
+        sentences: ``reference`` and ``translations`` of each, the systems in the same order.
+    """
+    right = [
+        sum((_words(s["translations"][n]) & _words(s["reference"]) for s in sentences), Counter())
+        for n in range(len(scores))
+    ]
+    by_name = dict(zip(scores, right, strict=True))
+    changes = []
+    for name, score in scores.items():
+        test = score.significance
+        if test is None or test.p is None:
+            continue
+        base = scores[test.baseline].bleu_by_length or {}
+        gains = {
+            f"{words} words ({format_signed(bucket.bleu - base[words].bleu, BLEU.digits)} BLEU)": (
+                bucket.bleu - base[words].bleu
+            )
+            for words, bucket in (score.bleu_by_length or {}).items()
+            if bucket.interval and not bucket.interval[0] <= 0 <= bucket.interval[1]
+        }
+        lengths = _most(gains, "gains in sentences of {}", "loses in sentences of {}")
+        more = {**by_name[name]}
+        for word, count in by_name[test.baseline].items():
+            more[word] = more.get(word, 0) - count
+        counts = {f"“{word}” ({format_signed(n, 0)})": n for word, n in more.items()}
+        words = _most(counts, "{} more often", "{} less often")
+        changes.append(
+            f"{name} against {test.baseline}: "
+            + (f"it {lengths}; " if lengths else "no length stands out; ")
+            + (f"it has {words} where the reference has it." if words else "no word does.")
+        )
+    return changes
+
+
+def _most(numbers: Mapping[str, float], gains: str, losses: str) -> str:
+    """Name the three largest gains and the three largest losses."""
+    ranked = sorted(numbers, key=lambda name: (-abs(numbers[name]), name))
+    parts = [
+        (text, [name for name in ranked if sign * numbers[name] > 0][:3])
+        for text, sign in ((gains, 1), (losses, -1))
+    ]
+    return _list([text.format(_list(names)) for text, names in parts if names])
+
+
+def _words(text: str) -> Counter[str]:
+    return Counter(re.findall(r"\w+", text))
+
+
 def _one(one: Comparison) -> str:
     where = "ahead of" if one.difference > 0 else "behind"
     text = f"{one.name} is {abs(one.difference):.1f} BLEU {where} {one.baseline}"
@@ -92,7 +150,8 @@ def _several(comparisons: Sequence[Comparison]) -> str:
     ]
     text = f"Against {baseline}, {' and '.join(parts)} in BLEU by more than chance"
     left = count - len(ahead) - len(behind)
-    return text + (f"; what the other {left} differ by may be chance" if left else "")
+    others = "difference" if left == 1 else f"{left} differences"
+    return text + (f"; the other {others} may be chance" if left else "")
 
 
 def _named(comparisons: Iterable[Comparison]) -> list[str]:
@@ -100,8 +159,7 @@ def _named(comparisons: Iterable[Comparison]) -> list[str]:
 
 
 def _list(names: Sequence[str]) -> str:
-    *first, last = names
-    return f"{', '.join(first)} and {last}" if first else last
+    return " and ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))
 
 
 def _signed(one: Comparison) -> str:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import cycle, islice
 from typing import Any
 
 from scipy.stats import binomtest
@@ -11,9 +12,16 @@ from ..evaluation.scoring import SystemScore
 from .charts import INK, dress
 from .viz import alt
 
-COLOURS = ("#0b7285", "#9c36b5", "#74901c", "#a61e4d", "#8d6e3f", "#4c3fb5", "#2f9e74", "#868e96")
-"""Of systems: neither the blue of what is right nor the orange of what is wrong."""
-
+COLOURS = ("#620e63", "#3d5204", "#316d5e", "#804cd6", "#05371d", "#864d80", "#687503", "#766845")
+"""Of systems: neither the blue of what is right nor the orange of what is wrong. Any two differ by
+10 or more in CIEDE2000, also for readers who see two primary colours only, on white and on black.
+Each has a contrast of 5 or more with white."""
+SHAPES = {
+    **{"circle": "●", "square": "■", "triangle-up": "▲", "diamond": "◆", "cross": "✚"},
+    **{"triangle-down": "▼", "triangle-right": "▶", "triangle-left": "◀"},
+}
+"""Of systems, and the characters that stand for them."""
+_DASHES = ([1, 0], [7, 3], [2, 2], [8, 3, 2, 3], [4, 1], [12, 4], [1, 3], [10, 2, 2, 2, 2, 2])
 
 #: ``11-20 (30)`` is on two lines, since a phone has no room for it on one.
 _FLAT = alt.Axis(labelAngle=0, labelExpr="split(datum.label, ' ')")
@@ -26,6 +34,8 @@ class Chart:
     title: str
     note: str
     specification: dict[str, Any]
+    width: int
+    """In pixels, at least."""
 
 
 def measured_charts(scores: Mapping[str, SystemScore]) -> list[Chart]:
@@ -122,16 +132,17 @@ def _points(
         return None
     present = [name for name in systems if any(row["system"] == name for row in rows)]
     parts = len({row["part"] for row in rows})
+    channels = tell_apart(systems, present, "shape")
     axis = _FLAT if parts <= 8 else alt.Axis(labelAngle=-45)
     base = alt.Chart(alt.NamedData("rows")).encode(
         x=alt.X("part:N", title=x, sort=None, axis=axis),
         xOffset=alt.XOffset("system:N", scale=alt.Scale(domain=present, paddingOuter=0.7)),
-        color=colours(systems, present),
+        color=channels["color"],
         tooltip=["system:N", "part:N", "value:Q", "low:Q", "high:Q", "n:N"],
     )
     scale = alt.Scale(zero=False)
     dots = base.mark_point(filled=True, size=46, opacity=1)
-    chart: Any = dots.encode(y=alt.Y("value:Q", title=y, scale=scale))
+    chart: Any = dots.encode(y=alt.Y("value:Q", title=y, scale=scale), shape=channels["shape"])
     if any(row["low"] is not None for row in rows):
         lines = base.transform_filter("isValid(datum.low)").mark_rule(strokeWidth=1.8)
         chart = lines.encode(y=alt.Y("low:Q", title=y, scale=scale), y2="high:Q") + chart
@@ -142,22 +153,30 @@ def _points(
 
 
 def make_chart(title: str, note: str, chart: Any, rows: list[dict[str, Any]], width: int) -> Chart:
-    """Return a chart in the size of those on the page."""
-    sized = dress(chart.properties(width=width, height=190))
-    return Chart(title, note, {**sized.to_dict(), "datasets": {"rows": rows}})
+    """Return a chart that is as wide as its place on the page."""
+    specification = dress(chart.properties(width="container", height=190)).to_dict()
+    return Chart(title, note, {**specification, "datasets": {"rows": rows}}, width)
 
 
-def colours(systems: Sequence[str], shown: Iterable[str]) -> alt.Color:
-    """Return the channel that gives each system its colour.
+def tell_apart(systems: Sequence[str], shown: Iterable[str], channel: str) -> dict[str, Any]:
+    """Return the channels that give each system its colour, and its shape or its dashes.
 
     Args:
         systems: all systems of the page.
         shown: those that the chart shows.
+        channel: ``shape`` or ``strokeDash``.
     """
-    palette = [COLOURS[index % len(COLOURS)] for index in range(len(systems))]
-    scale = alt.Scale(domain=list(systems), range=palette)
     present = {*shown}
     legend = alt.Legend(
         orient="top", title=None, symbolOpacity=1, values=[n for n in systems if n in present]
     )
-    return alt.Color("system:N", scale=scale, legend=legend)
+    marks: Iterable[Any] = SHAPES if channel == "shape" else _DASHES
+    return {
+        name: {
+            "field": "system",
+            "type": "nominal",
+            "legend": legend,
+            "scale": {"domain": [*systems], "range": [*islice(cycle(values), len(systems))]},
+        }
+        for name, values in (("color", COLOURS), (channel, marks))
+    }

@@ -12,6 +12,7 @@ from base64 import b64encode
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
+from itertools import cycle, islice
 from typing import Any
 
 from ...base.errors import DataError
@@ -27,8 +28,14 @@ from ..evaluation.score_table import (
 from ..evaluation.scoring import SystemScore
 from . import charts
 from .curves import training_charts
-from .in_words import compare_scores, say_differences, say_sameness, say_structure
-from .overview import COLOURS, measured_charts
+from .in_words import (
+    compare_scores,
+    say_changes,
+    say_differences,
+    say_sameness,
+    say_structure,
+)
+from .overview import COLOURS, SHAPES, measured_charts
 from .sentences import ReportedSentence
 from .viz import jinja2, markupsafe, vl_convert
 
@@ -82,7 +89,8 @@ def render(
         details.append(_dump(sentence.detail))
     head = {
         "systems": list(scores),
-        "colours": [COLOURS[index % len(COLOURS)] for index in range(len(scores))],
+        "colours": [*islice(cycle(COLOURS), len(scores))],
+        "shapes": [*islice(cycle(SHAPES.items()), len(scores))],
         "scores": {name: score.as_dict() for name, score in scores.items()},
         "sentences": summaries,
         "charts": {kind: charts.dress(draw()).to_dict() for kind, draw in _KINDS.items()},
@@ -109,6 +117,7 @@ def render(
         trained=trained,
         trainings=trainings,
         lead=_lead(scores, [summary["translations"] for summary in summaries], trainings),
+        changes=say_changes(scores, summaries),
         has_brackets=any(s.source_brackets or s.target_brackets for s in scores.values()),
         data=b64encode(packed).decode(),
         style=markupsafe.Markup((folder / "report.css").read_text("utf-8")),

@@ -1,6 +1,7 @@
 """The report in a headless Chromium, which works it as a reader does."""
 
 import json
+import re
 import shutil
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -15,8 +16,11 @@ from syncattn_fairseq.inference.answers import Alignment, Pair, Parse, Sentence,
 from syncattn_fairseq.lab.cli import report
 from tests.lab.report.corpus import IMAGE, LONG, SCRIPT, SOURCE, TARGET, write_corpus
 
-webdriver = pytest.importorskip("selenium.webdriver", reason="needs selenium")
 pytest.importorskip("altair", reason="needs the extra viz")
+from syncattn_fairseq.lab.report.overview import COLOURS
+
+webdriver = pytest.importorskip("selenium.webdriver", reason="needs selenium")
+
 BROWSER = shutil.which("chromium") or shutil.which("google-chrome")
 DRIVER = shutil.which("chromedriver")
 pytestmark = pytest.mark.skipif(
@@ -130,7 +134,11 @@ def reader(driver: Any, tmp_path_factory: pytest.TempPathFactory) -> Reader:
 
 
 def test_search_and_filters(reader):
+    assert reader.text("#apart dd").startswith(SOURCE[3]), "where they differ most"
     reader.find("#tab-browser")[0].click()
+    assert reader.text("#list [aria-current] .n") == "4"
+    assert reader.numbers() == list("41235")
+    reader.choose("#order", "corpus")
     assert reader.numbers() == ["1", "2", "3", "4", "5"]
     assert reader.text("#found") == "5 of 5 sentences"
     reader.find("#search")[0].send_keys("BARK")
@@ -189,6 +197,49 @@ def test_systems_side_by_side(reader):
     reader.choose("#sentence select", "1")
     reader.find("#sentence select")[0].find_elements("css selector", "option")[1].click()
     reader.wait(lambda: reader.find("#sentence select")[0].get_attribute("value") == "1")
+
+
+def test_charts_have_names_and_one_stop_of_the_tab_key(reader):
+    reader.find("#tab-summary")[0].click()
+    menus = reader.find("#summary summary")
+    names = [menu.get_attribute("aria-label") for menu in menus]
+    assert names[:2] == ["Save: BLEU by length", "Save: AER by layer"]
+    assert len({*names}) == len(names) == 6
+    menus[0].send_keys("\ue014")  # the right arrow
+    assert [menu.get_attribute("tabindex") for menu in menus] == ["-1", "0", *["-1"] * 4]
+    assert reader.driver.switch_to.active_element == menus[1]
+
+
+@pytest.mark.parametrize("mode", ["light", "dark"])
+def test_all_text_is_legible(reader, mode):
+    """It looks at the contrast of text and its ground; charts, which are turned over, apart."""
+    media = {"features": [{"name": "prefers-color-scheme", "value": mode}]}
+    reader.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", media)
+    for number in (1, 4):
+        reader.open(number)
+        pairs = reader.driver.execute_script("""
+            const pairs = [];
+            for (const element of document.querySelectorAll("body *")) {
+                const own = [...element.childNodes].some((n) => n.nodeType === 3 && n.data.trim());
+                if (!own || !element.checkVisibility() || element.closest("svg, i")) continue;
+                let under = element;
+                const ground = (e) => getComputedStyle(e).backgroundColor;
+                while (ground(under) === "rgba(0, 0, 0, 0)") under = under.parentElement;
+                pairs.push([getComputedStyle(element).color, ground(under), element.textContent]);
+            }
+            return pairs;""")
+        assert len(pairs) > 20
+        for text, ground, content in pairs:
+            light, dim = sorted(map(luminance, (text, ground)), reverse=True)
+            assert (light + 0.05) / (dim + 0.05) >= 4.5, (text, ground, content)
+
+
+def luminance(colour: str) -> float:
+    red, green, blue = (
+        part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4
+        for part in (int(number) / 255 for number in re.findall(r"\d+", colour)[:3])
+    )
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
 
 def test_markup_in_the_data_is_text(reader):
@@ -269,7 +320,7 @@ def test_two_parsers_are_under_one_row_of_words(driver, tmp_path):
     page.wait(lambda: page.find("html[data-ready]"))
     page.open(1)
     text = page.text("#sentence .key").split("\n")
-    assert text[0].endswith(f"P {SCRIPT} 33 %, Other 67 %. Dashed: wrong.")
+    assert text[0].endswith(f"■ P {SCRIPT} 33 %, ◆ Other 67 %. Dashed: wrong.")
     assert text[1].endswith(" Dashed: wrong. Words whose head is to the right do not count.")
     script = """
         const figure = document.querySelector("#sentence figure");
@@ -277,5 +328,5 @@ def test_two_parsers_are_under_one_row_of_words(driver, tmp_path):
         return [...marks("line"), ...marks("rule")].map((mark) => mark.getAttribute("stroke"));"""
     colours = set(driver.execute_script(script))
     # Two arcs are the same, and of the second word's, one is another system's.
-    assert {"#adb5bd", "#9c36b5", "#a61e4d"} <= colours
+    assert {"#adb5bd", COLOURS[1], COLOURS[3]} <= colours
     assert "#1c5fb8" not in colours, "blue says that something is right"

@@ -226,10 +226,11 @@ def test_tree_edges_lead_to_parents_in_the_colour_of_the_constituent():
 
 
 def test_only_arcs_that_differ_have_colours_and_wrong_ones_are_dashed():
+    tip = {"shape": "diamond"}
     arcs = [
-        {"dependent": 0, "head": 3, "colour": "#adb5bd", "wrong": False, "shift": 0},
-        {"dependent": 1, "head": 0, "colour": "#123456", "wrong": False, "shift": 0},
-        {"dependent": 1, "head": 1, "colour": "#654321", "wrong": True, "shift": 3},
+        {"dependent": 0, "head": 3, "colour": "#adb5bd", **tip, "wrong": False, "shift": 0},
+        {"dependent": 1, "head": 0, "colour": "#123456", **tip, "wrong": False, "shift": 0},
+        {"dependent": 1, "head": 1, "colour": "#654321", **tip, "wrong": True, "shift": 3},
     ]
     rows = [{k: v for k, v in row.items() if k != "predicted"} for row in words([3, 0, 2], [0] * 3)]
     picture = Picture(charts.compare, items=[*rows, *arcs])

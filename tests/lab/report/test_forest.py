@@ -83,7 +83,7 @@ def test_colours_are_verdicts(tmp_path):
         Line("open", [Difference(BLEU, [0.75], wide, 0.5), Difference(NLL, [0.25], sure, 0.01, 0)]),
         Line("corrected", [Difference(BLEU, [0.625], sure, 0.04, 0.05), None]),
         Line("far away", [Difference(BLEU, [-50.0], Interval(-50.0, -51.0, -49.0)), None]),
-        Line("a" * 60, [Difference(BLEU, [0.5]), None]),
+        Line("a" * 105, [Difference(BLEU, [0.5]), None]),
     ]
     picture = draw_forest([BLEU, NLL], [Group("against base", lines)])
     texts, colours = texts_and_colours(picture, tmp_path / "f.svg")
@@ -94,7 +94,7 @@ def test_colours_are_verdicts(tmp_path):
         "0.625": charts.GOLD,  # its interval is beside 0, and its corrected p is not below .05
     }
     assert "← −50" in texts and "far away" in texts and "against base" in texts
-    assert "a" * 47 + "…" in texts
+    assert "a" * 103 + "…" in texts
     assert "NLL in nats, difference (lower is better)" in texts
     [seeds] = [rows for name, rows in picture["datasets"].items() if name == "seeds 0"]
     assert [row["value"] for row in seeds] == [0.5, 1.5, -1.25, 0.75, 0.625, 0.5]
@@ -139,9 +139,9 @@ def test_a_recipe_draws_its_results(tmp_path, monkeypatch, capsys):
     assert out.startswith("\nsystem ") and err == "f.svg: the differences to the baseline\n"
     svg = Path("f.svg").read_text(encoding="utf-8")
     for text in (
-        "pascal, against transformer",
-        "lpsi, against transformer",
-        "synch_mse",
+        "pascal, against the Transformer",
+        "lpsi, against the Transformer",
+        "SynchMSE",
         "← −52.4",
     ):
         assert f">{text}</text>" in svg

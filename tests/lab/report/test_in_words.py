@@ -1,11 +1,17 @@
+from dataclasses import replace
+
 import pytest
 
 from syncattn_fairseq.lab.evaluation.differences import Comparison
+from syncattn_fairseq.lab.evaluation.length import BucketScore
+from syncattn_fairseq.lab.evaluation.significance import Significance
 from syncattn_fairseq.lab.report.in_words import (
+    say_changes,
     say_differences,
     say_sameness,
     say_structure,
 )
+from tests.lab.evaluation.test_table import OLD
 
 
 def of(name: str, difference: float, p: float | None, baseline: str = "Base") -> Comparison:
@@ -44,7 +50,7 @@ def test_several_systems():
     [text] = say_differences(found, over_seeds=True)
     assert text == (
         "Against Base, C (+3.0) and A (+1.0) are ahead and B (−2.0) is behind in BLEU by more than "
-        "chance; what the other 2 differ by may be chance."
+        "chance; the other 2 differences may be chance."
     )
     [text] = say_differences([*found[3:], of("F", -9.5, 0.2)], over_seeds=True)
     assert text == ("All 3 differences to Base may be chance; the largest is F’s, −9.5 BLEU.")
@@ -67,3 +73,22 @@ def test_structure():
     )
     assert say_sameness([["x", "x"], ["x", "y"]]) == "The translations of 1 of 2 sentences differ."
     assert say_sameness([["x"]]) == say_sameness([]) == ""
+
+
+def test_which_lengths_and_words_change():
+    old = {"1-10": BucketScore(9, 20.0), "11-20": BucketScore(9, 30.0)}
+    new = {"1-10": BucketScore(9, 22.0, (1.0, 3.0)), "11-20": BucketScore(9, 29.0, (-3.0, 1.0))}
+    base = replace(OLD, bleu_by_length=old, significance=Significance("old", 0.0, 1.0, None, ""))
+    test = Significance("old", 1.0, 1.0, 0.01, "")
+    scores = {"old": base, "new": replace(OLD, bleu_by_length=new, significance=test)}
+    sentences = [
+        {"reference": "der Hund, der da", "translations": ["ein Hund da", "der der der"]},
+        {"reference": "da", "translations": ["das", "da da"]},
+    ]
+    assert say_changes(scores, sentences) == [
+        "new against old: it gains in sentences of 1-10 words (+2.0 BLEU); it has “der” (+2) more "
+        "often and “Hund” (−1) less often where the reference has it."
+    ]
+    same = [{"reference": "x", "translations": ["x", "x"]}]
+    scores["new"] = replace(scores["new"], bleu_by_length=None)
+    assert say_changes(scores, same) == ["new against old: no length stands out; no word does."]

@@ -10,7 +10,10 @@
   const lines = (await new Response(stream).text()).split("\n");
   const report = JSON.parse(lines[0]);
   const { systems, sentences } = report;
-  const state = { number: 0, shown: new Set(systems.keys()), layers: {}, limit: PAGE };
+  const apart = (s) => Math.max(...s.chrf) - Math.min(...s.chrf);
+  // It opens on the sentence where systems differ most.
+  const first = sentences.reduce((best, s, n) => (apart(s) > apart(sentences[best]) ? n : best), 0);
+  const state = { number: first, shown: new Set(systems.keys()), layers: {}, limit: PAGE };
 
   const make = (tag, text, attributes = {}) => {
     const element = document.createElement(tag);
@@ -20,13 +23,29 @@
   };
 
   // ast: Vega interprets its expressions, since the page's policy forbids to compile them.
-  const embed = (element, specification) =>
-    window.vegaEmbed(element, specification, {
+  const embed = async (element, name, specification) => {
+    await window.vegaEmbed(element, { description: name, ...specification }, {
       ast: true,
       renderer: "svg",
-      downloadFileName: "figure",
+      downloadFileName: name || "figure",
       actions: { export: true, source: false, compiled: false, editor: false },
     });
+    const menu = element.querySelector("summary");
+    menu.setAttribute("aria-label", `Save: ${name}`);
+    menu.parentElement.title = `Save: ${name}`;
+    menu.tabIndex = -1; // the first one is a stop of the tab key, and arrows lead to the others
+    const [stop] = menus();
+    if (stop && !menus().some((one) => one.tabIndex === 0)) stop.tabIndex = 0;
+  };
+  const menus = () => [...document.querySelectorAll("main:not([hidden]) .vega-embed summary")];
+  document.addEventListener("keydown", ({ key, target }) => {
+    const all = menus(), at = all.indexOf(target);
+    const next = all[at + { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[key]];
+    if (at < 0 || !next) return;
+    target.tabIndex = -1;
+    next.tabIndex = 0;
+    next.focus();
+  });
 
   // ---- tabs
 
@@ -40,7 +59,7 @@
     if (name === "summary" && !summaryDrawn) {
       summaryDrawn = true;
       for (const element of document.querySelectorAll(".overview"))
-        embed(element, report.overview[element.dataset.chart]);
+        embed(element, element.dataset.name, report.overview[element.dataset.chart]);
     }
   };
   tabs.summary.onclick = () => { location.hash = ""; };
@@ -52,7 +71,7 @@
     [s.source, s.reference, ...s.translations].join("\n").toLowerCase());
   const ORDERS = {
     corpus: null,
-    apart: (s) => -(Math.max(...s.chrf) - Math.min(...s.chrf)),
+    apart: (s) => -apart(s),
     worst: (s) => Math.min(...s.chrf),
     short: (s) => s.length,
     long: (s) => -s.length,
@@ -96,8 +115,11 @@
 
   // ---- one sentence
 
-  for (const [index, name] of systems.entries()) {
-    const button = make("button", name, {
+  /** A system's name, after its shape. */
+  const named = (i) => `${report.shapes[i][1]} ${systems[i]}`;
+
+  for (const index of systems.keys()) {
+    const button = make("button", named(index), {
       "aria-pressed": "true", dir: "auto", style: `--colour: ${report.colours[index]}` });
     button.onclick = () => {
       const on = !state.shown.has(index);
@@ -179,17 +201,17 @@
     const element = make("figure"), picture = make("div"), caption = make("figcaption");
     caption.append(make("b", title, { dir: "auto" }), note);
     element.append(caption, picture);
-    embed(picture, { ...report.charts[kind], datasets: data });
+    embed(picture, title || "parses", { ...report.charts[kind], datasets: data });
     return element;
   };
 
   const key = (...parts) => {
     const element = make("p", undefined, { class: "key" });
     for (const [text, colour] of parts)
-      element.append(colour ? make("i", text, { style: `color: ${colour}` }) : text);
+      element.append(colour ? make("i", text, { style: `--colour: ${colour}` }) : text);
     return element;
   };
-  const BLUE = "#1c5fb8", RED = "#d9480f", GREY = "#868e96", SHARED = "#adb5bd";
+  const BLUE = "#1c5fb8", RED = "#c2410c", GREY = "#5f6870", SHARED = "#adb5bd";
 
   const section = (title, legend, figures, layers) => {
     if (!figures.length) return [];
@@ -207,10 +229,11 @@
       const right = side.heads ? side.heads[dependent] : null;
       const wrong = (head) => right !== null && head !== right && !(causal && right > dependent + 1);
       if (found.every((head) => head === found[0]))
-        return [{ dependent, head: found[0], colour: SHARED, wrong: wrong(found[0]), shift: 0 }];
+        return [{ dependent, head: found[0], colour: SHARED, shape: "triangle-up",
+          wrong: wrong(found[0]), shift: 0 }];
       return given.map((i, place) => ({
-        dependent, head: found[place], colour: report.colours[i], wrong: wrong(found[place]),
-        shift: 3 * place,
+        dependent, head: found[place], colour: report.colours[i], shape: report.shapes[i][0],
+        wrong: wrong(found[place]), shift: 3 * place,
       }));
     });
     return { items: [...arcData(side, null, causal).words, ...arcs] };
@@ -219,7 +242,7 @@
   const compared = (gold, given, heads, share, causal, title) => {
     const legend = key(...(gold.heads ? [["Above, "], ["grey", GREY], [": gold. "]] : []),
       ["Below, grey: as all of them have it; in colour: where they differ. "],
-      ...given.flatMap((i) => [[systems[i], report.colours[i]], [`${share(i)}, `]]).slice(0, -1),
+      ...given.flatMap((i) => [[named(i), report.colours[i]], [`${share(i)}, `]]).slice(0, -1),
       [share(given.at(-1))],
       ...(gold.heads ? [[". Dashed: wrong."]] : [[". There is no gold parse."]]),
       ...(gold.heads && causal ? [[" Words whose head is to the right do not count."]] : []));
@@ -244,7 +267,7 @@
     const legend = !figures.length || !gold.heads ? key(["The system’s; there is no gold parse."])
       : !given.length ? key(["Gold; no system shown has a parse."])
       : key(["Above, "], ["grey", GREY], [": gold. Below, the system: "], ["right", BLUE], [", "],
-        ["wrong", RED], ...(causal ? [[", "], ["pale", "#7fa3d6"],
+        ["wrong", RED], ...(causal ? [[", "], ["pale", "#5c7cab"],
           [": the head is to the right, where the decoder cannot look"]] : []), ["."]);
     return section(title, legend, figures);
   };
@@ -305,26 +328,36 @@
         });
       })));
 
-  const show = () => {
-    const summary = sentences[state.number], texts = make("dl");
-    if (!summary) return;
-    const detail = JSON.parse(lines[state.number + 1]);
+  /** A sentence's texts; words that the reference lacks are marked. */
+  const texts = (summary) => {
+    const list = make("dl");
     const entry = (term, definition, small) => {
       const name = make("dt", term, { dir: "auto" });
       if (small !== undefined) name.append(" ", make("small", small));
-      texts.append(name, definition);
+      list.append(name, definition);
     };
     if (summary.source) entry("source", make("dd", summary.source, { dir: "auto" }));
     entry("reference", make("dd", summary.reference, { dir: "auto" }));
     for (const i of [...state.shown].sort(byNumber))
-      entry(systems[i], translation(summary.translations[i], summary.reference), `chrF ${summary.chrf[i]}`);
+      entry(named(i), translation(summary.translations[i], summary.reference), `chrF ${summary.chrf[i]}`);
+    return list;
+  };
+  if (systems.length > 1 && apart(sentences[first]) > 0) {
+    byId("apart").hidden = false;
+    byId("apart").append(texts(sentences[first]), make("a", "Its parses and alignments", { href: `#${first + 1}` }));
+  }
+
+  const show = () => {
+    const summary = sentences[state.number];
+    if (!summary) return;
+    const detail = JSON.parse(lines[state.number + 1]);
     if (detail.long) {
       const why = `This sentence has ${detail.long} words, too many for a picture.`;
-      byId("sentence").replaceChildren(key([why]), texts);
+      byId("sentence").replaceChildren(key([why]), texts(summary));
       return;
     }
     byId("sentence").replaceChildren(
-      texts,
+      texts(summary),
       ...parses(detail, "source", "Parse of the source"),
       ...parses(detail, "target", "Parse of the reference"),
       ...alignments(detail),
