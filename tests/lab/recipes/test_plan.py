@@ -180,7 +180,7 @@ def test_the_tables(tmp_path: Path) -> None:
     assert [measure.higher_is_better for measure in measures] == [False, True]
     fewer = index_cells(results({**NLL, "a": NLL["a"][:3]}), {})
     [group] = group_contrasts(plan, fewer)[1]
-    assert [line.name for line in group.lines] == ["b − base", "d − a"], "all seeds are there"
+    assert [line.name for line in group.lines] == ["b against base", "d against a"], "all seeds are there"
     with pytest.raises(DataError, match="nothing to draw"):
         group_contrasts(plan, index_cells({"cells": []}, {}))
 
