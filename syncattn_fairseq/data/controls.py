@@ -1,10 +1,11 @@
 """Fake parses: controls of heads that read the source's parse.
 
 Their seed is computed from the sentence alone, so that a sentence has the same control in every
-epoch, in every batch and at decoding time.
+epoch, in every batch and at decoding time. Another sentence's tree also depends on the other
+sentences of the text.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import torch
@@ -102,11 +103,39 @@ def mirror_tree(marks: Tensor, generator: np.random.Generator) -> Tensor:
     return _change_heads(marks, mirror)
 
 
+def take_tree(marks: Tensor, others: Sequence[Tensor], generator: np.random.Generator) -> Tensor:
+    """Give the words the tree of another sentence with as many words.
+
+    It is right for other words, so that it is as local as the parse and of the same shape, at the
+    end of the sentence, too (a mirrored tree is not: it turns the end of a verb-final language
+    into its beginning).
+
+    Args:
+        marks: ``(n,)``, of one sentence.
+        others: marks of the other sentences with parses and as many words; without any, the tree is
+            mirrored.
+        generator: of random numbers.
+
+    Returns:
+        ``(n,)`` marks.
+    """
+    if not others:
+        return mirror_tree(marks, generator)
+    other = others[int(generator.integers(len(others)))]
+    return _change_heads(marks, lambda _: other[other != CONTINUATION])
+
+
+def count_words(marks: Tensor) -> int:
+    """Count the words of a sentence; 0 without a parse."""
+    starts = marks[marks != CONTINUATION]
+    return 0 if bool((starts < 0).any()) else len(starts)
+
+
 def _change_heads(marks: Tensor, change: Callable[[Tensor], Tensor]) -> Tensor:
     """Change the heads of the words; a sentence without a parse does not change."""
-    starts = marks != CONTINUATION
-    if not len(marks) or bool((marks[starts] < 0).any()):
+    if not count_words(marks):
         return marks
+    starts = marks != CONTINUATION
     changed = marks.clone()
     changed[starts] = change(marks[starts]).to(marks.dtype)
     return changed

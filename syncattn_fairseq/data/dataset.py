@@ -20,7 +20,7 @@ from torch import Tensor
 
 from ..base.errors import DataError
 from .checksums import check_checksums
-from .controls import CONTROLS
+from .controls import CONTROLS, count_words, take_tree
 from .fields import NOTHING, LossField, SourceField, SourceFields
 from .mmap_blocks import check_dataset, check_symbols, has_entry
 from .subwords import NO_HEAD, NO_TOKEN, find_parents, mark_subwords
@@ -63,7 +63,7 @@ class SyntaxPairDataset(BaseWrapperDataset):
         lengths_on_cpu: bool = False,
     ) -> None:
         super().__init__(pairs)
-        self.heads = {"source": src_heads, "target": tgt_heads}
+        self.heads: dict[str, Any] = {"source": src_heads, "target": tgt_heads}
         self.src_labels = src_labels if fields.reads("labels") else None
         self.rule = fields.choose_rule()
         self.fields = fields.list_by_name()
@@ -71,6 +71,9 @@ class SyntaxPairDataset(BaseWrapperDataset):
         controls = {("source", field.control) for field in self.fields}
         controls |= {(field.side, field.control) for field in self.loss_fields}
         self.controls = sorted(pair for pair in controls if pair[1] != "parse")
+        self.alike = {
+            side: self._group_by_words(side) for side, name in self.controls if name == "another"
+        }
         self.dictionaries = {"source": pairs.src_dict, "target": pairs.tgt_dict}
         self.schemes = {
             side: scheme or detect_scheme(self.dictionaries[side].symbols)
@@ -104,11 +107,25 @@ class SyntaxPairDataset(BaseWrapperDataset):
             if control == "words":
                 marks = self._mark_words(item[side], side) if marks is None else marks
             elif marks is not None:
-                seed = zlib.crc32(item[side].numpy().tobytes())
-                marks = CONTROLS[control](marks, np.random.default_rng(seed))
+                generator = np.random.default_rng(zlib.crc32(item[side].numpy().tobytes()))
+                if control == "another":
+                    alike = self.alike[side].get(count_words(marks), [])
+                    others = [self.heads[side][other] for other in alike if other != index]
+                    marks = take_tree(marks, others, generator)
+                else:
+                    marks = CONTROLS[control](marks, generator)
             if marks is not None:
                 item[_name_marks(side, control)] = marks
         return item
+
+    def _group_by_words(self, side: str) -> dict[int, list[int]]:
+        """Return the sentences with a parse by their number of words."""
+        alike: dict[int, list[int]] = {}
+        heads = self.heads[side]
+        for index in range(0 if heads is None else len(self)):
+            if words := count_words(heads[index]):
+                alike.setdefault(words, []).append(index)
+        return alike
 
     def _mark_words(self, tokens: Tensor, side: str) -> Tensor:
         """Mark where the words of a sentence without heads begin; its last token is its end."""

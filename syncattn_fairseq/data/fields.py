@@ -148,7 +148,7 @@ def ask_for_tree_distances(control: str = "parse") -> SourceField:
     """Ask for :data:`TREE_DISTANCES`, or for the distances in the tree of a control.
 
     Args:
-        control: whose tree: ``parse``, ``permuted``, ``mirrored`` or ``random``.
+        control: whose tree: ``parse``, ``permuted``, ``mirrored``, ``another`` or ``random``.
     """
     if control == "parse":
         return TREE_DISTANCES

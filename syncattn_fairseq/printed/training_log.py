@@ -10,7 +10,7 @@ from ..base.errors import DataError
 from ..base.text import read_lines
 
 _LINE = re.compile(  # of fairseq-train, or of fairseq-hydra-train
-    r"(?:\| |\[)(train_inner|train|valid)(?: \| |\]\[INFO\] - )(.*)"
+    r"(?:\| |\[)(train_inner|train|valid|test)(?: \| |\]\[INFO\] - )(.*)"
 )
 _NUMBER = re.compile(r"(\w+)[= ](-?(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?)(?=[,\s]|$)")
 #: No loss, time or count comes near to it; a larger number is none that fairseq logged.
@@ -23,7 +23,7 @@ class Logged:
 
     Attributes:
         kind: ``train_inner``, every ``--log-interval`` updates, or ``train`` or ``valid``, once per
-            epoch or validation.
+            epoch or validation, or ``test``, by ``fairseq-validate --valid-subset test``.
         numbers: by name, such as ``loss``, ``num_updates`` and ``train_wall``; all are finite.
     """
 

@@ -7,10 +7,12 @@ from hypothesis import strategies as st
 
 from syncattn_fairseq.data.controls import (
     CONTROLS,
+    count_words,
     draw_heads,
     mirror_tree,
     permute_words,
     shuffle_heads,
+    take_tree,
 )
 from syncattn_fairseq.data.parses import check_tree
 from syncattn_fairseq.data.subwords import CONTINUATION, NO_HEAD
@@ -93,3 +95,13 @@ def test_a_mirrored_tree_keeps_the_lengths_of_all_arcs(sizes, seed):
     assert mirrored.dtype == plain.dtype
     arcs = [head - word for word, head in enumerate(words(plain), 1) if head]
     assert [word - head for word, head in enumerate(words(mirrored), 1) if head] == arcs[::-1]
+
+
+def test_a_tree_of_another_sentence_keeps_these_words():
+    plain, other = marks([2, 1, 1], [2, 0, 1]), marks([1, 3, 1], [0, 1, 2])
+    generator = np.random.default_rng(1)
+    taken = take_tree(plain, [other], generator)
+    assert words(taken) == [0, 1, 2]
+    assert taken.eq(CONTINUATION).equal(plain.eq(CONTINUATION))
+    assert take_tree(plain, [], generator).equal(mirror_tree(plain, generator))
+    assert count_words(plain) == 3 and count_words(marks([1], [NO_HEAD])) == 0

@@ -17,6 +17,7 @@ from syncattn_fairseq.data.fields import (
     TREE_DISTANCES,
     SourceFields,
     ask_for_parents,
+    ask_for_tree_distances,
     ask_for_word_distances,
 )
 from syncattn_fairseq.data.subwords import CONTINUATION, NO_HEAD, find_parents
@@ -221,6 +222,21 @@ def test_random_trees_of_a_loss_are_those_of_the_sentence():
     )
     assert source[0].equal(source[2]) and not source[0].equal(source[1])
     assert target[0].equal(source[1]) and target[1].equal(source[0])
+
+
+def test_another_tree_is_that_of_a_sentence_with_as_many_words():
+    dictionary, sizes = build.dictionary(), [3, 3, 2, 3, 3]
+    texts = build.sentences(sizes)
+    heads = [torch.tensor(x) for x in ([0, 1, 2], [2, 0, 2], [0, 1], [NO_HEAD] * 3, [0, 1, 1])]
+    text = LanguagePairDataset(texts, [size + 1 for size in sizes], dictionary)
+    fields = SourceFields(fields=frozenset([ask_for_tree_distances("another")]))
+    dataset = SyntaxPairDataset(text, heads, fields=fields)
+    found = [dataset[index]["source_another_marks"] for index in range(5)]
+    for index, others in {0: (1, 4), 1: (0, 4), 4: (0, 1)}.items():
+        assert any(found[index].equal(heads[other]) for other in others)
+        assert found[index].equal(dataset[index]["source_another_marks"]), "always the same"
+    assert found[2].tolist() == [2, 0], "without another one, mirrored"
+    assert found[3].equal(heads[3]), "no parse stays none"
 
 
 @pytest.mark.parametrize("scheme", ["subword_nmt", None])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from statistics import mean
+from statistics import mean, median, stdev
 from typing import TYPE_CHECKING
 
 from ...base.errors import DataError
@@ -14,10 +14,13 @@ from .measures import BLEU, NONE, Measure, Verdict, decide, format_signed, holm,
 if TYPE_CHECKING:
     from .results_tables import TableRow
 
+#: How many times the median deviation is too much.
+_UNSTEADY = 5
 #: What the column says.
 BLOCKS = (
     "seeds as blocks: the 95 % interval if systems are compared within seeds, which share first "
-    "weights and batches; their deviation is that of all systems here. Welch's test decides"
+    "weights and batches; all systems here whose seeds are as steady tell the deviation. Welch's "
+    "test decides"
 )
 
 
@@ -82,7 +85,9 @@ def make_difference(
         return None
     values, baseline = [*ours.values()], [*theirs.values()]
     shared = sorted(ours.keys() & theirs.keys())
-    alike = (numbers for numbers in every if numbers.keys() >= {*shared})
+    alike = [[x[seed] for seed in shared] for x in every if x.keys() >= {*shared}]
+    both = [[x[seed] for seed in shared] for x in (ours, theirs)]
+    steady = leave_out_unsteady(alike)
     return Difference(
         measure,
         [value - mean(baseline) for value in values],
@@ -90,9 +95,16 @@ def make_difference(
         welch(values, baseline),
         corrected,
         p_same,
-        fit_blocks([[numbers[seed] for seed in shared] for numbers in alike]),
+        fit_blocks(steady if all(one in steady for one in both) else both),
         mean([ours[seed] - theirs[seed] for seed in shared] or [0.0]),
     )
+
+
+def leave_out_unsteady(scores: Sequence[list[float]]) -> list[list[float]]:
+    """Leave out systems whose scores vary far more over seeds than most, as if some had failed."""
+    deviations = [stdev(one) if len(one) > 1 else 0.0 for one in scores]
+    limit = _UNSTEADY * median(deviations) if deviations else 0.0
+    return [one for one, own in zip(scores, deviations, strict=True) if own <= limit]
 
 
 def compare_rows(rows: Sequence[TableRow], measure: Measure) -> list[Difference | None]:

@@ -48,6 +48,7 @@ def read_training(log: Path) -> dict[str, Any]:
     epochs: dict[float, Mapping[str, float]] = {}
     best: Mapping[str, float] = {}
     walls: list[float] = []
+    validations: list[Mapping[str, float]] = []
 
     def watch(lines: Iterable[str]) -> Iterator[str]:
         """Pass on the lines; a training that continues a finished one logs no other time."""
@@ -60,6 +61,7 @@ def read_training(log: Path) -> dict[str, Any]:
         for logged in read_fairseq_log(watch(file)):
             numbers = logged.numbers
             if logged.kind == "valid":
+                validations.append(numbers)
                 best = min(numbers, best, key=lambda valid: valid.get("loss", inf))
                 continue
             if "wall" in numbers:
@@ -69,8 +71,14 @@ def read_training(log: Path) -> dict[str, Any]:
             if logged.kind == "train" and {"epoch", "num_updates", "wall"} <= numbers.keys():
                 epochs[numbers["epoch"]] = numbers
     last = list(epochs.values())[-1] if epochs else {}
+    curve = {
+        str(int(valid["num_updates"])): valid["nll_loss"]
+        for valid in validations
+        if {"num_updates", "nll_loss"} <= valid.keys()
+    }
     training: dict[str, Any] = {
-        "valid": {k: best[k] for k in ("loss", "nll_loss", "bleu") if isfinite(best.get(k, inf))}
+        **({"nll_by_update": curve} if curve else {}),
+        "valid": {k: best[k] for k in ("loss", "nll_loss", "bleu") if isfinite(best.get(k, inf))},
     }
     if last:
         seconds = sum(numbers.get("train_wall", 0) for numbers in epochs.values())
@@ -78,3 +86,11 @@ def read_training(log: Path) -> dict[str, Any]:
         if seconds:
             training["updates_per_second"] = round(last["num_updates"] / seconds, 3)
     return training
+
+
+def read_test_nll(log: Path) -> dict[str, Any]:
+    """Return the NLL of the test text, in bits, from the log of a cell's decoding."""
+    with io.TextIOWrapper(open_file(log), "utf-8", "replace") as file:
+        found = [logged.numbers for logged in read_fairseq_log(file) if logged.kind == "test"]
+    numbers = found[-1] if found else {}
+    return {"test": {k: v for k, v in numbers.items() if k == "nll_loss"}} if numbers else {}

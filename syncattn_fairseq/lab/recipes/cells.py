@@ -19,7 +19,7 @@ from ...base.files import read_json
 from ...base.locks import locked
 from ...base.text import read_lines
 from ..evaluation.results_file import pack_counts, record
-from .cell_results import read_scores, read_training
+from .cell_results import read_scores, read_test_nll, read_training
 from .corpus_facts import Corpus
 from .experiment import Cell
 from .launch import Machines
@@ -131,6 +131,8 @@ class Grid:
     def _result(self, cell: Cell) -> dict[str, Any]:
         work = self.runner.work
         done = read_json(work / cell.folder / "train.done")
+        # On CPUs, whose threads are named, a recipe trains in single precision.
+        half = cell.settings.config["common"].get("fp16") and "threads" not in done["hardware"]
         return {
             "system": cell.row.label,
             "config": cell.row.system,
@@ -140,10 +142,12 @@ class Grid:
             **read_scores(work / cell.output),
             "ngrams": pack_counts(_count_ngrams(cell, work)),
             **read_training(work / cell.folder / "train.log"),
+            **read_test_nll(work / cell.output / "decode.log"),
             "subwords_per_word": measure_subwords_per_word(work, cell.experiment.corpus),
             **{k: v for k, v in (done.get("settings") or {}).items() if k == "plugin"},
             "commit": done["commit"],
             "hardware": done["hardware"],
+            "precision": "half" if half else "single",
         }
 
 

@@ -183,7 +183,18 @@ class Cell:
             if self.settings.scored_reference:
                 forced = ("--score-reference", *options(self.settings.scored_reference))
                 steps.append(self._generate(path, below / "forced.txt", changes, *forced))
-        return steps
+        return [*steps, self._validate()]
+
+    def _validate(self) -> Step:
+        """Measure the NLL of the test text, which had no part in choosing the checkpoint."""
+        machines, task = self.experiment.machines, self.settings.config["task"]
+        return new_step(
+            *("fairseq-validate", task["data"], "--user-dir", self.settings.plugin),
+            *("--task", task["_name"], "--path", self.checkpoint(), "--valid-subset", "test"),
+            # BLEU is that of the translations.
+            *("--model-overrides", "{'eval_bleu': False}", "--log-format", "simple"),
+            *("--batch-size", "100", *(["--cpu"] if machines.cpu else [])),
+        )
 
     def _generate(self, path: Path, output: Path, changes: dict[str, Any], *how: str) -> Step:
         machines = self.experiment.machines

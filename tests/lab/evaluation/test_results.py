@@ -215,6 +215,10 @@ def test_seeds_are_blocks_of_all_systems_that_have_them(tmp_path):
     assert three and two
     for blocks, difference in ((three, 2 - 0.1 / 3), (two, 1.2)):
         assert blocks.interval(difference).format_ends(1) in lines
+    # A system that fails with a seed does not widen the intervals of the others.
+    failing = [cell("failing", n, score) for n, score in enumerate((10.0, 90.0, 11.0))]
+    rows = make_rows({"cells": cells + failing}, [*bleu, "failing"], None, baseline)
+    assert three.interval(2 - 0.1 / 3).format_ends(1) in make_tables(rows, format_table)
 
 
 def test_what_differs_between_trainings_is_said():

@@ -24,7 +24,7 @@ NEEDS = {
     **dict.fromkeys(("dbsa", "syncattn", "syncattn_softmax"), BOTH),
     **dict.fromkeys(("lisa", "supervised_gate", "transformer_tree_window"), SOURCE),
     **dict.fromkeys(("rnn_syntax_directed", "rnn_syntax_directed_double"), SOURCE),
-    **dict.fromkeys(("distance_tree", "distance_random", "distance_mirrored"), SOURCE),
+    **{f"distance_{of}": SOURCE for of in ("tree", "random", "mirrored", "another")},
     **dict.fromkeys(("dasa", "dasa_random", "dasa_mirrored", "dasa_released"), SOURCE),
     **dict.fromkeys(("rotary_distance_tree", "rotary_distance_random"), SOURCE),
     **dict.fromkeys(("planted_tree", "planted_random"), SOURCE),

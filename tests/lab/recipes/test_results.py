@@ -1,6 +1,6 @@
 import json
 
-from syncattn_fairseq.lab.recipes.cell_results import read_scores, read_training
+from syncattn_fairseq.lab.recipes.cell_results import read_scores, read_test_nll, read_training
 
 LOG = """\
 $ fairseq-hydra-train
@@ -26,6 +26,7 @@ def test_a_training_in_its_log(tmp_path):
     (tmp_path / "log").write_text(LOG)
     found = read_training(tmp_path / "log")
     assert found["valid"] == {"loss": 5.5, "nll_loss": 4.5}
+    assert found["nll_by_update"] == {"20": 4.5, "40": 4.9}
     assert (found["updates"], found["seconds"], found["updates_per_second"]) == (40, 19 + 7, 2)
     done = "[t][fairseq_cli.train][INFO] - done training in {} seconds\n"
     again = "[t][train][INFO] - epoch 003 | num_updates 60 | train_wall 8 | wall 0\n"
@@ -39,6 +40,14 @@ def test_a_training_in_its_log(tmp_path):
     assert read_training(tmp_path / "log")["seconds"] == 19 + 7
     (tmp_path / "log").write_text("killed\n")
     assert read_training(tmp_path / "log") == {"valid": {}}
+
+
+def test_the_nll_of_the_test_text_is_in_the_log_of_decoding(tmp_path):
+    line = "2026-11-27 02:46:19 | INFO | test | valid on 'test' subset | loss 5.8 | nll_loss 4.5\n"
+    (tmp_path / "log").write_text("$ fairseq-validate\n" + line + line.replace("4.5", "4.25"))
+    assert read_test_nll(tmp_path / "log") == {"test": {"nll_loss": 4.25}}, "of the last time"
+    (tmp_path / "log").write_text("decoded before it was measured\n")
+    assert read_test_nll(tmp_path / "log") == {}
 
 
 def test_scores_of_a_cell(tmp_path):

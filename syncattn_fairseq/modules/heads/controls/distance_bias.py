@@ -29,6 +29,7 @@ DISTANCES = {
     "random": "random",
     "shuffled": "permuted",
     "mirrored": "mirrored",
+    "another": "another",
 }
 
 
@@ -46,8 +47,9 @@ class DistanceBiasOptions:
     distance_bias_distance: str = option(
         "linear",
         "distance in subwords (linear), or in edges between two words of the source's "
-        "tree (tree), of a random tree (random), or of the source's tree with its words in "
-        "random order (shuffled) or from right to left (mirrored)",
+        "tree (tree), of a random tree (random), of the source's tree with its words in "
+        "random order (shuffled) or from right to left (mirrored), or of another sentence's "
+        "tree, with as many words (another)",
         choices=DISTANCES,
     )
     distance_bias_form: str = option(
