@@ -5,20 +5,22 @@ import pytest
 
 import syncattn_fairseq
 from syncattn_fairseq.base.errors import DataError
-from syncattn_fairseq.export import export
+from syncattn_fairseq.export import export, shortlist
 from syncattn_fairseq.export.shortlist import make_shortlists
 from tests.checkpoints import make_checkpoint
 
 pytest.importorskip("ctranslate2")
 
 
-def test_words_that_translate_each_other_come_first():
+@pytest.mark.parametrize("links", [1000, 2**22])  # many blocks, and one
+def test_words_that_translate_each_other_come_first(monkeypatch, links):
     """Word s is translated by s + 10 and is always next to 9, whose translation is 19."""
+    monkeypatch.setattr(shortlist, "_LINKS", links)
     draw = np.random.default_rng(1)
     pairs = []
-    for _ in range(2500):  # more than a block
-        source = np.unique([*draw.integers(4, 9, 2), 9])
-        pairs.append((source, source + 10))
+    for _ in range(2500):
+        source = np.array([*draw.integers(4, 9, 2), 9, 2])  # the end of sentence is no word
+        pairs.append((source, np.where(source > 2, source + 10, 2)))
     frequent, shortlists = make_shortlists(pairs, (12, 22), 2)
     assert frequent.tolist()[0] == 19 and len(frequent) == 2
     assert [int(shortlists[s][0]) for s in range(4, 10)] == [14, 15, 16, 17, 18, 19]
