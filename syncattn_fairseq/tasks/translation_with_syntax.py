@@ -27,7 +27,7 @@ from ..data.labels import check_same_dictionaries, load_dictionary, locate_dicti
 from ..data.schemes import stored_schemes
 from ..registered_names import TASK
 from .analysis_printer import AnalysisPrinter
-from .fast_cpu import replace_dropout, take_step
+from .fast import bf16_products, fuse_optimizer, multiplies_bf16, replace_dropout
 from .input_parses import InputParses
 
 
@@ -41,11 +41,11 @@ class TranslationWithSyntaxConfig(TranslationConfig):
         "also save checkpoint_last.pt every N updates, without validating (0 = "
         "never); --save-interval-updates validates, which counts towards --patience",
     )
-    fast_cpu: bool = option(
+    fast: bool = option(
         False,
-        "train faster on a CPU: cheap random numbers for dropout, Adam in one pass; "
-        "such a training can be repeated and resumed exactly, but differs from one without the "
-        "option",
+        "train faster on a CPU: products of large matrices in bfloat16 if the processor has them, "
+        "none for padding, cheap random numbers for dropout, Adam in one pass; such a training can "
+        "be repeated and resumed exactly, but differs from one without the option",
     )
     missing_parses: ChoiceEnum(["stop", "ignore"]) = option(  # type: ignore[valid-type]
         "stop",
@@ -168,13 +168,16 @@ class TranslationWithSyntaxTask(TranslationTask):
                 "--gold-source-heads: the ensemble's dependency heads are of different kinds; "
                 "decode with models of one kind"
             )
-        replace_dropout(model, self.cfg.fast_cpu)
+        replace_dropout(model, self.cfg.fast)
         return model
 
-    def optimizer_step(self, optimizer: Any, model: Any, update_num: int) -> None:
-        """Move the parameters."""
-        if not (self.cfg.fast_cpu and take_step(optimizer)):
-            super().optimizer_step(optimizer, model, update_num)
+    def train_step(
+        self, sample: Any, model: Any, criterion: Any, optimizer: Any, *args: Any, **kwargs: Any
+    ) -> Any:
+        """Do forward and backward of a batch."""
+        fuse_optimizer(optimizer, self.cfg.fast)
+        with bf16_products(self.cfg.fast and multiplies_bf16()):
+            return super().train_step(sample, model, criterion, optimizer, *args, **kwargs)
 
     @property
     def gives_lengths(self) -> bool:
