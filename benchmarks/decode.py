@@ -38,6 +38,7 @@ from syncattn_fairseq.export.fold import fold, list_transformer_options  # noqa:
 from syncattn_fairseq.export.folded_model import FoldedModel  # noqa: E402
 from syncattn_fairseq.inference import load  # noqa: E402
 from syncattn_fairseq.inference.exported import load_ctranslate2  # noqa: E402
+from syncattn_fairseq.tasks.translation_with_syntax import sharing_sources  # noqa: E402
 
 
 def make_decoder(
@@ -60,8 +61,11 @@ def make_decoder(
     sample = common.make_batch(task, tokens, device, mean_length=args.length)
     sample["net_input"] = common.net_input(model, sample)
 
+    beam_size = args.beam if hasattr(model, "source_fields") else 1  # as our task does
+
     def decode() -> None:
-        hypotheses = generator.generate([model], sample)
+        with sharing_sources([model], beam_size):
+            hypotheses = generator.generate([model], sample)
         assert len(hypotheses) == args.batch_size
 
     return decode

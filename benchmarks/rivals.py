@@ -5,7 +5,7 @@
 Every program trains a Transformer of the same size on the same batches, one at a time, in a process
 of its own, since the allocator is one for a process. They take turns; the table has the median and
 the range of each round's speed relative to fairseq's own model, in CPU time, and the memory.
-fairseq's own loss must be equal to ours in all digits, except with ``--fast-cpu``.
+fairseq's own loss must be equal to ours in all digits, except with ``--fast``.
 Hugging Face's Marian needs ``transformers``, Joey NMT ``joeynmt``, Eole ``eole``; ``--python``
 names an interpreter that has them beside this package. A row says so if one is missing.
 """
@@ -55,7 +55,9 @@ def make_batches(size: str, task: Any) -> list[dict[str, Any]]:
     ]
 
 
-def make_fairseq(size: str, ours: bool = False, fast: bool = False) -> Update:
+def make_fairseq(
+    size: str, ours: bool = False, fast: bool = False, precision: str = "fp32"
+) -> Update:
     """Train fairseq's Transformer, or ours without syntax, with fairseq's Adam."""
     from benchmarks import common, train_step
     from syncattn_fairseq.patches.returned_memory import set_allocator
@@ -66,7 +68,7 @@ def make_fairseq(size: str, ours: bool = False, fast: bool = False) -> Update:
         options |= {f"{side}_layers": layers, f"{side}_embed_dim": width}
         options |= {f"{side}_ffn_embed_dim": inner, f"{side}_attention_heads": HEADS}
     task = common.make_task(vocabulary)
-    arguments = Namespace(device="cpu", precision="fp32")
+    arguments = Namespace(device="cpu", precision=precision)
     if ours:  # as the plugin does when a training begins
         set_allocator()
     arch = "syntax_transformer" if ours else "transformer"
@@ -270,8 +272,9 @@ def _with_adamw(
 ARMS: dict[str, Callable[[str], Update]] = {
     "fairseq": make_fairseq,
     "fairseq again": make_fairseq,
+    "fairseq, --bf16": lambda size: make_fairseq(size, precision="bf16"),
     "plugin": lambda size: make_fairseq(size, ours=True),
-    "plugin, --fast-cpu": lambda size: make_fairseq(size, ours=True, fast=True),
+    "plugin, --fast": lambda size: make_fairseq(size, ours=True, fast=True),
     "Hugging Face's Marian": make_marian,
     "Joey NMT": make_joey,
     "Eole": make_eole,

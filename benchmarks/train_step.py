@@ -29,7 +29,12 @@ from syncattn_fairseq.criterions.label_smoothed_cross_entropy_with_syntax import
     make_config,
 )
 from syncattn_fairseq.patches.returned_memory import set_allocator  # noqa: E402
-from syncattn_fairseq.tasks.fast_cpu import replace_dropout, take_step  # noqa: E402
+from syncattn_fairseq.tasks.fast import (  # noqa: E402
+    bf16_products,
+    fuse_optimizer,
+    multiplies_bf16,
+    replace_dropout,
+)
 
 
 def make_criterion(model: Any, task: Any, **options: Any) -> Any:
@@ -41,13 +46,19 @@ def make_criterion(model: Any, task: Any, **options: Any) -> Any:
     return LabelSmoothedCrossEntropyWithSyntax.build_criterion(cfg, task)
 
 
-def make_optimizer(model: Any, precision: str) -> Any:
-    """Make fairseq's Adam; in half precision, the one with float32 copies of the parameters."""
+def make_optimizer(model: Any, precision: str, flat: bool = False) -> Any:
+    """Make fairseq's Adam; in half precision, the one with float32 copies of the parameters.
+
+    Args:
+        model: whose parameters it moves.
+        precision: of :data:`.common.PRECISIONS`.
+        flat: in fp16, keep the copies in one tensor, as fairseq does on a GPU.
+    """
     options = {
         "fp16": precision == "fp16",
         "bf16": precision == "bf16",
         "fp16_scale_window": 128,
-        "fp16_no_flatten_grads": not next(model.parameters()).is_cuda,  # as in fairseq
+        "fp16_no_flatten_grads": not (flat or next(model.parameters()).is_cuda),
     }
     cfg = OmegaConf.merge(OmegaConf.structured(FairseqConfig), {"common": options})
     OmegaConf.set_struct(cfg, False)
@@ -73,7 +84,7 @@ def make_update(
 
     Args:
         arch, options, args, task, batches: what to train, and on what.
-        fast: as with ``--fast-cpu``.
+        fast: as with ``--fast``.
     """
     device = torch.device(args.device)
     dropout = dict.fromkeys(("dropout", "attention_dropout", "activation_dropout"), 0.1)
@@ -83,16 +94,19 @@ def make_update(
     tied = getattr(model.decoder, "distance_sync_layers", ())
     losses = {"sync_mse_weight": 0.01, "sync_rank_weight": 0.01} if tied else {}
     criterion = make_criterion(model, task, **losses)
+    optimizer = make_optimizer(model, args.precision)
     if hasattr(model, "source_fields"):
         replace_dropout(model, fast)
-    optimizer = make_optimizer(model, args.precision)
+        fuse_optimizer(optimizer, fast)
+        criterion.fast = fast
     state = {"n": 0}
 
     def update() -> Tensor | None:
         batch = dict(batches[state["n"] % len(batches)])
         batch["net_input"] = common.net_input(model, batch)
         state["n"] += 1
-        loss, sample_size, _ = criterion(model, batch)
+        with bf16_products(fast and multiplies_bf16()):
+            loss, sample_size, _ = criterion(model, batch)
         optimizer.backward(loss)
         optimizer.multiply_grads(1 / sample_size)
         try:
@@ -100,8 +114,7 @@ def make_update(
         except OverflowError:  # of the scaled loss; the scale is lower from now on
             optimizer.zero_grad()
             return None
-        if not (fast and take_step(optimizer)):
-            optimizer.step()
+        optimizer.step()
         optimizer.zero_grad()
         return loss.detach() / sample_size
 

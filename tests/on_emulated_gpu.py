@@ -11,7 +11,10 @@ import torch
 from fairseq.sequence_generator import SequenceGenerator
 from torch import Tensor
 
+from benchmarks.common import PRECISIONS
+from benchmarks.train_step import make_optimizer
 from syncattn_fairseq.tasks.analysis_printer import AnalysisPrinter
+from syncattn_fairseq.tasks.fast import FusedAdam, fuse_optimizer
 from tests.criterions.test_criterion import batch, criterion
 from tests.emulated_gpu import NAME, EmulatedGpu, OnGpu, move, register
 from tests.models import build
@@ -100,6 +103,37 @@ def test_a_system_trains_validates_decodes_and_prints(name):
         # Numbers, source and target; for each layer, two sides and links, of all sentences at once.
         assert len(waits) <= 3 + 2 * 3, waits
         assert bool(output.getvalue()) == transformer
+
+
+@pytest.mark.parametrize("precision", PRECISIONS)
+def test_a_gpu_moves_all_parameters_together(precision, monkeypatch):
+    """As fairseq does one by one on a CPU, but for rounding."""
+
+    def update(model: Any, sample: dict[str, Any], optimizer: Any) -> float:
+        optimizer.zero_grad()
+        loss, size, _ = losses(model, sample)
+        optimizer.backward(loss)
+        optimizer.multiply_grads(1 / size)
+        optimizer.clip_grad_norm(1.0)
+        optimizer.step()
+        return float(numbers(loss.detach()))
+
+    losses = criterion()
+    model, sample = make("transformer_dbsa_tiny").to(PRECISIONS[precision]), batch()
+    fairseqs = make_optimizer(model, precision)
+    fairseqs.set_lr(1e-2)
+    expected = [update(model, sample, fairseqs) for _ in range(4)]
+    with EmulatedGpu() as gpu:
+        model, sample = move(make("transformer_dbsa_tiny").to(PRECISIONS[precision])), move(sample)
+        monkeypatch.setattr("torch.cuda.current_device", lambda: 0)
+        ours = make_optimizer(model, precision)
+        ours.set_lr(1e-2)
+        fuse_optimizer(ours)
+        assert type(ours.optimizer) is FusedAdam
+        actual = [update(model, sample, ours) for _ in range(4)]
+        waits = [wait for wait in gpu.waits if "/fairseq/" not in wait]
+    assert waits == [] and actual[-1] < 0.9 * actual[0]
+    assert actual == pytest.approx(expected, rel=1e-5 if precision == "fp32" else 0.02)
 
 
 def test_the_emulated_device_notices_what_a_gpu_would():

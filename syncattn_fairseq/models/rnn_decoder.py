@@ -1,6 +1,6 @@
 """The recurrent decoder, with a choice of attention to the source."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from fairseq.models import FairseqIncrementalDecoder
@@ -11,7 +11,25 @@ from torch.nn import functional as F
 
 from ..functional import additive_scores
 from ..modules import Source, SourceAttention, StepwiseLinear, gru_step
-from .rnn_encoder import MAX_POSITIONS
+from .rnn_encoder import MAX_POSITIONS, is_within_beams
+
+
+class Memory(NamedTuple):
+    """What a step leaves for the next.
+
+    Attributes:
+        state: ``(B, H)``.
+        keys, values: the annotations multiplied by W and by GRU_2's weights, ``(B, S, ...)``.
+        source: the sentences.
+        weight, bias: of all that reads s', together.
+    """
+
+    state: Tensor
+    keys: Tensor
+    values: Tensor
+    source: Source
+    weight: Tensor
+    bias: Tensor
 
 
 class ConditionalGRUDecoder(FairseqIncrementalDecoder):
@@ -43,6 +61,8 @@ class ConditionalGRUDecoder(FairseqIncrementalDecoder):
     """
 
     num_layers = 1
+    #: How many hypotheses of each sentence follow one another; 1 if that is not known.
+    beam_size = 1
 
     def __init__(
         self,
@@ -112,19 +132,14 @@ class ConditionalGRUDecoder(FairseqIncrementalDecoder):
         if incremental_state is not None:
             prev_output_tokens = prev_output_tokens[:, -1:]
         [annotations] = encoder_out["annotations"]
-        source = Source(encoder_out["padding_mask"][0], *encoder_out["tree_distances"])
-        state, keys, values = self._memory(encoder_out, incremental_state)
+        memory = self._memory(encoder_out, incremental_state)
+        state, keys, values, source = memory[:4]
         words = self.dropout(self.embed_tokens(prev_output_tokens))
         read = F.linear(words, self.read.weight_ih, self.read.bias_ih)
 
         read_state = StepwiseLinear(self.read.weight_hh, self.read.bias_hh)
-        # All products with s' are computed at once.
-        readers = [self.query, *self.attention.readers]
-        sizes = [layer.weight.size(0) for layer in readers]
-        read_intermediate = StepwiseLinear(
-            torch.cat([self.move.weight_hh, *(layer.weight for layer in readers)]),
-            torch.cat([self.move.bias_hh, *map(get_bias, readers)]),
-        )
+        read_intermediate = StepwiseLinear(memory.weight, memory.bias)
+        sizes = [layer.weight.size(0) for layer in self._readers]
         mask = source.mask.to(torch.promote_types(keys.dtype, torch.float32))
         move_bias = self.move.bias_ih.to(values.dtype).expand(values.size(0), -1)
         intermediates, all_scores, all_weights, positions, states = [], [], [], [], []
@@ -145,8 +160,7 @@ class ConditionalGRUDecoder(FairseqIncrementalDecoder):
             positions.append(position)
             states.append(state)
         if incremental_state is not None:
-            memory = {"state": state, "keys": keys, "values": values}
-            self.set_incremental_state(incremental_state, "memory", memory)
+            self._remember(incremental_state, memory._replace(state=state))
 
         attention = torch.cat(all_weights, dim=1)
         output = (
@@ -165,16 +179,28 @@ class ConditionalGRUDecoder(FairseqIncrementalDecoder):
             extra["positions"] = torch.cat(predicted, dim=1).detach()
         return self.dropout(torch.tanh(output)), extra
 
-    def _memory(
-        self, encoder_out: dict[str, list[Tensor]], incremental_state: Any
-    ) -> tuple[Tensor, Tensor, Tensor]:
-        """Return the state, and the annotations multiplied by W (keys) and by GRU_2's (values)."""
+    @property
+    def _readers(self) -> list[nn.Linear]:
+        """The layers that read s', besides GRU_2: all of their products are computed at once."""
+        return [self.query, *self.attention.readers]
+
+    def _memory(self, encoder_out: dict[str, list[Tensor]], incremental_state: Any) -> Memory:
+        """Return the memory of the last step, or that of the first."""
         if incremental_state:
-            memory = self.get_incremental_state(incremental_state, "memory")
-            return memory["state"], memory["keys"], memory["values"]
+            memory: Memory = self.get_incremental_state(incremental_state, "memory")
+            return memory
         [annotations], [summary] = encoder_out["annotations"], encoder_out["summary"]
-        values = F.linear(annotations, self.move.weight_ih)
-        return torch.tanh(self.start(summary)), self.key(annotations), values
+        return Memory(
+            torch.tanh(self.start(summary)),
+            self.key(annotations),
+            F.linear(annotations, self.move.weight_ih),
+            Source(encoder_out["padding_mask"][0], *encoder_out["tree_distances"]),
+            torch.cat([self.move.weight_hh, *(layer.weight for layer in self._readers)]),
+            torch.cat([self.move.bias_hh, *map(get_bias, self._readers)]),
+        )
+
+    def _remember(self, incremental_state: Any, memory: Memory) -> None:
+        self.set_incremental_state(incremental_state, "memory", memory)
 
     def output_layer(self, features: Tensor) -> Tensor:
         """Project features to scores of the vocabulary."""
@@ -184,9 +210,16 @@ class ConditionalGRUDecoder(FairseqIncrementalDecoder):
     def reorder_incremental_state(self, incremental_state: Any, new_order: Tensor) -> None:
         """Reorder the state between steps, as the beam was."""
         memory = self.get_incremental_state(incremental_state, "memory")
-        if memory is not None:
-            memory = {name: tensor.index_select(0, new_order) for name, tensor in memory.items()}
-            self.set_incremental_state(incremental_state, "memory", memory)
+        if memory is None:
+            return
+        if not is_within_beams(self, memory.keys, new_order):
+            memory = memory._replace(
+                keys=memory.keys.index_select(0, new_order),
+                values=memory.values.index_select(0, new_order),
+                source=memory.source.select(new_order),
+            )
+        state = memory.state.index_select(0, new_order)
+        self._remember(incremental_state, memory._replace(state=state))
 
     def max_positions(self) -> int:
         """Return the maximum length of a sentence."""

@@ -24,6 +24,9 @@ class BidirectionalGRUEncoder(FairseqEncoder):
         reads_trees: the decoder needs tree distances.
     """
 
+    #: How many hypotheses of each sentence follow one another; 1 if that is not known.
+    beam_size = 1
+
     def __init__(
         self,
         dictionary: Any,
@@ -101,6 +104,8 @@ class BidirectionalGRUEncoder(FairseqEncoder):
         self, encoder_out: dict[str, list[Tensor]], new_order: Tensor
     ) -> dict[str, list[Tensor]]:
         """Put the sentences in another order."""
+        if is_within_beams(self, encoder_out["annotations"][0], new_order):
+            return encoder_out
         return {
             name: [tensor.index_select(0, new_order) for tensor in tensors]
             for name, tensors in encoder_out.items()
@@ -109,6 +114,11 @@ class BidirectionalGRUEncoder(FairseqEncoder):
     def max_positions(self) -> int:
         """Return the maximum length of a sentence."""
         return MAX_POSITIONS
+
+
+def is_within_beams(part: Any, rows: Tensor, new_order: Tensor) -> bool:
+    """Tell whether hypotheses of a beam change places, but no sentence leaves, ``(B, ...)``."""
+    return part.beam_size > 1 and rows.size(0) == new_order.size(0)
 
 
 def _columns(x: Tensor, index: Tensor) -> Tensor:

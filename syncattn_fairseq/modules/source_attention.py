@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Self
 
 import torch
 from torch import Tensor, nn
@@ -33,6 +34,14 @@ class Source:
 
     padding_mask: Tensor
     tree_distances: Tensor | None = None
+
+    def select(self, rows: Tensor) -> Self:
+        """Return some of the sentences, ``(b)``."""
+        trees = self.tree_distances
+        return type(self)(
+            self.padding_mask.index_select(0, rows),
+            None if trees is None else trees.index_select(0, rows),
+        )
 
     @cached_property
     def first(self) -> Tensor:

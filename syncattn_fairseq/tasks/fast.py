@@ -65,17 +65,19 @@ def bf16_products(enabled: bool) -> Iterator[None]:
     Inputs and weights are rounded to 8 bits, sums are of float32. All else, such as attention,
     softmax, norms and losses, is computed in float32, as are the weights that are trained.
     """
-    linear = F.linear
+    linear: Any = F.linear
 
     def multiply(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
         large = x.numel() * weight.size(0) >= WORTHWHILE
         if not large or x.dtype != torch.float32 or x.device.type != "cpu":
             return linear(x, weight, bias)
         half = torch.bfloat16
-        return linear(x.to(half), weight.to(half), None if bias is None else bias.to(half)).float()
+        rounded = None if bias is None else bias.to(half)
+        product: Tensor = linear(x.to(half), weight.to(half), rounded).float()
+        return product
 
     if enabled:
-        F.linear = multiply
+        F.linear = multiply  # type: ignore[assignment]
     try:
         yield
     finally:
@@ -117,7 +119,7 @@ class FusedAdam(Adam):
         beta1, beta2 = group["betas"]
         for (steps, device), parameters in together.items():
             torch._fused_adamw_(
-                parameters,
+                [*parameters],
                 [p.grad for p in parameters],  # type: ignore[misc]
                 [self.state[p]["exp_avg"] for p in parameters],
                 [self.state[p]["exp_avg_sq"] for p in parameters],
@@ -196,8 +198,8 @@ def _copy_gradients(optimizer: Any) -> None:
     pairs = [(p.grad, gradient) for p, _, gradient in _pair(optimizer)]
     if missing := [gradient for half, gradient in pairs if half is None]:
         torch._foreach_zero_(missing)
-    halves = [half for half, _ in pairs if half is not None]
-    torch._foreach_copy_([gradient for half, gradient in pairs if half is not None], halves)
+    if halves := [half for half, _ in pairs if half is not None]:
+        torch._foreach_copy_([gradient for half, gradient in pairs if half is not None], halves)
     optimizer._needs_sync = False
 
 

@@ -399,9 +399,10 @@ class TranslationWithSyntaxTask(TranslationTask):
                 if field != "prev_output_tokens":
                     net_input[field] = batch["net_input"][field].to(device)
             sample = {**sample, "id": batch["id"]}
-        hypotheses: list[list[dict[str, Any]]] = super().inference_step(
-            generator, models, sample, prefix_tokens, constraints
-        )
+        with sharing_sources(models, getattr(generator, "beam_size", 1)):
+            hypotheses: list[list[dict[str, Any]]] = super().inference_step(
+                generator, models, sample, prefix_tokens, constraints
+            )
         if self.cfg.print_parses or self.cfg.print_distances or self.cfg.print_layer_alignments:
             with self._analysis_output() as output:
                 # With a forced reference there is one hypothesis, whatever --nbest says.
@@ -433,6 +434,22 @@ class TranslationWithSyntaxTask(TranslationTask):
         with path.open("a" if self.parse_file_begun else "w", encoding="utf-8") as file:
             self.parse_file_begun = True
             yield file
+
+
+@contextmanager
+def sharing_sources(models: list[Any], beam_size: int) -> Iterator[None]:
+    """Let decoders keep what they know of a source once for all hypotheses of its beam.
+
+    fairseq's attention has this for BART; left on, it would spoil the next training.
+    """
+    parts = [part for model in models for part in model.modules() if hasattr(part, "beam_size")]
+    for part in parts:
+        part.beam_size = beam_size
+    try:
+        yield
+    finally:
+        for part in parts:
+            part.beam_size = 1
 
 
 class _InputSentences(SyntaxPairDataset):

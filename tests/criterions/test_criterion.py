@@ -76,6 +76,25 @@ def expected_sync(extra: dict[str, Any], out: Tensor) -> float:
     )
 
 
+def test_fast_training_scores_no_padding():
+    results = []
+    for fast in (False, True):
+        model, rows = build.model("transformer_syncattn_tiny", noise=0.1, **SYNC).train(), []
+        model.decoder.output_projection.register_forward_hook(
+            lambda layer, inputs, out, rows=rows: rows.append(out[..., 0].numel())
+        )
+        losses = criterion(tgt_dep_weight=1.0)
+        losses.fast = fast
+        torch.manual_seed(1)
+        objective, size, log = losses(model, batch())
+        objective.backward()
+        assert rows == [9 if fast else 10]
+        losses.eval()(model, batch())
+        assert rows[1] == 10, "only in training"
+        results.append((log | {"size": size}, [p.grad for p in model.parameters()]))
+    torch.testing.assert_close(*results)
+
+
 def test_each_loss_is_the_equation_times_its_weight():
     model, sample = build.model("transformer_syncattn_tiny", noise=0.1, **SYNC), batch()
     extra = model(**sample["net_input"])[1]

@@ -81,7 +81,7 @@ def test_killed_and_resumed_is_the_same_as_straight(data, tmp_path, monkeypatch)
     )
 
 
-@pytest.mark.parametrize("fast", [(), ("--fast-cpu",)])
+@pytest.mark.parametrize("fast", [(), ("--fast",)])
 def test_resumed_in_a_later_epoch_is_the_same_as_straight(data, tmp_path, fast):
     options = ("transformer_syncattn", "--update-freq=7", "--max-epoch=2", *fast)
     options += ("--no-epoch-checkpoints",)

@@ -6,42 +6,69 @@ import torch
 from fairseq import optim
 from fairseq.dataclass.configs import FairseqConfig
 from fairseq.modules.fairseq_dropout import FairseqDropout
-from fairseq.optim.adam import FairseqAdamConfig
+from fairseq.optim.adam import Adam, FairseqAdamConfig
+from fairseq.optim.fp16_optimizer import FP16Optimizer
 from omegaconf import OmegaConf
 from torch import nn
 from torch.nn import functional as F
 
-from syncattn_fairseq.tasks import fast_cpu
-from syncattn_fairseq.tasks.fast_cpu import replace_dropout, take_step
+from syncattn_fairseq.tasks import fast
+from syncattn_fairseq.tasks.fast import FusedAdam, bf16_products, fuse_optimizer, replace_dropout
+
+BF16, FP16 = torch.bfloat16, torch.float16
 
 
-def make(parameters: list[nn.Parameter], **options: Any) -> Any:
-    cfg = OmegaConf.structured(FairseqConfig)
+def make(parameters: list[nn.Parameter], flat: bool = False, **options: Any) -> Any:
+    """Make fairseq's Adam for parameters of any type; ``flat``: with their copies in one tensor."""
+    half = {torch.float32: "", BF16: "bf16", FP16: "fp16"}[parameters[0].dtype]
+    common = {"fp16_scale_window": 4, "fp16_no_flatten_grads": not flat, "fp16_init_scale": 4}
+    cfg = OmegaConf.merge(OmegaConf.structured(FairseqConfig), {"common": common})
     OmegaConf.set_struct(cfg, False)
     cfg.optimizer = OmegaConf.structured(FairseqAdamConfig(adam_betas="(0.9, 0.98)", **options))
     cfg.optimizer._name, cfg.optimizer.lr = "adam", [0.01]
-    return optim.build_optimizer(cfg.optimizer, parameters)
+    if not half:
+        return optim.build_optimizer(cfg.optimizer, parameters)
+    cfg.common[half] = True
+    return FP16Optimizer.build_optimizer(cfg, parameters)
 
 
-def draw() -> list[nn.Parameter]:
+def draw(dtype: torch.dtype) -> list[nn.Parameter]:
     torch.manual_seed(1)
-    return [nn.Parameter(torch.randn(shape)) for shape in ((3, 50), (7,), (2, 2))]
+    return [nn.Parameter(torch.randn(shape).to(dtype)) for shape in ((3, 50), (7,), (2, 2))]
 
 
-def gradients(step: int) -> list[torch.Tensor | None]:
-    like = draw()
+def update(optimizer: Any, parameters: list[nn.Parameter], step: int) -> Any:
+    """Make an update as fairseq's trainer does; return the norm of the gradients."""
     torch.manual_seed(step)
-    drawn: list[torch.Tensor | None] = [torch.randn_like(p) * step * 1e-4 for p in like]
-    if step < 3:  # a parameter that is first used later
-        drawn[1] = None
-    return drawn
+    optimizer.zero_grad()
+    optimizer.backward(torch.stack([p.sum() for p in parameters]).sum())
+    for number, parameter in enumerate(parameters):
+        drawn = torch.randn(parameter.shape) * step * 1e-2
+        parameter.grad = drawn.to(parameter.dtype)
+        if step < 3 and number == 1:  # first used later
+            parameter.grad = None
+    optimizer.multiply_grads(1 / 3)
+    norm = optimizer.clip_grad_norm(0.01 if step % 2 else 0)
+    optimizer.step()
+    return norm
 
 
-@pytest.mark.parametrize("options", [{}, {"weight_decay": 0.1, "adam_eps": 1e-3}])
-def test_the_step_is_fairseqs_and_so_is_the_state(options):
+@pytest.mark.parametrize(
+    ("dtype", "options"),
+    [
+        (torch.float32, {}),
+        (torch.float32, {"weight_decay": 0.1, "adam_eps": 1e-3}),
+        (BF16, {"weight_decay": 0.1}),
+        (FP16, {}),
+        (FP16, {"flat": True}),
+    ],
+)
+def test_updates_are_fairseqs_and_so_is_the_state(monkeypatch, dtype, options):
     """Either continues where the other stopped."""
-    sides = [draw(), draw()]
+    monkeypatch.setattr("torch.cuda.current_device", lambda: None)  # the index of a CPU
+    sides = [draw(dtype), draw(dtype)]
     optimizers = [make(side, **options) for side in sides]
+    fuse_optimizer(optimizers[1], on_cpu=True)
     for step in range(1, 9):
         if step == 5:
             states = [copy.deepcopy(optimizer.state_dict()) for optimizer in optimizers]
@@ -49,40 +76,86 @@ def test_the_step_is_fairseqs_and_so_is_the_state(options):
                 [*s] for s in states[1]["state"].values()
             ]
             optimizers = [make(side, **options) for side in sides]
+            fuse_optimizer(optimizers[1], on_cpu=True)
             for optimizer, state in zip(optimizers, reversed(states), strict=True):
                 optimizer.load_state_dict(state)
-        for side in sides:
-            for parameter, gradient in zip(side, gradients(step), strict=True):
-                parameter.grad = gradient
-        optimizers[0].step()
-        assert take_step(optimizers[1])
+        norms = [update(o, side, step) for o, side in zip(optimizers, sides, strict=True)]
+        assert type(optimizers[1].optimizer) is FusedAdam
+        torch.testing.assert_close(norms[1], norms[0])
         for expected, actual in zip(*sides, strict=True):
-            torch.testing.assert_close(actual, expected, rtol=1e-6, atol=1e-7)
-    assert not torch.equal(sides[1][0], draw()[0])
+            rough = 1e-6 if dtype == torch.float32 else torch.finfo(dtype).eps
+            torch.testing.assert_close(actual, expected, rtol=rough, atol=1e-7)
+    assert not torch.equal(sides[1][0], draw(dtype)[0])
 
 
-def test_other_steps_are_left_to_fairseq(monkeypatch):
-    parameters = [nn.Parameter(torch.ones(3, dtype=torch.float64))]
-    parameters[0].grad = torch.ones(3, dtype=torch.float64)
-    assert not take_step(make(parameters))
-    other: Any = torch.optim.SGD(parameters, 0.1)
-    assert not take_step(other)
-    plain = draw()
-    optimizer = make(plain)
-    for group in optimizer.param_groups:
-        group["amsgrad"] = True
-    assert not take_step(optimizer)
-    monkeypatch.setattr(fast_cpu, "_HAS_KERNEL", False)
-    assert not take_step(make(draw()))
+def test_the_copies_forget_gradients_that_are_gone():
+    parameters = draw(BF16)
+    optimizer = make(parameters)
+    fuse_optimizer(optimizer, on_cpu=True)
+    update(optimizer, parameters, 3)
+    optimizer.zero_grad()
+    optimizer.backward(parameters[0].sum())
+    assert optimizer.clip_grad_norm(0) == pytest.approx(150**0.5)
+    optimizer.zero_grad()
+    assert all(not copy.grad.any() for copy in optimizer.fp32_params)
 
 
-@pytest.mark.parametrize("fast", [False, True])
-def test_dropout_is_replaced_and_only_in_training(fast):
+def test_groups_move_with_their_own_rates():
+    sides = [draw(torch.float32), draw(torch.float32)]
+    optimizers = [make(side) for side in sides]
+    for optimizer in optimizers:
+        first, *rest = optimizer.param_groups[0]["params"]
+        optimizer.param_groups[0]["params"] = [first]
+        optimizer.optimizer.add_param_group({"params": rest, "lr": 0.5, "weight_decay": 0.1})
+    fuse_optimizer(optimizers[1], on_cpu=True)
+    for optimizer, side in zip(optimizers, sides, strict=True):
+        update(optimizer, side, 3)
+    for expected, actual in zip(*sides, strict=True):
+        torch.testing.assert_close(actual, expected, rtol=1e-6, atol=1e-7)
+
+
+def test_the_rest_is_left_to_fairseq(monkeypatch):
+    other: Any = torch.optim.SGD(draw(torch.float32), 0.1)
+    fuse_optimizer(other, on_cpu=True)
+    assert type(other) is torch.optim.SGD
+    plain = make(draw(torch.float32))
+    fuse_optimizer(plain)
+    assert type(plain.optimizer) is Adam, "on a CPU, only with --fast"
+    monkeypatch.setattr(fast, "_HAS_KERNEL", False)
+    fuse_optimizer(plain, on_cpu=True)
+    assert type(plain.optimizer) is Adam
+    monkeypatch.undo()
+    for dtype, amsgrad in ((torch.float64, False), (torch.float32, True)):
+        sides = [[nn.Parameter(torch.ones(3, dtype=dtype))] for _ in range(2)]
+        for side, kind in zip(sides, (Adam, FusedAdam), strict=True):
+            side[0].grad = torch.full((3,), 2.0, dtype=dtype)
+            kind(side, amsgrad=amsgrad).step()
+        assert torch.equal(*(side[0] for side in sides))
+
+
+@pytest.mark.parametrize("cheap", [False, True])
+def test_dropout_is_replaced_and_only_in_training(cheap):
     model = nn.Sequential(nn.Linear(2, 2), FairseqDropout(0.5))
-    replace_dropout(model, fast)
+    replace_dropout(model, cheap)
     x = torch.ones(2000, 2)
     torch.manual_seed(1)
     actual = model[1](x)
     torch.manual_seed(1)
-    assert torch.equal(actual, fast_cpu.fast_dropout(x, 0.5) if fast else F.dropout(x, 0.5))
+    assert torch.equal(actual, fast.fast_dropout(x, 0.5) if cheap else F.dropout(x, 0.5))
     assert torch.equal(model.eval()[1](x), x)
+
+
+def test_only_large_products_are_of_bfloat16():
+    torch.manual_seed(1)
+    layer, x = nn.Linear(64, 1024), torch.randn(128, 64)
+    exact = layer(x)
+    with bf16_products(True):
+        rounded, small, double = layer(x), layer(x[:9]), layer.double()(x.double())
+    assert rounded.dtype == torch.float32 and double.dtype == torch.float64
+    assert 1e-4 < (rounded - exact).abs().max() < 3e-2
+    assert torch.equal(small, exact[:9])
+    with bf16_products(False):
+        assert torch.equal(layer.float()(x), exact)
+    with pytest.raises(ValueError, match="x"), bf16_products(True):
+        raise ValueError("x")
+    assert torch.equal(layer(x), exact)

@@ -8,12 +8,13 @@ import pytest
 import torch
 from fairseq import checkpoint_utils
 from fairseq.modules.fairseq_dropout import FairseqDropout
+from fairseq.sequence_generator import SequenceGenerator
 from omegaconf import OmegaConf
 
 from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.data.dataset import Unparsed
 from syncattn_fairseq.printed.analysis_lines import HeadsOf, read_line
-from syncattn_fairseq.tasks.fast_cpu import FastDropout, SameDropout
+from syncattn_fairseq.tasks.fast import FastDropout, SameDropout
 from syncattn_fairseq.tasks.translation_with_syntax import TranslationWithSyntaxTask
 from tests.checkpoints import make_checkpoint, make_task, model_options
 
@@ -82,8 +83,8 @@ def test_parses_of_input_are_printed_beside_its_translations(small_corpus, tmp_p
 
 
 @pytest.mark.parametrize("fast", [False, True])
-def test_fast_cpu_reaches_the_model(small_corpus, fast):
-    task = make_task(small_corpus.data, fast_cpu=fast)
+def test_fast_reaches_the_model(small_corpus, fast):
+    task = make_task(small_corpus.data, fast=fast)
     modules = [*task.build_model(model_options("syntax_transformer_tiny")).modules()]
     kinds = {type(module) for module in modules if isinstance(module, FairseqDropout)}
     assert kinds == {FastDropout if fast else SameDropout}
@@ -150,6 +151,40 @@ def test_each_hypothesis_has_its_own_parse(small_corpus, capsys, lengths):
     ]
     numbers = batch["id"].tolist()
     assert result == [pair for nth in lengths for pair in zip(numbers, nth, strict=True)]
+
+
+@pytest.mark.parametrize(
+    ("arch", "copies"),
+    [("transformer", 1), ("transformer_dbsa", 1), ("rnn_syntax_directed", 3)],
+)
+def test_a_source_is_stored_once_for_its_beam(small_corpus, monkeypatch, arch, copies):
+    task = make_task(small_corpus.data)
+    model = task.build_model(model_options(arch)).eval()
+    task.load_dataset("test")
+    batch = task.datasets["test"].collater([task.datasets["test"][i] for i in range(6)])
+    generator = SequenceGenerator([model], task.target_dictionary, beam_size=3, max_len_b=9)
+    reorder = model.decoder.reorder_incremental_state_scripting
+    copied: list[bool] = []
+
+    def keys_of(state: Any) -> Any:
+        if arch.startswith("rnn"):
+            return model.decoder.get_incremental_state(state, "memory").keys
+        return model.decoder.layers[0].encoder_attn._get_input_buffer(state)["prev_key"]
+
+    def note(state: Any, order: Any) -> None:
+        before = keys_of(state)
+        reorder(state, order)
+        assert keys_of(state).size(0) * 3 == order.size(0) * copies
+        copied.append(keys_of(state) is not before)
+
+    monkeypatch.setattr(model.decoder, "reorder_incremental_state_scripting", note)
+    shared = task.inference_step(generator, [model], batch)
+    assert not copied[0] and len(copied) > 3
+    monkeypatch.undo()
+    for ours, theirs in zip(shared, generator.generate([model], batch), strict=True):
+        for one, other in zip(ours, theirs, strict=True):
+            assert one["tokens"].equal(other["tokens"])
+            torch.testing.assert_close(one["positional_scores"], other["positional_scores"])
 
 
 def test_all_epochs_have_the_batches_of_the_first_one(small_corpus):
