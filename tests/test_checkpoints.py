@@ -79,19 +79,6 @@ def test_other_models_are_refused(tmp_path, other, message):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["1.pt", "2.pt"]
 
 
-def test_what_is_no_checkpoint(tmp_path):
-    text, other, number = (tmp_path / f"{name}.pt" for name in ("text", "other", "number"))
-    text.write_text("text\n", encoding="utf-8")
-    torch.save({"weights": 1}, other)
-    torch.save({"model": {}, "optimizer_history": [{}]}, number)
-    for path in (text, other, number):
-        with pytest.raises(
-            DataError, match=f"{path.name}: .*give a (fairseq checkpoint|checkpoint of fairseq)"
-        ) as error:
-            average_checkpoints([path], tmp_path / "mean.pt")
-        assert "\n" not in str(error.value)
-
-
 @pytest.mark.parametrize(
     "state",
     [
@@ -100,6 +87,8 @@ def test_what_is_no_checkpoint(tmp_path):
         {"model": {7: torch.ones(1)}, "optimizer_history": [{"num_updates": 1}]},
         {"model": [], "optimizer_history": [{"num_updates": 1}]},
         {"model": {}, "optimizer_history": []},
+        {"model": {}, "optimizer_history": [{}]},
+        {"weights": 1},
     ],
 )
 def test_a_history_or_names_of_another_type_are_refused(tmp_path, state):
@@ -140,21 +129,6 @@ def test_last_checkpoints_are_ordered_by_number(tmp_path):
     ]
     with pytest.raises(DataError, match="2 checkpoints by update, too few to average 3"):
         find_last_checkpoints(tmp_path, 3, "update")
-
-
-def test_a_full_disk_names_the_output(tmp_path):
-    path = save(tmp_path / "1.pt", 1, {"a": torch.zeros(100_000)})
-    with pytest.raises((DataError, OSError), match="/dev/full"):
-        average_checkpoints([path], "/dev/full")
-
-
-def test_a_flipped_bit_is_refused(tmp_path):
-    path = save(tmp_path / "1.pt", 1, {"a": torch.full((1000,), 3.0)})
-    data = bytearray(path.read_bytes())
-    data[data.index(torch.full((9,), 3.0).numpy().tobytes()) + 2] ^= 4
-    path.write_bytes(data)
-    with pytest.raises(DataError, match=r"1\.pt: damaged"):
-        average_checkpoints([path], tmp_path / "mean.pt")
 
 
 class Call:

@@ -1,4 +1,4 @@
-"""Log ratios that stay on the device until they are printed to W&B and Azure ML, too.
+"""Log ratios that stay on the device until they are printed to W&B, too.
 
 Fault: all versions log averages and Python's numbers there, and leave out tensors, which they log
 to TensorBoard.
@@ -11,16 +11,14 @@ from .wrapping import wrap
 
 
 def mend() -> None:
-    """Pass tensors with one element to W&B and Azure ML as numbers."""
+    """Pass tensors with one element to W&B as numbers."""
     import torch
-    from fairseq.logging import progress_bar
+    from fairseq.logging.progress_bar import WandBProgressBarWrapper
 
+    @wrap(WandBProgressBarWrapper, "_log_to_wandb")
     def log_numbers(log: Any, self: Any, stats: Any, *args: Any, **kwargs: Any) -> None:
         numbers = {
             name: value.item() if torch.is_tensor(value) and value.numel() == 1 else value
             for name, value in stats.items()
         }
         log(self, numbers, *args, **kwargs)
-
-    wrap(progress_bar.WandBProgressBarWrapper, "_log_to_wandb")(log_numbers)
-    wrap(progress_bar.AzureMLProgressBarWrapper, "_log_to_azureml")(log_numbers)

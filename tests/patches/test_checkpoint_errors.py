@@ -1,3 +1,4 @@
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -7,43 +8,36 @@ from syncattn_fairseq.base.errors import DataError
 from tests.patches.resuming import Trainer, resume, save
 
 
-def test_another_models_training_is_not_resumed(tmp_path, monkeypatch):
-    save(tmp_path / "checkpoint_last.pt", 1)
-
-    def load(*args: Any, **kwargs: Any) -> None:
-        one, two = torch.zeros(1), torch.zeros(1)
-        state = torch.optim.Adam([one, two]).state_dict()
-        torch.optim.Adam([one]).load_state_dict(state)
-
-    monkeypatch.setattr(Trainer, "load_checkpoint", load)
-    with pytest.raises(DataError, match=r"checkpoint_last\.pt: was saved by .* another --save-dir"):
-        resume(tmp_path)
-
-    def fail(*args: Any, **kwargs: Any) -> None:
-        raise ValueError("something else")
-
-    monkeypatch.setattr(Trainer, "load_checkpoint", fail)
-    with pytest.raises(ValueError, match="something else"):
-        resume(tmp_path)
+def load_another_state() -> None:
+    one, two = torch.zeros(1), torch.zeros(1)
+    state = torch.optim.Adam([one, two]).state_dict()
+    torch.optim.Adam([one]).load_state_dict(state)
 
 
-@pytest.mark.parametrize(
-    ("error", "message"),
-    [
-        (AssertionError("Criterion does not match; please reset"), "saved with another criterion"),
-        (AssertionError("Optimizer does not match; please reset"), "saved with another optimizer"),
-    ],
-)
-def test_another_training_is_not_resumed(tmp_path, monkeypatch, error, message):
-    path = save(tmp_path / "checkpoint_last.pt", 1)
-
+def fail(error: Exception) -> Callable[..., None]:
     def load(*args: Any, **kwargs: Any) -> None:
         raise error
 
-    monkeypatch.setattr(Trainer, "load_checkpoint", load)
+    return load
+
+
+@pytest.mark.parametrize(
+    ("load", "reason"),
+    [
+        (load_another_state, "by the training of another model"),
+        (fail(AssertionError("Criterion does not match; please")), "with another criterion"),
+        (fail(AssertionError("Optimizer does not match; please")), "with another optimizer"),
+    ],
+)
+def test_another_training_is_not_resumed(tmp_path, monkeypatch, load, reason):
+    path = save(tmp_path / "checkpoint_last.pt", 1)
+    monkeypatch.setattr(Trainer, "load_checkpoint", lambda *args, **kwargs: load())
     for restored in ("checkpoint_last.pt", str(path)):
-        with pytest.raises(DataError, match=f"^{path}: was {message}; choose another --save-dir"):
+        with pytest.raises(DataError, match=f"^{path}: was saved {reason}; choose another --save-"):
             resume(tmp_path, restore_file=restored)
+    monkeypatch.setattr(Trainer, "load_checkpoint", fail(ValueError("something else")))
+    with pytest.raises(ValueError, match="something else"):
+        resume(tmp_path)
 
 
 @pytest.mark.parametrize("name", ["checkpoint_last.pt", "other.pt"])

@@ -70,29 +70,19 @@ def test_the_line_names_the_losses_and_the_update():
     assert "\n" not in str(error.value)
     with pytest.raises(DataError, match="update 8: every loss is finite, but grad norms differ; "):
         trainer.train_step([good], "grad norms\n differ")
-    assert not trainer.criterion._forward_hooks
-
-
-@pytest.mark.usefixtures("saved")
-def test_a_step_that_works_is_left_alone():
-    trainer = Trainer()
-    assert trainer.train_step([{"loss": 2.0}]) == 3
+    assert trainer.train_step([good]) == 3, "a step that works is left alone"
     assert not trainer.criterion._forward_hooks
 
 
 @pytest.mark.parametrize(
     ("metric", "value", "fine"),
     [
-        ("loss", 3.5, True),
         ("loss", 1023.0, True),
         ("loss", 1024.0, False),
-        ("loss", INF, False),
         ("loss", NAN, False),
         ("nll_loss", 5000.0, False),
         ("total_loss", 5000.0, True),
-        ("ppl", 5000.0, True),
         ("ppl", INF, False),
-        ("bleu", NAN, False),
     ],
 )
 def test_no_checkpoint_of_an_infinite_loss(saved, metric, value, fine):
