@@ -96,20 +96,11 @@ class ForcedDecoding:
     def most_attended(self, attention: Tensor, rows: Tensor, columns: Tensor) -> list[list[int]]:
         """Return the position that each token of each sentence attends to most.
 
-        Padding and the end of sentence are ignored, as rows and as columns, and positions do not
-        count them; -1 stands for no token.
-
-        Args:
-            attention: ``(B, R, C)``.
-            rows: the tokens that attend, ``(B, R)``.
-            columns: the tokens attended to, ``(B, C)``.
+        The arguments are those of :meth:`between_tokens`, whose columns are the positions; -1
+        stands for none, in an empty sentence.
         """
-        outside = ~self.inside(columns)
-        position = (~outside).cumsum(1) - 1
-        best = position.gather(
-            1, attention.cpu().masked_fill(outside.unsqueeze(1), -1.0).argmax(-1)
-        )
-        return [row[inside].tolist() for row, inside in zip(best, self.inside(rows), strict=True)]
+        matrices = self.between_tokens(attention, rows, columns)
+        return [m.argmax(1).tolist() if m.size(1) else [-1] * len(m) for m in matrices]
 
     @torch.no_grad()
     def cross_attention(self, layers: Iterable[int] | None = None) -> list[Tensor]:

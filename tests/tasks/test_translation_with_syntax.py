@@ -1,5 +1,6 @@
 import shutil
 from argparse import Namespace
+from contextlib import nullcontext
 from types import SimpleNamespace
 from typing import Any
 
@@ -9,9 +10,14 @@ import torch
 from fairseq import checkpoint_utils
 from fairseq.modules.fairseq_dropout import FairseqDropout
 from fairseq.sequence_generator import SequenceGenerator
+from fairseq.tasks.translation import TranslationTask
 from omegaconf import OmegaConf
 
 from syncattn_fairseq.base.errors import DataError
+from syncattn_fairseq.criterions.label_smoothed_cross_entropy_with_syntax import (
+    LabelSmoothedCrossEntropyWithSyntax,
+    make_config,
+)
 from syncattn_fairseq.data.dataset import Unparsed
 from syncattn_fairseq.printed.analysis_lines import HeadsOf, read_line
 from syncattn_fairseq.tasks.fast import FastDropout, SameDropout
@@ -83,11 +89,22 @@ def test_parses_of_input_are_printed_beside_its_translations(small_corpus, tmp_p
 
 
 @pytest.mark.parametrize("fast", [False, True])
-def test_fast_reaches_the_model(small_corpus, fast):
+def test_fast_reaches_model_losses_and_updates(small_corpus, monkeypatch, fast):
     task = make_task(small_corpus.data, fast=fast)
-    modules = [*task.build_model(model_options("syntax_transformer_tiny")).modules()]
-    kinds = {type(module) for module in modules if isinstance(module, FairseqDropout)}
+    model = task.build_model(model_options("syntax_transformer_tiny"))
+    kinds = {type(module) for module in model.modules() if isinstance(module, FairseqDropout)}
     assert kinds == {FastDropout if fast else SameDropout}
+    losses: Any = make_config()()
+    losses.sentence_avg = False
+    assert LabelSmoothedCrossEntropyWithSyntax.build_criterion(losses, task).fast == fast
+    asked: list[Any] = []
+    room = "syncattn_fairseq.tasks.translation_with_syntax."
+    monkeypatch.setattr(room + "multiplies_bf16", lambda: True)
+    monkeypatch.setattr(room + "bf16_products", lambda on: nullcontext(asked.append(on)))
+    monkeypatch.setattr(room + "fuse_optimizer", lambda optimizer, on_cpu: asked.append(on_cpu))
+    monkeypatch.setattr(TranslationTask, "train_step", lambda *args, **kwargs: "trained")
+    assert task.train_step({}, model, None, None, update_num=1) == "trained"
+    assert asked == [fast, fast]
 
 
 @pytest.mark.parametrize(

@@ -174,13 +174,17 @@ def test_the_tables(tmp_path: Path) -> None:
     drawn = {line.name: line.differences for line in groups[0].lines}
     assert [*drawn] == ["a against base", "b against base", "d against a", "a, of other against a"]
     tested, found = plan.contrasts[0], MeasuredPlan(plan, cells)
-    assert [one and one.corrected for one in drawn["a against base"]][0] == found.p[tested][1] < 0.05
+    assert (
+        [one and one.corrected for one in drawn["a against base"]][0] == found.p[tested][1] < 0.05
+    )
     verdicts = [one and one.verdict for one in drawn["d against a"]]
     assert verdicts == ["not known"] * 2, "an estimate has no verdict"
     assert [measure.higher_is_better for measure in measures] == [False, True]
     fewer = index_cells(results({**NLL, "a": NLL["a"][:3]}), {})
     [group] = group_contrasts(plan, fewer)[1]
-    assert [line.name for line in group.lines] == ["b against base", "d against a"], "all seeds are there"
+    assert [line.name for line in group.lines] == ["b against base", "d against a"], (
+        "all seeds are there"
+    )
     with pytest.raises(DataError, match="nothing to draw"):
         group_contrasts(plan, index_cells({"cells": []}, {}))
 
