@@ -27,7 +27,14 @@ def split_by_distances(distances: Sequence[float], words: Sequence[str]) -> Tree
     """
     if len(distances) != len(words):
         raise DataError(f"{len(distances)} distances for {len(words)} words")
-    return _split(words, lambda start, end: max(range(start + 1, end), key=distances.__getitem__))
+    middles: dict[tuple[int, int], int] = {}  # the largest gap inside each constituent
+    falling: list[int] = []  # gaps whose constituents do not end yet
+    for gap in range(1, len(words) + 1):
+        while falling and (gap == len(words) or distances[falling[-1]] < distances[gap]):
+            middle = falling.pop()
+            middles[falling[-1] if falling else 0, gap] = middle
+        falling.append(gap)
+    return _split(words, lambda start, end: middles[start, end])
 
 
 def branch_left(words: Sequence[str]) -> Tree:

@@ -2,6 +2,7 @@
 
 import argparse
 import sys
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -9,23 +10,26 @@ from typing import Any, TypeAlias
 
 from tqdm import tqdm
 
-from ...base.errors import DataError
+from ...base.errors import DataError, naming
 from ...base.files import replacing
+from ...base.packed import Packed
 from ...base.text_tables import format_table
 from ...cli.command_line import CommandLine
 from ...cli.common import add_subword_marks, announce, command, new_parser, publish
 from ...printed.analysis_lines import Link
 from ..evaluation.alignment import (
-    alignment_error_rate,
+    count_links,
+    format_links,
     read_alignments,
     say_one_based,
-    write_alignments,
+    score_counts,
 )
-from ..evaluation.symmetrisation import SYMMETRISATIONS
-from ..evaluation.word_alignment import WordAlignment, read_word_alignments, select_common_sentences
+from ..evaluation.symmetrisation import SYMMETRISATIONS, symmetrise
+from ..evaluation.word_alignment import WordAlignment, pair_sentences, read_word_alignments
 
-Links: TypeAlias = Mapping[tuple[str, str], list[set[Link]]]
-"""Links between words by the name of a system and the direction, one set per sentence."""
+_Outputs: TypeAlias = dict[tuple[str, str], Packed[WordAlignment | None]]
+"""The alignments of each sentence, by the name of a system and the direction."""
+
 
 Scores: TypeAlias = dict[str, dict[str, dict[str, Any]]]
 """AER, precision, recall and the number of links, by system and direction."""
@@ -44,36 +48,64 @@ def main(argv: Sequence[str] | None = None) -> None:
         parser.error("give --gold to score alignments, --output to write them, or both")
     outputs = _read(args)
     sentences = len(next(iter(outputs.values())))
-    common = select_common_sentences(
-        {f"--{way} {name}": alignments for (name, way), alignments in outputs.items()}
-    )
-    columns = zip(*common.values(), strict=True)
-    links = {key: [a.links for a in column] for key, column in zip(outputs, columns, strict=True)}
+    ways = {name: _list_ways(outputs, name) for name, _ in outputs}
     for name, way, _ in args.output:
-        if way not in _list_ways(links, name):
-            known = ", ".join(_list_ways(links, name))
+        if way not in ways.get(name, ()):
+            known = ", ".join(ways.get(name, ()))
             raise DataError(
                 f"--output {name} {way}: "
                 + (f"choose one of {known}" if known else f"no alignment is named {name}")
             )
-    scores = _score(links, *_read_gold(args, sentences, common)) if args.gold else {}
-    left_out = sentences - len(common)
-    document = {"systems": scores, "sentences": len(common), "left_out": left_out}
+    gold = _read_gold(args, outputs) if args.gold else None
+    if gold is None:  # the others are not needed
+        asked = [(name, way) for name, way, _ in args.output]
+        ways = {name: [way for way in ways[name] if (name, way) in asked] for name in ways}
+    counts: dict[tuple[str, str], Packed[tuple[int, int, int, int]]] = defaultdict(Packed)
+    left_out = 0
     with ExitStack() as stack:
-        for name, way, path in args.output:
-            chosen = dict(zip(common, _combine(links, name, way), strict=True))
-            write_alignments(
-                stack.enter_context(replacing(Path(path))),
-                (chosen.get(index, set()) for index in range(sentences)),
+        files = [
+            stack.enter_context(
+                open(stack.enter_context(replacing(Path(path))), "w", encoding="utf-8")
             )
-        publish(document, _report(scores, len(common), left_out), args.json)
+            for _, _, path in args.output
+        ]
+        rows = pair_sentences({f"--{way} {name}": a for (name, way), a in outputs.items()})
+        for index, row in enumerate(tqdm(rows, unit=" sentences", total=sentences, disable=None)):
+            links: dict[tuple[str, str], set[Link]] = {}
+            if row is None:
+                left_out += 1
+            else:
+                links = {key: one.links for key, one in zip(outputs, row, strict=True)}
+                for name, wanted in ways.items():
+                    methods = [way for way in wanted if way in SYMMETRISATIONS]
+                    if methods:
+                        forward, backward = (links[name, direction] for direction in _DIRECTIONS)
+                        combined = symmetrise(forward, backward, methods)
+                        links |= {(name, method): each for method, each in combined.items()}
+            for file, (name, way, _) in zip(files, args.output, strict=True):
+                file.write(format_links(links.get((name, way), set())) + "\n")
+            if gold and row:
+                sure, possible = gold[0][index], gold[1][index]
+                with naming(f"{args.gold}:{index + 1}"):
+                    for alignment in row:
+                        alignment.check_gold(sure | possible)
+                for key, found in links.items():
+                    counts[key].append(count_links(sure, possible, found))
+        printed = (one.links for alignments in outputs.values() for one in alignments if one)
+        if gold and (warning := say_one_based(gold, printed)):
+            print(f"warning: {args.gold}: {warning}", file=sys.stderr)
+        scores = _score(ways, counts) if gold else {}
+        document = {"systems": scores, "sentences": sentences - left_out, "left_out": left_out}
+        for file in files:
+            file.close()
+        publish(document, _report(scores, sentences - left_out, left_out), args.json)
     for name, way, path in args.output:
         announce(path, f"links of {sentences} sentences, {name} {way}", sys.stderr)
 
 
-def _read(args: argparse.Namespace) -> dict[tuple[str, str], list[WordAlignment | None]]:
+def _read(args: argparse.Namespace) -> _Outputs:
     """Read every output, by its name and direction."""
-    outputs: dict[tuple[str, str], list[WordAlignment | None]] = {}
+    outputs: _Outputs = {}
     for direction in _DIRECTIONS:
         for name, path in getattr(args, direction):
             if (name, direction) in outputs:
@@ -87,46 +119,32 @@ def _read(args: argparse.Namespace) -> dict[tuple[str, str], list[WordAlignment 
 
 
 def _read_gold(
-    args: argparse.Namespace, sentences: int, common: Mapping[int, Sequence[WordAlignment]]
-) -> tuple[list[set[Link]], list[set[Link]]]:
-    """Read the sure and the possible links of the common sentences."""
-    sure, possible = read_alignments(args.gold, args.one_based)
-    if len(sure) != sentences:
-        raise DataError(f"{args.gold}: {len(sure)} lines, but {sentences} decoded sentences")
-    for index, alignments in common.items():
-        try:
-            for alignment in alignments:
-                alignment.check_gold(sure[index] | possible[index])
-        except DataError as error:
-            raise DataError(f"{args.gold}:{index + 1}: {error}") from None
-    printed = (alignment.links for alignments in common.values() for alignment in alignments)
-    if warning := say_one_based((sure, possible), printed):
-        print(f"warning: {args.gold}: {warning}", file=sys.stderr)
-    return [sure[index] for index in common], [possible[index] for index in common]
+    args: argparse.Namespace, outputs: _Outputs
+) -> tuple[Sequence[set[Link]], Sequence[set[Link]]]:
+    """Read the sure and the possible links."""
+    gold = read_alignments(args.gold, args.one_based)
+    sentences = len(next(iter(outputs.values())))
+    if len(gold[0]) != sentences:
+        raise DataError(f"{args.gold}: {len(gold[0])} lines, but {sentences} decoded sentences")
+    return gold
 
 
-def _list_ways(links: Links, name: str) -> list[str]:
+def _list_ways(outputs: _Outputs, name: str) -> list[str]:
     """List the directions of a system and, if it has both, the ways to symmetrise them."""
-    ways = [direction for direction in _DIRECTIONS if (name, direction) in links]
+    ways = [direction for direction in _DIRECTIONS if (name, direction) in outputs]
     return [*ways, *SYMMETRISATIONS] if len(ways) == 2 else ways
 
 
-def _combine(links: Links, name: str, way: str) -> list[set[Link]]:
-    if way in _DIRECTIONS:
-        return links[name, way]
-    forward, backward = (links[name, direction] for direction in _DIRECTIONS)
-    pairs = zip(forward, tqdm(backward, f"{name} {way}", disable=None, leave=False), strict=True)
-    return [SYMMETRISATIONS[way](*pair) for pair in pairs]
-
-
-def _score(links: Links, sure: Sequence[set[Link]], possible: Sequence[set[Link]]) -> Scores:
+def _score(
+    ways: Mapping[str, Sequence[str]],
+    counts: Mapping[tuple[str, str], Sequence[tuple[int, int, int, int]]],
+) -> Scores:
+    """Score each way of each system by what `count_links` found in the sentences."""
     scores: Scores = {}
-    for name in dict.fromkeys(name for name, _ in links):
-        scores[name] = {}
-        for way in _list_ways(links, name):
-            hypothesis = _combine(links, name, way)
-            score = alignment_error_rate(sure, possible, hypothesis)
-            scores[name][way] = {**vars(score), "links": sum(map(len, hypothesis))}
+    for name, way in ((name, way) for name, some in ways.items() for way in some):
+        each = counts[name, way]
+        numbers = {**vars(score_counts(each)), "links": sum(row[2] for row in each)}
+        scores.setdefault(name, {})[way] = numbers
     return scores
 
 

@@ -150,8 +150,6 @@ def say_one_based(
     )
 
 
-def write_alignments(path: str | Path, alignments: Iterable[AbstractSet[Link]]) -> None:
-    """Write links in the Pharaoh format: one line per sentence, ``i-j``, 0-based, in order."""
-    with open(path, "w", encoding="utf-8") as file:
-        for links in alignments:
-            file.write(" ".join(f"{i}-{j}" for i, j in sorted(links)) + "\n")
+def format_links(links: AbstractSet[Link]) -> str:
+    """Return the links of a sentence in the Pharaoh format: ``i-j``, 0-based, in order."""
+    return " ".join(f"{i}-{j}" for i, j in sorted(links))

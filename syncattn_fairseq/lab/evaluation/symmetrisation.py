@@ -27,10 +27,9 @@ Links are (source, target), 0-based. `forward` comes from a source-to-target mod
 source word for each target word, `backward` from a target-to-source model.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
-from functools import partial
 
 from ...printed.analysis_lines import Link
 
@@ -85,19 +84,21 @@ def grow_diag(forward: AbstractSet[Link], backward: AbstractSet[Link], variant: 
     how = VARIANTS[variant]
     candidates = unite(forward, backward)
     links = intersect(forward, backward)
+    missing = candidates - links
     sources, targets = {i for i, _ in links}, {j for _, j in links}
     ordered = sorted(candidates, key=how.order)
     growing = True
-    while growing:
+    while growing and missing:
         growing = False
         for i, j in ordered:
             if (i, j) not in links:
                 continue
             for right, down in how.steps:
                 source, target = i + right, j + down
-                if (source, target) in candidates and how.enough(
+                if (source, target) in missing and how.enough(
                     (source not in sources, target not in targets)
                 ):
+                    missing.remove((source, target))
                     links.add((source, target))
                     sources.add(source)
                     targets.add(target)
@@ -128,20 +129,31 @@ def add_final(
     return result
 
 
-def grow_diag_final_and(
-    forward: AbstractSet[Link], backward: AbstractSet[Link], variant: str
-) -> set[Link]:
-    """Apply `grow_diag`, then `add_final` (Lilt's script calls it grow-diagonal-final)."""
-    return add_final(grow_diag(forward, backward, variant), forward, backward)
+SYMMETRISATIONS = (
+    *("intersection", "union"),
+    *(f"grow-diag-{variant}" for variant in VARIANTS),
+    *(f"grow-diag-final-and-{variant}" for variant in VARIANTS),
+)
+"""All methods by name."""
 
 
-SYMMETRISATIONS: Mapping[str, Callable[[AbstractSet[Link], AbstractSet[Link]], set[Link]]] = {
-    "intersection": intersect,
-    "union": unite,
-    **{f"grow-diag-{variant}": partial(grow_diag, variant=variant) for variant in VARIANTS},
-    **{
-        f"grow-diag-final-and-{variant}": partial(grow_diag_final_and, variant=variant)
-        for variant in VARIANTS
-    },
-}
-"""All methods by name, each a function of the forward and the backward links of one sentence."""
+def symmetrise(
+    forward: AbstractSet[Link], backward: AbstractSet[Link], methods: Collection[str]
+) -> dict[str, set[Link]]:
+    """Combine the links of a sentence by several methods at once, for links grow only once.
+
+    ``grow-diag-final-and`` is `grow_diag`, then `add_final` (Lilt's script calls it
+    grow-diagonal-final).
+
+    Args:
+        forward: links of one direction.
+        backward: links of the other.
+        methods: some of ``SYMMETRISATIONS``.
+    """
+    combined = {"intersection": intersect(forward, backward), "union": unite(forward, backward)}
+    for variant in VARIANTS:
+        if any(method.endswith(variant) for method in methods):
+            grown = grow_diag(forward, backward, variant)
+            combined[f"grow-diag-{variant}"] = grown
+            combined[f"grow-diag-final-and-{variant}"] = add_final(grown, forward, backward)
+    return {method: combined[method] for method in methods}

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ...base.errors import DataError
+from ...base.packed import Packed
 from ...data.word_links import link_words
 from ...data.words import count_subwords, detect_scheme
 from ...printed.analysis_lines import Link, LinksOf
@@ -99,7 +100,7 @@ def hides_words(text: str, words: int, scheme: str, true_words: int | None = Non
 
 def read_word_alignments(
     path: str | Path, scheme: str | None = None, backward: bool = False
-) -> dict[LinksOf | None, list[WordAlignment | None]]:
+) -> dict[LinksOf | None, Packed[WordAlignment | None]]:
     """Read the alignments that a decoder printed, or those of a Pharaoh file (``0-0 1-2``).
 
     Args:
@@ -118,16 +119,17 @@ def read_word_alignments(
     """
     if is_pharaoh(path):
         sure, possible = read_alignments(path)
-        return {
-            None: [WordAlignment(one | other) for one, other in zip(sure, possible, strict=True)]
-        }
+        both = zip(sure, possible, strict=True)
+        return {None: Packed(WordAlignment(one | other) for one, other in both)}
     decoded = read_decoded(path)
     scheme = scheme or detect_scheme(text for s in decoded for text in (s.source, s.hypothesis))
     topics = {topic for sentence in decoded for topic in sentence.layer_links}
     chosen: list[LinksOf | None] = [*sorted(topics)]
     if not topics or any(sentence.links is not None for sentence in decoded):
         chosen.insert(0, None)
-    by_topic: dict[LinksOf | None, list[WordAlignment | None]] = {layer: [] for layer in chosen}
+    by_topic: dict[LinksOf | None, Packed[WordAlignment | None]] = {
+        layer: Packed() for layer in chosen
+    }
     for number, sentence in enumerate(decoded, 1):
         for topic, alignments in by_topic.items():
             if topic is not None:
@@ -140,16 +142,13 @@ def read_word_alignments(
     return by_topic
 
 
-def select_common_sentences(
+def pair_sentences(
     outputs: Mapping[str, Sequence[WordAlignment | None]],
-) -> dict[int, list[WordAlignment]]:
-    """Keep the sentences that have an alignment in every output.
+) -> Iterator[list[WordAlignment] | None]:
+    """Yield the alignments of each sentence, or None if an output has none for it.
 
     Args:
         outputs: at least one, by its name in errors.
-
-    Returns:
-        For each sentence, counted from 0, its alignment in each output.
 
     Raises:
         DataError: the outputs have different sentences, or nothing is left.
@@ -158,7 +157,7 @@ def select_common_sentences(
     for name, alignments in outputs.items():
         if len(alignments) != len(expected):
             raise DataError(f"{name}: {len(alignments)} sentences, but {len(expected)} in {first}")
-    common: dict[int, list[WordAlignment]] = {}
+    left = 0
     for index, row in enumerate(zip(*outputs.values(), strict=True)):
         known = {name: alignment for name, alignment in zip(outputs, row, strict=True) if alignment}
         # Compare with an output that knows the number of words, if there is one.
@@ -171,8 +170,7 @@ def select_common_sentences(
                     f"{name}: sentence {index + 1}: {error} in {model}; give outputs of the same "
                     "sentences, and target-to-source models as --backward"
                 ) from None
-        if len(known) == len(outputs):
-            common[index] = list(known.values())
-    if not common:
+        left += len(known) == len(outputs)
+        yield list(known.values()) if len(known) == len(outputs) else None
+    if not left:
         raise DataError("no sentence is left: an unknown subword hides the words of each")
-    return common

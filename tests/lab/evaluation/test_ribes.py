@@ -1,5 +1,6 @@
 import math
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -103,6 +104,12 @@ def test_kendalls_tau_of_a_permutation(ranks):
                 discordant += 1
     tau = (concordant - discordant) / (concordant + discordant)
     assert compute_kendall_tau(ranks) == pytest.approx((tau + 1) / 2)
+
+
+def test_long_orders_are_counted_as_short_ones_are():
+    ranks = np.random.default_rng(1).integers(3000, size=5001)
+    ascending = np.triu(ranks[:, None] < ranks).sum()
+    assert compute_kendall_tau(ranks.tolist()) == ascending / math.comb(5001, 2)
 
 
 def test_equal_ranks_do_not_ascend():

@@ -12,8 +12,8 @@ from syncattn_fairseq.lab.evaluation.symmetrisation import (
     VARIANTS,
     add_final,
     grow_diag,
-    grow_diag_final_and,
     intersect,
+    symmetrise,
     unite,
 )
 from syncattn_fairseq.printed.analysis_lines import Link
@@ -78,7 +78,8 @@ def reference(forward: set[Link], backward: set[Link], variant: str, final: bool
 @given(both_directions, variants)
 def test_growth_agrees_with_the_pseudocode(links, variant):
     assert grow_diag(*links, variant) == reference(*links, variant, final=False)
-    assert grow_diag_final_and(*links, variant) == reference(*links, variant, final=True)
+    method = f"grow-diag-final-and-{variant}"
+    assert symmetrise(*links, [method]) == {method: reference(*links, variant, final=True)}
 
 
 def test_variants_by_hand():
@@ -90,9 +91,10 @@ def test_variants_by_hand():
     assert grow_diag(forward, backward, "moses") == {(0, 0), (1, 0), (2, 1)}
     assert grow_diag(forward, backward, "lilt") == {(0, 0)}
     # 3-3 has two free words. 0-3 comes first, being forward's, but source word 0 is aligned.
-    assert grow_diag_final_and(forward, backward, "moses") == {(0, 0), (1, 0), (2, 1), (3, 3)}
+    final = symmetrise(forward, backward, SYMMETRISATIONS)
+    assert final["grow-diag-final-and-moses"] == {(0, 0), (1, 0), (2, 1), (3, 3)}
     # Without growth, 2-1 is added too; 1-0 is not, since target word 0 is aligned.
-    assert grow_diag_final_and(forward, backward, "lilt") == {(0, 0), (2, 1), (3, 3)}
+    assert final["grow-diag-final-and-lilt"] == {(0, 0), (2, 1), (3, 3)}
 
 
 @pytest.mark.parametrize(
@@ -143,7 +145,6 @@ def test_names():
 @given(both_directions)
 def test_equal_directions_stay_as_they_are(links):
     forward, before = links[0], set(links[0])
-    for combine in SYMMETRISATIONS.values():
-        assert combine(forward, forward) == forward == before
-        combine(*links)
-        assert forward == before, "the arguments are not changed"
+    assert symmetrise(forward, forward, SYMMETRISATIONS) == dict.fromkeys(SYMMETRISATIONS, before)
+    symmetrise(*links, SYMMETRISATIONS)
+    assert forward == before, "the arguments are not changed"

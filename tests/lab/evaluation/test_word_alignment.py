@@ -7,8 +7,8 @@ from syncattn_fairseq.lab.evaluation.word_alignment import (
     WordAlignment,
     align_words,
     hides_words,
+    pair_sentences,
     read_word_alignments,
-    select_common_sentences,
 )
 from syncattn_fairseq.printed.analysis_lines import LinksOf
 from syncattn_fairseq.printed.decoded import DecodedSentence
@@ -92,18 +92,16 @@ def test_read_names_the_sentence(tmp_path):
 
 def test_common_sentences():
     other = WordAlignment({(1, 0)}, (2, 2))
-    assert select_common_sentences({"a": [WORDS, None, WORDS], "b": [other, WORDS, None]}) == {
-        0: [WORDS, other]
-    }
-    assert select_common_sentences({"a": [None, WORDS]}) == {1: [WORDS]}
+    rows = pair_sentences({"a": [WORDS, None, WORDS], "b": [other, WORDS, None]})
+    assert list(rows) == [[WORDS, other], None, None]
+    assert list(pair_sentences({"a": [None, WORDS]})) == [None, [WORDS]]
 
 
 def test_outputs_of_other_sentences():
     with pytest.raises(DataError, match="^b: 1 sentences, but 2 in a$"):
-        select_common_sentences({"a": [WORDS, WORDS], "b": [WORDS]})
+        list(pair_sentences({"a": [WORDS, WORDS], "b": [WORDS]}))
     with pytest.raises(DataError, match=r"^c: sentence 2: \(1, 2\) source .*\(2, 2\) in b; give"):
-        select_common_sentences(
-            {"a": [WORDS, None], "b": [WORDS, WORDS], "c": [WORDS, WordAlignment(set(), (1, 2))]}
-        )
+        c = [WORDS, WordAlignment(set(), (1, 2))]
+        list(pair_sentences({"a": [WORDS, None], "b": [WORDS, WORDS], "c": c}))
     with pytest.raises(DataError, match="no sentence is left"):
-        select_common_sentences({"a": [WORDS, None], "b": [None, WORDS]})
+        list(pair_sentences({"a": [WORDS, None], "b": [None, WORDS]}))
