@@ -29,7 +29,7 @@ from tqdm import tqdm
 
 import syncattn_fairseq.plugin  # noqa: F401
 from syncattn_fairseq.base.text_tables import format_table
-from syncattn_fairseq.data.fields import SourceFields, ask_for_parents
+from syncattn_fairseq.data.fields import PARENT_POSITIONS, SourceFields
 from syncattn_fairseq.modules.heads import Heads
 from syncattn_fairseq.modules.heads.heads import Scope, split_heads
 from syncattn_fairseq.modules.positions.positions import Order
@@ -130,7 +130,7 @@ def measure(path: Path, data: str) -> list[list[str]]:
                 sums[side, number, name] = tuple(a + b for a, b in zip(before, found, strict=True))
 
     own = batches(task.fields)
-    parsed = batches(SourceFields(fields=frozenset([ask_for_parents()])))
+    parsed = batches(SourceFields(fields=frozenset([PARENT_POSITIONS])))
     for sample, parse in zip(tqdm(own, str(path), leave=False), parsed, strict=True):
         inputs = dict(sample["net_input"])
         tokens, earlier = inputs["src_tokens"], inputs.pop("prev_output_tokens")

@@ -106,19 +106,6 @@ class SourceFields:
 NOTHING = SourceFields()
 
 
-def ask_for_parents(control: str = "parse") -> SourceField:
-    """Ask for ``src_parent_positions``: where the parent of each token stands.
-
-    ``(B, S)`` columns, the middle of the parent word, maybe between two columns; NaN = no parent.
-    In float64, since fairseq would halve float32, and bfloat16 is too coarse. The end of a sentence
-    that has a parse is its own parent.
-
-    Args:
-        control: whose parents: ``parse``, ``shuffled`` or ``random``.
-    """
-    return SourceField("src_parent_positions", _collate_positions, control=control)
-
-
 def _collate_positions(marks: Tensor, tokens: Tensor, dictionary: Any) -> Tensor:
     parents = find_parents(marks, "middle")
     ends = tokens.eq(dictionary.eos()) & ~parents.isnan().all(1, keepdim=True)
@@ -137,22 +124,16 @@ def _collate_tree_distances(marks: Tensor, tokens: Tensor, dictionary: Any) -> T
     return measure_tree_distances(marks, tokens.eq(dictionary.eos()))
 
 
+#: ``src_parent_positions``: ``(B, S)`` columns where each token's parent stands: the middle of
+#: the parent word, maybe between two columns; NaN = no parent. The end of a sentence that has a
+#: parse is its own parent. float64, since fairseq would halve float32, and bfloat16 is too coarse.
+PARENT_POSITIONS = SourceField("src_parent_positions", _collate_positions)
+
 #: ``src_labels``: ``(B, S)`` indices of dependency labels, or of tokens that are not words.
 LABELS = SourceField("src_labels", _collate_labels, kind="labels")
 
 #: ``src_tree_distances``: ``(B, S, S)`` edges between the words of any two tokens, int16.
 TREE_DISTANCES = SourceField("src_tree_distances", _collate_tree_distances)
-
-
-def ask_for_tree_distances(control: str = "parse") -> SourceField:
-    """Ask for :data:`TREE_DISTANCES`, or for the distances in the tree of a control.
-
-    Args:
-        control: whose tree: ``parse``, ``permuted``, ``mirrored``, ``another`` or ``random``.
-    """
-    if control == "parse":
-        return TREE_DISTANCES
-    return SourceField(f"src_{control}_tree_distances", _collate_tree_distances, control=control)
 
 
 #: The distances between words that a loss can ask for, and whose heads they need.

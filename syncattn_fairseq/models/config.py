@@ -35,7 +35,7 @@ class TreeOptions:
         "parse",
         "the trees that the encoder reads: the source's (parse), or trees that say nothing about "
         "it, in training and in decoding (the others)",
-        choices=("parse", *CONTROLS),
+        choices=("parse", *CONTROLS, "another"),
     )
 
 
@@ -125,6 +125,8 @@ def check_model_options(cfg: Any) -> None:
     for part in (*PARTS.values(), *POSITIONS.values()):
         check_numbers(cfg, part.Options)
         part.check(cfg)
+    if cfg.source_trees != "parse" and not list_fields(cfg).reads("heads"):
+        raise DataError(f"--source-trees {cfg.source_trees}: no part of the model reads trees")
     read_layer(cfg, "alignment_layer", "decoder")
     if cfg.sync_layer and cfg.alignment_layer not in (0, cfg.sync_layer):
         raise DataError("--alignment-layer: a model with a sync layer aligns with it; leave it out")

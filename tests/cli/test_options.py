@@ -21,7 +21,7 @@ def shown(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
         ("syntax_transformer", "--encoder-dependency-layer N", "0 = none) (default: 0)"),
         ("transformer_lpsi_tiny", "--distance-layers X", "such as 1,2, or all (default: 1,2)"),
         ("transformer_dbsa", "--distance-layers X", "such as 1,2, or all (none)"),
-        ("transformer_pascal", "--pascal-parents {parse,shuffled,", "(default: parse)"),
+        ("transformer_pascal", "--pascal-parents {parse,self,", "(default: parse)"),
         ("rnn_local", "--source-attention {global,local,", "(default: local)"),
         ("rnn_local", "--src-dep-weight X", "(default: 0.5)"),
         ("rnn_local", "--print-parses", "print the heads"),

@@ -1,3 +1,4 @@
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -14,10 +15,9 @@ from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.data.dataset import SyntaxPairDataset, load_marks
 from syncattn_fairseq.data.fields import (
     LABELS,
+    PARENT_POSITIONS,
     TREE_DISTANCES,
     SourceFields,
-    ask_for_parents,
-    ask_for_tree_distances,
     ask_for_word_distances,
 )
 from syncattn_fairseq.data.subwords import CONTINUATION, NO_HEAD, find_parents
@@ -72,7 +72,7 @@ def test_parents_point_at_the_columns_of_their_own_sentence(left_pad_source, lef
 @pytest.mark.parametrize("left_pad", [False, True])
 def test_the_encoder_is_given_the_middles_of_parents_in_its_own_columns(left_pad):
     dataset = SyntaxPairDataset(
-        pairs(left_pad, False), MARKS, fields=SourceFields(fields=frozenset([ask_for_parents()]))
+        pairs(left_pad, False), MARKS, fields=SourceFields(fields=frozenset([PARENT_POSITIONS]))
     )
     batch = dataset.collater([dataset[i] for i in range(4)])
     parents = batch["net_input"]["src_parent_positions"]
@@ -102,7 +102,7 @@ def test_lengths_for_the_cpu_are_those_of_the_batch_and_stay_there():
 
 def test_bfloat16_training_does_not_move_parents():
     dataset = SyntaxPairDataset(
-        pairs(True, False), MARKS, fields=SourceFields(fields=frozenset([ask_for_parents()]))
+        pairs(True, False), MARKS, fields=SourceFields(fields=frozenset([PARENT_POSITIONS]))
     )
     batch = dataset.collater([dataset[0]])
     trainer = SimpleNamespace(cfg=SimpleNamespace(common=SimpleNamespace(fp16=False, bf16=True)))
@@ -115,7 +115,9 @@ def test_bfloat16_training_does_not_move_parents():
 
 @pytest.mark.parametrize("control", ["shuffled", "random"])
 def test_controls_are_the_same_alone_and_in_a_batch(control):
-    fields = SourceFields(frozenset(["chain"]), frozenset([ask_for_parents(control)]))
+    fields = SourceFields(
+        frozenset(["chain"]), frozenset([replace(PARENT_POSITIONS, control=control)])
+    )
     dataset = SyntaxPairDataset(pairs(False, False), MARKS, fields=fields)
     plain = SyntaxPairDataset(pairs(False, False), MARKS)
     together = dataset.collater([dataset[i] for i in range(4)])
@@ -138,7 +140,9 @@ def test_controls_differ_from_sentence_to_sentence(control):
     one, other = build.sentences([size, size])
     text = LanguagePairDataset([one, other, one.clone()], [size + 1] * 3, dictionary)
     marks = [torch.arange(size)] * 3
-    fields = SourceFields(frozenset(["chain"]), frozenset([ask_for_parents(control)]))
+    fields = SourceFields(
+        frozenset(["chain"]), frozenset([replace(PARENT_POSITIONS, control=control)])
+    )
     dataset = SyntaxPairDataset(text, marks, fields=fields)
     first, second, third = (dataset[i][f"source_{control}_marks"].tolist() for i in range(3))
     assert first == third != second
@@ -229,7 +233,7 @@ def test_another_tree_is_that_of_a_sentence_with_as_many_words():
     texts = build.sentences(sizes)
     heads = [torch.tensor(x) for x in ([0, 1, 2], [2, 0, 2], [0, 1], [NO_HEAD] * 3, [0, 1, 1])]
     text = LanguagePairDataset(texts, [size + 1 for size in sizes], dictionary)
-    fields = SourceFields(fields=frozenset([ask_for_tree_distances("another")]))
+    fields = SourceFields(fields=frozenset([TREE_DISTANCES])).of_trees("another")
     dataset = SyntaxPairDataset(text, heads, fields=fields)
     found = [dataset[index]["source_another_marks"] for index in range(5)]
     for index, others in {0: (1, 4), 1: (0, 4), 4: (0, 1)}.items():
@@ -263,7 +267,7 @@ def test_words_without_heads_are_found_in_the_text(scheme):
 
 
 def test_only_what_the_encoder_reads_can_be_missing():
-    scaling = SourceFields(fields=frozenset([ask_for_parents()]))
+    scaling = SourceFields(fields=frozenset([PARENT_POSITIONS]))
     assert SyntaxPairDataset(pairs(True, False), MARKS, fields=scaling).list_unparsed() == [2]
     assert SyntaxPairDataset(pairs(True, False), MARKS).list_unparsed() == []
 

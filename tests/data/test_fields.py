@@ -1,17 +1,19 @@
+from dataclasses import replace
+
 import pytest
 
 from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.data.fields import (
     LABELS,
     NOTHING,
+    PARENT_POSITIONS,
     TREE_DISTANCES,
     SourceFields,
-    ask_for_parents,
 )
 
 
 def test_the_wishes_of_an_ensemble_are_united():
-    pascal = SourceFields(fields=frozenset([ask_for_parents()]))
+    pascal = SourceFields(fields=frozenset([PARENT_POSITIONS]))
     lisa = SourceFields(frozenset(["first"]))
     rest = SourceFields(fields=frozenset([LABELS, TREE_DISTANCES]))
     both = pascal | NOTHING | lisa | rest
@@ -24,7 +26,7 @@ def test_the_wishes_of_an_ensemble_are_united():
 
 def test_what_is_read_in_decoding():
     for fields, heads, labels in (
-        ([ask_for_parents()], True, False),
+        ([PARENT_POSITIONS], True, False),
         ([TREE_DISTANCES], True, False),
         ([LABELS], False, True),
         ([], False, False),
@@ -35,7 +37,7 @@ def test_what_is_read_in_decoding():
 
 def test_different_parents_cannot_scale_one_ensemble():
     parse, random = (
-        SourceFields(fields=frozenset([ask_for_parents(control)]))
+        SourceFields(fields=frozenset([replace(PARENT_POSITIONS, control=control)]))
         for control in ("parse", "random")
     )
     with pytest.raises(DataError, match=r"different src_parent_positions \(parse, random\)"):

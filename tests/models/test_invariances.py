@@ -44,8 +44,6 @@ OTHERS: dict[str, dict[str, Any]] = {
         "distance_bias_distance": "tree",
         "distance_bias_form": "slopes",
     },
-    "random tree": {"distance_bias_layers": "1", "distance_bias_distance": "random"},
-    "shuffled tree": {"distance_bias_layers": "2", "distance_bias_distance": "shuffled"},
     "dasa": {"dasa_layers": "all", "dasa_strength": 2.0},
     "dasa, released": {"dasa_layers": "2", "dasa_form": "released"},
     "dasa, linear": {"dasa_layers": "1", "dasa_distance": "linear"},

@@ -3,7 +3,7 @@ import functools
 from argparse import Namespace
 from collections.abc import Iterator
 from contextlib import nullcontext
-from dataclasses import fields
+from dataclasses import fields, replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -17,10 +17,9 @@ from torch.nn import functional as F
 from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.data.fields import (
     LABELS,
+    PARENT_POSITIONS,
     TREE_DISTANCES,
     SourceFields,
-    ask_for_parents,
-    ask_for_tree_distances,
 )
 from syncattn_fairseq.functional import biaffine_scores
 from syncattn_fairseq.models.config import aligning_layer
@@ -565,7 +564,7 @@ SETTINGS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
         {
             "distance_bias_layers": "1",
             "distance_bias_limit": 3,
-            "distance_bias_distance": "random",
+            "distance_bias_distance": "tree",
         },
         {"weight": (3 + 1, 2), "distance": "random"},
     ),
@@ -699,31 +698,28 @@ def test_what_a_model_reads_must_be_there(one):
     ("arch", "options", "fields"),
     [
         ("syntax_transformer", {}, []),
-        ("transformer_pascal", {}, [ask_for_parents()]),
-        ("transformer_pascal", {"pascal_parents": "random"}, [ask_for_parents("random")]),
+        ("transformer_pascal", {}, [PARENT_POSITIONS]),
+        (
+            "transformer_pascal",
+            {"source_trees": "random"},
+            [replace(PARENT_POSITIONS, control="random")],
+        ),
         ("transformer_pascal", {"pascal_parents": "self"}, []),
         ("transformer_pascal", {"pascal_parents": "constant"}, []),
         ("transformer_sh", {}, [LABELS]),
         ("syntax_transformer", {"supervised_gate_layers": "1"}, [GAP_HEIGHTS]),
         ("syntax_transformer", {"relative_depth_layers": "2"}, [DEPTHS]),
         ("syntax_transformer", {"cross_attention_tree_window": 4}, [TREE_DISTANCES]),
-        *(
-            (
-                "syntax_transformer",
-                {"distance_bias_layers": "1", "distance_bias_distance": distance},
-                [ask_for_tree_distances(control)],
-            )
-            for distance, control in (
-                ("tree", "parse"),
-                ("random", "random"),
-                ("shuffled", "permuted"),
-            )
+        (
+            "syntax_transformer",
+            {"distance_bias_layers": "1", "distance_bias_distance": "tree"},
+            [TREE_DISTANCES],
         ),
         ("syntax_transformer", {"distance_bias_layers": "1"}, []),
         (
             "syntax_transformer",
-            {"dasa_layers": "1", "dasa_distance": "mirrored"},
-            [ask_for_tree_distances("mirrored")],
+            {"dasa_layers": "1", "source_trees": "mirrored"},
+            [replace(TREE_DISTANCES, control="mirrored")],
         ),
         ("syntax_transformer", {"distance_bias_distance": "tree"}, []),
     ],

@@ -20,11 +20,11 @@ QUESTIONS = {
     "decay": "Does it help more than a decay with the distance in the same layers?",
     "random": "Is it the parse, or would random trees do?",
     "mirrored": "Is it the parse, or would its mirror image, as local, do?",
-    "other": "Is it the parse, or would that of another sentence do?",
+    "another": "Is it the parse, or would that of another sentence do?",
 }
 _ROTARY = "model.positions=rotary"
 #: The controls of an idea that reads the source's parse: other ``--source-trees``.
-TREES = ("random", "mirrored")
+TREES = ("random", "mirrored", "another")
 PLAN = """\
 # What {name} is compared with on {corpus}. Written by syncattn-recipe before the first training.
 # Rows:

@@ -7,18 +7,13 @@ import torch
 from torch import Tensor
 
 from ...base.option_fields import option
-from ...data.fields import NOTHING, SourceFields, ask_for_parents
+from ...data.fields import NOTHING, PARENT_POSITIONS, SourceFields
 from ...functional import parent_gaussian, parent_scaled_scores
 from ...functional.pascal import density_peak
 from ..batch_view import BatchView
 from ..layer_numbers import check_range, encoder_layers_option
 from ..part import register_part
 from .heads import Heads, Scope
-
-#: Whose position the density is centred on.
-PARENTS = ("parse", "shuffled", "random", "self", "constant")
-#: Those of them that the data supplies.
-SUPPLIED = PARENTS[:3]
 
 
 @dataclass
@@ -36,10 +31,9 @@ class ParentScaledOptions:
     )
     pascal_parents: str = option(
         "parse",
-        "centre of the density: the parent (parse), or a control: the parents in "
-        "random order (shuffled), the parent in a random tree (random), the token itself "
-        "(self), or a constant as high as the peak (constant)",
-        choices=PARENTS,
+        "centre of the density: the parent (parse), or a control: the token itself (self), or a "
+        "constant as high as the peak (constant)",
+        choices=("parse", "self", "constant"),
     )
     parent_ignoring: float = option(
         0.0, "probability, in training, of not scaling a token's scores"
@@ -54,9 +48,7 @@ class ParentScaledHeads(Heads):
     controls separate the two effects: what a model gains with ``parse`` over them is due to syntax.
 
     ============ ========================================================================
-    ``parse``    a token's parent, as the data gives it
-    ``shuffled`` the parents of the sentence's words in random order; the data shuffles them
-    ``random``   a token's parent in a random tree; the data draws it
+    ``parse``    a token's parent, in the tree that the data gives
     ``self``     the token itself: only distance
     ``constant`` every weight is the density's peak: only temperature
     ============ ========================================================================
@@ -105,10 +97,10 @@ class ParentScaledHeads(Heads):
 
     @classmethod
     def list_fields(cls, cfg: Any) -> SourceFields:
-        """Ask for the parents' positions, or for those of the control if the data supplies it."""
-        if not cls.list_layers(cfg, "encoder") or cfg.pascal_parents not in SUPPLIED:
+        """Ask for the parents' positions, unless a control does without."""
+        if not cls.list_layers(cfg, "encoder") or cfg.pascal_parents != "parse":
             return NOTHING
-        return SourceFields(fields=frozenset([ask_for_parents(cfg.pascal_parents)]))
+        return SourceFields(fields=frozenset([PARENT_POSITIONS]))
 
     def attend(self, query: Tensor, key: Tensor, value: Tensor, scope: Scope) -> Tensor:
         """Attend with scaled scores."""

@@ -13,7 +13,7 @@ from torch.nn import functional as F
 
 from ....base.errors import DataError
 from ....base.option_fields import flag, option
-from ....data.fields import NOTHING, SourceFields, ask_for_tree_distances
+from ....data.fields import NOTHING, TREE_DISTANCES, SourceFields
 from ....functional import alibi_slopes, linear_biases
 from ...batch_view import BatchView
 from ...layer_numbers import encoder_layers_option
@@ -22,15 +22,8 @@ from ...positions.positions import offsets
 from ...slot import Slot
 from ..heads import Heads, Scope
 
-#: Whose tree the data supplies for each kind of distance; None where it needs no tree.
-DISTANCES = {
-    "linear": None,
-    "tree": "parse",
-    "random": "random",
-    "shuffled": "permuted",
-    "mirrored": "mirrored",
-    "another": "another",
-}
+#: In subwords, or in edges of the tree that the data gives.
+DISTANCES = ("linear", "tree")
 
 
 @dataclass
@@ -46,10 +39,7 @@ class DistanceBiasOptions:
     )
     distance_bias_distance: str = option(
         "linear",
-        "distance in subwords (linear), or in edges between two words of the source's "
-        "tree (tree), of a random tree (random), of the source's tree with its words in "
-        "random order (shuffled) or from right to left (mirrored), or of another sentence's "
-        "tree, with as many words (another)",
+        "distance in subwords (linear), or in edges between two words of the source's tree (tree)",
         choices=DISTANCES,
     )
     distance_bias_form: str = option(
@@ -81,18 +71,15 @@ class DistanceHeads(Heads):
     @classmethod
     def list_fields(cls, cfg: Any) -> SourceFields:
         """Ask for the distances in the tree."""
-        control = DISTANCES[getattr(cfg, cls.distance_option)]
-        if control is None or not cls.list_layers(cfg, "encoder"):
+        if getattr(cfg, cls.distance_option) == "linear" or not cls.list_layers(cfg, "encoder"):
             return NOTHING
-        return SourceFields(fields=frozenset([ask_for_tree_distances(control)]))
+        return SourceFields(fields=frozenset([TREE_DISTANCES]))
 
     def measure(self, rows: int, columns: int, device: torch.device) -> Tensor:
         """Return the distances of the last rows, ``(B, T, T)`` or ``(rows, T)`` integers."""
-        control = DISTANCES[self.distance]
-        if control is None:
+        if self.distance == "linear":
             return offsets(rows, columns, device).abs()
-        field = ask_for_tree_distances(control).name
-        return self.view.require(field, reader=f"{self.title} heads").int()
+        return self.view.require(TREE_DISTANCES.name, reader=f"{self.title} heads").int()
 
 
 @register_part("distance_bias")
