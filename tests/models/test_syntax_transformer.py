@@ -566,7 +566,7 @@ SETTINGS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
             "distance_bias_limit": 3,
             "distance_bias_distance": "tree",
         },
-        {"weight": (3 + 1, 2), "distance": "random"},
+        {"weight": (3 + 1, 2), "distance": "tree"},
     ),
     "parent_scaled": (
         {"pascal_layers": "1", "pascal_std": 3.0, "pascal_parents": "self", "parent_ignoring": 0.2},
