@@ -96,6 +96,10 @@ def _lines(file: TextIO, name: str) -> Iterator[str]:
             raise DataError(
                 f"{name}:{number}: a line of more than {MAX_LINE:,} characters; is the file text?"
             )
+        text = line.removesuffix("\n")
+        if text.isprintable() and not text.isspace():
+            yield text  # there is nothing to clean, and looking for it takes longer
+            continue
         try:
             line.encode()
         except UnicodeEncodeError:
