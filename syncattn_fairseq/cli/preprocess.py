@@ -61,8 +61,9 @@ def add_options(parser: CommandLine) -> None:
             f"--{split}heads",
             metavar="FP",
             help=f"prefix{several} of the files FP.heads.LANG with the heads of the words and "
-            f"FP.labels.LANG with their labels (default: the value of --{split}pref); if there is "
-            "a text FP.LANG, it is compared with the text in subwords",
+            f"FP.labels.LANG with their labels (default: the value of --{split}pref), and of "
+            "FP.align with links between words, such as 0-0 1-2, source first; if there is a text "
+            "FP.LANG, it is compared with the text in subwords",
         )
     for side, language in (("src", "source"), ("tgt", "target")):
         group.add_argument(
@@ -92,8 +93,8 @@ def add_options(parser: CommandLine) -> None:
         "--add",
         nargs="+",
         metavar="KIND.LANG",
-        help="binarise only these heads or labels, such as heads.en or labels.en, for texts that "
-        "are already binarised in --destdir; nothing else there changes",
+        help="binarise only these heads or labels, such as heads.en or labels.en, or the links "
+        "(align), for texts that are already binarised in --destdir; nothing else there changes",
     )
 
     group = parser.add_argument_group(

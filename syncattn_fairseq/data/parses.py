@@ -8,6 +8,8 @@ from ..base.numbers import read_whole
 from ..base.text import read_lines
 
 SPLITS = ("train", "valid", "test")
+#: The name of links between words, as in file names; fairseq's.
+LINKS = "align"
 """The parts of a corpus, as fairseq-preprocess names them."""
 
 POLICIES = ("stop", "drop")

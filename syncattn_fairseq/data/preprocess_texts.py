@@ -35,7 +35,8 @@ from .labels import (
     locate_dictionary,
     save_dictionary,
 )
-from .parses import SPLITS
+from .links import binarise_links
+from .parses import LINKS, SPLITS
 from .preparation import NAME, Preparation, score_round_trip, store_preparations
 from .schemes import store_schemes, stored_schemes
 from .segmenters import SubwordModel, store_subwords
@@ -143,6 +144,11 @@ class SplitText:
     prefix: str
     words: Path | None
 
+    @property
+    def links(self) -> Path:
+        """The path of the links between both languages, which may not exist."""
+        return find_text(Path(f"{self.prefix}.{LINKS}"))
+
     def values(self, kind: Annotation) -> Path:
         """Return the path of the heads or labels, which may be compressed, or not exist."""
         return find_text(Path(f"{self.prefix}.{kind.name}.{self.language}"))
@@ -221,7 +227,7 @@ def _detect_scheme(paths: Sequence[Path]) -> str:
 
 
 def _check(
-    plan: Preprocessing, parts: Sequence[SplitText]
+    plan: Preprocessing, parts: Sequence[SplitText], linked: Sequence[SplitText]
 ) -> tuple[list[tuple[SplitText, AnnotatedText]], dict[str, Dictionary], dict[str, str]]:
     """Check everything that can be checked before anything is written.
 
@@ -233,9 +239,10 @@ def _check(
     if plan.add:
         pairs = [(p, kind) for p, kind in pairs if f"{kind.name}.{p.language}" in plan.add]
         missing = {*plan.add} - {f"{kind.name}.{part.language}" for part, kind in pairs}
+        missing -= {LINKS} if linked else set()
         if missing:
             raise DataError(f"--add {min(missing)}: no such file; see --trainheads")
-    if not pairs:
+    if not pairs and not linked:
         names = ", ".join(str(part.values(kind)) for part in parts for kind in KINDS)
         raise DataError(
             f"no heads or labels found; looked for {names or 'none, as --trainpref is missing'}; "
@@ -245,11 +252,12 @@ def _check(
     for split in dict.fromkeys(part.split for part in parts):
         count_lines(*(part.text for part in parts if part.split == split))
     schemes = stored_schemes(plan.destination)
-    for language in dict.fromkeys(part.language for part, _ in pairs):
+    used = [*(part for part, _ in pairs), *linked]
+    for language in dict.fromkeys(part.language for part in used):
         if plan.scheme:
             schemes[language] = plan.scheme
         elif language not in schemes:
-            texts = dict.fromkeys(part.text for part, _ in pairs if part.language == language)
+            texts = dict.fromkeys(part.text for part in used if part.language == language)
             schemes[language] = _detect_scheme(list(texts))
             print(f"subwords of {language}: {schemes[language]}")
     for kind in dict.fromkeys(kind for _, kind in pairs):
@@ -329,7 +337,9 @@ def preprocess_texts(plan: Preprocessing) -> None:
         raise DataError("--dataset-impl: heads and labels need mmap, the default")
     if plan.fairseq.workers < 1:
         raise DataError(f"--workers {plan.fairseq.workers}: give 1 or more")
-    sources, dictionaries, schemes = _check(plan, parts)
+    linked = [part for part in parts if part.links.exists() and not plan.only_source]
+    linked = linked if LINKS in (plan.add or (LINKS,)) else []
+    sources, dictionaries, schemes = _check(plan, parts, linked)
     with filling(plan.destination) as folder:
         if not plan.add:
             _refuse_dictionaries(plan)
@@ -344,8 +354,13 @@ def preprocess_texts(plan: Preprocessing) -> None:
             labels = dictionaries[part.language] if source.annotation is LABELS else None
             counts = binarise(source, text, marks, labels)
             print(f"{plan.destination / marks.name}: {counts}")
+        for one, other in zip(linked[::2], linked[1::2], strict=True):
+            dataset = folder / f"{one.split}.{LINKS}.{'-'.join(plan.languages)}"
+            of_both = [schemes[language] for language in plan.languages]
+            binarise_links(one.links, (one.text, other.text), of_both, dataset)
+            print(f"{plan.destination / dataset.name}: the links of {one.links}")
         read = [path for part, _ in sources for path in (part.text, part.words) if path]
-        read += [source.values for _, source in sources]
+        read += [source.values for _, source in sources] + [part.links for part in linked]
         check_files(read, outputs=[plan.destination / path.name for path in folder.iterdir()])
         if not plan.add:
             _remove_earlier(plan, parts)

@@ -16,6 +16,7 @@ What they are compared with is in :mod:`.controls`:
 * :mod:`.controls.tree_planted` -- fading with a distance (Yoshida et al., Findings of ACL 2024);
 * :mod:`.controls.dasa` -- scores scaled by tree distances (Chi et al., PLoS One 2026);
 * :mod:`.controls.forget_gate` -- gates that let attention fade (Lin et al., ICLR 2025);
+* :mod:`.controls.guided_alignment` -- cross-attention trained on links (Garg et al., EMNLP 2019);
 * :mod:`.controls.alibi` -- linear biases (Press et al., ICLR 2022), for any distance;
 * :mod:`.controls.t5` -- learnt biases for relative positions (Raffel et al., JMLR 2020);
 * :mod:`.controls.rotary` -- rotary position embedding (Su et al., 2021).
@@ -28,6 +29,7 @@ precision inputs are summed, and turned, in float32.
 from .controls.alibi import alibi_slopes, linear_biases
 from .controls.dasa import released_tree_weights, tree_weights
 from .controls.forget_gate import forget_log_gates
+from .controls.guided_alignment import guided_alignment_loss
 from .controls.relative_depth import relative_depth_scores, tree_depths
 from .controls.rotary import rotary_angles, rotate
 from .controls.supervised_gate import gap_heights, supervised_log_gates
@@ -70,6 +72,7 @@ __all__ = [
     "forget_log_gates",
     "gap_heights",
     "gated_attention",
+    "guided_alignment_loss",
     "linear_biases",
     "local_attention",
     "parent_gaussian",

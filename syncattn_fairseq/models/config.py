@@ -11,7 +11,7 @@ from ..base.errors import DataError
 from ..base.option_fields import as_fairseq, check_numbers, option
 from ..data.controls import CONTROLS
 from ..data.fields import SourceFields
-from ..modules.layer_numbers import SIDES, read_layer
+from ..modules.layer_numbers import SIDES, check_range, read_layer
 from ..modules.part import PARTS
 from ..modules.positions import POSITIONS
 
@@ -41,12 +41,17 @@ class TreeOptions:
 
 @dataclass
 class AlignmentOptions:
-    """Alignment: which layer it is read from."""
+    """Alignment: which layer and heads it is read from."""
 
     alignment_layer: int = option(
         0,
         "decoder layer that --print-alignment reads (0 = the sync layer, or else the "
         "penultimate one)",
+    )
+    aligned_heads: int = option(
+        0,
+        "how many of the first heads of a layer's cross-attention stand for it, where it aligns, "
+        "ties both sides or is trained on links (0 = all)",
     )
 
 
@@ -127,6 +132,8 @@ def check_model_options(cfg: Any) -> None:
         part.check(cfg)
     if cfg.source_trees != "parse" and not list_fields(cfg).reads("heads"):
         raise DataError(f"--source-trees {cfg.source_trees}: no part of the model reads trees")
+    heads = cfg.decoder.attention_heads
+    check_range(cfg, "aligned_heads", 0, heads, f"the decoder has {heads} heads a layer")
     read_layer(cfg, "alignment_layer", "decoder")
     if cfg.sync_layer and cfg.alignment_layer not in (0, cfg.sync_layer):
         raise DataError("--alignment-layer: a model with a sync layer aligns with it; leave it out")

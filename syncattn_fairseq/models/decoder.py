@@ -36,6 +36,7 @@ class SyntaxTransformerDecoder(SyntaxStack, TransformerDecoderBase):
         self.alignment_layer: int = (
             cfg.sync_layer or cfg.alignment_layer or aligning_layer(self.num_layers)
         )
+        self.aligned_heads: int | None = cfg.aligned_heads or None
         self.distance_sync_layers = read_layers(cfg, "distance_sync_layers", "decoder")
         self.tied_attention: dict[int, Tensor] = {}
         for number in self.distance_sync_layers:
@@ -87,10 +88,10 @@ class SyntaxTransformerDecoder(SyntaxStack, TransformerDecoderBase):
 
         Returns:
             Features ``(B, T, D)``, and a dictionary with ``attn``, a list of one cross-attention
-            ``(B, T, S)``, averaged over heads, and ``backward_attn``, ``(B, S, T)``, if the model
-            has one and is not decoding step by step. If distances are tied, ``distance_attn``,
-            one cross-attention for each of these layers. If source positions are predicted,
-            ``positions``, p, ``(B, T)``, counted from the first token.
+            ``(B, T, S)``, averaged over ``cfg.aligned_heads``, and ``backward_attn``,
+            ``(B, S, T)``, if the model has one and is not decoding step by step. If distances are
+            tied, ``distance_attn``, one cross-attention for each of these layers. If source
+            positions are predicted, ``positions``, p, ``(B, T)``, counted from the first token.
         """
         self.tied_attention.clear()
         if alignment_layer is None:
@@ -106,7 +107,7 @@ class SyntaxTransformerDecoder(SyntaxStack, TransformerDecoderBase):
             incremental_state,
             full_context_alignment,
             alignment_layer,
-            alignment_heads,
+            alignment_heads or self.aligned_heads,
         )
         if both_ways:
             forward, backward = extra["attn"][0].chunk(2, dim=-1)
@@ -115,7 +116,7 @@ class SyntaxTransformerDecoder(SyntaxStack, TransformerDecoderBase):
             assert encoder_out is not None
             length = encoder_out["encoder_out"][0].size(0)  # the sync layer's may be backward too
             extra["distance_attn"] = [
-                (attention.mean(0) if attention.dim() == 4 else attention)[..., :length]
+                attention[: self.aligned_heads].mean(0)[..., :length]
                 for attention in map(self.tied_attention.get, self.distance_sync_layers)
                 if attention is not None
             ]

@@ -91,8 +91,9 @@ class SyntaxDecoderLayer(TransformerDecoderLayerBase):
 
     def forward(self, *args: Any, need_attn: bool = False, **kwargs: Any) -> Any:
         """Decode as fairseq does; also return the cross-attention if a loss needs it."""
-        needed = need_attn or (self.ties_distances and self.training)
-        x, attention, state = super().forward(*args, need_attn=needed, **kwargs)
+        if self.ties_distances and (need_attn or self.training):
+            need_attn = kwargs["need_head_weights"] = True
+        x, attention, state = super().forward(*args, need_attn=need_attn, **kwargs)
         if self.chosen_head is not None and attention is not None and attention.dim() == 4:
             attention = attention[self.chosen_head - 1].unsqueeze(0)
         return x, attention, state

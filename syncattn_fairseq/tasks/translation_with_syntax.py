@@ -211,6 +211,11 @@ class TranslationWithSyntaxTask(TranslationTask):
         check_texts(folder, split, source, target, combine)
         super().load_dataset(split, epoch, combine, **kwargs)
         pairs = self.datasets[split]
+        if self.cfg.load_alignments and split == self.cfg.train_subset and not pairs.align_dataset:
+            raise DataError(
+                f"{folder}: {split} has no links for --load-alignments; put them beside its heads, "
+                f"as FP.align, and binarise them: syncattn-preprocess --add align"
+            )
 
         def load(kind: str, language: str, needed: bool = False) -> Any | None:
             upsample = self.cfg.upsample_primary

@@ -4,7 +4,7 @@ To add a loss, write a file with a subclass of :class:`Term` under :func:`regist
 it here; or put it into your own ``--user-dir``.
 """
 
-from . import dependency_loss, distances, sync_attention, tree_planted
+from . import dependency_loss, distances, guided_alignment, sync_attention, tree_planted
 from .term import TERMS, Term, register_term
 
 __all__ = [
@@ -12,6 +12,7 @@ __all__ = [
     "Term",
     "dependency_loss",
     "distances",
+    "guided_alignment",
     "register_term",
     "sync_attention",
     "tree_planted",

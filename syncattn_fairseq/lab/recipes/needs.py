@@ -5,6 +5,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
+from ...data.parses import LINKS
 from ...registered_names import CRITERION
 from .stages import options
 
@@ -32,7 +33,7 @@ def describe_model(config: dict[str, Any]) -> Description:
 
 
 def list_needs(config: dict[str, Any], model: Description) -> set[str]:
-    """List what a system needs: ``heads.LANG``, ``labels.LANG``, or `MULTI_TASK`.
+    """List what a system needs: ``heads.LANG``, ``labels.LANG``, `LINKS`, or `MULTI_TASK`.
 
     Args:
         config: as for `describe_model`.
@@ -44,6 +45,7 @@ def list_needs(config: dict[str, Any], model: Description) -> set[str]:
     languages = {side: task[f"{side}_lang"] for side in ("source", "target")}
     needs = {f"{k}.{languages['source']}" for k in ("heads", "labels") if model.fields.reads(k)}
     sides = {side for term in _build_losses(config) for side in term.list_parses(model.exposed)}
+    needs |= {LINKS} if task.get("load_alignments") else set()
     return needs | {f"heads.{languages[side]}" for side in sides}
 
 

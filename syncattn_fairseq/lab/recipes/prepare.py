@@ -9,7 +9,7 @@ from pathlib import Path
 
 from ...base.errors import DataError
 from ...cli.tokenise import read_preparation
-from ...data.parses import SPLITS
+from ...data.parses import LINKS, SPLITS
 from .corpus_facts import Corpus
 from .needs import MULTI_TASK
 from .stages import Stage, Step, new_step, options, read_pipeline, split_words
@@ -145,7 +145,7 @@ def _list_parsed(corpus: Corpus, needs: set[str]) -> list[str]:
     """Return the languages that a parser is needed for."""
     labelled = {f"labels.{corpus.source}", MULTI_TASK} & needs
     treebanks = corpus.list_treebanks()
-    languages = {kind.partition(".")[2] for kind in needs - {MULTI_TASK}} - {*treebanks}
+    languages = {kind.partition(".")[2] for kind in needs - {MULTI_TASK, LINKS}} - {*treebanks}
     if labelled and not (corpus.source in treebanks and corpus.list_parses("labels", "train")):
         languages.add(corpus.source)
     return [language for language in corpus.languages if language in languages]

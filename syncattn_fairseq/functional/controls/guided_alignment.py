@@ -1,0 +1,34 @@
+"""Guided alignment: cross-attention that is trained on given links.
+
+Garg, Peitz, Nallasamy and Paulik, *Jointly Learning to Align and Translate with Transformer
+Models*, EMNLP 2019; Chen et al., *Guided Alignment Training for Topic-Aware Neural Machine
+Translation*, AMTA 2016.
+"""
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from .._numerics import LEAST, widen
+
+
+def guided_alignment_loss(attention: Tensor, links: Tensor) -> Tensor:
+    """Cross-entropy of the cross-attention with given links (Garg et al., Eq. 5).
+
+    .. math:: L = −Σ_t Σ_s G_{ts} log A_{ts}
+
+    G has the links, each row divided by its sum. The paper divides by the target's length; here the
+    criterion does, as for the translation.
+
+    Args:
+        attention: A, ``(..., T, S)`` probabilities.
+        links: ``(..., T, S)``, 1 for a link and 0 for none; rows without links do not count.
+
+    Returns:
+        The sum, a scalar in float32 or wider. A probability below 1e-30 (in float16, 6e-5) counts
+        as that number.
+    """
+    links = links.to(torch.promote_types(attention.dtype, torch.float32))
+    weights = links / links.sum(-1, keepdim=True).clamp_min(1)
+    least = max(torch.finfo(attention.dtype).tiny, LEAST)
+    return -(weights * widen(F.threshold(attention, least, least)).log()).sum()
