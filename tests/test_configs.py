@@ -74,6 +74,7 @@ def needs_of_model(name: str, fields: SourceFields, args: Namespace) -> set[str]
     source, target = args.source_lang, args.target_lang
     return {
         *({MULTI_TASK} if name == "multi_task" else ()),
+        *({"align"} if args.load_alignments else ()),
         *({f"heads.{source}"} if fields.reads("heads") else ()),
         *({f"heads.{source}"} if fields.rules and args.src_dep_weight > 0 else ()),
         *(

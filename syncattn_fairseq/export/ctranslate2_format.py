@@ -52,7 +52,7 @@ class CTranslate2Format(Format):
             pre_norm=cfg.encoder.normalize_before,
             activation=getattr(common_spec.Activation, _ACTIVATIONS[cfg.activation_fn]),
             alignment_layer=folded.alignment_layer - 1,
-            alignment_heads=0,  # all
+            alignment_heads=getattr(folded.original.cfg, "aligned_heads", 0),  # 0 = all
             num_source_embeddings=1 if folded.labels is None else 2,
             embeddings_merge=common_spec.EmbeddingsMerge.CONCAT,
             layernorm_embedding=cfg.layernorm_embedding,

@@ -91,7 +91,7 @@ class SyntaxDecoderLayer(TransformerDecoderLayerBase):
 
     def forward(self, *args: Any, need_attn: bool = False, **kwargs: Any) -> Any:
         """Decode as fairseq does; also return the cross-attention if a loss needs it."""
-        if self.ties_distances and (need_attn or self.training):
+        if self.ties_distances and (need_attn or self.training or self.need_attn):
             need_attn = kwargs["need_head_weights"] = True
         x, attention, state = super().forward(*args, need_attn=need_attn, **kwargs)
         if self.chosen_head is not None and attention is not None and attention.dim() == 4:

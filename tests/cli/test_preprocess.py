@@ -328,6 +328,37 @@ def test_what_is_added_changes_nothing_else(corpus):
     assert {name: after[name] for name in before} == before
 
 
+LINKS = {"words/train.align": "1-2 2-2 0?0\n\n0-1\n1-1\n", "words/valid.align": "0-1\n"}
+
+
+def test_links_of_words_become_links_of_their_subwords(corpus, capfd):
+    write(corpus, LINKS)
+    made = {
+        "train": [[1, 4, 2, 4, 3, 4, 4, 4], [], [0, 1], [1, 1, 1, 2]],
+        "valid": [[0, 1]],
+    }
+    for more in ((), ("--add", "align")):
+        assert preprocess.main(arguments(corpus, *more)) == 0
+        for split, links in made.items():
+            dataset = MMapIndexedDataset(f"{corpus}/bin/{split}.align.en-de")
+            assert [dataset[number].tolist() for number in range(len(dataset))] == links
+        assert not (corpus / "bin/valid1.align.en-de.idx").exists()
+    assert "train.align.en-de: the links of" in capfd.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("lines", "message"),
+    [
+        ("0-0\n\n\n0:1\n", "train.align:4: 0:1: no link between the 2 words of the source and the"),
+        ("0-0\n\n2-0\n\n", "train.align:3: 2-0: no link between the 2 words of the source"),
+        ("0-0\n", "train.align:1: 1 lines here but 4 in"),
+    ],
+)
+def test_links_that_do_not_fit_are_refused(corpus, capfd, lines, message):
+    write(corpus, {"words/train.align": lines})
+    assert message in refuse(corpus, capfd)
+
+
 def test_parses_of_a_later_test_set_are_added_alone(corpus):
     write(corpus, LABELS)
     write(corpus, {"bpe/test.en": "a@@ b\nc\n", "bpe/test.de": "▁a\n▁b\n"})

@@ -71,6 +71,7 @@ FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "scaled": (f.parent_scaled_scores, [(T, d), (T, d), (T, T)]),
     "relative depth": (f.relative_depth_scores, [(2, T, d)], [depths], [(5, d)]),
     "additive": (f.additive_scores, [(T, d), (S, d)], [], [(d,)]),
+    "guided alignment": (f.guided_alignment_loss, [(T, S)], [lambda: edges() // 6]),
     "forget gates": (lambda x: f.forget_log_gates(-x), [(T,)]),
     "slopes": (f.linear_biases, [], [edges], [(3,)]),
     "planted": (f.planted_losses, [(T, T)], [between]),

@@ -30,6 +30,7 @@ NEEDS = {
     **dict.fromkeys(("planted_tree", "planted_random"), SOURCE),
     **{f"pascal{of}": SOURCE for of in ("", "_ignoring", "_random", "_shuffled")},
     "sh": ["labels.en"],
+    "guided_alignment": ["align"],
     "multi_task": ["multitask"],
 }
 #: Systems whose distances are printed, and those whose parses are.
