@@ -15,10 +15,11 @@ from benchmarks.common import PRECISIONS
 from benchmarks.train_step import make_optimizer
 from syncattn_fairseq.tasks.analysis_printer import AnalysisPrinter
 from syncattn_fairseq.tasks.fast import FusedAdam, fuse_optimizer
+from syncattn_fairseq.tasks.translation_with_syntax import TranslationWithSyntaxConfig
 from tests.criterions.test_criterion import batch, criterion
 from tests.emulated_gpu import NAME, EmulatedGpu, OnGpu, move, register
 from tests.models import build
-from tests.systems import NO_DROPOUT, SYSTEMS, weights_of
+from tests.systems import SYSTEMS, no_dropout, weights_of
 
 register()
 
@@ -33,7 +34,7 @@ def make(name: str) -> Any:
     arch, options = SYSTEMS[name]
     if "rnn" not in arch:
         options = {"activation_fn": "gelu", **options}  # half precision flips the bend of a ReLU
-    return build.model(arch, noise=0.0, **NO_DROPOUT, **options).train()
+    return build.model(arch, noise=0.0, **no_dropout(arch), **options).train()
 
 
 def train(name: str, model: Any, sample: dict[str, Any]) -> Tensor:
@@ -91,9 +92,11 @@ def test_a_system_trains_validates_decodes_and_prints(name):
         printer = AnalysisPrinter(
             words,
             words,
-            parses="src_dependency" in extra or "tgt_dependency" in extra,
-            distances="src_distances" in extra,
-            layer_alignments=transformer,
+            TranslationWithSyntaxConfig(
+                print_parses="src_dependency" in extra or "tgt_dependency" in extra,
+                print_distances="src_distances" in extra,
+                print_layer_alignments=transformer,
+            ),
         )
         output = io.StringIO()
         ids = move(torch.tensor([5, 7]))

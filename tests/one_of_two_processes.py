@@ -14,7 +14,7 @@ from torch.nn.parallel import DistributedDataParallel
 
 from tests.criterions.test_criterion import batch, criterion
 from tests.models import build
-from tests.systems import NO_DROPOUT, SYSTEMS, weights_of
+from tests.systems import SYSTEMS, no_dropout, weights_of
 
 
 def unparsed() -> dict[str, Any]:
@@ -38,7 +38,7 @@ def differences(rank: int) -> list[str]:
     for name, (arch, options) in SYSTEMS.items():
         if "ignoring" in name or "shuffled" in name:
             continue  # draws at random
-        model = build.model(arch, noise=0.1, **NO_DROPOUT, **options).train()
+        model = build.model(arch, noise=0.1, **no_dropout(arch), **options).train()
         alone, objective = copy.deepcopy(model), criterion(**weights_of(name))
         sample = unparsed() if rank else batch()
         objective(alone, sample)[0].backward()

@@ -34,7 +34,12 @@ SYSTEMS: dict[str, tuple[str, dict[str, Any]]] = {
 }  # fmt: skip
 WEIGHTS = dict.fromkeys(("src_dep_weight", "tgt_dep_weight", "sync_weight"), 0.5)
 WEIGHTS |= dict.fromkeys(("sync_mse_weight", "sync_rank_weight"), 0.1)
-NO_DROPOUT = dict.fromkeys(("dropout", "attention_dropout", "activation_dropout"), 0.0)
+
+
+def no_dropout(arch: str) -> dict[str, float]:
+    """Return the options that turn dropout off."""
+    kinds = [""] if "rnn" in arch else ["", "attention_", "activation_"]
+    return {f"{kind}dropout": 0.0 for kind in kinds}
 
 
 def weights_of(name: str) -> dict[str, float]:

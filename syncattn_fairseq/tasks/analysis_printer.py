@@ -27,20 +27,14 @@ class AnalysisPrinter:
     Args:
         src_dict: dictionary of the source.
         tgt_dict: dictionary of the target.
-        parses: print heads.
-        distances: print distances.
-        layer_alignments: print links.
-        alignment_head: the head that the decoders show, from 1; 0 for their mean.
+        options: the task's.
         schemes: how the subwords of the source and of the target are marked; None: detect it from
             the dictionary.
     """
 
     src_dict: Any
     tgt_dict: Any
-    parses: bool = False
-    distances: bool = False
-    layer_alignments: bool = False
-    alignment_head: int = 0
+    options: Any
     schemes: tuple[str | None, str | None] = (None, None)
 
     def __post_init__(self) -> None:
@@ -72,11 +66,11 @@ class AnalysisPrinter:
         forced = ForcedDecoding(models, net_input, hypotheses, self.tgt_dict)
         numbers = ids.tolist()
         lines: Lines = [[] for _ in numbers]
-        if self.parses:
+        if self.options.print_parses:
             self._parses(forced, lines)
-        if self.distances:
+        if self.options.print_distances:
             self._distances(forced, lines)
-        if self.layer_alignments:
+        if self.options.print_layer_alignments:
             self._links(forced, lines)
         for number, analyses in zip(numbers, lines, strict=True):
             for topic, values in analyses:
@@ -115,4 +109,4 @@ class AnalysisPrinter:
             for row, sources in enumerate(attended):
                 # In an empty source there is nothing to link to.
                 links = [(source, target) for target, source in enumerate(sources) if source >= 0]
-                lines[row].append((LinksOf(number, self.alignment_head), links))
+                lines[row].append((LinksOf(number, self.options.alignment_head), links))

@@ -419,15 +419,8 @@ class TranslationWithSyntaxTask(TranslationTask):
     @cached_property
     def printer(self) -> AnalysisPrinter:
         """The printer of parses, distances and links."""
-        return AnalysisPrinter(
-            self.source_dictionary,
-            self.target_dictionary,
-            self.cfg.print_parses,
-            self.cfg.print_distances,
-            self.cfg.print_layer_alignments,
-            self.cfg.alignment_head,
-            self.schemes,
-        )
+        words = self.source_dictionary, self.target_dictionary
+        return AnalysisPrinter(*words, self.cfg, self.schemes)
 
     @contextmanager
     def _analysis_output(self) -> Iterator[TextIO]:

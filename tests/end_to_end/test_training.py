@@ -113,6 +113,7 @@ def test_a_safety_save_is_all_that_a_killed_training_needs(data, tmp_path):
 def test_two_processes_are_one_with_twice_the_update_frequency(data, tmp_path):
     # Without dropout, whose random numbers the two setups draw in another order.
     arguments = ("transformer_syncattn", *STRAIGHT, "--dropout=0", "--save-interval-updates=2")
+    arguments += ("--fast", "--store-ema", "--ema-fp32")
     one = train(data, tmp_path / "one", *arguments, "--update-freq=2")
 
     def both(*options: str) -> str:

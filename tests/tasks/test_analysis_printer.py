@@ -6,6 +6,7 @@ import torch
 
 from syncattn_fairseq.tasks.analysis_printer import AnalysisPrinter
 from syncattn_fairseq.tasks.forced_decoding import ForcedDecoding
+from syncattn_fairseq.tasks.translation_with_syntax import TranslationWithSyntaxConfig
 from tests.models import build
 
 
@@ -13,14 +14,14 @@ def printed(arch: str, **kinds: Any) -> list[list[str]]:
     words = build.dictionary()
     source, target = build.sentences([3, 2]), build.sentences([2, 4], seed=1)
     batch, output = build.net_input(source, target), io.StringIO()
-    AnalysisPrinter(words, words, **kinds).print(
+    AnalysisPrinter(words, words, TranslationWithSyntaxConfig(**kinds)).print(
         [build.model(arch)], batch, torch.tensor([5, 7]), target, output
     )
     return [line.split("\t") for line in output.getvalue().splitlines()]
 
 
 def test_distances_are_those_of_the_states_that_read_a_token():
-    lines = printed("transformer_lpsi_tiny", distances=True)
+    lines = printed("transformer_lpsi_tiny", print_distances=True)
     assert [line[:3] for line in lines] == [
         [f"X-{number}", side, f"distance-{layer}"]
         for number in (5, 7)
@@ -52,12 +53,12 @@ def test_an_ensemble_averages_the_models_that_measure_distances_in_a_layer(swapp
 
 
 def test_links_of_one_head_say_so():
-    lines = printed("syntax_transformer_tiny", layer_alignments=True, alignment_head=2)
+    lines = printed("syntax_transformer_tiny", print_layer_alignments=True, alignment_head=2)
     assert [line[1] for line in lines] == ["1.2", "2.2"] * 2
 
 
 def test_links_lead_from_words_to_words():
-    lines = printed("syntax_transformer_tiny", layer_alignments=True)
+    lines = printed("syntax_transformer_tiny", print_layer_alignments=True)
     assert [line[:2] for line in lines] == [["L-5", "1"], ["L-5", "2"], ["L-7", "1"], ["L-7", "2"]]
     model = build.model("syntax_transformer_tiny")
     words, source = build.dictionary(), build.sentences([3, 2])
@@ -79,7 +80,8 @@ def test_an_empty_source_has_no_links():
     words = build.dictionary()
     source, target = build.sentences([3, 0]), build.sentences([2, 2], seed=1)
     batch, output = build.net_input(source, target), io.StringIO()
-    printer = AnalysisPrinter(words, words, layer_alignments=True)
+    options = TranslationWithSyntaxConfig(print_layer_alignments=True)
+    printer = AnalysisPrinter(words, words, options)
     model = build.model("syntax_transformer_tiny")
     printer.print([model], batch, torch.tensor([0, 1]), target, output)
     lines = [line.split("\t") for line in output.getvalue().splitlines()]
@@ -90,8 +92,8 @@ def test_an_empty_source_has_no_links():
 def test_a_stored_scheme_goes_before_what_the_dictionary_looks_like():
     words = build.dictionary()
     words.add_symbol("@@")
-    assert AnalysisPrinter(words, words).src_scheme == "subword_nmt"
-    printer = AnalysisPrinter(words, words, schemes=("none", None))
+    assert AnalysisPrinter(words, words, None).src_scheme == "subword_nmt"
+    printer = AnalysisPrinter(words, words, None, ("none", None))
     assert (printer.src_scheme, printer.tgt_scheme) == ("none", "subword_nmt")
 
 
@@ -104,4 +106,4 @@ def test_a_stored_scheme_goes_before_what_the_dictionary_looks_like():
 )
 def test_a_model_without_such_heads_says_so(kind, message):
     with pytest.raises(ValueError, match=message):
-        printed("syntax_transformer_tiny", **{kind: True})
+        printed("syntax_transformer_tiny", **{f"print_{kind}": True})
