@@ -1,101 +1,196 @@
-"""Measure how the costs of binarising, scoring and reporting grow with the text.
+"""Measure how the costs of all commands that read whole corpora grow, beside those of plain tools.
 
-Each command runs on generated pairs, few and many: ``syncattn-preprocess`` with the heads of both
-sides, ``syncattn-score`` and ``syncattn-report`` with two systems, one of which printed parses and
-alignments, against gold ones. The table has CPU microseconds per pair, without the program's start,
-and the peak memory of the largest process.
-Usage: ``python benchmarks/scaling.py --pairs 10000 100000 1000000``.
+Texts are generated: about 18 words a line of Zipf's distribution over 20,000, heads of both sides
+and links. Each command runs on texts of all sizes and, first, of ten lines, which its start costs.
+The table has CPU microseconds per line and the peak memory of the largest process, of the command
+and of the plain tool, and how many times as long the command takes, per line, as at the size before
+(1: linear). A plain tool does less than the command: ``fairseq-preprocess`` has no heads,
+``sacrebleu`` no RIBES, and the loops over pairs, sacremoses and sentencepiece check nothing.
+Usage: ``python benchmarks/scaling.py --lines 10000 100000 --only preprocess clean``.
 """
 
 import argparse
+import json
 import os
-import random
 import sys
 import tempfile
-from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
+import numpy as np
+
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from benchmarks.start import megabytes, run  # noqa: E402
+from benchmarks.start import COMMANDS, ROOT, megabytes, run  # noqa: E402
 from syncattn_fairseq.base.text_tables import markdown_table  # noqa: E402
 
+LANGUAGES = ("en", "de")
+RESULTS = ROOT / "docs" / "results" / "multi30k_tiny_en_de_3625.json"
+#: Lines of text that count as one result, for tables of results.
+LINES_OF_RESULT = 100
 
-def read(path: Path) -> Iterator[str]:
-    """Yield the lines of a file."""
-    with path.open(encoding="utf-8") as file:
-        for line in file:
-            yield line.rstrip("\n")
+LOOPS = {
+    "clean": """
+files = [open(p + x, m) for p, m in (("train.", "r"), ("plain.", "w")) for x in ("en", "de")]
+for source, target in zip(*files[:2]):
+    short, long = sorted((len(source.split()), len(target.split())))
+    if 0 < short and long <= 100 and long <= 3 * short:
+        files[2].write(source)
+        files[3].write(target)
+""",
+    "tokenise": """
+import sacremoses
+tokenizer = sacremoses.MosesTokenizer("en")
+with open("train.en") as text, open("plain.words", "w") as words:
+    for line in text:
+        print(tokenizer.tokenize(line, escape=False, return_str=True), file=words)
+""",
+    "bpe": """
+import sentencepiece
+model = sentencepiece.SentencePieceProcessor(model_file="bpe.model")
+with open("train.en") as text, open("plain.pieces", "w") as pieces:
+    for line in text:
+        print(*model.encode(line, out_type=str), file=pieces)
+""",
+    "shortlist": """
+from fairseq.data.indexed_dataset import MMapIndexedDataset
+from syncattn_fairseq.export.shortlist import make_shortlists
+sides = [MMapIndexedDataset(f"heads/train.en-de.{x}") for x in ("en", "de")]
+pairs = ([side[i].numpy() for side in sides] for i in range(len(sides[0])))
+make_shortlists(pairs, (30000, 30000), 30)
+""",
+}
 
 
-def disturb(words: list[str], rng: random.Random) -> list[str]:
-    """Return a translation that is not the reference: about every fifth word is another one."""
-    return [rng.choice(words) if rng.random() < 0.2 else word for word in words]
-
-
-def write_outputs(folder: Path) -> None:
-    """Write the output of decoding with beam search and with forced references, as fairseq does."""
-    names = ("en", "de", "heads.en", "heads.de", "align")
-    columns = zip(*(read(folder / f"train.{name}") for name in names), strict=True)
-    rng = random.Random(1)
+def write_corpus(folder: Path, lines: int) -> None:
+    """Write texts, heads, links of three kinds, translations of two systems, and results."""
+    rng = np.random.default_rng(1)
+    names = ("en", "de", "heads.en", "heads.de", "gold", "forward", "backward", "hyp", "other")
     with ExitStack() as stack:
-        beam, plain, forced = (
-            stack.enter_context((folder / name).open("w")) for name in ("beam", "plain", "forced")
-        )
-        for n, (source, target, src_heads, tgt_heads, links) in enumerate(columns):
-            plain.write(f"{' '.join(disturb(target.split(), rng))}\n")
-            words = " ".join(disturb(target.split(), rng))
-            lines = [f"S-{n}\t{source}", f"T-{n}\t{target}", f"H-{n}\t-0.5\t{words}"]
-            beam.write("\n".join([*lines, f"D-{n}\t-0.5\t{words}", f"P-{n}\t-0.5 -0.5", ""]))
-            found = {
-                f"X-{n}\tsource\tword": " ".join(disturb(src_heads.split(), rng)),
-                f"X-{n}\thypothesis\tword": " ".join(disturb(tgt_heads.split(), rng)),
-                f"A-{n}": links.replace("?", "-"),
-            }
-            lines[2] = f"H-{n}\t-0.5\t{target}"
-            forced.write("\n".join([*lines, *(f"{k}\t{v}" for k, v in found.items()), ""]))
+        files = {
+            name: stack.enter_context((folder / f"train.{name}").open("w"))
+            for name in (*names, "forced")
+        }
+        for number in range(lines):
+            size = int(rng.integers(6, 31))
+            words = [f"{word:x}" for word in (20_000 ** rng.random(size)).astype(int)]
+            target = [f"d{word}" for word in words]
+            wrong = rng.random((4, size)) < 0.2
+            rows = {"en": words, "de": target, "gold": [f"{i}-{i}" for i in range(size)]}
+            rows["heads.en"] = rows["heads.de"] = [*map(str, range(size))]
+            for name, some in zip(("hyp", "other"), wrong[:2], strict=True):
+                rows[name] = ["x" if bad else word for word, bad in zip(target, some, strict=True)]
+            for name, some in zip(("forward", "backward"), wrong[2:], strict=True):
+                rows[name] = [f"{i}-{max(i - bad, 0)}" for i, bad in enumerate(some.astype(int))]
+            line = {name: " ".join(row) for name, row in rows.items()}
+            printed = {"S": line["en"], "T": line["de"], "H": f"-1\t{line['de']}"}
+            printed |= {"A": line["forward"], "X": f"source\tword\t{line['heads.en']}"}
+            line["forced"] = "\n".join(f"{k}-{number}\t{v}" for k, v in printed.items())
+            line["forced"] += f"\nX-{number}\thypothesis\tword\t{line['heads.de']}"
+            for name, text in line.items():
+                files[name].write(f"{text}\n")
+    results = json.loads(RESULTS.read_text("utf-8"))
+    cells = [cell for cell in results["cells"] if cell["seed"] == 1]
+    seeds = max(lines // LINES_OF_RESULT // len(cells), 2)
+    results["cells"] = [{**cell, "seed": seed} for cell in cells for seed in range(1, seeds + 1)]
+    (folder / "results.json").write_text(json.dumps({**results, "comparisons": []}))
 
 
-def commands(folder: Path) -> dict[str, list[str]]:
-    """Return the commands to measure."""
-    text = str(folder / "train")
-    gold = ["--references", f"{text}.de", "--tokenize", "none", "--alignments", f"{text}.align"]
-    gold += ["--source-heads", f"{text}.heads.en", "--target-heads", f"{text}.heads.de"]
-    systems = ["--system", "first", str(folder / "beam"), str(folder / "forced")]
-    systems += ["--system", "second", str(folder / "plain")]
-    scored = [*systems, *gold, "--baseline", "second"]
-    binarised = ["-s", "en", "-t", "de", "--joined-dictionary", "--destdir", str(folder / "bin")]
-    return {
-        "preprocess": ["syncattn-preprocess", *binarised, "--trainpref", text]
-        + ["--trainheads", text],
-        "score": ["syncattn-score", *scored, "--json", str(folder / "scores.json")],
-        "report": ["syncattn-report", *scored, "--output", str(folder / "report.html")],
+def list_commands() -> dict[str, tuple[list[str], list[str]]]:
+    """Return the commands to measure, each with the plain tool, if there is one."""
+    scored = "--references train.de --tokenize none --system ours train.hyp"
+    parsed = f"{scored} train.forced --source-heads train.heads.en --target-heads train.heads.de"
+    parsed += " --alignments train.gold --system other train.other --baseline other"
+    ours = {
+        "clean": "clean --languages en de --input train --output clean --max-words 100 --ratio 3",
+        "tokenise": "tokenise --lang en --input train.en --output words.en",
+        "bpe": "bpe apply --model bpe.model --input train.en --output pieces.en",
+        "parse": "parse --parser random:1 --input train.en --output parsed.en",
+        "preprocess": "preprocess -s en -t de --destdir heads --trainpref train",
+        "score": f"score {scored}",
+        "score, parses and alignments": f"score {parsed}",
+        "report": f"report {parsed} --output report.html",
+        "align": "align --gold train.gold --forward a train.forward --backward a train.backward",
+        "shortlist": "",
+        "recipe --table": "recipe multi30k_tiny_en_de_3625 --table --results results.json",
     }
+    plain = {
+        "preprocess": [
+            "fairseq-preprocess",
+            "-s",
+            "en",
+            "-t",
+            "de",
+            "--destdir",
+            "plain",
+            "--trainpref",
+            "train",
+        ],
+        "score": [
+            "sacrebleu",
+            "train.de",
+            "-i",
+            "train.hyp",
+            "-m",
+            "bleu",
+            "chrf",
+            "-tok",
+            "none",
+            "--force",
+        ],
+        **{name: [sys.executable, "-c", LOOPS[name]] for name in ("clean", "tokenise", "bpe")},
+    }
+    commands = {}
+    for name, line in ours.items():
+        command, *rest = line.split() or [""]
+        module = ["-m", COMMANDS[f"syncattn-{command}"]] if command else ["-c", LOOPS[name]]
+        commands[name] = [sys.executable, *module, *rest], plain.get(name, [])
+    return commands
+
+
+def measure(words: list[str], folder: Path) -> tuple[float, float]:
+    """Run a command; return its CPU seconds and MB."""
+    used = run(words, folder)
+    return used.ru_utime + used.ru_stime, megabytes(used)
 
 
 def main() -> None:
     """Run the benchmark."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--pairs", type=int, nargs="+", default=[10_000, 1_000_000])
-    parser.add_argument("--only", nargs="+", help="commands to measure")
+    parser.add_argument("--lines", type=int, nargs="+", default=[10_000, 100_000])
+    parser.add_argument("--only", nargs="+", help="commands to measure; shortlist needs preprocess")
     args = parser.parse_args()
     os.environ["OMP_NUM_THREADS"] = "1"
-    rows = [["command", "pairs", "CPU µs per pair", "MB"]]
-    for pairs in args.pairs:
+    rows = [["command", "lines", "µs a line", "plain", "times", "MB", "plain MB", "growth"]]
+    starts: dict[str, list[float]] = {}
+    before: dict[str, float] = {}
+    for lines in (10, *args.lines):
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name)
-            sizes = ["--train", str(pairs), "--valid", "1", "--test", "1"]
-            run(["syncattn-corpus", name, *sizes])
-            write_outputs(folder)
-            for command, words in commands(folder).items():
+            write_corpus(folder, lines)
+            learn = "--input train.en --model bpe --vocab-size"
+            module = COMMANDS["syncattn-bpe"]
+            size = ["40" if lines < 1000 else "4000"]
+            run([sys.executable, "-m", module, "learn", *learn.split(), *size], folder)
+            for command, both in list_commands().items():
                 if args.only and command not in args.only:
                     continue
-                start, used = run([words[0], "--help"]), run(words)
-                seconds = used.ru_utime + used.ru_stime - start.ru_utime - start.ru_stime
-                each = f"{1e6 * seconds / pairs:,.0f}"
-                rows.append([command, f"{pairs:,}", each, f"{megabytes(used):,.0f}"])
-                print(*rows[-1], flush=True)
+                seconds, sizes = zip(*(measure(w, folder) for w in both if w), strict=True)
+                if lines == 10:
+                    starts[command] = [*seconds]
+                    continue
+                each = [
+                    1e6 * (s - at) / lines for s, at in zip(seconds, starts[command], strict=True)
+                ]
+                row = [command, f"{lines:,}", f"{each[0]:,.0f}", "", "", f"{sizes[0]:,.0f}", "", ""]
+                if len(each) == 2:
+                    row[3:5] = f"{each[1]:,.0f}", f"{each[0] / each[1]:.2f}"
+                    row[6] = f"{sizes[1]:,.0f}"
+                if command in before:
+                    row[7] = f"{each[0] / before[command]:.2f}"
+                before[command] = each[0]
+                rows.append(row)
+                print(*row, sep="  ", flush=True)
     print(f"\n{markdown_table(rows)}")
 
 

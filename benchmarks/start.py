@@ -24,10 +24,10 @@ COMMANDS = dict(
 )
 
 
-def run(words: list[str]) -> resource.struct_rusage:
-    """Run a command; return what it used, or end with its last words."""
+def run(words: list[str], folder: Path = ROOT) -> resource.struct_rusage:
+    """Run a command in a folder; return what it used, or end with its last words."""
     with tempfile.TemporaryFile() as errors:
-        process = subprocess.Popen(words, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=errors)
+        process = subprocess.Popen(words, cwd=folder, stdout=subprocess.DEVNULL, stderr=errors)
         _, status, used = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
         if process.returncode:

@@ -12,7 +12,17 @@ import pytest
 import torch
 from fairseq import checkpoint_utils
 
-from benchmarks import common, launches, likelihood, locality, rivals, start, train_step, trials
+from benchmarks import (
+    common,
+    launches,
+    likelihood,
+    locality,
+    rivals,
+    scaling,
+    start,
+    train_step,
+    trials,
+)
 from benchmarks.gpu import parse_text
 from benchmarks.loops import main as compare_loops
 from benchmarks.loops import percent_repeated
@@ -267,3 +277,18 @@ def test_the_table_of_trials(tmp_path, monkeypatch, capsys):
     Path(large).write_text(json.dumps({"corpus": "large", "cells": cells}))
     with pytest.raises(DataError, match="large.json: a has several seeds; a trial has one"):
         trials.make_table([Path(large)])
+
+
+def test_costs_are_those_of_each_line_beside_the_plain_tool(monkeypatch, capsys):
+    sizes = ["--lines", "20", "40", "--only", "clean", "align"]
+    monkeypatch.setattr("sys.argv", ["scaling.py", *sizes])
+    scaling.main()
+    _, table = capsys.readouterr().out.split("\n\n")
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in table.splitlines()]
+    assert rows[0][:4] == ["command", "lines", "µs a line", "plain"]
+    assert [row[:2] for row in rows[2:]] == [
+        [name, lines] for lines in ("20", "40") for name in ("clean", "align")
+    ]
+    for row in rows[2:]:
+        assert all(map(bool, row[3:5])) == bool(row[6]) == (row[0] == "clean")
+        assert bool(row[7]) == (row[1] == "40")
