@@ -34,11 +34,13 @@ html_theme = "furo"
 html_title = "syncattn-fairseq"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
+html_js_files = ["copy.js"]
+html_favicon = "_static/favicon.svg"
 html_theme_options = {"navigation_with_keys": True}
 html_copy_source = False
 
 #: Links that GitHub follows out of docs/, and what stands in their place on the site.
-MOVED = {"../README.md": "index.md", "../configs": "all_settings.md"}
+MOVED = {"../README.md": "index.md", "../configs": "settings.md"}
 
 
 def adapt(app: Any, page: str, source: list[str]) -> None:

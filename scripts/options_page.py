@@ -9,11 +9,14 @@ from syncattn_fairseq.registered_names import CRITERION, TASK
 
 HEAD = """# Options
 
-Made from the code by `python scripts/options_page.py > docs/options.md`; a test compares them.
-`fairseq-train --help` does not show a plugin's options: this page does, and `syncattn-options ARCH`
-shows them in a terminal, with the defaults of an architecture. Architectures change defaults:
-`transformer_dbsa` puts a dependency head into layer 1, `transformer_lpsi` gates layers 1 and 2, and
-so on. Layers and heads are counted from 1.
+What the plugin adds to fairseq's options, made from the code (`scripts/options_page.py`).
+`syncattn-options ARCH` shows them with the defaults of an architecture: `transformer_dbsa` puts a
+dependency head into layer 1, `transformer_lpsi` gates layers 1 and 2, and so on. Layers and heads
+are counted from 1; a decoder's `same` is the encoder's.
+"""
+FOOT = """
+
+Next: [systems](systems.md), what these heads and losses do; [extending](extending.md) adds yours.
 """
 TITLES = {
     MODELS[0]: f"Transformers (`{MODELS[0]}` and its architectures)",
@@ -40,7 +43,7 @@ def make_page() -> str:
         "\n".join([f"\n## {title}", *(format_group(g) for g in groups if g.owner == owner)])
         for owner, title in TITLES.items()
     )
-    return HEAD + "\n".join(sections) + "\n"
+    return HEAD + "\n".join(sections) + FOOT
 
 
 if __name__ == "__main__":

@@ -27,11 +27,6 @@ def load_script(name: str) -> ModuleType:
     return import_file(ROOT / "scripts" / f"{name}.py")
 
 
-def test_the_page_of_all_settings_is_up_to_date():
-    page = (DOCS / "all_settings.md").read_text(encoding="utf-8")
-    assert load_script("settings_table").make_page() == page
-
-
 def test_the_page_of_options_is_up_to_date():
     page = (DOCS / "options.md").read_text(encoding="utf-8")
     assert load_script("options_page").make_page() == page
@@ -310,28 +305,24 @@ def test_the_trainings_that_ended_at_their_limit_are_counted():
     assert count("multi30k_tiny_en_de_3625.json", 1800)[0] == tuned[0]
 
 
-def test_the_table_of_the_readme_is_that_of_the_plan():
+def test_the_readme_is_short_and_its_figure_is_that_of_the_plan():
     page = (ROOT / "README.md").read_text(encoding="utf-8")
-    check_planned_table(page, measure_plan())
-    # What was not planned.
-    before = read_cells("multi30k_tiny_en_de_3625")
-    text, _, elsewhere = " ".join(page.split()).partition("With trees made by hand")
-    said = re.findall(r"(\w+)(?: is)? ([\d.]+(?: nats)? \[[−\d., ]+\])(?: ahead|,| and| \()", text)
-    unplanned = {name: number for name, number in said if name in VERDICTS}
-    assert {*unplanned} == {"SyncAttn", "DBSA", "PASCAL"}
-    for name, number in unplanned.items():
-        check_differences([number], before["transformer"], before[VERDICTS[name]])
-    random_trees = read_cells("noise/multi30k_tiny_en_de_3625_1.0")["dbsa"]
-    for pattern, ours, theirs in (
-        (r"Of DBSA's gain, (.+?) is there with random trees", before["transformer"], random_trees),
-        (r"and the rest, (.+?), may be chance", random_trees, before["dbsa"]),
-    ):
-        check_differences(re.findall(pattern, text), ours, theirs)
-        assert len(re.findall(pattern, text)) == 1
-    japanese = read_cells("planned/enja_10000")
-    said = re.findall(r"([\d.]+(?: nats)? \[[−\d., ]+\])", elsewhere)
-    for number, system in zip(said, ("transformer", "rotary"), strict=True):
-        check_differences([number], japanese[system], japanese["lpsi"])
+    assert len(page.splitlines()) <= 90
+    assert not re.findall(r"\[[−+.\d]+, [−+.\d]+\]", page), "intervals are for docs/findings.md"
+    pytest.importorskip("altair")
+    data = load_script("readme_figure").draw()["datasets"]
+    svg = (DOCS / "six_contrasts.svg").read_text(encoding="utf-8")
+    means = [float(x.replace("−", "-")) for x in re.findall(r'="mean: (\S+);', svg)]
+    assert [name["text"] for name in data["names"]] == re.findall(r">([^<]+ against [^<]+)<", svg)
+    assert means == pytest.approx([row["mean"] for row in data["means 0"]])
+    assert int(re.findall(r'width="(\d+)"', svg)[0]) <= 358, "a phone shows it in its own size"
+    assert all(float(size) >= 11 for size in re.findall(r'font-size="([\d.]+)px"', svg))
+
+
+def test_each_page_says_where_to_go_next():
+    for path in DOCS.glob("*.md"):
+        last = path.read_text(encoding="utf-8").rstrip().split("\n\n")[-1]
+        assert path.name == "index.md" or (last.startswith("Next: ") and "](" in last), path
 
 
 def test_the_table_of_learning_rates_is_that_of_the_results():

@@ -41,6 +41,8 @@ RECIPE = re.compile(r"^bash scripts/recipe.sh( [^#\n]*)", re.MULTILINE)
 
 #: How commands begin that are not run, and why.
 NOT_RUN = {
+    "git clone": "downloads",
+    "cd syncattn-fairseq": "the same",
     "source .venv/bin/activate": "the environment of the tests is active",
     "source venv/bin/activate": "the same",
     "python -m venv": "installs",
@@ -50,8 +52,6 @@ NOT_RUN = {
     "bash scripts/install.sh": "installs",
     "python -m syncattn_fairseq --completion": "writes into the home folder",
     "python -c 'import stanza; stanza.download": "downloads",
-    "syncattn-tokenise": "needs untokenised text; tests/cli/test_tokenise.py runs it",
-    "syncattn-clean": "the same; tests/cli/test_clean.py",
     "syncattn-parse --lang de": "needs a model of Stanza; tests/parsing runs it with small ones",
     "bash scripts/recipe.sh builtin_en_de @lpsi --seeds 1 2 3 --table": "there are no results",
     "MINE=~/texts bash scripts/recipe.sh mine": "tests/lab/recipes/test_own_corpus.py does",

@@ -1,0 +1,14 @@
+// A button in each block of code that copies it.
+addEventListener("DOMContentLoaded", () => {
+  for (const block of document.querySelectorAll("div.highlight")) {
+    const button = document.createElement("button");
+    button.className = "copy";
+    button.textContent = "Copy";
+    button.onclick = async () => {
+      await navigator.clipboard.writeText(block.querySelector("pre").innerText);
+      button.textContent = "Copied";
+      setTimeout(() => { button.textContent = "Copy"; }, 1500);
+    };
+    block.append(button);
+  }
+});
