@@ -11,6 +11,7 @@ import errno
 import functools
 import json
 import os
+import re
 import signal
 import sys
 import warnings
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
 #: Why a command that loads models has ``--user-dir``.
 OF_MODEL = "needed if the model was trained with it; one that only the model names is not imported"
 
+#: What a terminal shows in colour: a cross and what follows it, and verdicts in tables.
+_COLOURED = re.compile(r"✗ .*$|(?<=  )(?:better|worse)(?= *$|  )", re.MULTILINE)
 #: Modules that are not ours.
 OTHERS = r"(?!syncattn_fairseq\b|__main__$)"
 
@@ -203,7 +206,14 @@ def publish(numbers: Any, table: str, json_file: str | None) -> None:
             temporary.write_text(document, encoding="utf-8")
         announce(json_file, "all numbers", sys.stderr)
     if table:
-        print(table)
+        print(colour(table))
+
+
+def colour(text: str) -> str:
+    """Colour crosses and verdicts, if standard output is a terminal that wants it (NO_COLOR)."""
+    if not sys.stdout.isatty() or os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
+        return text
+    return _COLOURED.sub(lambda m: f"\x1b[{34 if m[0] == 'better' else 33}m{m[0]}\x1b[0m", text)
 
 
 def announce(path: str | Path, contents: str, file: TextIO | None = None) -> None:

@@ -12,7 +12,7 @@ from .model import Model
 
 def load(
     path: str | Path,
-    data: str | Path | None = None,
+    data_bin: str | Path | None = None,
     subwords: SubwordFiles = None,
     source_parser: str | None = None,
     device: str | None = None,
@@ -32,8 +32,8 @@ def load(
     Args:
         path: a fairseq checkpoint, several of them separated by ``:``, or the folder of an exported
             model.
-        data: folder of the binarised corpus, with the dictionaries; None: the checkpoint's folder,
-            or the one used in training.
+        data_bin: folder of the binarised corpus, with the dictionaries; None: the checkpoint's
+            folder, or the one used in training.
         subwords: the subword model, from sentencepiece or subword-nmt (with a vocabulary, a
             :class:`.SubwordModel`); two of them if source and target have their own; None: the one
             beside the model or in the data folder, or none if the model reads words.
@@ -62,7 +62,7 @@ def load(
     from .ensemble import Ensemble
 
     torch_device = find_device(device)
-    ensemble = Ensemble(str(path), data, source_parser, user_dir)
+    ensemble = Ensemble(str(path), data_bin, source_parser, user_dir)
     segmenters = open_segmenters(
         subwords,
         [ensemble.paths[0].parent, ensemble.data],

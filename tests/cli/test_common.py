@@ -8,7 +8,7 @@ from functools import partial
 import pytest
 
 from syncattn_fairseq.cli import bpe
-from syncattn_fairseq.cli.common import command
+from syncattn_fairseq.cli.common import colour, command
 
 
 def run(code: str, *options: str) -> subprocess.Popen[str]:
@@ -143,3 +143,19 @@ def test_numbers_out_of_range_are_refused(capsys, tmp_path, value):
         bpe.main(["learn", f"--vocab-size={value}", f"--model={tmp_path}/m", "--input", "x"])
     error = capsys.readouterr().err
     assert "--vocab-size: " in error and "Traceback" not in error and len(error) < 1000
+
+
+def test_a_terminal_that_wants_it_gets_colours(monkeypatch, capsys):
+    table = "a  ✗ b\nx  0.1   better  c\nbetter than  worse\n"
+    assert colour(table) == table, "no terminal"
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("NO_COLOR", "")
+    assert colour(table) == (
+        "a  \x1b[33m✗ b\x1b[0m\n"
+        "x  0.1   \x1b[34mbetter\x1b[0m  c\nbetter than  \x1b[33mworse\x1b[0m\n"
+    )
+    for name, value in (("NO_COLOR", "1"), ("TERM", "dumb")):
+        with monkeypatch.context() as patch:
+            patch.setenv(name, value)
+            assert colour(table) == table

@@ -87,7 +87,7 @@ def test_any_options_of_a_checkpoint(small_corpus, states, tmp_path, monkeypatch
         except (KeyError, TypeError, AttributeError, IndexError):
             return  # an earlier change has removed a table
         torch.save(state, path)
-        try_out(path, data=small_corpus.data, subwords=small_corpus.subwords)
+        try_out(path, data_bin=small_corpus.data, subwords=small_corpus.subwords)
 
     fuzzed(check, 0.1)()
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from ...base.errors import DataError, printable
 from ...base.text import read_lines
-from ...cli.common import command, new_parser, positive, warn_of_unknown
+from ...cli.common import colour, command, new_parser, positive, warn_of_unknown
 from .draw import add_model, load_model
 
 if TYPE_CHECKING:
@@ -38,7 +38,10 @@ def main(argv: Sequence[str] | None = None) -> None:
             sys.stdout.write(_conllu(model, example))
         else:
             lines = _show(model, example, args.layer, raw).split("\n")
-            print("\n" * bool(number) + "\n".join(map(printable, lines)), flush=True)
+            print(
+                "\n" * bool(number) + "\n".join(colour(printable(line)) for line in lines),
+                flush=True,
+            )
     warn_of_unknown(model)
 
 
