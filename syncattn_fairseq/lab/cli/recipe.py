@@ -13,7 +13,7 @@ import syncattn_fairseq
 
 from ...base.errors import DataError
 from ...cli.command_line import CommandLine
-from ...cli.common import command, new_parser, positive
+from ...cli.common import announce, command, new_parser, positive
 from ..recipes.corpus_facts import load_corpus
 from ..recipes.idea import read_idea
 from ..recipes.request import Request, read_request
@@ -39,10 +39,11 @@ def main(argv: Sequence[str] | None = None) -> None:
     if not args.configs.is_dir():
         raise DataError(f"--configs {args.configs}: no such folder")
     folder, here = args.configs / args.corpus, Path(args.corpus)
-    if here.is_dir() and not folder.is_dir():
-        raise DataError(
-            f"{here}: no such corpus in {args.configs}; give {here.name} --configs {here.parent}"
-        )
+    if args.init:
+        _write_corpus(here, args)
+        return
+    if (here / "_data.yaml").is_file() and not folder.is_dir():
+        folder = here
     corpus = load_corpus(folder, args.programs)
     if args.figure:
         from ..report import picture_files  # needs the extra viz
@@ -75,6 +76,15 @@ def main(argv: Sequence[str] | None = None) -> None:
         write_idea_page(idea, plan, path, folder / f"{corpus.name}.html")
 
 
+def _write_corpus(folder: Path, args: argparse.Namespace) -> None:
+    from ..recipes.new_corpus import write_corpus
+
+    gpus = _choose_machines(args)[1]
+    announce(folder, write_corpus(folder, args.words, gpus > 0 and not args.cpu))
+    print(f"next: syncattn-recipe {folder} @all --check")
+    print(f"then: syncattn-recipe {folder} @all --report {folder.name}.html")
+
+
 def _check_report(request: Request, table: bool) -> None:
     """Check before anything runs that a report can be written."""
     from ..report import viz  # noqa: F401  (needs the extra viz)
@@ -92,21 +102,21 @@ def _run(args: argparse.Namespace, request: Request, view: ResultsView) -> None:
     from ..recipes.cells import Grid, describe_run
     from ..recipes.display import Display
     from ..recipes.experiment import Cell, Experiment
-    from ..recipes.prepare import list_preparation
     from ..recipes.processes import Processes
-    from ..recipes.row import read_row
     from ..recipes.run import Runner, select_stages
 
     corpus = request.corpus
     machines, gpus = _choose_machines(args)
     experiment = Experiment(corpus, PLUGIN, machines, request.overrides)
     cells = [Cell(experiment, row, seed) for seed, row in request.list_cells()]
-    prepared = cells or [Cell(experiment, read_row(name)) for name in corpus.members("@all")]
-    needs = set().union(*(cell.settings.needs for cell in prepared))
+    if args.check:
+        from .recipe_check import check
+
+        check(experiment, cells, args.work)
+        return
     cores = len(os.sched_getaffinity(0))
     parsing = min(cores, PARSERS_OF_A_GPU * gpus) if gpus else cores
-    preparation = list_preparation(corpus, cores, parsing, needs)
-    stages = {cell: cell.stages() for cell in cells}
+    preparation, stages = experiment.list_stages(cells, cores, parsing)
     chosen = select_stages(
         [*preparation, *(stage for each in stages.values() for stage in each)],
         args.first,
@@ -175,7 +185,9 @@ def _parser() -> CommandLine:
         "choose a language's parser, and SYNCATTN_MIRROR names mirrors to download from; a corpus "
         "may name one for the folder of its text.",
     )
-    parser.add_argument("corpus", metavar="CORPUS", help="a folder of --configs")
+    parser.add_argument(
+        "corpus", metavar="CORPUS", help="a folder of --configs, or any other with its files"
+    )
     parser.add_argument(
         "words",
         nargs="*",
@@ -217,8 +229,21 @@ def _parser() -> CommandLine:
         help="the folder of your plugin, and settings that switch your idea on: plan, train and "
         "score it and its controls, with --seeds, and write a page that says whether it helps",
     )
+    parser.add_argument(
+        "--init",
+        action="store_true",
+        help="write the files of a new corpus into the folder CORPUS; then come, in place of "
+        "systems, two files of raw training text, such as train.en train.de, and perhaps those of "
+        "validation and test text, which are held out otherwise",
+    )
     parser.add_argument("--to", dest="last", metavar="STAGE", help="the last stage to do")
     parser.add_argument("--dry-run", action="store_true", help="only print the commands")
+    parser.add_argument(
+        "--check",
+        action="store_true",
+        help="list all that is missing: programs, models of parsers, texts and their addresses, "
+        "disk and memory, subwords of the text; then run every stage on 20 sentences",
+    )
     parser.add_argument(
         "--configs",
         type=Path,

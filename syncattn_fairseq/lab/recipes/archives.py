@@ -58,7 +58,8 @@ def open_member(directory: Path, address: str) -> Iterator[BinaryIO]:
     Args:
         directory: folder of the archive or file.
         address: ``FILE``, or ``ARCHIVE!MEMBER``. Archives end in .tar, .tar.gz, .tgz, .tar.bz2 or
-            .zip. A FILE that ends in .gz or .bz2 is decompressed.
+            .zip; one that was unpacked is a folder. Leading folders of MEMBER may be missing in
+            it, but not all of them. A FILE that ends in .gz or .bz2 is decompressed.
 
     Yields:
         its bytes.
@@ -71,7 +72,13 @@ def open_member(directory: Path, address: str) -> Iterator[BinaryIO]:
     path = directory / name
     if not path.exists():
         raise DataError(f"{path}: missing; fetch it first, or put it there")
-    if name.endswith(ARCHIVES) != bool(member):
+    if member and path.is_dir():
+        files = (path / name for name in _list_names(member))
+        file = next((file for file in files if file.is_file()), None)
+        if file is None:
+            raise DataError(f"{path}: has no {member}; name the folder that has it")
+        path, member = file, ""
+    elif name.endswith(ARCHIVES) != bool(member):
         raise DataError(
             f"{path}: not the name of an archive ({', '.join(ARCHIVES)})"
             if member
@@ -178,9 +185,10 @@ def _find(entries: Iterator[tuple[str, Any, bool]], archive: Path, member: str) 
         member: the name.
     """
     names: list[str] = []
+    wanted = _list_names(member)
     for full_name, info, is_file in entries:
         name = posixpath.normpath(full_name)
-        if name == posixpath.normpath(member):
+        if name in wanted:
             if not is_file:
                 raise DataError(f"{archive}: {member} is a folder, a link or the like; name a file")
             return info
@@ -188,6 +196,14 @@ def _find(entries: Iterator[tuple[str, Any, bool]], archive: Path, member: str) 
             names.append(name[:_LENGTH])
     near = ", ".join(map(_show, get_close_matches(member, names, cutoff=0))) or "nothing"
     raise DataError(f"{archive}: has no {member}; most similar: {near}")
+
+
+def _list_names(member: str) -> list[str]:
+    """List what a member may be called: its name with fewer and fewer leading folders."""
+    parts = posixpath.normpath(member).split("/")
+    if ".." in parts:
+        return []
+    return ["/".join(parts[first:]) for first in range(max(1, len(parts) - 1))]
 
 
 def _show(text: str) -> str:

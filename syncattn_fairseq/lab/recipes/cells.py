@@ -24,7 +24,7 @@ from .corpus_facts import Corpus
 from .experiment import Cell
 from .launch import Machines
 from .prepare import PIECES, WORDS, folder
-from .run import Runner, check_executables
+from .run import Runner, list_missing_programs
 from .stages import Stage
 
 if TYPE_CHECKING:
@@ -60,7 +60,9 @@ class Grid:
         """
         runner = self.runner
         stages = [*preparation, *(stage for each in self.cells.values() for stage in each)]
-        check_executables([stage for stage in stages if not runner.is_done(stage)])
+        left = [stage for stage in stages if not runner.is_done(stage)]
+        if missing := list_missing_programs(left):
+            raise DataError("; ".join(f"{name}: {fault}" for name, fault in missing.items()))
         path = runner.work / "logs" / corpus.name / "lock"
 
         def announce() -> None:

@@ -16,6 +16,7 @@ from omegaconf import OmegaConf
 
 from ...base.errors import DataError, naming, suggest
 from ...data.parses import SPLITS
+from .archives import ARCHIVES, SEPARATOR
 from .config_file import read_config
 from .programs import check_programs
 from .stages import split_commands
@@ -42,7 +43,12 @@ TREEBANK = "conllu"
 
 @dataclass(frozen=True)
 class Archive:
-    """A file with texts: one to download, or one that needs a signed licence."""
+    """A file with texts: one to download, or one that needs a signed licence.
+
+    Attributes:
+        variable: environment variable with a licensed archive, the folder that it is in, or that
+            of its files.
+    """
 
     url: str | None = None
     file: str | None = None
@@ -50,11 +56,38 @@ class Archive:
     sha256: str | None = None
     md5: str | None = None
     licence: str | None = None
+    variable: str | None = None
 
     @property
     def name(self) -> str:
         """The file's name here."""
         return self.file or Path(urlsplit(self.url or "").path).name
+
+    @property
+    def own(self) -> Path | None:
+        """The archive that a user has somewhere else, or the folder of its files; None: neither.
+
+        Raises:
+            DataError: it is not there.
+        """
+        path = _named_by(self.variable)
+        if path is None or path.is_file():
+            return path
+        packed = [p for p in sorted(path.iterdir()) if p.name.endswith(ARCHIVES)]
+        named = [p for p in packed if p.name == self.name] or packed
+        return named[0] if len(named) == 1 else path
+
+
+def _named_by(variable: str | None) -> Path | None:
+    """Return the file or folder that a variable names, if it has a value.
+
+    Raises:
+        DataError: it is not there.
+    """
+    value = os.environ.get(variable or "")
+    if value and not Path(value).expanduser().exists():
+        raise DataError(f"{variable}={value}: no such file or folder")
+    return Path(value).expanduser().absolute() if value else None
 
 
 @dataclass(frozen=True)
@@ -62,30 +95,32 @@ class Here:
     """Files that a user may already have, so that nothing is downloaded.
 
     Attributes:
-        variable: environment variable with their folder.
+        variable: environment variable with their folder, if it is not ``folder``.
+        folder: their folder, as seen from that of ``_data.yaml``.
         train, valid, test: the text of each split, with ``{language}`` for a language; ``valid``
             may be left out if it is a part of the training pairs.
         heads, labels: of the words, with ``{split}`` as well; None: the texts are parsed.
     """
 
-    variable: str
     train: str
     test: str
+    variable: str | None = None
+    folder: str | None = None
     valid: str | None = None
     heads: str | None = None
     labels: str | None = None
 
     @property
-    def folder(self) -> Path | None:
-        """The folder; None if the user has none, so that the text is downloaded.
+    def path(self) -> Path | None:
+        """Their folder; None if the user has none, so that the text is downloaded.
 
         Raises:
             DataError: it is not there.
         """
-        folder = os.environ.get(self.variable)
-        if folder and not Path(folder).is_dir():
-            raise DataError(f"{self.variable}={folder}: no such folder")
-        return Path(folder).absolute() if folder else None
+        path = Path(self.folder) if self.folder else _named_by(self.variable)
+        if path and not path.is_dir():
+            raise DataError(f"{path}: no such folder; _data.yaml says here that texts are in it")
+        return path
 
 
 @dataclass(frozen=True)
@@ -192,11 +227,17 @@ class Corpus:
 
     def list_texts(self, split: str) -> list[str]:
         """Return the texts of a split: those that the user has, or those of the archives."""
-        if self.here is not None and self.here.folder is not None:
+        if self.here is not None and self.here.path is not None:
             address = getattr(self.here, split)
             return [f"plain={address}"] if address else []
-        texts: list[str] = getattr(self, split)
-        return texts
+        texts = (text.partition("=") for text in getattr(self, split))
+        return [f"{name}={self.locate(address)}" for name, _, address in texts]
+
+    def locate(self, address: str) -> str:
+        """Return the address of a text: another one if a user has the archive elsewhere."""
+        name, *member = address.split(SEPARATOR)
+        own = next((archive.own for archive in self.archives if archive.name == name), None)
+        return SEPARATOR.join([str(own or name), *member])
 
     def list_treebanks(self) -> list[str]:
         """Return the languages whose heads and labels come with the text."""
@@ -216,7 +257,7 @@ class Corpus:
         return self._list_parses(kind, split) if self.treebank != [] else []
 
     def _list_parses(self, kind: str, split: str) -> list[str]:
-        if self.here is not None and self.here.folder is not None:
+        if self.here is not None and self.here.path is not None:
             pattern: str | None = getattr(self.here, kind)
             return [f"plain={pattern.replace('{split}', split)}"] if pattern else []
         texts = [text.partition("=") for text in self.list_texts(split)]
@@ -283,6 +324,8 @@ def load_corpus(folder: Path, programs: Collection[str] = ()) -> Corpus:
     for name, kind in (("subwords", Subwords), ("here", Here)):
         if name in facts:
             facts[name] = _make(kind, path, facts[name])
+    if (own := facts.get("here")) and bool(own.variable) == bool(own.folder):
+        raise DataError(f"{path}: here: give one of variable and folder")
     if isinstance(facts.get("valid"), Mapping):
         facts |= facts.pop("valid")
     for split in SPLITS:
@@ -353,6 +396,9 @@ def read_facts(
     if name in after:
         raise DataError(f"{path}: like: {' is like '.join([*after, name])}")
     facts: Any = OmegaConf.to_container(read_config(path))
+    here = facts.get("here")
+    if isinstance(here, dict) and isinstance(here.get("folder"), str):
+        here["folder"] = os.path.abspath(path.parent / here["folder"])
     if not path.resolve().is_relative_to(SHARED.resolve()):
         check_programs(facts, path, programs)
     if (other := facts.pop("like", None)) is None:

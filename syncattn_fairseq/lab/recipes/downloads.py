@@ -26,6 +26,8 @@ MIRRORS = "SYNCATTN_MIRROR"
 #: Checksums of first downloads, for files without published ones; the format of ``sha256sum``.
 SUMS = "SHA256SUMS"
 
+#: Seconds until a server that is only asked has to answer.
+ANSWER = 15.0
 #: Seconds without a byte after which a connection counts as broken.
 SILENCE = 60.0
 #: Seconds that a request may take whatever comes, and bytes that buy it another second.
@@ -37,6 +39,7 @@ PAUSE = 2.0
 MOST = 20 * 10**9
 
 _BLOCK = 1 << 14
+_HEADERS = {"User-Agent": f"syncattn-fairseq/{__version__}", "Accept-Encoding": "identity"}
 
 
 #: The size and the checksums of a file; None: unknown.
@@ -94,9 +97,7 @@ def fetch(
     if not target.exists():
         with claiming(target):
             if not target.exists():  # else: another run has finished it
-                mirrors = os.environ.get(MIRRORS, "").split() if parts.netloc else []
-                urls = [f"{base.rstrip('/')}/{parts.netloc}{parts.path}" for base in mirrors]
-                _Download(target, expected).run([*urls, url])
+                _Download(target, expected).run(_list_urls(url))
     if not target.is_file():
         raise DataError(f"{target}: not a file; move it away, then fetch again")
     for what, value, actual in _compare(target, expected):
@@ -109,6 +110,50 @@ def fetch(
         with sums.open("a", encoding="utf-8") as file:
             file.write(f"{hash_file(target)}  {name}\n")
     return target
+
+
+def _list_urls(url: str) -> list[str]:
+    """List the addresses of a file, those of mirrors first."""
+    parts = urlsplit(url)
+    mirrors = os.environ.get(MIRRORS, "").split() if parts.netloc else []
+    return [*(f"{base.rstrip('/')}/{parts.netloc}{parts.path}" for base in mirrors), url]
+
+
+def probe(url: str, size: int | None = None) -> int:
+    """Ask for a file, on mirrors first, without downloading it.
+
+    Args:
+        url: as in `fetch`.
+        size: in bytes, if it is known.
+
+    Returns:
+        The size that the server says, 0 if it does not.
+
+    Raises:
+        DataError: no address answers with a file of this size.
+    """
+    failures = []
+    for address in _list_urls(url):
+        try:
+            return _ask(address, size)
+        except _Failure as failure:
+            failures.append(f"{address}: {printable(shorten(failure, 300))}")
+    raise DataError("; ".join(failures))
+
+
+def _ask(url: str, size: int | None) -> int:
+    if url.startswith("file:"):
+        path = Path(unquote(urlsplit(url).path))
+        if not path.is_file():
+            raise _Failure("no such file")
+        return path.stat().st_size
+    with _network(), requests.get(url, headers=_HEADERS, stream=True, timeout=ANSWER) as answer:
+        if answer.status_code != 200:
+            raise _Failure(f"{answer.status_code} {answer.reason}")
+        length = answer.raw.length_remaining or 0
+        if size and length and length != size:
+            raise _Failure(f"{length} bytes, expected {size}; has it changed there?")
+        return int(length)
 
 
 def _find_sum(path: Path, name: str) -> str | None:
@@ -201,11 +246,9 @@ class _Download:
             shutil.copyfile(source, self.part)
             return
         begin, version = self._find_begin(url)
-        headers = {"User-Agent": f"syncattn-fairseq/{__version__}", "Accept-Encoding": "identity"}
-        if begin:
-            headers |= {"Range": f"bytes={begin}-", "If-Range": version}
+        part = {"Range": f"bytes={begin}-", "If-Range": version} if begin else {}
         with _network():
-            answer = requests.get(url, headers=headers, stream=True, timeout=SILENCE)
+            answer = requests.get(url, headers=_HEADERS | part, stream=True, timeout=SILENCE)
         with answer:
             # Only a strong ETag tells versions apart byte for byte.
             tag = answer.headers.get("ETag", "W/")

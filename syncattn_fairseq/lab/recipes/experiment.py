@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -10,8 +10,8 @@ from typing import Any
 from .cell_results import REVERSED
 from .corpus_facts import Corpus
 from .launch import Machines, make_training
-from .prepare import WORDS, folder, gold_alignments, list_logs
-from .row import Row
+from .prepare import WORDS, folder, gold_alignments, list_logs, list_preparation
+from .row import Row, read_row
 from .row_settings import RowSettings
 from .stages import Stage, Step, new_step, options, split_commands
 from .systems import GENERATION, IGNORED, generation_options
@@ -41,6 +41,25 @@ class Experiment:
     machines: Machines
     overrides: Mapping[str, Any] = field(default_factory=dict)
     _rows: dict[Row, RowSettings] = field(default_factory=dict, repr=False)
+
+    def list_stages(
+        self, cells: Sequence[Cell], cores: int, parsing: int
+    ) -> tuple[list[Stage], dict[Cell, list[Stage]]]:
+        """Return the stages of the preparation, and those of each cell.
+
+        Args:
+            cells: what is trained; nothing: the corpus is prepared for all of its systems.
+            cores: number of parallel processes.
+            parsing: how many of them parse.
+        """
+        needs = self.list_needs(cells)
+        preparation = list_preparation(self.corpus, cores, parsing, needs)
+        return preparation, {cell: cell.stages() for cell in cells}
+
+    def list_needs(self, cells: Sequence[Cell]) -> set[str]:
+        """Return what cells, or all systems if there are none, need besides the texts."""
+        prepared = cells or [Cell(self, read_row(name)) for name in self.corpus.members("@all")]
+        return set().union(*(cell.settings.needs for cell in prepared))
 
     def load_row(self, row: Row) -> RowSettings:
         """Return the settings of a row, the same for all of its seeds."""

@@ -103,7 +103,7 @@ def _list_sources(corpus: Corpus, stages: Iterable[str]) -> dict[str, list[str]]
 
 def _steps(corpus: Corpus, cores: int, parsing: int, needs: set[str]) -> dict[str, list[Step]]:
     """Return what each stage of the preparation does."""
-    parsed = [] if corpus.generated else _list_parsed(corpus, needs)
+    parsed = [] if corpus.generated else list_parsed(corpus, needs)
     texts: dict[str, list[Step]] = {
         **{f"download-{language}": _download_models(corpus, language) for language in parsed},
         "download": _download(corpus),
@@ -136,12 +136,12 @@ def _steps(corpus: Corpus, cores: int, parsing: int, needs: set[str]) -> dict[st
 def _programs(corpus: Corpus, stage: str) -> tuple[str, ...]:
     """Return the external programs that our commands start in a stage."""
     name, _, language = stage.partition("-")
-    parser = _parser(corpus.parses.get(language, ""))
+    parser = find_parser_name(corpus.parses.get(language, ""))
     uses_eda = name == "parse" and parser.partition(":")[0] == "eda"
     return ("kytea", "eda") if uses_eda else ()
 
 
-def _list_parsed(corpus: Corpus, needs: set[str]) -> list[str]:
+def list_parsed(corpus: Corpus, needs: set[str]) -> list[str]:
     """Return the languages that a parser is needed for."""
     labelled = {f"labels.{corpus.source}", MULTI_TASK} & needs
     treebanks = corpus.list_treebanks()
@@ -151,7 +151,7 @@ def _list_parsed(corpus: Corpus, needs: set[str]) -> list[str]:
     return [language for language in corpus.languages if language in languages]
 
 
-def _parser(parsing: str) -> str:
+def find_parser_name(parsing: str) -> str:
     """Return the parser among the options of ``syncattn-parse``."""
     return next((word for flag, word in pairwise(split_words(parsing)) if flag == "--parser"), "")
 
@@ -159,21 +159,27 @@ def _parser(parsing: str) -> str:
 def _download_models(corpus: Corpus, language: str) -> list[Step]:
     """Return the step that downloads the models of a language's parser, if it needs any."""
     parsing = corpus.parses[language]
-    if _parser(parsing) != "stanza" or os.environ.get("STANZA_DIR") or "--stanza-dir" in parsing:
+    if (
+        find_parser_name(parsing) != "stanza"
+        or os.environ.get("STANZA_DIR")
+        or "--stanza-dir" in parsing
+    ):
         return []
     models = f"import stanza; stanza.download({language!r}, processors={PROCESSORS!r})"
     return [new_step("python", "-c", models)]
 
 
 def _download(corpus: Corpus) -> list[Step]:
-    if corpus.here and corpus.here.folder:
+    if corpus.here and corpus.here.path:
         return []
     if corpus.here and not corpus.archives:
         raise DataError(f"{corpus.here.variable}: set this variable to the folder of the texts")
     commands = []
-    for archive in corpus.archives:
+    for archive in (archive for archive in corpus.archives if not archive.own):
         names = ("licence",) if archive.licence else ("file", "sha256", "size", "md5")
         values = {"name" if n == "file" else n: getattr(archive, n) for n in names}
+        if archive.variable:
+            values["licence"] += f"; or set {archive.variable} to where you have it, packed or not"
         checks = {name: value for name, value in values.items() if value is not None}
         where = ("--directory", folder(corpus, DOWNLOAD))
         commands.append(
@@ -187,15 +193,15 @@ def _collect(corpus: Corpus) -> list[Step]:
     commands = [new_step("mkdir", "-p", raw)]
     for split in SPLITS:
         if getattr(corpus, split):
-            links = split == "test" and corpus.gold_alignments
-            aligned = ("--alignments", links) if links else ()
+            links = corpus.gold_alignments if split == "test" else None
+            aligned = ("--alignments", corpus.locate(links)) if links else ()
             texts = corpus.list_texts(split)
             commands.append(_collect_texts(corpus, raw / split, split, *aligned, *texts))
     return commands
 
 
 def _collect_texts(corpus: Corpus, output: Path, split: str, *texts: str) -> Step:
-    own = corpus.here.folder if corpus.here else None
+    own = corpus.here.path if corpus.here else None
     archives = own or folder(corpus, DOWNLOAD)
     first = ("--first", corpus.first) if corpus.first and split == "train" else ()
     return new_step(
@@ -303,7 +309,7 @@ def _parse(corpus: Corpus, language: str, workers: int) -> list[Step]:
     words = folder(corpus, WORDS)
     parser = corpus.parses[language]
     heads = "parsed" if language in corpus.list_treebanks() else "heads"
-    stanza = os.environ.get("STANZA_DIR") if _parser(parser) == "stanza" else None
+    stanza = os.environ.get("STANZA_DIR") if find_parser_name(parser) == "stanza" else None
     models = ("--stanza-dir", Path(stanza).absolute()) if stanza else ()
     return [
         new_step(

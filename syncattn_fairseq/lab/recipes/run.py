@@ -202,21 +202,20 @@ def select_stages(stages: Sequence[Stage], first: str | None, last: str | None) 
     return [stage for stage in stages if start <= names.index(stage.name) <= end]
 
 
-def check_executables(stages: Sequence[Stage]) -> None:
-    """Check that everything that stages need exists, before the first one runs.
-
-    Raises:
-        DataError: a program is missing, or a variable has no value.
-    """
+def list_missing_programs(stages: Sequence[Stage]) -> dict[str, str]:
+    """Return what is wrong with programs and variables that stages need, by their names."""
     path = search_path(os.environ.get("PATH", ""))
     steps = [step for stage in stages for step in stage.steps]
-    for name in (name for step in steps for name in list_unset_variables(step)):
-        raise DataError(f"{name}: set this variable; a command of the recipe needs it")
-    for program in list_programs(stages):
-        if not shutil.which(program, path=path):
-            raise DataError(
-                f"{program}: no such program; {INSTALLATION.get(program, 'install it')}"
-            )
+    unset = {
+        name: "set this variable; a command of the recipe needs it"
+        for step in steps
+        for name in list_unset_variables(step)
+    }
+    return unset | {
+        program: f"no such program; {INSTALLATION.get(program, 'install it')}"
+        for program in list_programs(stages)
+        if not shutil.which(program, path=path)
+    }
 
 
 def _read_mark(mark: Path) -> dict[str, Any]:
