@@ -6,6 +6,7 @@ import shutil
 import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -24,12 +25,15 @@ PAGES = (
     *(f"docs/{page}.md" for page in ("findings", "details", "results")),
 )
 
-#: What a page needs that is an extra.
-EXTRAS = {"docs/export.md": "ctranslate2", "docs/pictures.md": "altair"}
+#: What a page, or a block with some words, needs that is an extra.
+EXTRAS = {"docs/export.md": "ctranslate2", "--format ctranslate2": "ctranslate2"}
+EXTRAS |= {"docs/pictures.md": "altair", "--report ": "altair"}
 
 #: What is smaller here; nothing else of a command is changed.
 SMALLER = {
-    "--vocab-size 5000": "--vocab-size 300",
+    "--vocab-size 2000": "--vocab-size 300",
+    "syncattn-parse --lang $side": "syncattn-parse --parser random",
+    "mine syncattn --report": "mine syncattn optimization.max_update=2 --report",
     "--arch transformer_dbsa ": "--arch transformer_dbsa_tiny ",
     "--max-update 850": "--max-update 2",
     "--max-update 10\n": "--max-update 2\n",
@@ -54,7 +58,6 @@ NOT_RUN = {
     "python -c 'import stanza; stanza.download": "downloads",
     "syncattn-parse --lang de": "needs a model of Stanza; tests/parsing runs it with small ones",
     "bash scripts/recipe.sh builtin_en_de @lpsi --seeds 1 2 3 --table": "there are no results",
-    "MINE=~/texts bash scripts/recipe.sh mine": "tests/lab/recipes/test_own_corpus.py does",
     "bash scripts/recipe.sh mine --plan": "tests/lab/recipes/test_plan.py does",
     "for corpus in multi30k_tiny_en_de_3625": "the same",
     "for system in transformer rotary lpsi": "the same",
@@ -144,14 +147,18 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (folder / name).symlink_to(ROOT / name)
     shutil.copytree(ROOT / "docs" / "results", folder / "docs" / "results")
     corpus.main([str(folder / "words"), "--train=400", "--valid=7", "--test=6", "--seed=3"])
+    (folder / "raw").mkdir()
+    for split, language in product(("train", "valid", "test"), ("en", "de")):
+        shutil.copy(folder / "words" / f"{split}.{language}", folder / "raw")
     (folder / "printed").mkdir()
     return folder
 
 
 @pytest.mark.parametrize("block", BLOCKS, ids=lambda block: f"{block.page}:{block.line}")
 def test_block(block, folder, forked_programs, monkeypatch):
-    if extra := EXTRAS.get(block.page):
-        pytest.importorskip(extra)
+    for words, extra in EXTRAS.items():
+        if words == block.page or words in block.code:
+            pytest.importorskip(extra)
     if block.language == "python":
         monkeypatch.chdir(folder)
         if whole := PARTS.get(block.code.splitlines()[0]):
@@ -182,7 +189,10 @@ def run(script: list[str], folder: Path, programs: Path) -> str:
     done = subprocess.run(
         ["bash", "-c", "\n".join(["set -euo pipefail", *script])],
         cwd=folder,
-        env={**os.environ, "PATH": path, "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""},
+        env={
+            **{**os.environ, "PATH": path, "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""},
+            **dict.fromkeys(("PARSER_EN", "PARSER_DE"), "random"),
+        },
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,

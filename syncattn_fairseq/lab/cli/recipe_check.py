@@ -84,8 +84,8 @@ def _list_stages(
     changes = {**experiment.overrides, **CHANGES}
     rehearsed = Experiment(short, experiment.plugin, experiment.machines, changes)
     seeds = {cell.row: cell.given_seed for cell in reversed(cells)}
-    rows = [Cell(rehearsed, shorten_row(row), seed) for row, seed in seeds.items()]
-    return rehearsed.list_stages(rows, 1, 1)
+    rows = dict.fromkeys(cell.row for cell in cells)
+    return rehearsed.list_stages([Cell(rehearsed, shorten_row(x), seeds[x]) for x in rows], 1, 1)
 
 
 def _replace_missing(short: Corpus, programs: Container[str], parsers: Container[str]) -> Corpus:

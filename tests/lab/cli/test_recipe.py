@@ -320,7 +320,7 @@ def test_trees_of_a_treebank_are_not_parsed(capsys, monkeypatch, tmp_path):
     assert sum("plain=train.labels.{language}.gz" in c for c in commands) == 1
     monkeypatch.setenv("ATIS", str(tmp_path / "none"))
     error = fails(capsys, "atis_tr_en", *systems, "--dry-run")
-    assert error == f"error: ATIS={tmp_path / 'none'}: no such folder\n"
+    assert error == f"error: ATIS={tmp_path / 'none'}: no such file or folder\n"
 
 
 def test_another_parser_of_a_language(capsys, monkeypatch):
@@ -643,10 +643,11 @@ def test_a_message_names_the_file_with_the_setting(tmp_path, capsys):
         assert error.startswith(f"error: {path}: {fault}"), error
 
 
-def test_where_a_folder_of_configs_belongs(tmp_path, capsys, monkeypatch):
+def test_a_corpus_may_be_a_folder(tmp_path, capsys, monkeypatch):
     copy_corpus("multi30k_en_de", tmp_path / "mine")
     monkeypatch.chdir(tmp_path)
-    assert "give x --configs mine" in fails(capsys, "mine/x", "transformer", "--dry-run")
+    stages, _ = dry(capsys, "mine/x", "transformer")
+    assert stages[0] == "x: download"
 
 
 def test_options_of_a_parser_keep_its_language(tmp_path, capsys):
