@@ -33,7 +33,9 @@ EXTRAS |= {"docs/pictures.md": "altair", "--report ": "altair"}
 SMALLER = {
     "--vocab-size 2000": "--vocab-size 300",
     "syncattn-parse --lang $side": "syncattn-parse --parser random",
-    "mine syncattn --report": "mine syncattn optimization.max_update=2 --report",
+    # In a process of its own: forked commands do without scipy.
+    "syncattn-recipe mine syncattn --report": f"{BIN}/syncattn-recipe mine syncattn "
+    "optimization.max_update=2 --report",
     "--arch transformer_dbsa ": "--arch transformer_dbsa_tiny ",
     "--max-update 850": "--max-update 2",
     "--max-update 10\n": "--max-update 2\n",

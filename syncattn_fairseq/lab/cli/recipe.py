@@ -69,10 +69,10 @@ def main(argv: Sequence[str] | None = None) -> None:
         view.print_all()
     else:
         view.check_baseline()
-        if idea and not args.dry_run:
+        if idea and not (args.dry_run or args.check):
             idea.write_plan(args.seeds, folder / "_plan.yaml")
         _run(args, request, view)
-    if idea and path.exists() and not args.dry_run:
+    if idea and path.exists() and not (args.dry_run or args.check):
         write_idea_page(idea, plan, path, folder / f"{corpus.name}.html")
 
 

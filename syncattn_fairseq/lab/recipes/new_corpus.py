@@ -99,7 +99,8 @@ def write_corpus(folder: Path, files: Sequence[str], gpu: bool) -> str:
                 sample.append(pair)
     if sizes["train"] < _FEWEST:
         raise DataError(f"{files[0]}: {sizes['train']} pairs; a training needs {_FEWEST} at least")
-    place = os.path.commonpath([os.path.dirname(name) for name in names.values()])
+    fixed = (os.path.dirname(name.partition("{")[0]) for name in names.values())
+    place = os.path.commonpath([*fixed])
     names = {split: os.path.relpath(name, place) for split, name in names.items()}
     if left := [split for split in SPLITS if split not in names]:
         _hold_out(left, {s: f"{place}/{n}" for s, n in names.items()}, languages, sizes, folder)

@@ -1,4 +1,4 @@
-"""The corpus that docs/recipes.md describes, and its table of keys."""
+"""A corpus of one's own: the files that ``--init`` writes, and the table of keys in the docs."""
 
 import re
 from dataclasses import fields
@@ -6,52 +6,120 @@ from pathlib import Path
 
 import pytest
 
-from syncattn_fairseq.lab.cli import collect
+from syncattn_fairseq.data.pieces import learn_pieces
 from syncattn_fairseq.lab.cli.recipe import main
-from syncattn_fairseq.lab.recipes.corpus_facts import Archive, Corpus, Here, Subwords
+from syncattn_fairseq.lab.recipes.corpus_facts import Archive, Corpus, Here, Subwords, load_corpus
+from syncattn_fairseq.lab.recipes.new_corpus import write_corpus
+from syncattn_fairseq.lab.synthetic.generated_corpus import generate
+from tests.cli.errors import read_error
 
 PAGE = (Path(__file__).parents[3] / "docs" / "recipes.md").read_text(encoding="utf-8")
 OWN = PAGE[PAGE.index("## Your own corpus") : PAGE.index("## How long")]
 
 
 @pytest.fixture
-def configs(tmp_path: Path) -> Path:
-    for name, text in re.findall(r"```yaml\n# (configs/\S+)\n(.*?)```", OWN, re.DOTALL):
-        path = tmp_path / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
-        assert text.count("\n") < 20
-    return tmp_path / "configs"
-
-
-def test_the_example_of_the_docs(configs, tmp_path, capsys, monkeypatch):
-    command = ["mine", "@all", f"--configs={configs}", f"--work={tmp_path}", "--dry-run"]
-    monkeypatch.delenv("MINE", raising=False)
-    assert main(command) == 1
-    assert capsys.readouterr().err == (
-        "error: MINE: set this variable to the folder of the texts\n"
-    )
-    texts = tmp_path / "texts"
-    texts.mkdir()
-    for split in ("train", "valid", "test"):
-        for language in ("en", "de"):
-            (texts / f"{split}.{language}.txt").write_text(f"{split} {language}\n" * 2)
-    monkeypatch.setenv("MINE", str(texts))
-    assert main(command) == 0
-    lines = capsys.readouterr().out.splitlines()
-    assert [line[3:] for line in lines if line.startswith("== ") and "seed" not in line] == [
-        *("mine: download en", "mine: download de", "mine: collect", "mine: tokenise"),
-        *("mine: clean", "mine: subwords", "mine: parse en", "mine: parse de", "mine: binarise"),
-        *("mine: binarise record", "mine: binarise heads de", "mine: binarise heads en"),
-    ]
-    assert sum("train" in line for line in lines if line.startswith("== ")) == 3
+def raw(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder of texts, below the current one."""
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "corpora" / "mine" / "raw").mkdir(parents=True)
-    for line in lines:
-        if line.startswith("$ syncattn-collect"):
-            assert collect.main(line.replace("'", "").split()[2:]) == 0
-    read = (tmp_path / "corpora" / "mine" / "raw" / "valid.de").read_text(encoding="utf-8")
-    assert read == "valid de\n" * 2
+    for n, (split, count) in enumerate({"train": 400, "valid": 7, "test": 6}.items()):
+        pairs = list(generate(count, seed=n))
+        for language in ("en", "de"):
+            path = tmp_path / "raw" / language / f"{split}.{language}.txt"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            sides = (pair.source if language == "en" else pair.target for pair in pairs)
+            path.write_text("".join(" ".join(side.words) + "\n" for side in sides))
+    return tmp_path / "raw"
+
+
+def names(*splits: str) -> list[str]:
+    return [f"raw/{side}/{split}.{side}.txt" for split in splits for side in ("en", "de")]
+
+
+def test_a_corpus_is_written_for_texts(raw, capsys):
+    assert main(["--init", "mine", *names("train", "valid", "test")]) == 0
+    said, *following = capsys.readouterr().out.splitlines()
+    assert said.startswith("mine: 400 pairs, ") and "3 layers of 256, 500 updates" in said
+    assert [line.split()[1:4] for line in following] == [["syncattn-recipe", "mine", "@all"]] * 2
+    corpus = load_corpus(Path("mine"))
+    assert corpus.languages == ("en", "de") and corpus.here and corpus.here.path == raw
+    assert corpus.here.test == "{language}/test.{language}.txt"
+    assert corpus.subwords.joint and corpus.subwords.size == 1000
+    assert learn_pieces(names("train"), 1000), "the text has as many"
+    assert main([*following[0].split()[2:4], "--dry-run"]) == 0
+    out = capsys.readouterr().out
+    assert f"--archives {raw} --languages en de" in out and "train: " not in out
+    assert [n for n in corpus.systems if f"== {n}, seed 1: train" in out] == corpus.systems
+    error = read_error(capsys, main(["mine", "--init", *names("train")]))
+    assert error == "error: mine: has a corpus already; take another folder, or remove it\n"
+
+
+@pytest.mark.parametrize("given", [("train",), ("train", "valid")])
+def test_what_is_not_given_is_held_out(raw, given):
+    write_corpus(Path("mine"), names(*given), gpu=True)
+    corpus = load_corpus(Path("mine"))
+    assert corpus.here and corpus.here.path == Path.cwd() / "mine" / "texts"
+    texts = {
+        split: [
+            *zip(
+                *(
+                    (corpus.here.path / f"{split}.{x}").read_text().splitlines()
+                    for x in ("en", "de")
+                ),
+                strict=True,
+            )
+        ]
+        for split in ("train", "valid", "test")
+    }
+    counts = {split: len(pairs) for split, pairs in texts.items()}
+    assert counts == {"train": 400 - 20 * (3 - len(given)), "test": 20} | {
+        "valid": 7 if "valid" in given else 20
+    }
+    whole = [*zip(*(Path(name).read_text().splitlines() for name in names("train")), strict=True)]
+    parts = [s for s in texts if s not in given[1:]]
+    assert sorted(pair for s in parts for pair in texts[s]) == sorted(whole)
+
+
+@pytest.mark.parametrize(
+    ("files", "fault"),
+    [
+        (["raw/en/train.en.txt"], "mine: give two files of training text, such as train.en trai"),
+        (names("train")[:1] * 2, "names of two files differ in the language alone"),
+        (["raw/en/train.en.txt", "raw/de/valid.de.txt"], "names of two files differ in the lang"),
+        (names("none"), "none.en.txt: missing"),
+        (names("test"), "raw/en/test.en.txt: 6 pairs; a training needs 100 at least"),
+        (["a.x y", "a.de"], "'x y' is not the name of a language"),
+        (names("train", "uneven"), "the sides differ in length: 1 in "),
+    ],
+)
+def test_what_is_no_parallel_text_writes_nothing(raw, files, fault, capsys):
+    (raw / "en" / "uneven.en.txt").write_text("a\n")
+    (raw / "de" / "uneven.de.txt").write_text("a\nb\n")
+    assert fault in read_error(capsys, main(["--init", "mine", *files]))
+    assert not Path("mine").exists()
+
+
+def test_languages_have_their_own_tools(raw):
+    def written(source: str, target: str) -> Corpus:
+        for split in ("train", "valid", "test"):
+            text = (raw / "en" / f"{split}.en.txt").read_text()
+            (raw / f"{split}.{source}").write_text(text)
+            (raw / f"{split}.{target}").write_text(
+                text.translate({n: n - 97 + 0x3041 for n in range(97, 123)})
+            )
+        splits = ("train", "valid", "test")
+        write_corpus(
+            Path(target), [f"raw/{s}.{x}" for s in splits for x in (source, target)], False
+        )
+        return load_corpus(Path(target))
+
+    japanese = written("en", "ja")
+    assert japanese.words["ja"].endswith("kytea -notags -out tok") and not japanese.subwords.joint
+    assert (
+        "words_by" in japanese.score
+        and japanese.settings.load()["model"]["share_decoder_input_output_embed"]
+    )
+    unknown = written("en", "xx")
+    assert "--lang en" in unknown.words["xx"] and unknown.score["references"] == "words"
 
 
 def test_the_table_has_all_keys():
