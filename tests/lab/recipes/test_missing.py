@@ -175,15 +175,9 @@ def test_all_is_listed_and_the_rest_rehearsed(monkeypatch, tmp_path, capsys):
     monkeypatch.setattr(missing, "probe", fail)
     monkeypatch.setattr("stanza.resources.common.DEFAULT_MODEL_DIR", str(tmp_path / "none"))
     monkeypatch.setenv("PATH", "/usr/bin:/bin")  # without KyTea
-    words = [
-        "aspec_ja_en",
-        "syncattn:optimization.max_update=9",
-        "transformer",
-        "--seeds",
-        "3",
-        "4",
-    ]
-    assert main([*words, "--cpu", "--check", f"--work={tmp_path}"]) == 1
+    row = "syncattn:optimization.max_update=9"
+    words = ["aspec_ja_en", row, "transformer", "--seeds", "3", "4", "--cpu", "--check"]
+    assert main([*words, f"--work={tmp_path}"]) == 1
     captured = capsys.readouterr()
     first, *faults = captured.out.splitlines()
     assert first == "aspec_ja_en: missing: 4"
