@@ -170,7 +170,7 @@ def main() -> None:
             write_corpus(folder, lines)
             learn = "--input train.en --model bpe --vocab-size"
             module = COMMANDS["syncattn-bpe"]
-            size = ["40" if lines < 1000 else "4000"]
+            size = ["40" if lines < 1000 else "1000"]
             run([sys.executable, "-m", module, "learn", *learn.split(), *size], folder)
             for command, both in list_commands().items():
                 if args.only and command not in args.only:

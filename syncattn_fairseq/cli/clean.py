@@ -26,7 +26,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         parser.error("give --every or --last together with --held-out, or none of them")
     if args.every and args.last:
         parser.error("--every and --last: give one")
-    total = count_lines(*find_sides(args.input, args.languages))
+    total = count_lines(*find_sides(args.input, args.languages)) if args.last else None
     pairs = read_pairs(args.input, args.languages)
     faults: Counter[str | None] = Counter()
     replaced = seen = held = 0
@@ -38,19 +38,23 @@ def main(argv: Sequence[str] | None = None) -> None:
             source, target = map(without_mark, pair)
             replaced += (source, target) != pair
             fault = find_fault(source, target, args.max_words, args.ratio)
-            if fault is None and any(map(set.__contains__, excluded, map(key, (source, target)))):
+            if (
+                fault is None
+                and excluded
+                and any(map(set.__contains__, excluded, map(key, (source, target))))
+            ):
                 fault = EXCLUDED
             faults[fault] += 1
             seen += 1
             if fault is None:
                 held_out = args.every is not None and faults[None] % args.every == 0
-                held_out |= args.last is not None and seen > total - args.last
+                held_out |= total is not None and seen > total - args.last
                 held += held_out
                 writers[held_out].write(source, target)
         if not faults[None]:
             [(fault, count)] = faults.most_common(1)
             raise DataError(
-                f"{args.input}: none of the {total} pairs would be kept; {count}: {fault}"
+                f"{args.input}: none of the {seen} pairs would be kept; {count}: {fault}"
             )
         if args.held_out is not None and not 0 < held < faults[None]:
             option = "--every" if args.every else "--last"
@@ -58,7 +62,7 @@ def main(argv: Sequence[str] | None = None) -> None:
                 f"{args.input}: would hold out {held} of the {faults[None]} pairs that are kept; "
                 f"choose another {option}"
             )
-    print(f"{total} pairs, {faults[None]} kept")
+    print(f"{seen} pairs, {faults[None]} kept")
     if args.held_out is not None:
         print(f"{held} of them held out")
     for fault in FAULTS if args.exclude else FAULTS[:-1]:

@@ -7,7 +7,7 @@ from typing import TextIO
 
 from ..base.errors import DataError
 from ..base.files import replacing
-from ..base.text import find_text, read_lines
+from ..base.text import count_lines, find_text, read_lines
 
 
 def sides(prefix: Path, languages: Sequence[str]) -> list[Path]:
@@ -32,9 +32,19 @@ def find_sides(prefix: Path, languages: Sequence[str]) -> list[Path]:
 
 
 def read_pairs(prefix: Path, languages: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Yield the pairs of two files with the same number of lines (see `count_lines`)."""
-    source, target = find_sides(prefix, languages)
-    return zip(read_lines(source), read_lines(target), strict=True)
+    """Yield the pairs of two files, which must have the same number of lines (`count_lines`)."""
+    paths = find_sides(prefix, languages)
+    number = 0
+    try:
+        for pair in zip(*map(read_lines, paths), strict=True):
+            number += 1
+            yield pair
+    except ValueError as error:
+        if not isinstance(error, DataError):
+            count_lines(*paths)  # it says which is shorter
+        raise
+    if not number:
+        count_lines(*paths)
 
 
 class PairWriter:

@@ -71,7 +71,7 @@ class Manifest:
 
     def write(self, path: Path) -> None:
         """Store it as JSON."""
-        document = {**vars(self), "report": self.report.to_json()}
+        document = {**vars(self), "report": vars(self.report)}
         with replacing(path) as temporary:
             temporary.write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n", "utf-8")
 

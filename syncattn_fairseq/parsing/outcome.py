@@ -48,13 +48,9 @@ class ParseReport:
         reasons = ", ".join(f"{reason}: {count:,}" for reason, count in self.empty.most_common())
         return counts + f"{self.empty.total():,} without a parse ({reasons})"
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the report as JSON values, for `from_json`."""
-        return vars(self)
-
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> ParseReport:
-        """Restore a report from JSON values."""
+        """Restore a report from its ``vars``, written as JSON."""
         return cls(
             values["sentences"],
             values["words"],

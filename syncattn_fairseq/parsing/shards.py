@@ -165,7 +165,7 @@ class ShardTask:
                 for words, outcome in zip(sentences, results, strict=True):
                     assert outcome is not None  # parsers answer for every sentence
                     writer.write(words, outcome)
-            (folder / _REPORT).write_text(json.dumps(writer.report.to_json()))
+            (folder / _REPORT).write_text(json.dumps(vars(writer.report)))
             sums = {name: hash_file(folder / name) for name in (*self.kinds, _REPORT)}
             (folder / _SUMS).write_text(json.dumps(sums))
             for path in (*folder.iterdir(), folder):
@@ -180,7 +180,7 @@ class ShardTask:
 
     def report(self, shard: Shard) -> ParseReport:
         """Return the report on a finished shard."""
-        return _read_report(shard.folder(self.shards))
+        return ParseReport.from_json(read_json(shard.folder(self.shards) / _REPORT))
 
 
 def is_whole(shard: Shard, folder: Path, kinds: Iterable[str]) -> bool:
@@ -197,10 +197,6 @@ def is_whole(shard: Shard, folder: Path, kinds: Iterable[str]) -> bool:
         return bool(read_json(own / _SUMS) == sums)
     except (OSError, DataError):
         return False
-
-
-def _read_report(folder: Path) -> ParseReport:
-    return ParseReport.from_json(read_json(folder / _REPORT))
 
 
 def refuse_sentence(words: list[str], max_words: int) -> BadParse | None:

@@ -60,16 +60,6 @@ VARIANTS: Mapping[str, Variant] = {
 }
 
 
-def intersect(forward: AbstractSet[Link], backward: AbstractSet[Link]) -> set[Link]:
-    """Keep the links that both directions have."""
-    return {*forward} & backward
-
-
-def unite(forward: AbstractSet[Link], backward: AbstractSet[Link]) -> set[Link]:
-    """Keep the links that either direction has."""
-    return {*forward, *backward}
-
-
 def grow_diag(forward: AbstractSet[Link], backward: AbstractSet[Link], variant: str) -> set[Link]:
     """Grow the intersection by neighbouring links of the union, including diagonal neighbours.
 
@@ -82,8 +72,7 @@ def grow_diag(forward: AbstractSet[Link], backward: AbstractSet[Link], variant: 
         KeyError: the variant is unknown.
     """
     how = VARIANTS[variant]
-    candidates = unite(forward, backward)
-    links = intersect(forward, backward)
+    candidates, links = {*forward, *backward}, {*forward} & backward
     missing = candidates - links
     sources, targets = {i for i, _ in links}, {j for _, j in links}
     ordered = sorted(candidates, key=how.order)
@@ -150,7 +139,7 @@ def symmetrise(
         backward: links of the other.
         methods: some of ``SYMMETRISATIONS``.
     """
-    combined = {"intersection": intersect(forward, backward), "union": unite(forward, backward)}
+    combined = {"intersection": {*forward} & backward, "union": {*forward, *backward}}
     for variant in VARIANTS:
         if any(method.endswith(variant) for method in methods):
             grown = grow_diag(forward, backward, variant)

@@ -12,9 +12,7 @@ from syncattn_fairseq.lab.evaluation.symmetrisation import (
     VARIANTS,
     add_final,
     grow_diag,
-    intersect,
     symmetrise,
-    unite,
 )
 from syncattn_fairseq.printed.analysis_lines import Link
 
@@ -86,12 +84,12 @@ def test_variants_by_hand():
     # From 0-0, Moses takes 1-0, whose source word is free, and from there 2-1, both free. Lilt's
     # way never takes a link in the row or column of its neighbour, so 2-1 is out of reach.
     forward, backward = read("# f . .", ". . b .", ". . . .", "f . . b")
-    assert intersect(forward, backward) == {(0, 0)}
-    assert unite(forward, backward) == {(0, 0), (1, 0), (2, 1), (0, 3), (3, 3)}
+    final = symmetrise(forward, backward, SYMMETRISATIONS)
+    assert final["intersection"] == {(0, 0)}
+    assert final["union"] == {(0, 0), (1, 0), (2, 1), (0, 3), (3, 3)}
     assert grow_diag(forward, backward, "moses") == {(0, 0), (1, 0), (2, 1)}
     assert grow_diag(forward, backward, "lilt") == {(0, 0)}
     # 3-3 has two free words. 0-3 comes first, being forward's, but source word 0 is aligned.
-    final = symmetrise(forward, backward, SYMMETRISATIONS)
     assert final["grow-diag-final-and-moses"] == {(0, 0), (1, 0), (2, 1), (3, 3)}
     # Without growth, 2-1 is added too; 1-0 is not, since target word 0 is aligned.
     assert final["grow-diag-final-and-lilt"] == {(0, 0), (2, 1), (3, 3)}
