@@ -1,18 +1,18 @@
-"""Syntactic heads in a Transformer of your own, with torch alone.
+"""Syntactic heads in a Transformer of PyTorch's, and in one of the transformers library.
 
-    python examples/any_transformer.py
+    python examples/any_transformer.py pytorch
+    python examples/any_transformer.py marian
 
-trains a small encoder-decoder for a minute on sentences of the built-in grammar: dependency heads
-in the bottom layers, with their loss (DBSA); in the layers above, gates that learn how far to look
-(LPSI) in the encoder, and biases for the distance in the decoder. It prints the cross-entropy per
-word, and how many parents the heads find.
+trains a small encoder-decoder for a minute on sentences of the built-in grammar, whose bottom
+layers have a dependency head each, with its loss (DBSA). It prints the cross-entropy per word, and
+how many parents the heads find.
 """
 
 from __future__ import annotations
 
 import argparse
-import math
 from collections.abc import Iterator
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -21,70 +21,92 @@ from torch.nn.utils.rnn import pad_sequence
 
 from syncattn_fairseq.functional import dependency_loss
 from syncattn_fairseq.lab.synthetic.generated_corpus import generate
-from syncattn_fairseq.modules import BatchView, SyntaxAttention
-from syncattn_fairseq.modules.heads import DependencyHeads, DistanceBiasHeads, GatedHeads, Heads
+from syncattn_fairseq.modules import BatchView, DropInAttention
+from syncattn_fairseq.modules.heads import DependencyHeads, Heads
 
 PAD, START, END = 0, 1, 2
 #: The size of the vocabulary of both languages; its last word stands for all others.
 WORDS = 1000
 WIDTH, HEADS = 64, 4
-HEAD_DIM = WIDTH // HEADS
 
 
-class Layer(nn.Module):
-    """A Transformer layer, before which its input is normalised."""
+def put_in(layer: Any, view: BatchView, causal: bool) -> DropInAttention:
+    """Give a layer of either library one dependency head among ordinary ones."""
+    kinds: dict[str, Heads] = {
+        "dependency": DependencyHeads(1, WIDTH // HEADS, view),
+        "ordinary": Heads(HEADS - 1, WIDTH // HEADS, view),
+    }
+    layer.self_attn = DropInAttention(layer.self_attn, kinds, causal=causal)
+    return layer.self_attn
 
-    def __init__(self, heads: dict[str, Heads], crosses: bool) -> None:
+
+class PyTorchModel(nn.Module):
+    """PyTorch's own Transformer."""
+
+    def __init__(self) -> None:
         super().__init__()
-        self.norms = nn.ModuleList(nn.LayerNorm(WIDTH) for _ in range(3))
-        self.attention = SyntaxAttention(WIDTH, heads)
-        self.cross = nn.MultiheadAttention(WIDTH, HEADS, batch_first=True) if crosses else None
-        self.dense = nn.Sequential(
-            nn.Linear(WIDTH, 4 * WIDTH), nn.ReLU(), nn.Linear(4 * WIDTH, WIDTH)
+        sizes = (WIDTH, HEADS, 2, 2, 4 * WIDTH, 0.0)
+        self.transformer = nn.Transformer(*sizes, batch_first=True, norm_first=True)
+        self.words, self.places = nn.Embedding(WORDS, WIDTH), nn.Embedding(100, WIDTH)
+        self.output = nn.Linear(WIDTH, WORDS)
+        source, target = BatchView(), BatchView()
+        source.watch(self, lambda source, previous: (source, source == PAD))
+        target.watch(self, lambda source, previous: (previous, previous == PAD))
+        self.parsers = (
+            put_in(self.transformer.encoder.layers[0], source, causal=False),
+            put_in(self.transformer.decoder.layers[0], target, causal=True),
         )
 
-    def forward(
-        self, x: Tensor, padding: Tensor, memory: Tensor | None, memory_padding: Tensor | None
-    ) -> Tensor:
-        """Run the layer on ``(B, T, D)``; with a memory, it is a decoder's."""
-        x = x + self.attention(self.norms[0](x), padding, causal=self.cross is not None)
-        if self.cross is not None:
-            assert memory is not None
-            x = x + self.cross(self.norms[1](x), memory, memory, memory_padding)[0]
-        return x + self.dense(self.norms[2](x))
+    def forward(self, source: Tensor, previous: Tensor) -> Tensor:
+        """Return scores of the vocabulary, ``(B, T, V)``."""
+        source_x, target_x = (
+            self.words(tokens) + self.places.weight[: tokens.size(1)]
+            for tokens in (source, previous)
+        )
+        padding, future = source == PAD, torch.ones(2 * previous.shape[1:], dtype=torch.bool)
+        return self.output(
+            self.transformer(
+                source_x,
+                target_x,
+                tgt_mask=future.triu(1),
+                src_key_padding_mask=padding,
+                memory_key_padding_mask=padding,
+            )
+        )
 
 
-class Stack(nn.Module):
-    """An encoder or a decoder of two layers."""
+class MarianModel(nn.Module):
+    """The transformers library's Marian model."""
 
-    def __init__(self, words: int, decodes: bool) -> None:
+    def __init__(self) -> None:
         super().__init__()
-        self.embedding = nn.Embedding(words, WIDTH)
-        self.view = BatchView()
-        self.view.observed = ["dependency"]
-        rest = Heads(HEADS - 1, HEAD_DIM, self.view)
-        bottom = {"dependency": DependencyHeads(1, HEAD_DIM, self.view), "ordinary": rest}
-        upper = DistanceBiasHeads if decodes else GatedHeads
-        top = {"upper": upper(HEADS, HEAD_DIM, self.view)}
-        self.layers = nn.ModuleList([Layer(bottom, decodes), Layer(top, decodes)])
+        from transformers import MarianConfig, MarianMTModel
 
-    def forward(
-        self, tokens: Tensor, memory: Tensor | None = None, memory_padding: Tensor | None = None
-    ) -> tuple[Tensor, Tensor]:
-        """Return states, ``(B, T, D)``, and the parse, ``(B, T, T)``."""
-        padding = tokens == PAD
-        self.view.fill(tokens, padding, {})
-        x = self.embedding(tokens) + sinusoids(tokens.size(1))
-        for layer in self.layers:
-            x = layer(x, padding, memory, memory_padding)
-        return x, self.layers[0].attention.exposed["dependency"][:, 0]
+        sizes = {"d_model": WIDTH, "vocab_size": WORDS, "max_position_embeddings": 100}
+        for side in ("encoder", "decoder"):
+            sizes |= {f"{side}_layers": 2, f"{side}_attention_heads": HEADS}
+            sizes |= {f"{side}_ffn_dim": 4 * WIDTH}
+        special = {"pad_token_id": PAD, "decoder_start_token_id": START, "eos_token_id": END}
+        config = MarianConfig(**sizes, **special, bos_token_id=START, forced_eos_token_id=None)
+        config.dropout = 0.0
+        config._attn_implementation = "eager"
+        self.marian = MarianMTModel(config)
+        source, target = BatchView(), BatchView()
+        encoder, decoder = self.marian.model.encoder, self.marian.model.decoder
+        source.watch(encoder)
+        target.watch(decoder)
+        self.parsers = (
+            put_in(encoder.layers[0], source, causal=False),
+            put_in(decoder.layers[0], target, causal=True),
+        )
 
-
-def sinusoids(length: int) -> Tensor:
-    """Return position embeddings, ``(length, D)``."""
-    rates = torch.exp(torch.arange(0, WIDTH, 2) * (-math.log(10000) / WIDTH))
-    angles = torch.arange(length).unsqueeze(1) * rates
-    return torch.cat([angles.sin(), angles.cos()], dim=1)
+    def forward(self, source: Tensor, previous: Tensor) -> Tensor:
+        """Return scores of the vocabulary, ``(B, T, V)``."""
+        seen = (source != PAD).long()
+        scores: Tensor = self.marian(
+            source, attention_mask=seen, decoder_input_ids=previous, use_cache=False
+        ).logits
+        return scores
 
 
 def draw_batches(size: int, seed: int) -> Iterator[tuple[Tensor, Tensor, Tensor, Tensor]]:
@@ -103,18 +125,15 @@ def draw_batches(size: int, seed: int) -> Iterator[tuple[Tensor, Tensor, Tensor,
             batch = []
 
 
-def train(updates: int, seed: int = 1) -> Iterator[tuple[float, float]]:
+def train(model: nn.Module, updates: int, seed: int = 1) -> Iterator[tuple[float, float]]:
     """Train, and yield the cross-entropy per word and the share of right parents, by update."""
-    torch.manual_seed(seed)
-    encoder, decoder, output = Stack(WORDS, False), Stack(WORDS, True), nn.Linear(WIDTH, WORDS)
-    model = nn.ModuleList([encoder, decoder, output])
     optimizer = torch.optim.Adam(model.parameters(), lr=2e-3)
     for _, batch in zip(range(updates), draw_batches(32, seed), strict=False):
         source, source_parents, target, target_parents = batch
-        memory, source_parse = encoder(source)
         previous = F.pad(target, (1, -1), value=START).masked_fill(target == PAD, PAD)
-        states, target_parse = decoder(previous, memory, source == PAD)
-        entropy = F.cross_entropy(output(states).transpose(1, 2), target, ignore_index=PAD)
+        scores = model(source, previous)
+        source_parse, target_parse = (attention.parse for attention in model.parsers)
+        entropy = F.cross_entropy(scores.transpose(1, 2), target, ignore_index=PAD)
         source_loss, source_count = dependency_loss(source_parse, source_parents)
         target_loss, target_count = dependency_loss(target_parse, target_parents, causal=True)
         loss = entropy + 0.5 * (source_loss / source_count + target_loss / target_count)
@@ -126,9 +145,13 @@ def train(updates: int, seed: int = 1) -> Iterator[tuple[float, float]]:
 
 
 if __name__ == "__main__":
-    options = argparse.ArgumentParser(description="Train syntactic heads in a plain Transformer.")
+    options = argparse.ArgumentParser(description="Train syntactic heads in another Transformer.")
+    options.add_argument("library", choices=("pytorch", "marian"))
     options.add_argument("--updates", type=int, default=600)
-    for update, (entropy, accuracy) in enumerate(train(options.parse_args().updates), 1):
+    chosen = options.parse_args()
+    torch.manual_seed(1)
+    model = PyTorchModel() if chosen.library == "pytorch" else MarianModel()
+    for update, (entropy, accuracy) in enumerate(train(model, chosen.updates), 1):
         if update % 50 == 0:
             print(
                 f"update {update}: {entropy:.3f} nats a word, {accuracy:.0%} of the parents found"

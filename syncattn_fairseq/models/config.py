@@ -23,7 +23,8 @@ class PositionOptions:
     positions: str = option(
         "absolute",
         "fairseq's position embeddings (absolute); or for all heads of all layers, and "
-        "without such embeddings: rotary (RoPE), alibi, bias (learnt, as in T5), or none",
+        "without such embeddings: rotary (RoPE), interleaved (rotary in every other layer), alibi, "
+        "bias (learnt, as in T5), or none",
     )
 
 

@@ -16,11 +16,12 @@ from .source_attention import (
     SyntaxDirectedAttention,
 )
 from .stepwise_linear import StepwiseLinear
-from .syntax_attention import SyntaxAttention
+from .syntax_attention import DropInAttention, SyntaxAttention
 
 __all__ = [
     "PARTS",
     "BatchView",
+    "DropInAttention",
     "FlexibleAttention",
     "FoldedLinear",
     "GlobalAttention",

@@ -1,9 +1,10 @@
 """What attention may know about the current batch, besides the states it is given."""
 
 from collections.abc import Callable, Collection, Mapping
+from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from ..base.errors import DataError
 
@@ -27,6 +28,8 @@ class BatchView:
     observed: Collection[str] = ()
 
     def __init__(self) -> None:
+        #: How many batches it has taken.
+        self.fills = 0
         self._fields: dict[str, Tensor] = {}
         self._shared: dict[str, Tensor] = {}
         self.notes: dict[str, Tensor] = {}
@@ -41,11 +44,29 @@ class BatchView:
             padding_mask: ``(B, T)``, True = padding.
             fields: further tensors of ``net_input``, by name; None counts as absent.
         """
+        self.fills += 1
         self.tokens = tokens
         self.padding_mask = padding_mask
         self._fields = {name: field for name, field in fields.items() if field is not None}
         self._shared.clear()
         self.notes.clear()
+
+    def watch(
+        self, module: nn.Module, read: Callable[..., tuple[Tensor, Tensor]] | None = None
+    ) -> None:
+        """Take a new batch whenever a module is called, such as an encoder.
+
+        Args:
+            module: is called with the batch.
+            read: returns tokens and padding, given the arguments of the call; by default those that
+                stacks of the transformers library get by name, ``input_ids`` and
+                ``attention_mask``.
+        """
+
+        def fill(_: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+            self.fill(*(read or _read_ids)(*args, **kwargs), {})
+
+        module.register_forward_pre_hook(fill, with_kwargs=True)
 
     def get(self, field: str) -> Tensor | None:
         """Return a field of ``net_input``; None if the batch lacks it."""
@@ -69,6 +90,13 @@ class BatchView:
             with torch.no_grad():
                 self._shared[name] = make()
         return self._shared[name]
+
+
+def _read_ids(
+    input_ids: Tensor, attention_mask: Tensor | None = None, **_: Any
+) -> tuple[Tensor, Tensor]:
+    seen = torch.ones_like(input_ids) if attention_mask is None else attention_mask
+    return input_ids, seen == 0
 
 
 def require_field(tensor: Tensor | None, field: str, reader: str) -> Tensor:

@@ -7,6 +7,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from ..base.errors import DataError
 from .folded_linear import FoldedLinear
 from .heads.heads import Heads, Scope, split_heads
 from .positions.positions import Order, Positions
@@ -90,14 +91,16 @@ class HeadGroups(nn.Module):
         padding_mask: Tensor | None,
         attn_mask: Tensor | None,
         state: dict[str, Tensor] | None = None,
+        causal: bool | None = None,
     ) -> Tensor:
         """Attend with each kind of heads in its own way.
 
         Args:
             x: ``(T, B, D)``, or ``(1, B, D)`` in incremental decoding.
             padding_mask: ``(B, T)``, True = padding.
-            attn_mask: ``(T, T)``, added to the scores, which hides what is to the right; None if
-                nothing does.
+            attn_mask: ``(T, T)``, or with dimensions for sentences and heads before, added to the
+                scores; None if nothing is hidden.
+            causal: whether it hides what is to the right; by default, it does if it is there.
             state: in incremental decoding, what earlier steps left for this one, with the sentence
                 as first dimension, so that it can be reordered with the beam; it is updated.
 
@@ -126,11 +129,13 @@ class HeadGroups(nn.Module):
         mask = _additive(padding_mask, attn_mask, queries[0].dtype)
 
         orders = self._order(queries[0].size(2), keys[0].size(2), x.device)
-        causal, contexts = attn_mask is not None, []
+        causal, contexts = attn_mask is not None if causal is None else causal, []
         exposed: dict[str, list[Tensor]] = {}
         by_group = zip(self.heads, self.groups, queries, keys, values, strict=True)
         for name, (group, heads), query, key, value in by_group:
-            scope = Scope(mask, padding_mask, causal, self.dropout_module)
+            by_head = mask is not None and mask.dim() == 4 and mask.size(1) > 1
+            own_mask = mask[:, heads] if mask is not None and by_head else mask
+            scope = Scope(own_mask, padding_mask, causal, self.dropout_module)
             scope.order, scope.x, scope.observed = orders(heads), x, group.observed
             if state is not None:
                 own = [field for field in state if field.startswith(f"{name}.")]
@@ -186,6 +191,15 @@ class SyntaxAttention(HeadGroups):
         )
         self.dropout_module = nn.Dropout(dropout)
         self.compose(heads, positions)
+        #: How many batches its view had taken when it was last called.
+        self.fills = 0
+        for group, _ in self.groups:
+            group.view.observed = {*group.view.observed, *filter(None, [group.exposes])}
+
+    @property
+    def parse(self) -> Tensor:
+        """The parse of the last batch, ``(B, T, T)``, row = dependent: the mean of its heads."""
+        return self.exposed["dependency"].mean(1)
 
     def forward(
         self,
@@ -193,6 +207,7 @@ class SyntaxAttention(HeadGroups):
         padding_mask: Tensor | None = None,
         causal: bool = False,
         state: dict[str, Tensor] | None = None,
+        mask: Tensor | None = None,
     ) -> Tensor:
         """Attend.
 
@@ -201,14 +216,127 @@ class SyntaxAttention(HeadGroups):
             padding_mask: ``(B, T)``, True = padding.
             causal: whether tokens see nothing to their right.
             state: for step-by-step decoding, a dictionary, empty at first; it is updated.
+            mask: added to the scores, broadcasts to ``(B, H, T, T)``; ``causal`` then only says
+                whether it hides what is to the right.
 
         Returns:
             Like x.
+
+        Raises:
+            DataError: the view of the heads still has the last batch, or another one.
         """
-        mask = None
-        if causal and state is None:
+        self._check_view(x, state is not None)
+        if mask is None and causal and state is None:
             mask = x.new_full((x.size(1), x.size(1)), -torch.inf).triu(1)
-        return self.attend(x.transpose(0, 1), padding_mask, mask, state).transpose(0, 1)
+        return self.attend(x.transpose(0, 1), padding_mask, mask, state, causal).transpose(0, 1)
+
+    def _check_view(self, x: Tensor, step: bool) -> None:
+        """Refuse a view that nobody has filled since the last call, or with another batch."""
+        view = next(self.groups)[0].view
+        again = torch._C._current_graph_task_id() >= 0  # activation checkpointing, going backwards
+        stale = view.fills == self.fills and not again and not step
+        if view.fills and not step and (stale or view.tokens.shape != x.shape[:2]):
+            raise DataError(
+                "the heads' view has another batch than their layer: call BatchView.fill before "
+                "each forward pass, or BatchView.watch once"
+            )
+        self.fills = view.fills
+
+
+class DropInAttention(SyntaxAttention):
+    """Takes the place of a self-attention of PyTorch's layers or of the transformers library.
+
+    For PyTorch, layers must be ``batch_first``. In the transformers library it decodes step by step
+    from the cache, one token at a time, if all that its heads keep are keys and values.
+
+    Args:
+        replaced: the attention whose place it takes, and whose projections it copies.
+        heads, positions: as for :class:`SyntaxAttention`.
+        causal: whether it is a decoder's.
+    """
+
+    #: PyTorch's layers then leave their fast path, which would not call this.
+    batch_first = False
+
+    def __init__(
+        self,
+        replaced: Any,
+        heads: dict[str, Heads],
+        positions: Positions | None = None,
+        causal: bool = False,
+    ) -> None:
+        super().__init__(replaced.embed_dim, heads, positions, replaced.dropout)
+        self.causal = causal
+        self.layer_idx = getattr(replaced, "layer_idx", None)
+        own = dict(replaced.state_dict())
+        for kind in ("weight", "bias"):
+            if (joined := own.pop(f"in_proj_{kind}", None)) is not None:  # PyTorch's
+                parts = zip(("q_proj", "k_proj", "v_proj"), joined.chunk(3), strict=True)
+                own |= {f"{name}.{kind}": part for name, part in parts}
+        self.load_state_dict(own, strict=False)
+
+    def forward(  # type: ignore[override]
+        self,
+        hidden_states: Tensor,
+        *_: Tensor,
+        attention_mask: Tensor | None = None,
+        attn_mask: Tensor | None = None,
+        key_padding_mask: Tensor | None = None,
+        past_key_values: Any = None,
+        **__: Any,
+    ) -> tuple[Tensor, None]:
+        """Attend as the attention that it replaces does; no probabilities are returned.
+
+        Args:
+            hidden_states: ``(B, T, D)``.
+            attention_mask: the transformers library's, ``(B, 1, T, T)``, added or True = visible.
+            attn_mask, key_padding_mask: PyTorch's, ``(T, T)`` and ``(B, T)``, added or True =
+                hidden.
+            past_key_values: the transformers library's cache.
+
+        Raises:
+            DataError: there is a cache, and more than one token, or heads keep more than it holds.
+        """
+        masks = []
+        if attention_mask is not None:
+            visible = attention_mask.dtype == torch.bool
+            masks.append(_as_addend(~attention_mask if visible else attention_mask, hidden_states))
+        if attn_mask is not None:
+            masks.append(_as_addend(attn_mask, hidden_states))
+        if key_padding_mask is not None:
+            masks.append(_as_addend(key_padding_mask, hidden_states)[:, None, None])
+        mask = sum(masks[1:], masks[0]) if masks else None
+        padding = next(self.groups)[0].view.padding_mask if self._knows_batch else None
+        if past_key_values is None:
+            return super().forward(hidden_states, padding, self.causal, None, mask), None
+        cache = getattr(past_key_values, "self_attention_cache", past_key_values)
+        state = self._read(cache, hidden_states.size(1))
+        context = super().forward(hidden_states, None, self.causal, state, mask)
+        if state.keys() != {"prev_key", "prev_value"}:
+            kept = ", ".join(state.keys() - {"prev_key", "prev_value"})
+            raise DataError(f"the cache cannot hold {kept} of these heads: pass use_cache=False")
+        cache.update(state["prev_key"][:, :, -1:], state["prev_value"][:, :, -1:], self.layer_idx)
+        return context, None
+
+    @property
+    def _knows_batch(self) -> bool:
+        return next(self.groups)[0].view.fills > 0
+
+    def _read(self, cache: Any, tokens: int) -> dict[str, Tensor]:
+        """Return the keys and values of earlier steps, nothing in the first one."""
+        if tokens > 1:
+            raise DataError("more than one token at a time with a cache: pass use_cache=False")
+        if not cache.get_seq_length(self.layer_idx):
+            return {}
+        layer = cache.layers[self.layer_idx]
+        return {"prev_key": layer.keys, "prev_value": layer.values}
+
+
+def _as_addend(mask: Tensor, like: Tensor) -> Tensor:
+    """Turn a mask, True = hidden, into one that is added to the scores."""
+    if mask.dtype != torch.bool:
+        return mask.to(like.dtype)
+    return torch.zeros_like(mask, dtype=like.dtype).masked_fill(mask, -torch.inf)
 
 
 def _additive(

@@ -12,12 +12,10 @@ from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.functional import rotary_angles, rotate
 from syncattn_fairseq.functional.dbsa import biaffine_query
 from syncattn_fairseq.functional.lisa import rectify
-from syncattn_fairseq.modules.heads import ForgetGateHeads, Slot, WindowHeads
+from syncattn_fairseq.modules.heads import ForgetGateHeads, WindowHeads
 from syncattn_fairseq.modules.positions import (
     POSITIONS,
     AlibiPositions,
-    NoPositions,
-    Positions,
     RotaryPositions,
     offsets,
 )
@@ -197,26 +195,22 @@ def test_dependency_heads_know_positions(options, positions):
         torch.testing.assert_close(attention, scores.softmax(-1), atol=1e-6, rtol=1e-5)
 
 
-def test_some_layers_may_have_positions_that_others_lack(monkeypatch):
-    class LowerRotary(RotaryPositions):
-        @classmethod
-        def build(cls, cfg: Any, layer: Slot) -> Positions:
-            kind = RotaryPositions if (layer.side, layer.layer) == ("encoder", 1) else NoPositions
-            return kind.build(cfg, layer)
-
-    monkeypatch.setitem(POSITIONS, "lower", LowerRotary)
-    testing.check_model(positions="lower")
-    model = testing.build_model(positions="lower")
+def test_some_layers_have_positions_that_others_lack():
+    model = testing.build_model(positions="interleaved", encoder_layers=3)
     layers = [*model.encoder.layers, *model.decoder.layers]
     positions = [getattr(layer.self_attn, "positions", None) for layer in layers]
-    assert [type(each) for each in positions] == [RotaryPositions, *[type(None)] * 3]
+    pair = [RotaryPositions, type(None)]
+    assert [type(each) for each in positions] == [*pair, RotaryPositions, *pair]
 
 
 def test_positions_are_checked():
     with pytest.raises(DataError, match="--positions sinus: choose one of absolute, none, alibi"):
         testing.build_model(positions="sinus")
-    with pytest.raises(DataError, match="--positions rotary: the encoder's heads have 3 dimens"):
-        testing.build_model(positions="rotary", encoder_embed_dim=6)
+    for kind in ("rotary", "interleaved"):
+        with pytest.raises(
+            DataError, match=f"--positions {kind}: the encoder's heads have 3 dimens"
+        ):
+            testing.build_model(positions=kind, encoder_embed_dim=6)
     with pytest.raises(DataError, match="--alibi-scale 0: must be above 0"):
         testing.build_model(positions="alibi", alibi_scale=0)
     with pytest.raises(DataError, match="--distance-bias-decoder-layers same: the decoder has no"):

@@ -3,8 +3,9 @@ import torch
 from fairseq.modules import MultiheadAttention
 from torch import Tensor, nn
 
+from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.models.self_attention import FairseqSyntaxAttention
-from syncattn_fairseq.modules import BatchView, SyntaxAttention
+from syncattn_fairseq.modules import BatchView, DropInAttention, SyntaxAttention
 from syncattn_fairseq.modules.heads import (
     DependencyHeads,
     ForgetGateHeads,
@@ -362,3 +363,63 @@ def test_heads_fill_the_width(counts, widths, message):
         SyntaxAttention(D, groups)
     with pytest.raises(ValueError, match="heads of 0 do not fill"):
         SyntaxAttention(D, {})
+
+
+@torch.no_grad()
+def test_an_additive_mask_of_four_dimensions_may_differ_between_heads():
+    view = BatchView()
+    groups = {"gated": GatedHeads(1, D // H, view, 2), "plain": Heads(H - 1, D // H, view)}
+    attention = SyntaxAttention(D, groups).double()
+    attention.out_proj = nn.Identity()  # type: ignore[assignment]
+    x, mask = torch.randn(2, 5, D).double(), torch.randn(2, H, 5, 5).double()
+    mask = mask + causal_mask(5)
+    together = attention(x, causal=True, mask=mask).unflatten(-1, (H, -1))
+    for h in range(H):
+        alone = attention(x, causal=True, mask=mask[:, h : h + 1]).unflatten(-1, (H, -1))
+        torch.testing.assert_close(together[..., h, :], alone[..., h, :])
+    same = attention(x, causal=True, mask=causal_mask(5)[None, None])
+    torch.testing.assert_close(same, attention(x, causal=True))
+
+
+def watched() -> tuple[nn.Module, BatchView, DropInAttention]:
+    layer = nn.TransformerEncoderLayer(D, H, 2 * D, 0.0, batch_first=True)
+    view = BatchView()
+    groups: dict[str, Heads] = {"dependency": DependencyHeads(H, D // H, view, "dot")}
+    layer.self_attn = DropInAttention(layer.self_attn, groups)
+    return layer, view, layer.self_attn
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("training", [False, True])
+def test_dropped_in_it_computes_what_pytorchs_attention_does(training):
+    torch.manual_seed(0)
+    layer, view, attention = watched()
+    plain = nn.TransformerEncoderLayer(D, H, 2 * D, 0.0, batch_first=True)
+    state = {name: value for name, value in layer.state_dict().items() if "self_attn" not in name}
+    plain.load_state_dict(state, strict=False)
+    own = DropInAttention(plain.self_attn, {"plain": Heads(H, D // H, view)})
+    attention.load_state_dict(own.state_dict())
+    x, padding = torch.randn(2, 5, D), torch.arange(5) >= torch.tensor([[5], [3]])
+    hidden = torch.ones(5, 5).triu(2).bool()
+    for net in (layer, plain):
+        net.train(training)
+    view.fill(torch.zeros(2, 5), padding, {})
+    result, expected = (net(x, hidden, padding) for net in (layer, plain))
+    torch.testing.assert_close(result[~padding], expected[~padding], atol=1e-5, rtol=1e-5)
+    torch.testing.assert_close(attention.parse.sum(-1), torch.ones(2, 5))
+
+
+def test_a_batch_that_is_not_the_layers_is_refused():
+    layer, view, _ = watched()
+    x = torch.randn(2, 5, D)
+    view.fill(torch.zeros(2, 5), torch.zeros(2, 5).bool(), {})
+    layer(x)
+    with pytest.raises(DataError, match="call BatchView.fill before each forward pass"):
+        layer(x)
+    view.fill(torch.zeros(2, 4), torch.zeros(2, 4).bool(), {})
+    with pytest.raises(DataError, match="BatchView.watch once"):
+        layer(x)
+    view.watch(layer, lambda x: (x[..., 0], x[..., 0] > 9))
+    assert layer(x).shape == layer(x).shape
+    again = torch.utils.checkpoint.checkpoint(layer, x.requires_grad_(), use_reentrant=False)
+    again.sum().backward()

@@ -9,13 +9,14 @@ from .absolute import AbsolutePositions, NoPositions
 from .alibi import AlibiPositions
 from .bias import BiasPositions
 from .positions import POSITIONS, Order, Positions, offsets, register_positions
-from .rotary import RotaryPositions
+from .rotary import InterleavedPositions, RotaryPositions
 
 __all__ = [
     "POSITIONS",
     "AbsolutePositions",
     "AlibiPositions",
     "BiasPositions",
+    "InterleavedPositions",
     "NoPositions",
     "Order",
     "Positions",

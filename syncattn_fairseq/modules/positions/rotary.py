@@ -8,6 +8,8 @@ from torch import Tensor
 from ...base.errors import DataError
 from ...functional.controls.rotary import rotary_angles, rotate_by, unit_complex
 from ..layer_numbers import SIDES
+from ..slot import Slot
+from .absolute import NoPositions
 from .positions import Positions, register_positions
 
 
@@ -18,15 +20,15 @@ class RotaryPositions(Positions):
     @classmethod
     def check(cls, cfg: Any) -> None:
         """Check that heads have an even number of dimensions, which are turned in pairs."""
-        if cfg.positions != "rotary":
+        if cfg.positions not in ("rotary", "interleaved"):
             return
         for side in SIDES:
             options = getattr(cfg, side)
             width = options.embed_dim // options.attention_heads
             if width % 2:
                 raise DataError(
-                    f"--positions rotary: the {side}'s heads have {width} dimensions; it needs an "
-                    f"even number: change --{side}-embed-dim or --{side}-attention-heads"
+                    f"--positions {cfg.positions}: the {side}'s heads have {width} dimensions; it "
+                    f"needs an even number: change --{side}-embed-dim or --{side}-attention-heads"
                 )
 
     def rotate(self, states: Tensor, first: int) -> Tensor:
@@ -39,3 +41,17 @@ class RotaryPositions(Positions):
             return unit_complex(rotary_angles(positions, width))
 
         return rotate_by(states, self.view.share(f"rotary_{width}_{first}_{last}_{wide}", measure))
+
+
+@register_positions("interleaved")
+class InterleavedPositions(RotaryPositions):
+    """Rotary position embedding in every other layer, from the bottom one on; none elsewhere.
+
+    Yang et al., *Rope to Nope and Back Again*, 2025 (arXiv 2501.18795), and others.
+    """
+
+    @classmethod
+    def build(cls, cfg: Any, layer: Slot) -> Positions:
+        """Build the positions of one layer."""
+        kind = RotaryPositions if layer.layer % 2 else NoPositions
+        return kind.build(cfg, layer)
