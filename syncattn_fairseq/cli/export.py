@@ -1,7 +1,5 @@
 """``syncattn-export``: write a trained model as a plain Transformer, for other programs."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """``syncattn-parse``: parse a text of any size into dependency heads, labels and CoNLL-U."""
 
-from __future__ import annotations
-
 import argparse
 import sys
 from collections.abc import Sequence

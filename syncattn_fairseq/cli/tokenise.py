@@ -1,7 +1,5 @@
 """``syncattn-tokenise``: split text into words as Moses does, without escapes."""
 
-from __future__ import annotations
-
 import argparse
 import shlex
 import sys

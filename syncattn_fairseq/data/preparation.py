@@ -1,7 +1,5 @@
 """How a text was prepared: from sentences as people write them to words, and back."""
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess

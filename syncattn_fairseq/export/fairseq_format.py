@@ -1,7 +1,5 @@
 """fairseq's own Transformer: a checkpoint that fairseq decodes without this package."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Mapping
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A model about to be exported."""
 
-from __future__ import annotations
-
 from argparse import Namespace
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

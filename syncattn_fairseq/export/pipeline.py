@@ -1,7 +1,5 @@
 """One export, from a checkpoint to a checked folder."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -13,8 +11,7 @@ from ..data.schemes import store_schemes
 from ..data.segmenters import SubwordFiles, store_subwords
 from ..inference.exported import About
 from .card import Facts, make_card
-from .check import compare, load_sample, scores
-from .check_subwords import check_subwords
+from .check import check_subwords, compare, load_sample, scores
 from .ctranslate2_format import CTranslate2Format
 from .fairseq_format import FairseqFormat
 from .folded_model import FoldedModel, fold_checkpoint

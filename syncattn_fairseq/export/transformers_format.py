@@ -1,7 +1,5 @@
 """Hugging Face Transformers, where FSMT is the class for fairseq's Transformer."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any
@@ -10,7 +8,7 @@ import torch
 
 from ..base.errors import DataError
 from ..base.files import read_file
-from ..data.pieces import SPACES, add_line_reading
+from ..data.pieces import add_line_reading
 from ..data.segmenters import Pieces
 from ..inference.model import MAX_LEN
 from .check import Sample, target_scores
@@ -32,6 +30,8 @@ class TransformersFormat(Format):
         refuse_positions(folded, "FSMT of Hugging Face")
         refuse_options(folded, "FSMT of Hugging Face")
         cfg = folded.model.cfg
+        if not all(isinstance(each, Pieces) for each in folded.segmenters or [None]):
+            folded.reject("a tokenizer of Hugging Face needs its sentencepiece model (--subwords)")
         if folded.labels is not None:
             folded.reject(
                 "it reads dependency labels (S&H), which FSMT of Hugging Face does not; "
@@ -130,17 +130,7 @@ def _load_transformers() -> Any:
 
 
 def _write_tokenizer(folded: FoldedModel, folder: Path) -> None:
-    """Write a tokenizer that numbers subwords as fairseq does.
-
-    With sentencepiece it is Marian's, which splits text into subwords itself. Otherwise it splits
-    at spaces and takes text that is already in subwords.
-    """
-    cut = folded.subwords is not None and all(
-        isinstance(model.open(), Pieces) for model in folded.subwords
-    )
-    if not cut:
-        _write_splitter(folded, folder)
-        return
+    """Write Marian's tokenizer, which splits text itself and numbers subwords as fairseq does."""
     assert folded.subwords is not None
     files = dict(zip(("source.spm", "target.spm"), folded.subwords, strict=True))
     for name, model in files.items():
@@ -158,33 +148,3 @@ def _write_tokenizer(folded: FoldedModel, folder: Path) -> None:
         split_special_tokens=True,
     )
     tokenizer.save_pretrained(folder)
-
-
-def _write_splitter(folded: FoldedModel, folder: Path) -> None:
-    from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers, processors
-
-    if [*folded.source_words] != [*folded.target_words]:
-        folded.reject(
-            "without sentencepiece, a Hugging Face tokenizer needs one dictionary for source and "
-            "target (syncattn-preprocess --joined-dictionary)"
-        )
-    numbers = {word: number for number, word in enumerate(folded.source_words)}
-    splitter = Tokenizer(models.WordLevel(numbers, unk_token="<unk>"))
-    spaces = normalizers.Replace(Regex(f"[{''.join(SPACES)}]"), " ")
-    symbols = normalizers.Replace(Regex(r"(?<!\S)(<s>|<pad>|</s>)(?!\S)"), "<unk>")
-    splitter.normalizer = normalizers.Sequence([spaces, symbols])
-    splitter.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
-    splitter.post_processor = processors.TemplateProcessing(
-        single="$A </s>", special_tokens=[("</s>", numbers["</s>"])]
-    )
-    fast = _load_transformers().PreTrainedTokenizerFast(
-        tokenizer_object=splitter,
-        bos_token="<s>",
-        pad_token="<pad>",
-        eos_token="</s>",
-        unk_token="<unk>",
-        model_max_length=folded.model.cfg.max_source_positions,
-        clean_up_tokenization_spaces=False,
-        split_special_tokens=True,
-    )
-    fast.save_pretrained(folder)

@@ -6,8 +6,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import torch
 from fairseq import checkpoint_utils, utils
-from fairseq.data import data_utils
+from fairseq.data import LanguagePairDataset, data_utils
+from fairseq.dataclass.configs import GenerationConfig
 from fairseq.models import FairseqEncoderDecoderModel
 from omegaconf import OmegaConf
 
@@ -15,9 +18,9 @@ from ..base.errors import DataError
 from ..base.user_dir import import_user_dir
 from ..checkpoints.building import build, naming_checkpoint
 from ..checkpoints.option_checks import list_options, require_plugin
+from ..data.dataset import SyntaxPairDataset, Unparsed
 from ..data.segmenters import is_file_name
 from ..tasks.translation_with_syntax import TranslationWithSyntaxConfig, TranslationWithSyntaxTask
-from .trial import try_model
 
 
 class Ensemble:
@@ -114,7 +117,7 @@ class Ensemble:
             model = build(self.task, options, state["model"])
             if not isinstance(model, FairseqEncoderDecoderModel):
                 raise DataError("is no translation model")
-            try_model(self.task, model)
+            _try_model(self.task, model)
         return model
 
 
@@ -169,3 +172,29 @@ def _with_parsers(options: Namespace) -> Namespace:
         values |= {"arch": "syntax_transformer", "_name": "syntax_transformer"}
         values |= {"encoder_parser": "dot", "decoder_parser": "dot"}
     return Namespace(**values)
+
+
+@torch.no_grad()
+def _try_model(task: Any, model: Any) -> None:
+    """Let a model translate an unknown word, and score another as its translation.
+
+    Args:
+        task: has the dictionaries.
+        model: on the CPU; is in evaluation mode afterwards.
+
+    Raises:
+        DataError: the scores are not finite.
+        Exception: anything, if the options make no sense.
+    """
+    words, target_words = task.source_dictionary, task.target_dictionary
+    sentence = torch.tensor([words.unk(), words.eos()])
+    pairs = LanguagePairDataset([sentence], [2], words, tgt_dict=target_words)
+    parse = Unparsed(np.array([1]))
+    dataset = SyntaxPairDataset(pairs, parse, None, parse, task.fields)
+    batch = dataset.collater([dataset[0]])
+    before = torch.tensor([[target_words.eos(), target_words.unk()]])
+    scores, _ = model.eval()(**batch["net_input"], prev_output_tokens=before)
+    if not scores.isfinite().all():
+        raise DataError("its scores are not finite numbers; use another checkpoint")
+    generator = task.build_generator([model], GenerationConfig(beam=1, max_len_b=2))
+    task.inference_step(generator, [model], batch)

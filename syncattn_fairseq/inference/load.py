@@ -1,7 +1,5 @@
 """One way to load a model, wherever it comes from."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from ..base.errors import DataError
