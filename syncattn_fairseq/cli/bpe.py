@@ -7,7 +7,6 @@ from functools import partial
 from pathlib import Path
 
 from sentencepiece import SentencePieceProcessor
-from tqdm import tqdm
 
 from ..base.errors import DataError
 from ..base.files import replacing
@@ -16,7 +15,16 @@ from ..base.worker_pool import map_in_order
 from ..data.pieces import apply_pieces, learn_pieces, open_pieces
 from ..data.words import MARK, REPLACEMENT
 from .command_line import CommandLine
-from .common import add_command, add_texts, announce, command, new_parser, positive, rewrite_texts
+from .common import (
+    add_command,
+    add_texts,
+    announce,
+    command,
+    new_parser,
+    positive,
+    progress,
+    rewrite_texts,
+)
 
 LEARN = "syncattn-bpe learn --input words/train.en words/train.de --vocab-size 8000 --model bpe"
 
@@ -82,7 +90,7 @@ def _apply(args: argparse.Namespace) -> None:
                 yield line
 
         cuts = map_in_order(cut, read(), args.workers)
-        yield from tqdm(cuts, unit=" sentences", unit_scale=True, disable=None)
+        yield from progress(cuts)
         if marked:
             name = source or "<stdin>"
             note = f"{name}: {marked} lines held U+2581, which is {REPLACEMENT} in pieces"

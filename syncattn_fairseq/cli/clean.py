@@ -6,15 +6,13 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from tqdm import tqdm
-
 from ..base.errors import DataError
 from ..base.text import count_lines, read_lines
 from ..data.pair_faults import EXCLUDED, FAULTS, find_fault, key
 from ..data.parallel_text import find_sides, read_pairs, sides, write_pairs
 from ..data.words import REPLACEMENT, without_mark
 from .command_line import CommandLine
-from .common import command, new_parser, positive
+from .common import command, new_parser, positive, progress
 
 
 @command
@@ -33,8 +31,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     excluded = [{key(line) for line in read_lines(path)} for path in _excluded(args)]
     prefixes = [args.output] if args.held_out is None else [args.output, args.held_out]
     with write_pairs(prefixes, args.languages) as writers:
-        progress = tqdm(pairs, total=total, unit=" pairs", unit_scale=True, disable=None)
-        for pair in progress:
+        for pair in progress(pairs, "pairs", total):
             source, target = map(without_mark, pair)
             replaced += (source, target) != pair
             fault = find_fault(source, target, args.max_words, args.ratio)

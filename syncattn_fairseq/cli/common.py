@@ -15,11 +15,11 @@ import re
 import signal
 import sys
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from threading import current_thread, main_thread
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO, TypeVar
 
 from .. import __version__
 from ..base.errors import DataError, describe, describe_lack_of_memory, printable
@@ -37,8 +37,11 @@ if TYPE_CHECKING:
 #: Why a command that loads models has ``--user-dir``.
 OF_MODEL = "needed if the model was trained with it; one that only the model names is not imported"
 
+T = TypeVar("T")
+
 #: What a terminal shows in colour: a cross and what follows it, and verdicts in tables.
 _COLOURED = re.compile(r"✗ .*$|(?<=  )(?:better|worse)(?= *$|  )", re.MULTILINE)
+
 #: Modules that are not ours.
 OTHERS = r"(?!syncattn_fairseq\b|__main__$)"
 
@@ -353,6 +356,15 @@ def warn_of_unknown(model: Model) -> None:
     for segmenter in (model.source_segmenter, model.target_segmenter):
         if warning := segmenter.describe_unknown():
             print(f"warning: {warning}", file=sys.stderr)
+
+
+def progress(lines: Iterable[T], unit: str = "sentences", total: int | None = None) -> Iterator[T]:
+    """Yield lines, and show on a terminal how many there were, if tqdm is installed."""
+    try:
+        from tqdm import tqdm
+    except ImportError:
+        return iter(lines)
+    return iter(tqdm(lines, total=total, unit=f" {unit}", unit_scale=True, disable=None))
 
 
 def rewrite_texts(args: argparse.Namespace, lines: Callable[[Path | int], Iterator[str]]) -> None:

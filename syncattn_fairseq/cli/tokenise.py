@@ -7,14 +7,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from tqdm import tqdm
-
 from ..base.errors import DataError
 from ..base.text import read_lines
 from ..base.worker_pool import map_in_order
 from ..data.moses import AS_ENGLISH, load_sacremoses
 from ..data.preparation import Preparation
-from .common import add_texts, command, new_parser, positive, rewrite_texts
+from .common import add_texts, command, new_parser, positive, progress, rewrite_texts
 
 
 @command
@@ -34,7 +32,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     def lines(source: Path | int) -> Iterator[str]:
         sentences = map_in_order(tokenise, read_lines(source), args.workers)
         words = (f"{sentence}\n" for sentence in sentences)
-        yield from tqdm(words, unit=" sentences", unit_scale=True, disable=None)
+        yield from progress(words)
 
     rewrite_texts(args, lines)
 

@@ -19,6 +19,7 @@ from .common import (
     new_parser,
     number,
     positive,
+    progress,
     read_subwords,
     warn_of_unknown,
 )
@@ -38,8 +39,6 @@ def main(argv: Sequence[str] | None = None) -> None:
     args = parser.parse_args(argv)
     if (args.alignment_layer or args.alignment_head) and not args.alignments:
         parser.error("--alignment-layer and --alignment-head need --alignments")
-    from tqdm import tqdm
-
     from ..base.inputs import name_input
     from ..base.text import read_lines
     from ..data.segmenters import InSubwords
@@ -54,27 +53,27 @@ def main(argv: Sequence[str] | None = None) -> None:
         args.user_dir,
     )
     model.beam, model.batch_size, model.length_penalty = args.beam, args.batch_size, args.lenpen
-    model.max_len = args.max_len
+    model.max_len, model.too_long = args.max_len, "empty"
     model.tokenised |= args.tokenised
     sys.stdout.reconfigure(encoding="utf-8")  # type: ignore[union-attr]
-    lines = iter(tqdm(read_lines(args.input), unit=" sentences", disable=None))
+    lines = progress(read_lines(args.input))
     name, done = name_input(args.input), 0
     too_long: dict[int, str] = {}  # by line, from 1
     warned: defaultdict[str, list[int]] = defaultdict(list)
     while sentences := list(islice(lines, _LINES)):
         try:
-            found = model.find_long(sentences)
+            translations = model.translate(sentences, warn=False)  # said below, by line
         except InSubwords as error:
             raise DataError(f"{name}:{done + error.number}: {error.fault}") from None
-        too_long |= {done + index + 1: reason for index, reason in found.items()}
-        stops = bool(found) and args.too_long == "stop"
+        long = [index for index, each in enumerate(translations) if each.too_long]
+        too_long |= {done + index + 1: translations[index].too_long for index in long}
+        stops = bool(long) and args.too_long == "stop"
         if stops:
-            sentences = sentences[: min(found)]
-        sentences = ["" if n in found else sentence for n, sentence in enumerate(sentences)]
-        translations = model.translate(sentences, warn=False)  # said below, by line
+            sentences, translations = sentences[: long[0]], translations[: long[0]]
+        sentences = ["" if n in long else sentence for n, sentence in enumerate(sentences)]
         sys.stdout.writelines(_output(model, sentences, translations, args))
         sys.stdout.flush()
-        for warning, indices in model.list_warnings(translations).items():
+        for warning, indices in model.list_warnings(translations, ("cut", "unparsed")).items():
             warned[warning] += [done + index + 1 for index in indices]
         done += len(sentences)
         if stops:

@@ -22,6 +22,11 @@ from .words import SYMBOLS, UNKNOWN, detect_scheme
 
 _REMEDY = "give the codes that subword-nmt learned, or a sentencepiece model"
 
+#: After so many different ones, no others are counted.
+_MOST_UNKNOWN = 10_000
+#: A model that serves for months must not keep every word that it has ever split.
+_MOST_CACHED = 100_000
+
 #: Marks of subwords, how text that has them looks, and what joins it.
 _CUT = {
     "▁": (re.compile("^▁ |(?<!\\S)▁+[^\\s▁]|[^\\s▁]▁+(?!\\S)"), "sed 's/ //g; s/▁/ /g'"),
@@ -152,7 +157,9 @@ class Segmenter(ABC):
             self._refuse_subwords(number, words)
             pieces = self.segment(words)
             rows.append([UNKNOWN if piece in SYMBOLS else piece for piece in pieces])
-            if self.known and sentence not in self._counted:  # else split before, for another task
+            # What was split before, for another task, is not counted again.
+            counts = sentence not in self._counted and len(self.unknown) < _MOST_UNKNOWN
+            if self.known and counts:
                 self.unknown.update(piece for piece in rows[-1] if piece not in self.known)
         self._counted = {*sentences}
         return rows
@@ -251,6 +258,8 @@ class Codes(Segmenter):
 
     def segment(self, words: Sequence[str]) -> list[str]:
         """Return the subwords."""
+        if len(self.bpe.cache) > _MOST_CACHED:
+            self.bpe.cache = {}
         subwords: list[str] = self.bpe.segment_tokens(words)
         return subwords
 

@@ -1,7 +1,7 @@
 """The README.md of an exported model: a model card, as model hubs read it."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -9,6 +9,7 @@ from typing import Any
 from ..base.errors import DataError, printable
 from ..base.files import read_json
 from ..base.text_tables import escape_html
+from ..data.preparation import Preparation
 
 #: No score and no number of sentences comes near to it.
 _LARGEST = 1e15
@@ -23,7 +24,7 @@ class Facts:
         format: the program that the model is for.
         made_from: the checkpoint's name.
         checked: the result of the check, in words.
-        usage: lines of Python.
+        usage: lines of Python, in one or more ways.
         quantization: type of the stored weights; None: float32.
         scores: from `read_scores`; None: the card has none.
     """
@@ -32,7 +33,7 @@ class Facts:
     format: str
     made_from: str
     checked: str
-    usage: str
+    usage: Sequence[str]
     quantization: str | None = None
     scores: Mapping[str, Any] | None = None
 
@@ -54,11 +55,31 @@ def make_card(facts: Facts) -> str:
         f"# A translation model, {source} to {target}",
         f"For {facts.format}{stored}; made by syncattn-export from `{facts.made_from}`.\n"
         f"{facts.checked[0].upper()}{facts.checked[1:]}, here and in that checkpoint.",
-        f"```python\n{facts.usage}\n```",
+        *(f"```python\n{code}\n```" for code in facts.usage),
     ]
     if facts.scores is not None:
         parts.append("\n\n".join(["## Scores", *_describe(facts.scores)]))
     return "\n\n".join(parts) + "\n"
+
+
+def tokenise_code(preparation: Preparation | None, sentence: str = '"A sentence."') -> str:
+    """Return Python that makes a sentence, also Python, into words, as plain programs need them."""
+    if preparation is None or preparation.tokenizer != "moses":
+        return '"A sentence ."'
+    language = f'"{preparation.language}"'
+    if preparation.normalise:
+        sentence = f"sacremoses.MosesPunctNormalizer({language}).normalize({sentence})"
+    options = "aggressive_dash_splits=True, " * preparation.aggressive + "escape=False"
+    tokenizer = f"sacremoses.MosesTokenizer({language})"
+    code = f"{tokenizer}.tokenize({sentence}, {options}, return_str=True)"
+    return f"{code}.lower()" if preparation.case == "lower" else code
+
+
+def detokenise_code(preparation: Preparation | None, words: str) -> str:
+    """Return Python that makes words, also Python, into a sentence."""
+    if preparation is None or preparation.tokenizer != "moses":
+        return words
+    return f'sacremoses.MosesDetokenizer("{preparation.language}").detokenize({words}.split())'
 
 
 def read_scores(path: str | Path, system: str | None = None) -> dict[str, Any]:

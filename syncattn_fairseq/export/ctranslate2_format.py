@@ -7,9 +7,11 @@ import numpy as np
 from fairseq.modules import LearnedPositionalEmbedding
 from torch import Tensor
 
+from ..data.segmenters import Pieces, name_subwords
 from ..functional.controls.t5 import FURTHEST
 from ..inference.exported import FACTOR, load_ctranslate2
 from ..modules.positions import POSITIONS
+from .card import detokenise_code, tokenise_code
 from .check import Sample
 from .folded_model import FoldedModel
 from .format import Format
@@ -92,14 +94,34 @@ class CTranslate2Format(Format):
         results = translator.score_batch(sources, targets, max_input_length=0)
         return [float(sum(result.log_probs)) for result in results]
 
-    def usage(self, folded: FoldedModel, folder: Path) -> str:
-        """Translate with this package's `load`."""
+    def usage(self, folded: FoldedModel, folder: Path) -> list[str]:
+        """Translate with this package's `load`, and with CTranslate2 alone."""
         parser = f', source_parser="stanza:{folded.source}"' if folded.labels is not None else ""
-        return (
+        sentence = "A sentence." if all(folded.sides) else "A sentence ."
+        ours = (
             "import syncattn_fairseq\n"
             f'model = syncattn_fairseq.load("{folder}"{parser})\n'
-            'print(model.translate(["A sentence ."])[0])'
+            f'print(model.translate(["{sentence}"])[0])'
         )
+        if folded.labels is not None or not are_sentencepiece(folded):
+            return [ours]
+        source, target = (name_subwords(each) for each in (folded.source, folded.target))
+        words = "target.decode(result.hypotheses[0])"
+        return [
+            ours,
+            "import ctranslate2, sacremoses, sentencepiece\n"
+            f'source, target = (sentencepiece.SentencePieceProcessor("{folder}/" + name)\n'
+            f'    for name in ("{source}", "{target}"))\n'
+            f"words = {tokenise_code(folded.sides[0])}\n"
+            f'[result] = ctranslate2.Translator("{folder}").translate_batch(\n'
+            "    [source.encode(words, out_type=str)], beam_size=5)\n"
+            f"print({detokenise_code(folded.sides[1], words)})",
+        ]
+
+
+def are_sentencepiece(folded: FoldedModel) -> bool:
+    """Return whether both subword models are of sentencepiece."""
+    return all(isinstance(each, Pieces) for each in folded.segmenters or [None])
 
 
 def _are_embedded(folded: FoldedModel) -> bool:

@@ -78,15 +78,20 @@ class FairseqFormat(Format):
         net_input = {name: sample.net_input[name] for name in inputs}
         return scores(model.eval(), net_input, sample.target)
 
-    def usage(self, folded: FoldedModel, folder: Path) -> str:
+    def usage(self, folded: FoldedModel, folder: Path) -> list[str]:
         """Translate with fairseq's ``from_pretrained``."""
         found = _find_splitter(folded)
-        bpe = f', bpe="{found[1]}"' if found else ""
-        return (
+        options, sentence = f', bpe="{found[1]}"' if found else "", "A sentence ."
+        source = folded.sides[0]
+        if all(folded.sides) and source and source.tokenizer == "moses" and source.case == "kept":
+            dashes = not source.aggressive
+            options += f', tokenizer="moses", moses_no_escape=True, moses_no_dash_splits={dashes}'
+            sentence = "A sentence."
+        return [
             "from fairseq.models.transformer import TransformerModel\n"
-            f'model = TransformerModel.from_pretrained("{folder}", "model.pt", "."{bpe})\n'
-            'print(model.translate("A sentence ."))'
-        )
+            f'model = TransformerModel.from_pretrained("{folder}", "model.pt", "."{options})\n'
+            f'print(model.translate("{sentence}"))'
+        ]
 
 
 def _find_splitter(folded: FoldedModel) -> tuple[str | Path, str, str] | None:

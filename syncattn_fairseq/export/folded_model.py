@@ -83,6 +83,11 @@ class FoldedModel:
         names: list[str] = self.task.source_label_dictionary.symbols
         return names
 
+    @property
+    def sides(self) -> tuple[Preparation | None, Preparation | None]:
+        """How sentences of source and target became words."""
+        return self.preparations.get(self.source), self.preparations.get(self.target)
+
     def reject(self, reason: str) -> None:
         """Raise `DataError`: the format cannot represent the model.
 

@@ -35,8 +35,8 @@ class Format(ABC):
         """Return the log-probability of each target of a sample under the written model."""
 
     @abstractmethod
-    def usage(self, folded: FoldedModel, folder: Path) -> str:
-        """Return three lines of Python that translate with the written model.
+    def usage(self, folded: FoldedModel, folder: Path) -> list[str]:
+        """Return some lines of Python, in one or more ways, that translate with the written model.
 
         Args:
             folded: the model.

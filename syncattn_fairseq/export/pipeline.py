@@ -87,6 +87,9 @@ def export(
         languages, usage = (folded.source, folded.target), kind.usage(folded, output)
         facts = Facts(languages, format, folded.name, verdict, usage, quantization, scores_of)
         (folder / "README.md").write_text(make_card(facts), encoding="utf-8")
+        readable = (folder / "README.md").stat().st_mode
+        for path in folder.iterdir():  # safetensors makes files for the owner alone
+            path.chmod(readable)
     return verdict
 
 

@@ -9,10 +9,10 @@ import torch
 from ..base.errors import DataError
 from ..base.files import read_file
 from ..data.pieces import add_line_reading
-from ..data.segmenters import Pieces
 from ..inference.model import MAX_LEN
+from .card import detokenise_code, tokenise_code
 from .check import Sample, target_scores
-from .ctranslate2_format import refuse_options, refuse_positions
+from .ctranslate2_format import are_sentencepiece, refuse_options, refuse_positions
 from .folded_model import FoldedModel
 from .format import Format
 
@@ -30,8 +30,6 @@ class TransformersFormat(Format):
         refuse_positions(folded, "FSMT of Hugging Face")
         refuse_options(folded, "FSMT of Hugging Face")
         cfg = folded.model.cfg
-        if not all(isinstance(each, Pieces) for each in folded.segmenters or [None]):
-            folded.reject("a tokenizer of Hugging Face needs its sentencepiece model (--subwords)")
         if folded.labels is not None:
             folded.reject(
                 "it reads dependency labels (S&H), which FSMT of Hugging Face does not; "
@@ -53,6 +51,8 @@ class TransformersFormat(Format):
             )
         if cfg.activation_fn not in _ACTIVATIONS:
             folded.reject(f"FSMT of Hugging Face has no --activation-fn {cfg.activation_fn}")
+        if not are_sentencepiece(folded):
+            folded.reject("a tokenizer of Hugging Face needs its sentencepiece model (--subwords)")
 
     def write(self, folded: FoldedModel, folder: Path, quantization: str | None) -> None:
         """Write FSMT's weights and a tokenizer."""
@@ -107,15 +107,18 @@ class TransformersFormat(Format):
             ).logits
         return target_scores(logits.float().log_softmax(-1), sample.target)
 
-    def usage(self, folded: FoldedModel, folder: Path) -> str:
+    def usage(self, folded: FoldedModel, folder: Path) -> list[str]:
         """Translate with Hugging Face's ``generate``."""
-        return (
+        words = "tokenizer.batch_decode(found, skip_special_tokens=True)[0]"
+        return [
+            "import sacremoses\n"
             "from transformers import AutoTokenizer, FSMTForConditionalGeneration as FSMT\n"
             f'tokenizer, model = (kind.from_pretrained("{folder}") for kind in '
             "(AutoTokenizer, FSMT))\n"
-            "print(tokenizer.batch_decode(model.generate("
-            '**tokenizer(["A sentence ."], return_tensors="pt")), skip_special_tokens=True)[0])'
-        )
+            f"words = {tokenise_code(folded.sides[0])}\n"
+            'found = model.generate(**tokenizer([words], return_tensors="pt"), num_beams=5)\n'
+            f"print({detokenise_code(folded.sides[1], words)})"
+        ]
 
 
 def _load_transformers() -> Any:

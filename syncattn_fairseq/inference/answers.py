@@ -18,6 +18,7 @@ from ..data.words import (
     find_word_starts,
     join_subwords,
 )
+from ..parsing.parser import Parse as DependencyTree
 from ..printed.analysis_lines import Link
 from ..trees.binary import split_by_distances
 from ..trees.conllu_lines import format_conllu
@@ -32,10 +33,12 @@ class Sentence:
     Args:
         pieces: its subwords.
         scheme: how they are marked, see :func:`..data.words.find_word_starts`.
+        given: its dependency tree, if whoever asks knows it.
     """
 
     pieces: Sequence[str]
     scheme: str
+    given: DependencyTree | None = None
 
     @cached_property
     def words(self) -> list[str]:
@@ -61,12 +64,14 @@ class Translation(str):
             model's length penalty; NaN if the model did not write the translation.
         cut: whether the search came to the model's ``max_len``; the translation may be incomplete.
         unparsed: whether the model reads parses, and its source had none.
+        too_long: why the source was not translated; empty: it was.
     """
 
     sentence: Sentence
     score: float
     cut: bool
     unparsed: bool
+    too_long: str = ""
 
     def __new__(
         cls,
@@ -84,7 +89,9 @@ class Translation(str):
 
     def write(self, text: str) -> Translation:
         """Return the same with another text, as people write it."""
-        return Translation(self.sentence, self.score, self.cut, self.unparsed, text)
+        translation = Translation(self.sentence, self.score, self.cut, self.unparsed, text)
+        translation.too_long = self.too_long
+        return translation
 
 
 @dataclass(frozen=True)

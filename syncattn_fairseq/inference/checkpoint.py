@@ -17,7 +17,7 @@ from ..data.segmenters import Segmenter
 from ..tasks.forced_decoding import ForcedDecoding, average
 from .answers import Alignment, Distances, Pair, Parse, Sentence, Translation
 from .ensemble import Ensemble
-from .model import NO_PARSER, Model
+from .model import Heads, Model
 
 T = TypeVar("T")
 
@@ -62,14 +62,28 @@ class CheckpointModel(Model):
         source, target = (min(m.max_positions()[n] for m in self.models) - 1 for n in (0, 1))
         return int(source), int(target)
 
+    @property
+    def reads(self) -> frozenset[str]:
+        """As the options of the models say."""
+        fields = self.task.fields
+        return frozenset(kind for kind in ("heads", "labels") if fields.reads(kind))
+
+    @property
+    def parser(self) -> Any:
+        """That of the task."""
+        return self.task.input_parses.parser if self.reads else None
+
     def parse(
-        self, sentences: Sequence[str], translations: Sequence[str] | None = None
+        self,
+        sentences: Sequence[str],
+        translations: Sequence[str] | None = None,
+        heads: Heads = None,
     ) -> list[Pair[Parse]]:
         """Read the dependency heads, averaged over the models."""
         layers = self._list_layers_exposing("dependency")
         if not any(layers):
             raise DataError(f"{self.name}: the model has no dependency heads")
-        pairs = self._pairs(sentences, translations)
+        pairs = self._pairs(sentences, translations, heads)
         answers = [
             _unread(pair, layers, lambda sentence, _: Parse(sentence, _nothing(sentence, sentence)))
             for pair in pairs
@@ -95,17 +109,18 @@ class CheckpointModel(Model):
         translations: Sequence[str] | None = None,
         layer: int | None = None,
         head: int | None = None,
+        heads: Heads = None,
     ) -> list[Alignment]:
         """Read the cross-attention, averaged over the models."""
         layers = min(model.decoder.num_layers for model in self.models)
         if layer is not None and not 1 <= layer <= layers:
             raise DataError(f"{self.name}: no layer {layer}; the decoder has layers 1 to {layers}")
-        pairs = self._pairs(sentences, translations)
+        pairs = self._pairs(sentences, translations, heads)
         alignments = [
             Alignment(source, target.sentence, _nothing(target.sentence, source))
             for source, target in pairs
         ]
-        with self._exposing_head(head):
+        with self.lock, self._exposing_head(head):
             for indices, forced in self._force(pairs):
                 if layer is None:
                     attention = average([extra["attn"][0] for extra in forced.extras])
@@ -137,13 +152,16 @@ class CheckpointModel(Model):
                 decoder.choose_head(None)
 
     def distances(
-        self, sentences: Sequence[str], translations: Sequence[str] | None = None
+        self,
+        sentences: Sequence[str],
+        translations: Sequence[str] | None = None,
+        heads: Heads = None,
     ) -> list[Pair[Distances]]:
         """Read the distances of gated heads, averaged over the models."""
         layers = self._list_layers_exposing("distances")
         if not all(layers):
             raise DataError(f"{self.name}: the model measures no syntactic distances")
-        pairs = self._pairs(sentences, translations)
+        pairs = self._pairs(sentences, translations, heads)
         temperature = float(getattr(self.ensemble.options, "gate_temperature", 1.0))
 
         def gapped(sentence: Sentence, gaps: dict[int, list[float]]) -> Distances:
@@ -198,11 +216,9 @@ class CheckpointModel(Model):
         ``unparsed`` lists those without a parse that the model reads.
         """
         dictionary, fields = self.task.source_dictionary, self.task.fields
-        if self.ensemble.reads_parses and self.task.cfg.source_parser is None:
-            raise DataError(f"{self.name}: {NO_PARSER}")
         texts = [" ".join(source.pieces) for source in sources]
         tokens = [dictionary.encode_line(text, add_if_not_exist=False).long() for text in texts]
-        heads, labels = self.task.input_parses(texts)
+        heads, labels = self.task.input_parses(texts, self._list_trees(sources))
         pairs = LanguagePairDataset(
             tokens,
             [len(sentence) for sentence in tokens],
@@ -230,7 +246,8 @@ class CheckpointModel(Model):
                 .to(self.device)
                 for i in in_order
             ]
-            yield in_order, ForcedDecoding(self.models, batch["net_input"], targets, dictionary)
+            with self.lock:
+                yield in_order, ForcedDecoding(self.models, batch["net_input"], targets, dictionary)
 
 
 def find_device(name: str | None) -> torch.device:

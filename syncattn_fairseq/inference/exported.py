@@ -19,7 +19,7 @@ from ..base.files import hash_file, open_file, read_json
 from ..data.schemes import stored_schemes
 from ..data.segmenters import Segmenter, SubwordFiles, is_file_name, open_segmenters
 from .answers import Alignment, Sentence, Translation
-from .model import NO_PARSER, Model
+from .model import Heads, Model
 
 #: Separates a subword from its dependency label.
 FACTOR = "￨"
@@ -118,6 +118,8 @@ class CTranslate2Model(Model):
         segmenters: for source and target.
         source_parser: the source's parser, for models that read labels.
         device: ``cpu`` or ``cuda``.
+        threads: of the CPU; 0: as many as CTranslate2 chooses.
+        compute_type: what it computes with.
 
     Raises:
         DataError: CTranslate2 is not installed or cannot run the model, or the parser cannot be
@@ -131,21 +133,22 @@ class CTranslate2Model(Model):
         segmenters: tuple[Segmenter, Segmenter],
         source_parser: str | None,
         device: str,
+        threads: int,
+        compute_type: str,
     ) -> None:
         super().__init__(segmenters)
         self.folder = folder
         self.about = about
-        self.parser: Any = None
-        if about.labels:
-            if source_parser is None:
-                raise DataError(f"{folder}: {NO_PARSER}")
+        if about.labels and source_parser is not None:
             from ..parsing.parsers import open_parser
 
             self.parser = open_parser(source_parser)
         ctranslate2 = load_ctranslate2(about.positions)
         _check_heads(folder / "model.bin")
         try:
-            self.translator = ctranslate2.Translator(str(folder), device=device)
+            self.translator = ctranslate2.Translator(
+                str(folder), device=device, intra_threads=threads, compute_type=compute_type
+            )
         except (ValueError, RuntimeError, LookupError) as error:
             raise DataError(
                 f"{folder}: CTranslate2 cannot run it on {device} ({shorten(error)}); "
@@ -163,6 +166,11 @@ class CTranslate2Model(Model):
         return self.about.source, self.about.target
 
     @property
+    def reads(self) -> frozenset[str]:
+        """Labels are the only thing of a parse that exports can read."""
+        return frozenset(["labels"] if self.about.labels else [])
+
+    @property
     def longest(self) -> tuple[int, int]:
         """As the export's description has it."""
         return self.about.longest_source, self.about.longest_target or self.about.longest_source
@@ -173,6 +181,7 @@ class CTranslate2Model(Model):
         translations: Sequence[str] | None = None,
         layer: int | None = None,
         head: int | None = None,
+        heads: Heads = None,
     ) -> list[Alignment]:
         """Align with the only layer that the export has, chosen when it was made."""
         if layer not in (None, self.about.alignment_layer):
@@ -181,7 +190,7 @@ class CTranslate2Model(Model):
             )
         if head is not None:
             raise DataError(f"{self.folder}: shows only the mean of the layer's heads")
-        pairs = self._pairs(sentences, translations)
+        pairs = self._pairs(sentences, translations, heads)
         alignments = [
             Alignment(
                 source,
@@ -252,9 +261,9 @@ class CTranslate2Model(Model):
 
     def _tokens(self, sources: Sequence[Sentence]) -> tuple[list[list[str]], list[int]]:
         """Return what CTranslate2 reads of each source, and which have no parse to be read."""
-        if self.parser is None:
+        if not self.reads:
             return [[*source.pieces] for source in sources], []
-        parses = self.parser([source.words for source in sources])
+        parses = self._list_trees(sources)
         rows = []
         for source, parse in zip(sources, parses, strict=True):
             labels = parse.labels if parse else ["<unk>"] * len(source.words)
@@ -273,6 +282,8 @@ def load_exported(
     subwords: SubwordFiles,
     source_parser: str | None,
     device: str | None,
+    threads: int | None,
+    compute_type: str | None,
 ) -> CTranslate2Model:
     """Load a CTranslate2 folder; for the arguments see :func:`.load.load`."""
     about = About.read(folder)
@@ -288,7 +299,8 @@ def load_exported(
     )
     if device is None:
         device = "cuda" if _can_use_gpu() else "cpu"
-    return CTranslate2Model(folder, about, segmenters, source_parser, device)
+    kind = compute_type or "default"
+    return CTranslate2Model(folder, about, segmenters, source_parser, device, threads or 0, kind)
 
 
 def _vocabulary(folder: Path, side: str) -> list[str]:

@@ -15,6 +15,8 @@ def load(
     source_parser: str | None = None,
     device: str | None = None,
     user_dir: str | Path | None = None,
+    threads: int | None = None,
+    compute_type: str | None = None,
 ) -> Model:
     """Load a model for use from Python.
 
@@ -40,14 +42,21 @@ def load(
         device: such as ``cpu`` or ``cuda``; None: a GPU if there is one.
         user_dir: the folder of your own plugin, if the model was trained with one. It is imported;
             nothing that only the checkpoint names is.
+        threads: how many of the CPU's to use; None: as many as the program that runs it chooses.
+        compute_type: of exports for CTranslate2, what they compute with, such as ``int8`` or
+            ``float32``; None: what their weights are stored as.
 
     Raises:
         DataError: something is missing or wrong.
         OSError: there is no such file.
     """
+    if threads is not None and (type(threads) is not int or threads < 1):
+        raise DataError(f"threads {threads!r}: give a whole number from 1")
     folder = Path(path)
     if (folder / "model.bin").is_file():
-        return load_exported(folder, subwords, source_parser, device)
+        return load_exported(folder, subwords, source_parser, device, threads, compute_type)
+    if compute_type is not None:
+        raise DataError(f"compute_type {compute_type}: only exports for CTranslate2 have one")
     if folder.is_dir():
         if not (folder / "model.pt").is_file():
             raise DataError(f"{folder}: not a model; give a checkpoint or the folder of an export")
@@ -55,11 +64,15 @@ def load(
         if (folder / ABOUT).is_file():
             About.read(folder)  # checks the files
 
+    import torch
+
     from .. import plugin  # noqa: F401  (registers the models, and is the first to import fairseq)
     from .checkpoint import CheckpointModel, find_device
     from .ensemble import Ensemble
 
     torch_device = find_device(device)
+    if threads is not None:
+        torch.set_num_threads(threads)
     ensemble = Ensemble(str(path), data_bin, source_parser, user_dir)
     segmenters = open_segmenters(
         subwords,

@@ -2,12 +2,19 @@
 
 import logging
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
+from threading import Lock, RLock
+from typing import Any, TypeAlias
 
 import numpy as np
 
-from ..base.errors import DataError
+from .. import __version__
+from ..base.errors import DataError, naming
+from ..data.parses import check_tree
 from ..data.segmenters import Segmenter
+from ..parsing.formats import FORMATS
+from ..parsing.parser import Parse as DependencyTree
 from .answers import Alignment, Distances, Pair, Parse, Sentence, Translation
 
 NO_PARSER = (
@@ -18,8 +25,23 @@ NO_PARSER = (
 logger = logging.getLogger(__name__)
 
 
+Heads: TypeAlias = str | Sequence[Sequence[int] | None] | None
+"""Parses of sentences: CoNLL-U, or the heads of each one's words, None for no parse."""
+
+#: What may be wrong with a translation.
+FAULTS = ("cut", "unparsed", "too_long")
+
 #: The most subwords of a translation, unless a model has fewer positions or its user says less.
 MAX_LEN = 1000
+
+
+@dataclass(eq=False)
+class _Job:
+    """A source that waits, and its translation or what went wrong."""
+
+    source: Sentence
+    translation: Translation | None = None
+    error: BaseException | None = None
 
 
 class Model(ABC):
@@ -37,6 +59,8 @@ class Model(ABC):
         length_penalty: the power of its length by which a hypothesis's log-probability is divided;
             above 1 favours longer ones.
         max_len: the most subwords of a translation; fewer if the model has fewer positions.
+        max_source: the most subwords of a source; None: as many as the model has positions for.
+        too_long: with a source of more, ``stop``, or leave its translation ``empty`` and warn.
         tokenised: whether text, in and out, is words separated by spaces.
     """
 
@@ -46,24 +70,35 @@ class Model(ABC):
         self.batch_size = 32
         self.length_penalty = 1.0
         self.max_len = MAX_LEN
+        self.max_source: int | None = None
+        self.too_long = "stop"
+        #: Only one thread at a time uses the model.
+        self.lock = RLock()
+        self._waiting: list[_Job] = []
+        self._waiting_lock = Lock()
         self.tokenised = any(segmenter.preparation is None for segmenter in segmenters)
 
-    def translate(self, sentences: Sequence[str], warn: bool = True) -> list[Translation]:
-        """Translate sentences, in order.
+    def translate(
+        self, sentences: Sequence[str], warn: bool = True, heads: Heads = None
+    ) -> list[Translation]:
+        """Translate sentences, in order; calls from several threads share batches.
 
         Args:
             sentences: the sources.
             warn: log what `list_warnings` returns.
+            heads: the sources' parses, for models that read one: the heads of each one's words
+                (from 1, 0 for the root; None: no parse), or CoNLL-U; None: of the model's parser.
 
         Raises:
-            DataError: a sentence is too long, or the model needs parses but has no parser.
+            DataError: a sentence is too long, a parse does not fit, or the model needs parses but
+                has no parser.
         """
-        sources = self._sources(_texts(sentences, "sentences"))
-        translations = [Translation(Sentence([], self.target_segmenter.scheme)) for _ in sources]
-        for indices in self._batches(sources):
-            hypotheses = self._translate([sources[i] for i in indices])
-            for index, translation in zip(indices, hypotheses, strict=True):
-                translations[index] = translation
+        sources = self._sources(_texts(sentences, "sentences"), heads, self.too_long == "empty")
+        too_long = self._find_long(sources)
+        kept = [Sentence([], x.scheme) if i in too_long else x for i, x in enumerate(sources)]
+        translations = self._decode(kept)
+        for index, reason in too_long.items():
+            translations[index].too_long = reason
         if not self.tokenised:
             texts = self.target_segmenter.detokenise([str(t.sentence) for t in translations])
             translations = [*map(Translation.write, translations, texts)]
@@ -72,29 +107,95 @@ class Model(ABC):
             logger.warning(f"sentence {indices[0] + 1}: {warning}: {count}")
         return translations
 
-    def list_warnings(self, translations: Sequence[Translation]) -> dict[str, list[int]]:
-        """Return what may be wrong with translations, and the indices of those with that fault."""
+    def _decode(self, sources: Sequence[Sentence]) -> list[Translation]:
+        """Translate in batches. Whoever holds the lock decodes for all that wait, in their order.
+
+        Raises:
+            Exception: one of its batches has failed.
+        """
+        order = [index for indices in self._batches(sources) for index in indices]
+        jobs = [_Job(sources[index]) for index in order]
+        with self._waiting_lock:
+            self._waiting += jobs
+        try:
+            for job in jobs:
+                while job.translation is None and job.error is None:
+                    with self.lock:
+                        if job.translation is None and job.error is None:
+                            self._decode_next()
+                if job.error is not None:
+                    raise job.error
+        finally:
+            if any(job.translation is None for job in jobs):  # the others are not wanted any more
+                with self._waiting_lock:
+                    self._waiting = [job for job in self._waiting if job not in jobs]
+        scheme = self.target_segmenter.scheme
+        translations = [Translation(Sentence([], scheme)) for _ in sources]
+        for index, job in zip(order, jobs, strict=True):
+            assert job.translation is not None
+            translations[index] = job.translation
+        return translations
+
+    def _decode_next(self) -> None:
+        with self._waiting_lock:
+            batch = self._waiting[: self.batch_size]
+            del self._waiting[: self.batch_size]
+        try:
+            found = self._translate([job.source for job in batch])
+            for job, translation in zip(batch, found, strict=True):
+                job.translation = translation
+        except BaseException as error:
+            for job in batch:
+                job.error = error
+            if not isinstance(error, Exception):
+                raise
+
+    def list_warnings(
+        self, translations: Sequence[Translation], faults: Collection[str] = FAULTS
+    ) -> dict[str, list[int]]:
+        """Return what may be wrong with translations, and the indices of those with that fault.
+
+        Args:
+            translations: from `translate`.
+            faults: those to look for, attributes of a translation.
+        """
         warnings = {
             f"the search came to {self._most} subwords (--max-len); it may be cut": "cut",
             "translated without the parse that the model reads": "unparsed",
+            f"not translated: more than {self._longest_source} subwords": "too_long",
         }
         return {
             warning: indices
             for warning, name in warnings.items()
-            if (indices := [i for i, each in enumerate(translations) if getattr(each, name)])
+            if name in faults
+            and (indices := [i for i, each in enumerate(translations) if getattr(each, name)])
         }
 
-    def find_long(self, sentences: Sequence[str]) -> dict[int, str]:
-        """Return the indices of sentences that the model cannot read, and why, in a line."""
-        return self._find_long(self._segment(_texts(sentences, "sentences")))
+    def info(self) -> dict[str, Any]:
+        """Return what a service says about its model, as plain values."""
+        source, target = self.languages
+        return {
+            "version": __version__,
+            "source": source,
+            "target": target,
+            "text": "words separated by spaces" if self.tokenised else "sentences",
+            "reads": sorted(self.reads),
+            "longest_source": self._longest_source,
+            "longest_translation": self._most,
+        }
 
     def _find_long(self, sources: Sequence[Sentence]) -> dict[int, str]:
-        longest = self.longest[0]
+        """Return the indices of sources that are not read, and why, in a line."""
+        longest = self._longest_source
         return {
             index: f"{len(source.pieces)} subwords, but the model reads at most {longest}"
             for index, source in enumerate(sources)
             if len(source.pieces) > longest
         }
+
+    @property
+    def _longest_source(self) -> int:
+        return min(self.max_source or self.longest[0], self.longest[0])
 
     @property
     def _most(self) -> int:
@@ -104,13 +205,17 @@ class Model(ABC):
         return min(self.max_len, self.longest[1])
 
     def parse(
-        self, sentences: Sequence[str], translations: Sequence[str] | None = None
+        self,
+        sentences: Sequence[str],
+        translations: Sequence[str] | None = None,
+        heads: Heads = None,
     ) -> list[Pair[Parse]]:
         """Parse sources and translations with the dependency heads.
 
         Args:
             sentences: the sources.
             translations: one for each source; None: the model's own.
+            heads: as in `translate`.
 
         Raises:
             DataError: the model has no dependency heads; also as in `translate`.
@@ -123,6 +228,7 @@ class Model(ABC):
         translations: Sequence[str] | None = None,
         layer: int | None = None,
         head: int | None = None,
+        heads: Heads = None,
     ) -> list[Alignment]:
         """Show what each word of the translations attends to in the source.
 
@@ -131,6 +237,7 @@ class Model(ABC):
             translations: one for each source; None: the model's own.
             layer: decoder layer, from 1; None: the one that the model aligns with.
             head: one of the layer's heads, from 1; None: their mean.
+            heads: as in `translate`.
 
         Raises:
             DataError: there is no such layer or head; also as in `translate`.
@@ -138,13 +245,17 @@ class Model(ABC):
         raise DataError(f"{self.name}: this model shows no alignments")
 
     def distances(
-        self, sentences: Sequence[str], translations: Sequence[str] | None = None
+        self,
+        sentences: Sequence[str],
+        translations: Sequence[str] | None = None,
+        heads: Heads = None,
     ) -> list[Pair[Distances]]:
         """Return the syntactic distances that the gated heads of an LPSI model measure.
 
         Args:
             sentences: the sources.
             translations: one for each source; None: the model's own.
+            heads: as in `translate`.
 
         Raises:
             DataError: the model measures none; also as in `translate`.
@@ -166,21 +277,51 @@ class Model(ABC):
     def longest(self) -> tuple[int, int]:
         """The most subwords that the model can read in a source, and write in a translation."""
 
+    @property
+    def reads(self) -> frozenset[str]:
+        """What it reads of the source's parse: ``heads``, ``labels``, both or nothing."""
+        return frozenset()
+
+    #: Parses words for models that read it; None: there is no parser.
+    parser: Any = None
+
     @abstractmethod
     def _translate(self, sources: Sequence[Sentence]) -> list[Translation]:
         """Translate one batch."""
 
-    def _sources(self, sentences: Sequence[str]) -> list[Sentence]:
-        """Split sentences into subwords.
+    def _sources(
+        self, sentences: Sequence[str], heads: Heads = None, too_long: bool = False
+    ) -> list[Sentence]:
+        """Split sentences into subwords, and add the parses that are given.
 
         Raises:
-            DataError: one has more than the model reads.
+            DataError: one has more subwords than the model reads, unless it may be ``too_long``; or
+                a parse does not fit.
         """
         sources = self._segment(sentences)
-        for index, reason in self._find_long(sources).items():
+        for index, reason in {} if too_long else self._find_long(sources).items():
             beginning = f"{str(sources[index])[:60]!r}..."
             raise DataError(f"sentence {index + 1}: {reason}; split it: {beginning}")
-        return sources
+        if heads is None:
+            if self.reads and self.parser is None:
+                raise DataError(f"{self.name}: {NO_PARSER}")
+            return sources
+        if not self.reads:
+            raise DataError(f"{self.name}: the model reads no parse of its source; give no heads")
+        trees = _read_trees(heads)
+        if len(trees) != len(sources):
+            raise DataError(f"{len(trees)} parses for {len(sources)} sentences")
+        for number, (tree, source) in enumerate(zip(trees, sources, strict=True), 1):
+            with naming(f"sentence {number}"):
+                _check_tree(tree, source, self.reads)
+        return [replace(x, given=tree) for x, tree in zip(sources, trees, strict=True)]
+
+    def _list_trees(self, sources: Sequence[Sentence]) -> list[DependencyTree | None]:
+        """Return the trees that are given, and those that the parser finds of the others."""
+        trees = [source.given for source in sources]
+        others = [source.words for source in sources if source.given is None]
+        parsed = iter(self.parser(others) if self.parser and others else [None] * len(others))
+        return [next(parsed) if tree is None else tree for tree in trees]
 
     def _segment(self, sentences: Sequence[str]) -> list[Sentence]:
         return self._cut(self.source_segmenter, sentences)
@@ -190,13 +331,13 @@ class Model(ABC):
         return [Sentence(pieces, segmenter.scheme) for pieces in segmenter(lines)]
 
     def _pairs(
-        self, sentences: Sequence[str], translations: Sequence[str] | None
+        self, sentences: Sequence[str], translations: Sequence[str] | None, heads: Heads = None
     ) -> list[tuple[Sentence, Translation]]:
         """Split sources and translations into subwords; translate if there are no translations."""
         sentences = _texts(sentences, "sentences")
-        sources = self._sources(sentences)
+        sources = self._sources(sentences, heads)
         if translations is None:
-            return [*zip(sources, self.translate(sentences), strict=True)]
+            return [*zip(sources, self.translate(sentences, heads=heads), strict=True)]
         translations = _texts(translations, "translations")
         if len(translations) != len(sources):
             raise DataError(f"{len(translations)} translations for {len(sources)} sentences")
@@ -234,3 +375,22 @@ def _texts(lines: Sequence[str], what: str) -> list[str]:
         if not isinstance(text, str):
             raise TypeError(f"expected a list of {what}, got {text!r} in it")
     return texts
+
+
+def _read_trees(heads: str | Sequence[Sequence[int] | None]) -> list[DependencyTree | None]:
+    if isinstance(heads, str):
+        read = FORMATS["conllu"](heads.split("\n"), "heads")
+        return [None if x.heads is None else DependencyTree(x.heads, x.labels) for x in read]
+    return [None if row is None else DependencyTree([*row], []) for row in heads]
+
+
+def _check_tree(tree: DependencyTree | None, source: Sentence, reads: frozenset[str]) -> None:
+    """Check that a tree is one over the source's words, with labels if the model reads them."""
+    if tree is None:
+        return
+    if len(tree.heads) != len(source.words):
+        raise DataError(f"{len(tree.heads)} heads for {len(source.words)} words")
+    if "labels" in reads and not tree.labels:
+        raise DataError("the model reads labels, too; give the parses as CoNLL-U")
+    if tree.heads:
+        check_tree(tree.heads)

@@ -48,21 +48,24 @@ class InputParses:
         self.parser = open_parser(parser) if parser else None
         self.line = 0
 
-    def __call__(self, texts: Sequence[str]) -> tuple[list[Tensor], list[Tensor]]:
+    def __call__(
+        self, texts: Sequence[str], parses: Sequence[Parse | None] | None = None
+    ) -> tuple[list[Tensor], list[Tensor]]:
         """Return the marks (:mod:`.subwords`) of the next lines' heads and labels.
 
         Without a dictionary of labels there are no marks of labels.
 
         Args:
             texts: the lines, in subwords.
+            parses: theirs; None: the parser's, if there is one.
 
         Raises:
             DataError: a parse does not fit its line, or a file ends before the input does.
         """
         subwords = [text.split() for text in texts]
-        parses: list[Parse | None] = [None] * len(texts)
-        if self.parser:
+        if parses is None and self.parser:
             parses = self.parser([join_subwords(tokens, self.scheme) for tokens in subwords])
+        parses = parses or [None] * len(texts)
         heads_marks, labels_marks = [], []
         for tokens, parse in zip(subwords, parses, strict=True):
             self.line += 1

@@ -18,6 +18,7 @@ from syncattn_fairseq.data.preparation import (
 )
 from syncattn_fairseq.export import export
 from tests.checkpoints import Corpus, make_checkpoint
+from tests.export.test_export import read_codes
 
 pytest.importorskip("sacremoses", reason="needs the extra moses")
 
@@ -40,7 +41,8 @@ def data(small_corpus: Corpus, tmp_path_factory: pytest.TempPathFactory) -> Path
 @pytest.fixture(scope="module")
 def path(small_corpus: Corpus, data: Path) -> Path:
     path = data.parent / "model.pt"
-    return make_checkpoint(small_corpus, path, "transformer_syncattn", updates=80)
+    options = {"encoder_normalize_before": True, "decoder_normalize_before": True}
+    return make_checkpoint(small_corpus, path, "transformer_syncattn", updates=80, **options)
 
 
 def as_written(words: str) -> str:
@@ -73,8 +75,23 @@ def test_sentences_go_in_and_come_out(small_corpus, data, path, tmp_path, capsys
             command = [f"--path={tmp_path / format}", f"--input={lines}", "--device=cpu", *option]
             assert translate.main(command) == 0
             assert capsys.readouterr().out.splitlines() == expected
-    export(path, data, "transformers", tmp_path / "transformers")
-    assert stored_preparations(tmp_path / "transformers") == stored_preparations(data)
+    code = read_codes(tmp_path / "ctranslate2")[1].replace('"A sentence."', repr(sources[0]))
+    exec(code, {})
+    assert capsys.readouterr().out[1:-1] == translations[0][1:] and "syncattn" not in code
+
+
+def test_hugging_face_reads_sentences(small_corpus, data, tmp_path, capsys):
+    pytest.importorskip("transformers")
+    path = tmp_path / "model.pt"
+    make_checkpoint(small_corpus, path, "transformer_dbsa", max_target_positions=40)
+    export(path, data, "transformers", tmp_path / "out")
+    assert stored_preparations(tmp_path / "out") == stored_preparations(data)
+    [code] = read_codes(tmp_path / "out")
+    capsys.readouterr()
+    exec(code.replace("A sentence.", small_corpus.learned()[0]), {})
+    model = syncattn_fairseq.load(path, data, device="cpu")
+    [expected] = model.translate([as_written(small_corpus.learned()[0])])
+    assert capsys.readouterr().out.splitlines()[-1][1:] == expected[1:]
 
 
 def test_the_record_goes_beside_checkpoints(data, tmp_path):

@@ -10,7 +10,7 @@ from syncattn_fairseq.cli import export as cli
 from syncattn_fairseq.export.card import Facts, make_card, read_scores
 from syncattn_fairseq.lab.cli import score
 
-FACTS = Facts(("en", "de"), "ctranslate2", "model.pt", "the same scores", "print(1)", "int8")
+FACTS = Facts(("en", "de"), "ctranslate2", "model.pt", "the same scores", ["print(1)"], "int8")
 
 
 @pytest.fixture

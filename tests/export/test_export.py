@@ -139,9 +139,13 @@ def test_the_longest_sentences_are_those_with_positions(small_corpus, tmp_path, 
         model = syncattn_fairseq.load(tmp_path / "out", device="cpu")
     [alignment] = model.align(["the " * 59], ["der"])
     assert len(alignment.source.pieces) == 59
-    assert model.find_long(["the " * 59, "the " * 60]) == {
-        1: "60 subwords, but the model reads at most 59"
-    }
+    model.max_len, model.too_long, model.max_source = 1, "empty", 59
+    found = model.translate(["the " * 59, "the " * 60, "the"])
+    reasons = [each.too_long for each in found]
+    assert reasons == ["", "60 subwords, but the model reads at most 59", ""]
+    assert [bool(each) for each in found] == [True, False, True]
+    assert "sentence 2: not translated: more than 59 subwords: 1 of 3" in caplog.text
+    model.max_len, model.too_long, model.max_source = 1000, "stop", None
     with pytest.raises(DataError, match="^sentence 2: 60 subwords, but .* reads at most 59; split"):
         model.align(["the", "the " * 60], ["der", "der"])
 
@@ -399,18 +403,16 @@ def _file(path: Path, content: bytes) -> Path:
     return path
 
 
-def read_code(folder: Path) -> str:
-    """Return the lines of Python in the README of an export, for a sentence of the corpus."""
+def read_codes(folder: Path) -> list[str]:
+    """Return the lines of Python in the README of an export."""
     readme = (folder / "README.md").read_text(encoding="utf-8")
-    [code] = [part.removeprefix("python\n") for part in readme.split("```")[1::2]]
-    assert len(code.strip().splitlines()) == 3
-    return code
+    return [part.removeprefix("python\n") for part in readme.split("```")[1::2]]
 
 
 def test_fairseq_runs_the_readme_without_this_package(small_corpus, tmp_path, trained):
     model, folder = exported(small_corpus, trained, tmp_path / "out", "fairseq")
     source = small_corpus.learned()[0]
-    code = read_code(folder).replace("A sentence .", source)
+    code = read_codes(folder)[0].replace("A sentence .", source)
     code += "import sys\nassert not any(name.startswith('syncattn') for name in sys.modules)"
     command = [sys.executable, "-c", code]
     found = subprocess.run(command, capture_output=True, text=True, check=True, cwd=tmp_path)
@@ -421,8 +423,11 @@ def test_ctranslate2_runs_the_readme(small_corpus, tmp_path, trained, capsys):
     model, folder = exported(small_corpus, trained, tmp_path / "out", "ctranslate2")
     source = small_corpus.learned()[0]
     capsys.readouterr()
-    exec(read_code(folder).replace("A sentence .", source))
-    assert capsys.readouterr().out == f"{model.translate([source])[0]}\n"
+    ours, plain = read_codes(folder)
+    assert "syncattn" not in plain
+    for code in (ours, plain):
+        exec(code.replace("A sentence .", source), {})
+        assert capsys.readouterr().out == f"{model.translate([source])[0]}\n"
 
 
 def test_hugging_face_has_the_same_logits_parse_and_subwords(small_corpus, tmp_path, capsys):
@@ -456,20 +461,9 @@ def test_hugging_face_has_the_same_logits_parse_and_subwords(small_corpus, tmp_p
         size = len(pair.source.sentence.pieces)
         np.testing.assert_allclose(row[:size, :size], pair.source.attention, atol=1e-5)
     capsys.readouterr()
-    exec(read_code(folder).replace("A sentence .", sources[0]))
+    exec(read_codes(folder)[0].replace("A sentence .", sources[0]), {})
     # Nobody has taught the model where a sentence ends.
     assert capsys.readouterr().out[:50] == model.translate(sources[:1])[0][:50]
-
-
-def test_without_sentencepiece_hugging_face_reads_text_that_is_cut(small_corpus, tmp_path):
-    transformers = pytest.importorskip("transformers")
-    path = make_checkpoint(small_corpus, tmp_path / "checkpoint.pt", "transformer_dbsa")
-    export(path, small_corpus.data, "transformers", tmp_path / "out")
-    tokenizer = transformers.AutoTokenizer.from_pretrained(tmp_path / "out")
-    words = (tmp_path / "out" / "tokenizer.json").read_text(encoding="utf-8")
-    vocabulary = json.loads(words)["model"]["vocab"]
-    for text in ("▁the ▁d </s>", "\u3000▁the\u00a0 ▁d\x1cunheard\n"):
-        assert tokenizer(text).input_ids == [vocabulary["▁the"], vocabulary["▁d"], 3, 2]
 
 
 def test_labels_become_source_factors(small_corpus, tmp_path):
@@ -481,8 +475,9 @@ def test_labels_become_source_factors(small_corpus, tmp_path):
     targets = [["▁der"]] * 2
     one, two = translator.score_batch([["▁the￨det"], ["▁the￨nsubj"]], targets)
     assert one.log_probs != two.log_probs  # labels are read
+    model = syncattn_fairseq.load(tmp_path / "out", subwords=small_corpus.subwords)
     with pytest.raises(DataError, match="source_parser"):
-        syncattn_fairseq.load(tmp_path / "out", subwords=small_corpus.subwords)
+        model.translate(["the dog"])
 
 
 def test_a_parser_gives_the_labels_that_an_export_reads(small_corpus, tmp_path, stanza_models):

@@ -32,6 +32,7 @@ from syncattn_fairseq.cli import (
     tokenise,
     translate,
 )
+from syncattn_fairseq.inference.answers import Sentence, Translation
 from syncattn_fairseq.lab.cli import align, collect, report, score, trees
 from tests.fuzz.mutation import mutate
 from tests.fuzz.test_readers import DECODED, HEADS, TEXT, fuzzed
@@ -180,9 +181,14 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     place = tmp_path / "folder"
     place.mkdir()
     monkeypatch.chdir(place)
-    methods = {"translate": lambda x: x, "find_long": lambda _: {}, "list_warnings": lambda _: {}}
+    methods = {
+        "translate": lambda lines, warn: [Translation(Sentence([x], "none")) for x in lines],
+        "list_warnings": lambda *_: {},
+    }
     knows = SimpleNamespace(describe_unknown=lambda: "")
-    translator = SimpleNamespace(**methods, source_segmenter=knows, target_segmenter=knows)
+    translator = SimpleNamespace(
+        **methods, source_segmenter=knows, target_segmenter=knows, tokenised=True
+    )
     monkeypatch.setattr("syncattn_fairseq.inference.load", lambda *args: translator)
     return place
 

@@ -227,7 +227,7 @@ def test_a_parser_parses_what_the_model_reads(small_corpus, tmp_path, stanza_mod
     reading = load(small_corpus, path, source_parser=parser)
     sources, targets = small_corpus.lines("test.en"), small_corpus.lines("test.de")
     with_parses = reading.align(sources, targets)
-    reading.task.input_parses.parser = None
+    reading.task.input_parses.parser = lambda words: [None] * len(words)
     for one, other in zip(with_parses, reading.align(sources, targets), strict=True):
         assert not np.allclose(one.attention, other.attention, atol=1e-4)
 

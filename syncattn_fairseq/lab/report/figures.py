@@ -63,12 +63,30 @@ def draw_parses(model: Model, example: Example) -> Figure:
     translations = _translations(example)
     [pair] = model.parse([example.source.text], translations)
     [alignment] = model.align([example.source.text], [pair.translation])
-    target = example.target or Side(pair.translation.sentence.words)
+    return _draw_pair(example, (pair.source, pair.target), alignment)
+
+
+def draw_sentence(model: Model, sentence: str) -> Figure:
+    """Draw a sentence as people write it as `draw_parses` does, without parses if it has none."""
+    parses: tuple[Parse | None, Parse | None] = None, None
+    try:
+        [pair] = model.parse([sentence])
+        translation, parses = pair.translation, (pair.source, pair.target)
+    except DataError:
+        [translation] = model.translate([sentence], warn=False)
+    [alignment] = model.align([sentence], [translation])
+    return _draw_pair(Example(Side(alignment.source.words)), parses, alignment)
+
+
+def _draw_pair(
+    example: Example, parses: tuple[Parse | None, Parse | None], alignment: Alignment
+) -> Figure:
+    target = example.target or Side(alignment.target.words)
     items = [
         {"side": name, **row}
         for name, side, parse, sentence in (
-            ("source", example.source, pair.source, alignment.source),
-            ("target", target, pair.target, alignment.target),
+            ("source", example.source, parses[0], alignment.source),
+            ("target", target, parses[1], alignment.target),
         )
         for row in arc_rows(
             _fit(side, sentence), parse.heads if parse else None, causal=name == "target"

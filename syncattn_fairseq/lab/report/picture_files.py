@@ -60,11 +60,16 @@ def save(picture: Mapping[str, Any], path: Path) -> None:
         DataError: the file name has another suffix.
     """
     check_format(path)
-    kind = path.suffix.lower().removeprefix(".")
+    content = render(picture, path.suffix.lower().removeprefix("."))
+    with replacing(path) as temporary:
+        temporary.write_bytes(content)
+
+
+def render(picture: Mapping[str, Any], kind: str) -> bytes:
+    """Return the content of a file with a filled chart; for ``kind`` see `FORMATS`."""
     draw: Any = getattr(vl_convert, f"vegalite_to_{kind}")
     content = draw(_replace_controls(picture), **({"scale": 2} if kind == "png" else {}))
-    with replacing(path) as temporary:
-        temporary.write_bytes(content.encode() if kind == "svg" else content)
+    return content.encode() if kind == "svg" else bytes(content)
 
 
 def _replace_controls(value: Any) -> Any:

@@ -1,0 +1,71 @@
+"""A translation service: /translate, /parse, /align, /draw, /health, and a page to type in.
+
+pip install 'syncattn-fairseq[serve,viz]'; MODEL=FOLDER uvicorn --app-dir examples/serve app:app
+Requests are JSON, {"sentences": ["The dog sees a cat."]}. An export for CTranslate2 has no parses.
+"""
+
+import json
+import os
+from pathlib import Path
+
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.responses import FileResponse, JSONResponse, Response
+from starlette.routing import Route
+
+import syncattn_fairseq
+from syncattn_fairseq.lab.report.figures import draw_sentence
+from syncattn_fairseq.lab.report.picture_files import render
+
+MOST_SENTENCES, MOST_BYTES = 100, 50_000
+CODE = "default-src 'none'; script-src 'self'; connect-src 'self'; img-src blob:"
+POLICY = {"content-security-policy": f"{CODE}; style-src 'unsafe-inline'"}
+model = syncattn_fairseq.load(os.environ["MODEL"], os.environ.get("DATA_BIN"))
+model.max_source, model.max_len, model.too_long = 200, 300, "empty"
+
+ANSWERS = {
+    "/translate": lambda sentences: [
+        {"text": each, "score": each.score, "cut": each.cut, "error": each.too_long}
+        for each in model.translate(sentences, warn=False)
+    ],
+    "/parse": lambda sentences: [
+        [side and {"words": side.sentence.words, "heads": side.tree} for side in sides]
+        for sides in ((pair.source, pair.target) for pair in model.parse(sentences))
+    ],
+    "/align": lambda sentences: [
+        {"source": each.source.words, "target": each.target.words, "links": each.links}
+        for each in model.align(sentences)
+    ],
+    "/draw": lambda sentences: render(draw_sentence(model, sentences[0]).specification(), "svg"),
+}
+
+
+async def _answer(request):
+    body = b""
+    try:
+        async for part in request.stream():
+            body += part
+            if len(body) > MOST_BYTES:
+                raise ValueError(f"more than {MOST_BYTES} bytes")
+        sentences = json.loads(body)["sentences"]
+        if not isinstance(sentences, list) or not 0 < len(sentences) <= MOST_SENTENCES:
+            raise ValueError(f"sentences: give a list of 1 to {MOST_SENTENCES}")
+        found = await run_in_threadpool(ANSWERS[request.url.path], sentences)
+    except (ValueError, TypeError, KeyError, RecursionError) as error:
+        return JSONResponse({"error": str(error)}, 400)
+    is_picture = request.url.path == "/draw"
+    return Response(found, media_type="image/svg+xml") if is_picture else JSONResponse(found)
+
+
+def _show(name):
+    path = Path(__file__).with_name(name or "page.html")
+    return lambda request: FileResponse(path, headers=POLICY)
+
+
+app = Starlette(
+    routes=[
+        *(Route(path, _answer, methods=["POST"]) for path in ANSWERS),
+        *(Route(f"/{name}", _show(name)) for name in ("", "page.js")),
+        Route("/health", lambda request: JSONResponse(model.info())),
+    ]
+)

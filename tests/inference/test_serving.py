@@ -1,0 +1,166 @@
+"""What a service needs: parses from outside, calls from many threads, and no PyTorch."""
+
+import os
+import subprocess
+import sys
+import venv
+from concurrent.futures import ThreadPoolExecutor
+from importlib.metadata import distribution
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import syncattn_fairseq
+from syncattn_fairseq.base.errors import DataError
+from syncattn_fairseq.export import export
+from syncattn_fairseq.trees.conllu_lines import format_conllu
+from tests.checkpoints import Corpus, make_checkpoint
+
+ROOT = Path(__file__).resolve().parents[2]
+PRE_NORM = {"encoder_normalize_before": True, "decoder_normalize_before": True}
+
+
+@pytest.fixture(scope="module")
+def served(small_corpus: Corpus, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An export for CTranslate2 whose sentences end."""
+    pytest.importorskip("ctranslate2")
+    folder = tmp_path_factory.mktemp("served")
+    path = make_checkpoint(small_corpus, folder / "c.pt", "transformer_dbsa", 80, **PRE_NORM)
+    export(path, small_corpus.data, "ctranslate2", folder / "out", subwords=small_corpus.subwords)
+    return folder / "out"
+
+
+def test_parses_come_from_outside(small_corpus, tmp_path):
+    path = make_checkpoint(small_corpus, tmp_path / "p.pt", "transformer_pascal")
+    model = syncattn_fairseq.load(path, small_corpus.data, small_corpus.subwords, device="cpu")
+    model.max_len = 3
+    sources, heads = ["the dog sleeps", "the dog"], [[2, 3, 0], [2, 0]]
+    found = model.align(sources, ["der"] * 2, heads=heads)
+    for parses, same in (([[3, 1, 0], [0, 1]], False), (heads, True), ([None, [2, 0]], False)):
+        again = model.align(sources, ["der"] * 2, heads=parses)
+        assert np.allclose(found[0].attention, again[0].attention, atol=1e-6) == same
+    conllu = "".join(
+        format_conllu(source.split(), row, ["x"] * len(row))
+        for source, row in zip(sources, heads, strict=True)
+    )
+    [one, two] = model.translate(sources, heads=heads)
+    assert [one.score, two.score] == [t.score for t in model.translate(sources, heads=conllu)]
+    assert [t.unparsed for t in model.translate(sources, heads=[None, [2, 0]])] == [True, False]
+    for wrong, reason in (
+        ([[2, 0], [2, 0]], "^sentence 1: 2 heads for 3 words"),
+        ([[2, 3, 0], [2, 1]], "^sentence 2: "),
+        (heads[:1], "^1 parses for 2 sentences"),
+        ("1\tthe\n", "^heads:1: expected 10 columns"),
+    ):
+        with pytest.raises(DataError, match=reason):
+            model.translate(sources, heads=wrong)
+    options = {"source_label_dim": 4}
+    path = make_checkpoint(small_corpus, tmp_path / "sh.pt", "transformer_sh", **options)
+    reading = syncattn_fairseq.load(path, small_corpus.data, small_corpus.subwords, device="cpu")
+    assert (model.info()["reads"], reading.info()["reads"]) == (["heads"], ["labels"])
+    with pytest.raises(DataError, match="^sentence 1: the model reads labels, too"):
+        reading.translate(sources, heads=heads)
+    reading.max_len = 2
+    assert not any(t.unparsed for t in reading.translate(sources, heads=conllu))
+
+
+def test_what_a_model_says_of_itself(served):
+    model = syncattn_fairseq.load(served, device="cpu", threads=1, compute_type="float32")
+    assert model.info() == {
+        **{"version": syncattn_fairseq.__version__, "source": "en", "target": "de"},
+        **{"text": "words separated by spaces", "reads": []},
+        **{"longest_source": 1023, "longest_translation": 1000},
+    }
+    with pytest.raises(DataError, match="reads no parse of its source; give no heads"):
+        model.translate(["the"], heads=[[0]])
+
+
+def test_what_cannot_be_loaded_like_that(served):
+    for options, reason in (
+        ({"threads": 0}, "^threads 0: give a whole number from 1"),
+        ({"compute_type": "int9"}, "CTranslate2 cannot run it on cpu .*int9"),
+    ):
+        with pytest.raises(DataError, match=reason):
+            syncattn_fairseq.load(served, device="cpu", **options)
+    with pytest.raises(DataError, match="^compute_type int8: only exports for CTranslate2 have"):
+        syncattn_fairseq.load("none.pt", compute_type="int8")
+
+
+def test_files_can_be_read_by_others(served):
+    umask = os.umask(0)
+    os.umask(umask)
+    assert {path.stat().st_mode & 0o777 for path in served.iterdir()} == {0o666 & ~umask}
+
+
+def test_calls_from_threads_share_batches(small_corpus, served, monkeypatch):
+    model = syncattn_fairseq.load(served, device="cpu", threads=1)
+    sources = small_corpus.lines("test.en")
+    expected = dict(zip(sources, model.translate(sources), strict=True))
+    sizes, decode = [], model._translate
+    monkeypatch.setattr(model, "_translate", lambda xs: sizes.append(len(xs)) or decode(xs))
+    calls = [[sources[i % len(sources)]] for i in range(800)]
+    with ThreadPoolExecutor(8) as pool:
+        found = [*pool.map(model.translate, calls)]
+    assert [t for [t] in found] == [expected[source] for [source] in calls]
+    assert sum(sizes) == 800 and len(sizes) < 700
+    assert not model._waiting
+
+
+def test_a_batch_that_fails_is_told_to_all_and_leaves_nothing(small_corpus, served, monkeypatch):
+    model = syncattn_fairseq.load(served, device="cpu")
+    model.batch_size = 2
+    usual = model._translate
+    for error, raised in ((DataError("broken"), DataError), (KeyboardInterrupt(), BaseException)):
+
+        def fail(sources: object, error: BaseException = error) -> None:
+            raise error
+
+        monkeypatch.setattr(model, "_translate", fail)
+        with pytest.raises(raised):
+            model.translate(["the dog"] * 5)
+        assert not model._waiting
+    monkeypatch.setattr(model, "_translate", usual)
+    assert len(model.translate(["the dog"] * 5)) == 5
+
+
+SCRIPT = """
+import sys
+import syncattn_fairseq
+model = syncattn_fairseq.load("served")
+[translation] = model.translate(["the dog sees a cat ."])
+[links] = model.align(["the dog sees a cat ."])
+print(translation, links, sep="\\t")
+assert not {"torch", "fairseq"} & {*sys.modules}
+"""
+
+
+def test_serving_needs_neither_torch_nor_fairseq(served, tmp_path):
+    """In an environment with no more than docs/export.md installs."""
+    venv.create(tmp_path / "venv", with_pip=False)
+    [packages] = (tmp_path / "venv").glob("lib/*/site-packages")
+    (packages / "syncattn_fairseq").symlink_to(ROOT / "syncattn_fairseq")
+    names = ["ctranslate2", "sentencepiece", "sacremoses"]
+    for name in names:  # and what these need
+        needs = [r for r in distribution(name).requires or () if "extra ==" not in r]
+        names += {r.split(";")[0].split("<")[0].split(">")[0].strip() for r in needs} - {*names}
+        for part in {file.parts[0] for file in distribution(name).files or ()} - {".."}:
+            link = packages / part
+            if not link.exists():
+                link.symlink_to(distribution(name).locate_file(part))
+    (tmp_path / "served").symlink_to(served)
+    (tmp_path / "lines").write_text("the dog sees a cat .\n")
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+
+    def run(*arguments: str) -> str:
+        command = [str(tmp_path / "venv" / "bin" / "python"), *arguments]
+        done = subprocess.run(
+            command, cwd=tmp_path, env=environment, capture_output=True, text=True
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    command = ["-m", "syncattn_fairseq.cli.translate", "--path=served", "--input=lines"]
+    assert run("-c", SCRIPT) == run(*command, "--alignments")
+    assert run(*command).count("\n") == 1
+    assert "torch" not in names and sys.prefix != str(tmp_path / "venv")
