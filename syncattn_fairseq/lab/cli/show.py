@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from ...base.errors import DataError, printable
 from ...base.text import read_lines
 from ...cli.common import colour, command, new_parser, positive, warn_of_unknown
+from ...trees.conllu_lines import format_conllu
 from .draw import add_model, load_model
 
 if TYPE_CHECKING:
@@ -74,7 +75,8 @@ def _show(model: Model, example: Example, layer: int | None, raw: bool) -> str:
 
     text = [example.source.text]
     reference = [example.target.text] if example.target else None
-    translation = model.translate(text)
+    heads = _known_heads(model, example)
+    translation = model.translate(text, heads=heads)
     lines = [f"source       {text[0]}"]
     if reference:
         lines.append(f"reference    {reference[0]}")
@@ -83,7 +85,7 @@ def _show(model: Model, example: Example, layer: int | None, raw: bool) -> str:
 
     read = reference or translation
     name = "reference" if reference else "translation"
-    parses = _ask(lambda: model.parse(text, read))
+    parses = _ask(lambda: model.parse(text, read, heads))
     if parses:
         [pair] = parses
         for title, side, parse in (
@@ -92,10 +94,10 @@ def _show(model: Model, example: Example, layer: int | None, raw: bool) -> str:
         ):
             if parse:
                 lines += ["", f"{title}, parsed", _arcs(parse, side, causal=title != "source")]
-    [alignment] = model.align(text, read, layer)
+    [alignment] = model.align(text, read, layer, heads=heads)
     links = terminal.draw_links(alignment.links, alignment.source.words, alignment.target.words)
     lines += ["", f"{name}, aligned", links]
-    distances = _ask(lambda: model.distances(text, read))
+    distances = _ask(lambda: model.distances(text, read, heads))
     if distances:
         for title, answer in (("source", distances[0].source), (name, distances[0].target)):
             tree = _tree(answer, layer)
@@ -122,9 +124,18 @@ def _arcs(parse: Any, side: Side | None, causal: bool) -> str:
     return draw_arcs(words, arcs, heads, labels)
 
 
+def _known_heads(model: Model, example: Example) -> str | None:
+    """Return the source's gold parse in CoNLL-U; None: there is none, or the model reads none."""
+    words, heads, labels = example.source.words, example.source.heads, example.source.labels
+    if not model.reads or heads is None or ("labels" in model.reads and labels is None):
+        return None
+    return format_conllu(words, heads, labels or ["_"] * len(words))
+
+
 def _conllu(model: Model, example: Example) -> str:
     reference = [example.target.text] if example.target else None
-    [pair] = model.parse([example.source.text], reference)
+    heads = _known_heads(model, example)
+    [pair] = model.parse([example.source.text], reference, heads)
     return "".join(parse.conllu() for parse in (pair.source, pair.target) if parse)
 
 
@@ -149,7 +160,8 @@ def _parser() -> argparse.ArgumentParser:
         "--gold",
         metavar="PREFIX",
         help="in place of sentences: a test set, PREFIX.en and PREFIX.de, whose references are "
-        "analysed; errors are marked if there is a PREFIX.heads.en or PREFIX.heads.de",
+        "analysed; errors are marked if there is a PREFIX.heads.en or PREFIX.heads.de; models that "
+        "read the source's parse read it there",
     )
     parser.add_argument(
         "--number", type=positive, nargs="+", default=[1], help="which sentences, from 1"

@@ -52,6 +52,15 @@ def test_pascal_shows_links_of_what_it_read_with_a_parser(shown, tmp_path):
     check_links(found)
 
 
+def test_pascal_reads_the_parse_beside_a_test_set(small_corpus, tmp_path, capfd):
+    model = named(small_corpus, tmp_path, "transformer_pascal", max_target_positions=40)
+    gold = str(small_corpus.folder / "words" / "test")
+    assert show.main(["--gold", gold, *model]) == 0
+    assert "reference, aligned" in capfd.readouterr().out
+    assert show.main([SENTENCE, *model]) == 1
+    assert "name a parser" in capfd.readouterr().err
+
+
 def test_lisa_shows_how_it_parses_the_source(shown):
     found = shown("transformer_lisa", encoder_dependency_layer=1)
     assert list(found) == ["source", "translation", "source, parsed", "translation, aligned"]
