@@ -24,7 +24,7 @@ from tqdm import tqdm
 
 import syncattn_fairseq.plugin  # noqa: F401  (registers the models)
 from syncattn_fairseq.base.files import replacing
-from syncattn_fairseq.base.text_tables import format_table
+from syncattn_fairseq.base.text_tables import markdown_table
 from syncattn_fairseq.lab.evaluation.intervals import welch
 from syncattn_fairseq.lab.evaluation.measures import NONE, Measure, format_p
 from syncattn_fairseq.lab.recipes.contrasts import MeasuredPlan
@@ -71,7 +71,7 @@ def make_table(corpus: str, rows: list[dict[str, Any]]) -> str:
                 interval, p = found.interval(contrast), welch(*found.samples(contrast))
                 made.append(f"{interval.format(3)}, {format_p(p)}" if interval else NONE)
             table.append(made)
-    return format_table(table)
+    return markdown_table(table)
 
 
 def main() -> None:

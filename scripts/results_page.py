@@ -1,4 +1,4 @@
-"""Fill in the tables of docs/results.md and docs/findings.md; a test compares them.
+"""Fill in the tables of the pages of results; a test compares them.
 
 Usage: ``python scripts/results_page.py``. A table is between the command that makes it from the
 results in docs/results/ and an end mark::
@@ -6,7 +6,8 @@ results in docs/results/ and an end mark::
     <!-- syncattn-recipe CORPUS @GROUP --table --markdown --results docs/results/CORPUS.json -->
     <!-- end -->
 
-Notes on a table that the page already has above its first table are left out.
+The pages have less than the command prints: neither what docs/results.md says once, nor what only
+the files of results need, nor columns that say the same in every row.
 """
 
 import contextlib
@@ -15,17 +16,25 @@ import os
 import re
 import shlex
 import sys
-from collections.abc import Set
 from pathlib import Path
 
 from syncattn_fairseq.base.files import replacing
 from syncattn_fairseq.lab.cli.recipe import main
 
 ROOT = Path(__file__).parents[1]
-PAGES = [ROOT / "docs" / name for name in ("results.md", "findings.md", "details.md")]
+PAGES = sorted((ROOT / "docs").glob("results*.md"))
 _TABLE = re.compile(
     r"^(<!-- syncattn-recipe (.*?) -->\n).*?^(<!-- end -->)$", re.DOTALL | re.MULTILINE
 )
+#: Notes that docs/results.md has once, or that the files of results have.
+_SAID = re.compile(
+    r"- (mean ±|Δ |p Holm: of|p same|p sentences|mixed|seeds as blocks|NLL: val|BLEU|chrF|RIBES|"
+    r"hardware|commit|no results yet)"
+)
+#: Columns that are left out, and tables that have them.
+_COLUMNS, _TABLES = re.compile("RIBES|chrF$|p sentences|BLEU, other|AER layer"), ("updates",)
+#: The lowest and the highest value over seeds.
+_RANGE = re.compile(r" \([\d.]+–[\d.]+\)")
 
 
 def update(path: Path) -> None:
@@ -38,27 +47,66 @@ def update(path: Path) -> None:
 
 def fill_in(page: str) -> str:
     """Return a page with new tables."""
-    first = _TABLE.search(page)
-    known = {*_list_items(page[: first.start()])} if first else set()
-    return _TABLE.sub(lambda part: part[1] + _make_table(part[2], known) + part[3], page)
+    return _TABLE.sub(lambda part: part[1] + _make_table(part[2]) + part[3], page)
 
 
-def _make_table(command: str, known: Set[str]) -> str:
+def _make_table(command: str) -> str:
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):
         status = main(shlex.split(command))
     if status:
         sys.exit(status)  # main has said why
-    text = printed.getvalue()
-    for item in _list_items(text):
-        if item in known:
-            text = text.replace(f"{item}\n", "")
-    return f"{text}\n"
+    tables, notes = [], []
+    for part in printed.getvalue().strip().split("\n\n"):
+        if not part.startswith("|"):
+            notes += re.findall(r"^- .*(?:\n  .*)*", part, re.MULTILINE)
+        else:
+            header, _, *body = ([*_split(_RANGE.sub("", row))] for row in part.split("\n"))
+            if not {*_TABLES} & {*header}:
+                tables.append([header, *body])
+    if tables:
+        tables[:2] = [_join(*tables[:2])]
+    shortened = [_shorten(table) for table in tables]
+    notes += [note for _, same in shortened for note in same]
+    kept = "\n".join(note for note in notes if not _SAID.match(note))
+    return "\n" + "".join(f"{part}\n\n" for part in [*(t for t, _ in shortened), kept] if part)
 
 
-def _list_items(text: str) -> list[str]:
-    """List the items of all lists, each perhaps of several lines."""
-    return re.findall(r"^- .*(?:\n  .*)*", text, re.MULTILINE)
+def _split(row: str) -> list[str]:
+    return re.split(r" ?(?<!\\)\| ?", row)[1:-1]
+
+
+def _join(table: list[list[str]], other: list[list[str]] | None = None) -> list[list[str]]:
+    """Return two tables with the same first column as one, and a dash for what one lacks."""
+    header, *body = other or [table[0][:1]]
+    rows = {name: cells for name, *cells in body}
+    missing = ["–"] * (len(header) - 1)
+    planned = table[0][0] == "contrast"
+    joined = [table[0] + header[1:], *(row + rows.get(row[0], missing) for row in table[1:])]
+    if not planned:
+        return joined
+    # The plan's verdicts are those of NLL.
+    columns = [c for n, c in enumerate(zip(*joined, strict=True)) if n < 7 or c[0] != "p Holm"]
+    return [[*row] for row in zip(*columns, strict=True)]
+
+
+def _shorten(rows: list[list[str]]) -> tuple[str, list[str]]:
+    """Return a table without columns that say little, and notes on those that say one thing."""
+    header, *body = rows
+    kept, notes, before = [], [], ""
+    for name, *cells in zip(header, *body, strict=True):
+        # Within seeds, the pages compare NLL alone; chrF has no column of its own beside Δ chrF.
+        planned = header[0] == "contrast" and name == "chrF"
+        left_out = name == "seeds as blocks" and "NLL" not in before
+        left_out |= bool(_COLUMNS.match(name)) and not planned
+        if len(cells) > 1 and len({*cells}) == 1 and name in ("seeds", "mixed", "verdict"):
+            notes.append(f"- {name} of all rows: {cells[0]}")
+        elif not left_out:
+            kept.append([name, "---", *cells])
+        before = name
+    lines = ["| " + " | ".join(row) + " |" for row in zip(*kept, strict=True)]
+    lines[1] = "|" + "---|" * len(kept)
+    return "\n".join(lines), notes
 
 
 if __name__ == "__main__":

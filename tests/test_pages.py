@@ -11,7 +11,9 @@ from typing import Any
 import pytest
 from scipy.stats import spearmanr
 
+from benchmarks import likelihood
 from benchmarks.trials import make_table
+from syncattn_fairseq.lab.evaluation.differences import make_difference
 from syncattn_fairseq.lab.evaluation.intervals import Interval, welch, welch_interval
 from syncattn_fairseq.lab.evaluation.measures import BLEU, CHRF, NLL
 from syncattn_fairseq.lab.recipes.contrasts import MeasuredPlan, index_cells, judge, nats_per_word
@@ -34,7 +36,7 @@ def test_the_page_of_options_is_up_to_date():
         assert f"| `{option}` |" in page
 
 
-@pytest.mark.parametrize("name", ["results.md", "findings.md", "details.md"])
+@pytest.mark.parametrize("name", [path.name for path in sorted(DOCS.glob("results_*.md"))])
 def test_tables_are_those_of_the_results(name, monkeypatch):
     monkeypatch.chdir(ROOT)
     page = (DOCS / name).read_text(encoding="utf-8")
@@ -43,14 +45,15 @@ def test_tables_are_those_of_the_results(name, monkeypatch):
     shown = re.findall(r"^<!-- syncattn-recipe .* docs/results/(\S+) -->$", page, re.MULTILINE)
     results = DOCS / "results"
     made = {path.relative_to(results).as_posix() for path in results.rglob("*.json")}
-    assert {*shown} <= made and (shown or name != "results.md")
+    assert shown and {*shown} <= made
 
 
 def test_a_page_of_results_gets_all_its_tables_or_stays(tmp_path, capsys):
     path, before = tmp_path / "page.md", tmp_path / "before.md"
     results = DOCS / "results" / "builtin_en_de.json"
+    command = "builtin_en_de --table --markdown"
     parts = [
-        f"<!-- syncattn-recipe builtin_en_de --table --results {file} -->\nold\n<!-- end -->\n"
+        f"<!-- syncattn-recipe {command} --results {file} -->\n<!-- end -->\n"
         for file in (results, tmp_path / "none.json")
     ]
     path.write_text("".join(parts), encoding="utf-8")
@@ -66,11 +69,19 @@ def test_a_page_of_results_gets_all_its_tables_or_stays(tmp_path, capsys):
     assert "p Holm" in path.read_text(encoding="utf-8")
     assert before.read_text(encoding="utf-8") == parts[0]  # another file took its place
     assert {*tmp_path.iterdir()} == {path, before}
-    page = path.read_text(encoding="utf-8")
-    note = next(line for line in page.splitlines() if line.startswith("BLEU nrefs"))
-    page = page.replace("--table", "--table --markdown")
-    assert f"\n- {note}\n" in load_script("results_page").fill_in(page)
-    assert load_script("results_page").fill_in(f"- {note}\n{page}").count(note) == 1
+
+
+def test_a_page_leaves_out_what_is_the_same_everywhere(monkeypatch):
+    monkeypatch.chdir(ROOT)
+    command = "syncattn-recipe builtin_en_de transformer dbsa syncattn --table --markdown --results"
+    text = f"<!-- {command} docs/results/builtin_en_de.json -->\n<!-- end -->\n"
+    _, first, rest = load_script("results_page").fill_in(text).split("\n\n", 2)
+    assert first.startswith(
+        "| system | BLEU | Δ NLL | seeds as blocks | p Holm | Δ chrF | p Holm |"
+    )
+    assert first.count("\n") == 4 and "| transformer | 79.2 ± 1.8 | – | – |" in first
+    assert "- seeds of all rows: 3\n" in rest and "- NLL, 3 seeds: " in rest
+    assert not re.search(r"RIBES|updates|hardware|layer", first + rest)
 
 
 def read_rows(page: str, header: str) -> list[list[str]]:
@@ -95,7 +106,7 @@ NAME = re.compile("`(.*?)`")
 #: A corrected p, as in "(p = .004)".
 CORRECTED = re.compile(r"\(p ([=<]) (\.\d+)\)")
 #: The heading of results that nobody had planned.
-EXPLORATORY = "Real text: 3,625 pairs of Multi30k"
+EXPLORATORY = "Exploratory: 3,625 pairs"
 #: Names in the table of verdicts that are not those of configs.
 VERDICTS = {
     "LPSI": "lpsi",
@@ -156,16 +167,21 @@ def test_the_table_of_verdicts_is_that_of_the_results():
     before = read_cells("multi30k_tiny_en_de_3625")
     found, *others = measure_plan()
     contrasts = {contrast.name: contrast for contrast in found.plan.contrasts}
-    results = (DOCS / "results.md").read_text(encoding="utf-8").partition(f"## {EXPLORATORY}")[2]
-    corrected = {row[0]: row for row in read_rows(results, "| system | Δ NLL |")}
+    results = (
+        (DOCS / "results_multi30k.md").read_text(encoding="utf-8").partition(f"## {EXPLORATORY}")[2]
+    )
+    corrected = {row[0]: row for row in read_rows(results, "| system | BLEU | Δ NLL |")}
     rows = read_rows(page, "| what the paper says |")
-    assert len(rows) == 19
-    for _, test, *shown, verdict in rows:
+    assert len(rows) == 17
+    every = {s: NLL.by_seed(cells) for s, cells in before.items() if ":" not in s}
+    for _, test, nll, blocks, *rest, verdict in rows:
+        shown = [nll, *rest]
         assert len(shown) == len(MEASURED)
         if names := NAME.findall(test):
             assert verdict.startswith("planned: ")
             contrast = contrasts[" − ".join(names)]
             check_intervals(shown, (one.interval(contrast) for one in (found, *others)))
+            difference = found.difference(contrast)
             decided = judge(found, contrast)
             said = CORRECTED.search(verdict)
             assert bool(said) == (decided in SURE), verdict
@@ -176,9 +192,14 @@ def test_the_table_of_verdicts_is_that_of_the_results():
         else:
             systems = [VERDICTS[name] for name in test.split(" − ")]
             check_differences(shown, *(before[system] for system in systems))
+            pair = (every[system] for system in systems)
+            difference = make_difference(NLL, *pair, every.values())
             for p in re.findall(r"p Holm (\.\d+)", verdict):
                 known = corrected[systems[0]]
-                assert float(p) in {round(float(x), 2) for x in (known[3], known[6], known[9])}
+                assert float(p) in {round(float(x), 2) for x in (known[4], known[6], known[8])}
+        assert difference and difference.block_interval
+        ends = difference.block_interval.format_ends(3)
+        assert blocks == re.sub(r"(?<!\d)0\.", ".", ends).replace("+", ""), test
 
 
 def test_the_likelihood_of_the_test_text_is_that_of_the_results():
@@ -217,14 +238,6 @@ def check_planned_table(page: str, measured: Sequence[MeasuredPlan]) -> set[str]
     return names
 
 
-def test_the_table_of_atis_is_that_of_the_plan():
-    page = (DOCS / "findings.md").read_text(encoding="utf-8")
-    found, *others = measure_plan("atis_en_tr")
-    shown = check_planned_table(page, [found, *others])
-    tested = [contrast for contrast in found.plan.contrasts if contrast.tested]
-    assert shown == {contrast.name for contrast in tested if found.is_complete(contrast)}
-
-
 def test_the_table_of_all_texts_is_that_of_the_plans():
     page = (DOCS / "findings.md").read_text(encoding="utf-8")
     rows = read_rows(page, "| contrast in NLL |")
@@ -250,10 +263,10 @@ def test_the_table_of_all_texts_is_that_of_the_plans():
         [mean(cell["valid"]["nll_loss"] for cell in cells[s] if cell["seed"] < 9) for s in SIX]
         for cells in map(read_cells, ("planned/atis_tr_en", "planned/atis_en_tr"))
     ]
-    assert f"rank correlation {spearmanr(*means).statistic:.2f} over".replace("0.", ".") in page
+    assert f"Rank correlation {spearmanr(*means).statistic:.2f} over".replace("0.", ".") in page
 
 
-MULTI30K, ATIS = "planned/multi30k_tiny_en_de_3625", "planned/atis_en_tr"
+MULTI30K = "planned/multi30k_tiny_en_de_3625"
 #: Numbers in the text of findings.md that no table has: what stands around them (``#``; ``*`` is
 #: another number), the corpus, and the systems, the one that is ahead last.
 PROSE = [
@@ -265,15 +278,6 @@ PROSE = [
         "transformer",
         "distance_random",
     ),
-    (
-        "Against the Transformer (not planned), they are # ahead",
-        ATIS,
-        "transformer",
-        "distance_tree",
-    ),
-    ("ahead, and distances in the text #; mirrored", ATIS, "transformer", "distance_linear"),
-    ("; mirrored trees (#)", ATIS, "transformer", "distance_mirrored"),
-    ("; mirrored trees (*) and random ones (#)", ATIS, "transformer", "distance_random"),
 ]
 
 
@@ -352,6 +356,15 @@ def test_the_numbers_of_tuned_systems_are_those_of_the_plan():
             assert found is not None
             limits = sorted((sign * found.low, sign * found.high))
             expected.append([round(x, digits) for x in (sign * found.difference, *limits)])
+    cells = read_cells(MULTI30K)
+    for system in ("transformer", "lpsi", "rotary"):  # what the trials changed
+        samples = (
+            [nats_per_word(c) or 0.0 for c in cells[name]]
+            for name in (system, nll.plan.names[f"{system}_tuned"])
+        )
+        found = welch_interval(*samples)
+        assert found is not None
+        expected.append([round(x, 3) for x in (found.difference, found.low, found.high)])
     assert [[float(x.replace("−", "-")) for x in one] for one in said] == expected
 
 
@@ -359,6 +372,13 @@ def test_the_table_of_trials_is_that_of_the_results():
     page = (DOCS / "details.md").read_text(encoding="utf-8")
     paths = sorted((DOCS / "results" / "trials").glob("multi30k_tiny_en_de_3625*.json"))
     assert len(paths) == 3 and f"\n{make_table(paths)}\n" in page
+
+
+def test_the_table_of_the_test_text_is_that_of_the_results():
+    page = (DOCS / "results_multi30k.md").read_text(encoding="utf-8")
+    corpus = "multi30k_tiny_en_de_3625"
+    rows = json.loads((DOCS / "results" / "likelihood" / f"{corpus}.json").read_text())
+    assert f"\n{likelihood.make_table(corpus, rows)}\n" in page
 
 
 @pytest.mark.parametrize("system", ["transformer", "rotary", "lpsi"])

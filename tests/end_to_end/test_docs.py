@@ -22,7 +22,7 @@ PAGES = (
     "README.md",
     *(f"docs/{page}.md" for page in ("python", "pictures", "extending")),
     *(f"docs/{page}.md" for page in ("install", "recipes", "settings", "plan")),
-    *(f"docs/{page}.md" for page in ("findings", "details", "results")),
+    *(f"docs/{page}.md" for page in ("findings", "details", "results_multi30k")),
 )
 
 #: What a page, or a block with some words, needs that is an extra.
