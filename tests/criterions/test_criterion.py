@@ -457,7 +457,9 @@ def test_nothing_waits_for_the_device():
         sync_shift=True,
         src_planted_weight=0.5,
         tgt_planted_weight=0.5,
+        guided_alignment_weight=0.5,
     )
+    sample["alignments"] = torch.tensor([[2, 1], [3, 6]])
     previous = sample["net_input"].pop("prev_output_tokens")
     _, extra = model(**sample["net_input"], prev_output_tokens=previous)
     with NoHostSynchronisation():
