@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Test combinations of versions: install each row of the table below in its own venv, run tests and
-# two updates, and print the table with the outcomes. Takes gigabytes, and minutes for each row.
+# check_install.sh, and print the table with the outcomes. Takes gigabytes, and minutes for each row.
 #
 #   bash scripts/test_matrix.sh [ROW...]
 #
@@ -72,32 +72,12 @@ fill() { # fill VENV PYTHON VERSIONS FAIRSEQ
     "$(find_python "$2")" -m venv "$1" && touch "$1/.filling" &&
         if [ "$fairseq" = ours ]; then fairseq="$(fairseq_wheel "$1/bin/python")"; fi &&
         get "$1" "${wanted[@]}" && get "$1" --no-deps "$fairseq" &&
-        get "$1" --no-deps --no-build-isolation -e .
-}
-
-updates() { # updates VENV: train for two updates on a generated corpus
-    local folder
-    folder="$(mktemp -d)"
-    (
-        PATH="$1/bin:$PATH"
-        cd "$folder" &&
-            syncattn-corpus words --train 200 --valid 9 --test 9 &&
-            syncattn-preprocess -s en -t de --destdir bin --joined-dictionary \
-                --trainpref words/train --validpref words/valid &&
-            fairseq-train bin --user-dir "$root/syncattn_fairseq" --task translation_with_syntax \
-                --arch transformer_syncattn_tiny --share-all-embeddings \
-                --criterion label_smoothed_cross_entropy_with_syntax --optimizer adam --lr 1e-3 \
-                --max-tokens 500 --max-update 2 --cpu &&
-            fairseq-generate bin --user-dir "$root/syncattn_fairseq" --gen-subset valid --cpu \
-                --task translation_with_syntax --path checkpoints/checkpoint_last.pt
-    )
-    local status=$?
-    rm -rf "$folder"
-    return $status
+        get "$1" --no-deps --no-build-isolation -e . &&
+        "$1/bin/python" scripts/link_package.py "$root/syncattn_fairseq"
 }
 
 outcome() { # outcome ROW PYTHON VERSIONS FAIRSEQ: print the last cell of the row
-    local venv="$matrix/$1" log="$matrix/$1.log"
+    local venv="$matrix/$1" log="$matrix/$1.log" passed began=$SECONDS
     find_python "$2" >/dev/null || { echo "no Python $2 on this machine"; return; }
     if [ ! -e "$venv/.filled" ]; then
         [ ! -e "$venv/.filling" ] || rm -rf "$venv" # of an earlier run that was stopped
@@ -106,17 +86,20 @@ outcome() { # outcome ROW PYTHON VERSIONS FAIRSEQ: print the last cell of the ro
             echo "cannot be installed: $(grep -i error "$log" | tail -n 1 | cut -c -120)"
             return
         }
-        touch "$venv/.filled"
+        echo "installed in $((SECONDS - began)) s: $(du -sm "$venv" | cut -f 1) MB," \
+            "$("$venv/bin/pip" list 2>/dev/null | tail -n +3 | wc -l) packages" >"$venv/.filled"
     fi
     "$venv/bin/python" -m pytest -o addopts= -q --disable-warnings -p no:cacheprovider \
         "${tests[@]}" >"$log" 2>&1 || {
         echo "tests fail: $(tail -n 1 "$log" | cut -c -120) ($log)"
         return
     }
-    local passed
     passed="$(tail -n 1 "$log")"
-    updates "$venv" >>"$log" 2>&1 || { echo "no two updates: $(tail -n 1 "$log" | cut -c -120) ($log)"; return; }
-    echo "passed: $passed; two updates"
+    PATH="$venv/bin:$PATH" bash <(grep -v 'pip check' scripts/check_install.sh) >>"$log" 2>&1 || {
+        echo "does not work once installed: $(tail -n 1 "$log" | cut -c -120) ($log)"
+        return
+    }
+    echo "$(<"$venv/.filled"); pip check: $("$venv/bin/pip" check 2>&1 | paste -sd ';'); passed: $passed; every command"
 }
 
 mkdir -p "$matrix"

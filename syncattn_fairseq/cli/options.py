@@ -1,19 +1,19 @@
 """``syncattn-options``: show the options that the plugin adds to fairseq's."""
 
 import argparse
-import logging
 import sys
 from collections.abc import Sequence
 
+from ..base.loggers import hushed
 from ..base.user_dir import import_user_dir
 from .common import add_user_dir, command, new_parser
 
 
 @command
+@hushed("fairseq")  # it advertises missing packages
 def main(argv: Sequence[str] | None = None) -> None:
     """Print the architectures, or the options of one."""
     args = _parser().parse_args(argv)
-    logging.getLogger("fairseq").setLevel(logging.WARNING)  # it advertises missing packages
     from .plugin_options import format_architectures, format_options  # imports fairseq: seconds
 
     if args.user_dir:

@@ -1,6 +1,5 @@
 """Load fairseq checkpoints, with the task and the dictionaries that they were trained with."""
 
-import logging
 from argparse import Namespace
 from collections.abc import Callable
 from pathlib import Path
@@ -15,6 +14,7 @@ from fairseq.models import FairseqEncoderDecoderModel
 from omegaconf import OmegaConf
 
 from ..base.errors import DataError
+from ..base.loggers import hushed
 from ..base.user_dir import import_user_dir
 from ..checkpoints.building import build, naming_checkpoint
 from ..checkpoints.option_checks import list_options, require_plugin
@@ -37,6 +37,7 @@ class Ensemble:
         DataError: a file is not a translation model's checkpoint, or the dictionaries are missing.
     """
 
+    @hushed("fairseq.tasks", "fairseq.data")  # they log the size of everything they load
     def __init__(
         self,
         paths: str,
@@ -46,8 +47,6 @@ class Ensemble:
     ) -> None:
         if user_dir is not None:
             import_user_dir(Path(user_dir))
-        for room in ("tasks", "data"):  # they log the size of everything they load
-            logging.getLogger(f"fairseq.{room}").setLevel(logging.WARNING)
         self.name = paths
         self.paths = [Path(path) for path in utils.split_paths(paths)]
         states = [_load(path) for path in self.paths]

@@ -1,6 +1,5 @@
 import multiprocessing
 import os
-import shutil
 import signal
 import sys
 import time
@@ -107,9 +106,12 @@ def run_and_be_killed(argv: list[str], finished: int) -> None:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="looks for processes in /proc")
-def test_after_a_kill_only_what_is_missing_is_parsed(folder, stanza_models, capsys):
-    shutil.copy(stanza_models / "train.en", folder)
-    argv = arguments(stanza_models, "--labels=labels", "--shards=12")
+def test_after_a_kill_only_what_is_missing_is_parsed(folder, capsys):
+    Path("train.en").write_text("the man sleeps\n" * 300)
+    sleep = "    __import__('time').sleep(0.005)\n    print(f"
+    Path("program.py").write_text(CONLLU.replace("    print(f", sleep))
+    argv = ["--input=train.en", "--output=train.heads.en", "--labels=labels", "--shards=12"]
+    argv += ["--parser=command", f"--command={sys.executable} program.py", "--format=conllu"]
     assert main(argv) == 0
     expected = {name: (folder / name).read_bytes() for name in ("train.heads.en", "labels")}
     for name in (*expected, "train.heads.en.manifest.json"):

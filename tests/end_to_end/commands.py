@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import syncattn_fairseq.plugin  # and the classes that checkpoints may hold
 
@@ -14,23 +15,11 @@ UNUSED = str(Path(__file__).parent / "unused")
 BIN = Path(sys.executable).parent
 programs = BIN
 """Where the commands are: the fixture ``forked`` changes it."""
-SMALL = [
-    "--encoder-layers=2",
-    "--decoder-layers=2",
-    "--encoder-embed-dim=32",
-    "--encoder-ffn-embed-dim=32",
-    "--encoder-attention-heads=4",
-    "--decoder-attention-heads=4",
-    "--share-all-embeddings",
-]
-
-SMALL_RNN = [
-    "--encoder-embed-dim=32",
-    "--encoder-hidden-size=24",
-    "--decoder-embed-dim=32",
-    "--decoder-hidden-size=32",
-    "--share-all-embeddings",
-]
+TASK = (f"--user-dir={PLUGIN}", "--task=translation_with_syntax", "--cpu")
+SMALL = "--encoder-layers=2 --decoder-layers=2 --encoder-embed-dim=32 --encoder-ffn-embed-dim=32"
+SMALL += " --encoder-attention-heads=4 --decoder-attention-heads=4"
+SMALL_RNN = "--encoder-embed-dim=32 --encoder-hidden-size=24"
+SMALL_RNN += " --decoder-embed-dim=32 --decoder-hidden-size=32"
 
 
 def start(command: str, *arguments: object, cwd: Path | None = None) -> subprocess.Popen[str]:
@@ -42,6 +31,7 @@ def start(command: str, *arguments: object, cwd: Path | None = None) -> subproce
     parsing = any(str(argument).startswith("--source-parser") for argument in arguments)
     path = [] if parsing else [UNUSED]
     path += filter(None, [str(Path(PLUGIN).parent), os.environ.get("PYTHONPATH")])
+    changes = {"OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""}
     return subprocess.Popen(
         [str(programs / command), *map(str, arguments)],
         stdin=subprocess.PIPE,
@@ -49,11 +39,7 @@ def start(command: str, *arguments: object, cwd: Path | None = None) -> subproce
         stderr=subprocess.STDOUT,
         text=True,
         cwd=cwd,
-        env={
-            **os.environ,
-            **{"OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""},
-            "PYTHONPATH": os.pathsep.join(path),
-        },
+        env={**os.environ, **changes, "PYTHONPATH": os.pathsep.join(path)},
     )
 
 
@@ -77,38 +63,19 @@ def run(
 
 def training(data: Path | str, save_dir: Path, arch: str, *options: object) -> list[object]:
     """Arguments of ``fairseq-train``; later options override earlier ones."""
-    small = SMALL_RNN if arch.startswith("rnn") else SMALL
     return [
-        data,
-        f"--user-dir={PLUGIN}",
-        "--task=translation_with_syntax",
-        f"--arch={arch}",
-        "--criterion=label_smoothed_cross_entropy_with_syntax",
-        "--label-smoothing=0.1",
-        "--optimizer=adam",
-        "--adam-betas=(0.9, 0.98)",
-        "--lr=0.003",
-        "--max-tokens=600",
-        "--cpu",
-        "--seed=1",
-        "--log-format=json",
-        "--log-interval=1",
-        f"--save-dir={save_dir}",
-        *small,
+        *(data, *TASK, f"--arch={arch}", f"--save-dir={save_dir}", "--share-all-embeddings"),
+        *("--criterion=label_smoothed_cross_entropy_with_syntax", "--label-smoothing=0.1"),
+        *("--optimizer=adam", "--adam-betas=(0.9, 0.98)", "--lr=0.003", "--max-tokens=600"),
+        *("--seed=1", "--log-format=json", "--log-interval=1"),
+        *(SMALL_RNN if arch.startswith("rnn") else SMALL).split(),
         *options,
     ]
 
 
-def train(
-    data: Path | str,
-    save_dir: Path,
-    arch: str,
-    *options: object,
-    fails: bool = False,
-    cwd: Path | None = None,
-) -> str:
+def train(data: Path | str, save_dir: Path, arch: str, *options: object, **how: Any) -> str:
     """Run ``fairseq-train``."""
-    return run("fairseq-train", *training(data, save_dir, arch, *options), fails=fails, cwd=cwd)
+    return run("fairseq-train", *training(data, save_dir, arch, *options), **how)
 
 
 def logged(output: str, kind: str = "train_inner") -> list[dict[str, float]]:
@@ -121,56 +88,20 @@ def logged(output: str, kind: str = "train_inner") -> list[dict[str, float]]:
     ]
 
 
-def generate(
-    data: Path,
-    checkpoint: Path | str,
-    *options: object,
-    fails: bool = False,
-    cwd: Path | None = None,
-) -> str:
+def generate(data: Path, checkpoint: Path | str, *options: object, **how: Any) -> str:
     """Run ``fairseq-generate``."""
-    return run(
-        "fairseq-generate",
-        data,
-        f"--user-dir={PLUGIN}",
-        "--task=translation_with_syntax",
-        f"--path={checkpoint}",
-        "--cpu",
-        "--beam=4",
-        "--max-len-b=20",
-        *options,
-        fails=fails,
-        cwd=cwd,
-    )
+    search = (f"--path={checkpoint}", "--beam=4", "--max-len-b=20")
+    return run("fairseq-generate", data, *TASK, *search, *options, **how)
 
 
 def interactive(
-    data: Path,
-    checkpoint: Path | str,
-    source: str,
-    *options: object,
-    fails: bool = False,
-    cwd: Path | None = None,
+    data: Path, checkpoint: Path | str, source: str, *options: object, **how: Any
 ) -> str:
     """Run ``fairseq-interactive`` on the lines of a text."""
-    return run(
-        "fairseq-interactive",
-        data,
-        f"--user-dir={PLUGIN}",
-        "--task=translation_with_syntax",
-        f"--path={checkpoint}",
-        "-s=en",
-        "-t=de",
-        "--cpu",
-        "--beam=4",
-        "--max-len-b=20",
-        "--buffer-size=10",
-        "--batch-size=4",
-        *options,
-        stdin=source,
-        fails=fails,
-        cwd=cwd,
-    )
+    search = (f"--path={checkpoint}", "--beam=4", "--max-len-b=20", "-s=en", "-t=de")
+    batches = ("--buffer-size=10", "--batch-size=4")
+    words = (data, *TASK, *search, *batches, *options)
+    return run("fairseq-interactive", *words, stdin=source, **how)
 
 
 def hypotheses(output: str) -> dict[int, list[str]]:

@@ -1,5 +1,6 @@
 import sys
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -9,14 +10,18 @@ from syncattn_fairseq.parsing import spacy_parser
 from syncattn_fairseq.parsing.parsers import open_parser
 from syncattn_fairseq.parsing.spacy_parser import SpacyModel
 
-spacy = pytest.importorskip("spacy", reason="spaCy is an extra")
-
 SENTENCES = ["the old dog sleeps .", "the dog sees a cat .", "a cat sleeps"]
 HEADS = [[3, 3, 4, 0, 4], [2, 3, 0, 5, 3, 3], [2, 3, 0]]
 
 
+@pytest.fixture(scope="module", autouse=True)
+def spacy() -> ModuleType:
+    module: ModuleType = pytest.importorskip("spacy", reason="spaCy is an extra")
+    return module
+
+
 @pytest.fixture(scope="module")
-def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def model(spacy: ModuleType, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A parser that has learnt three sentences by heart, and a part that joins words."""
     from spacy.training import Example
 
@@ -56,7 +61,7 @@ def test_two_sentences_on_a_line_are_one(model):
     assert parse.labels[parse.heads.index(0)] == "root"
 
 
-def test_a_further_root_hangs_on_the_first():
+def test_a_further_root_hangs_on_the_first(spacy):
     words = ["yes", "no", "maybe"]
     document = spacy.tokens.Doc(
         spacy.blank("xx").vocab, words=words, heads=[0, 0, 2], deps=["ROOT", "x", "ROOT"]
@@ -65,7 +70,7 @@ def test_a_further_root_hangs_on_the_first():
     assert (parse.heads, parse.labels) == ([0, 1, 1], ["root", "x", "parataxis"])
 
 
-def test_what_is_missing_is_named(tmp_path, monkeypatch, model):
+def test_what_is_missing_is_named(tmp_path, monkeypatch, spacy, model):
     with pytest.raises(
         DataError, match="ja_none: no such spaCy model; get it with 'pip install ja-none'"
     ):

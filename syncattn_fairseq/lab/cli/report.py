@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING
 
 from ...base.errors import DataError
 from ...base.files import replacing
+from ...base.loggers import hushed
 from ...cli.command_line import CommandLine
 from ...cli.common import add_model_files, command, new_parser, positive, warn_of_unknown
 from .draw import load_model
-from .score import add_arguments, measures, quieten, read_input
+from .score import add_arguments, measures, read_input
 
 if TYPE_CHECKING:
     from ...inference.model import Model
@@ -58,6 +59,7 @@ def write_report(report: TableReport, page: Path, groups: Mapping[str, Sequence[
     write_page(_parser().parse_args(call.commands[0][1:]), trainings)
 
 
+@hushed("sacrebleu")
 def write_page(args: argparse.Namespace, trainings: Trainings | None = None) -> None:
     """Write the page, and say so.
 
@@ -74,7 +76,6 @@ def write_page(args: argparse.Namespace, trainings: Trainings | None = None) -> 
     from ..report.page import render
     from ..report.sentences import describe
 
-    quieten()
     outputs, gold = read_input(args)
     logs: dict[str, list[list[Point]]] = {}
     for name, path in args.log:

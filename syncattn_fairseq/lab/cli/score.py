@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import logging
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
@@ -14,6 +13,7 @@ from unicodedata import category
 
 from ...base.errors import DataError
 from ...base.files import replacing
+from ...base.loggers import hushed
 from ...base.packed import Packed
 from ...cli.command_line import CommandLine
 from ...cli.common import add_subword_marks, announce, command, new_parser, publish
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 
 @command
+@hushed("sacrebleu")  # importing fairseq makes every logger talk
 def main(argv: Sequence[str] | None = None) -> None:
     """Run the command."""
     args = _parser().parse_args(argv)
@@ -36,7 +37,6 @@ def main(argv: Sequence[str] | None = None) -> None:
     from ..evaluation.scoring import say_unused, score_systems
     from ..evaluation.sentence_scores import format_sentence_scores
 
-    quieten()
     outputs, gold = read_input(args)
     scores = score_systems(
         outputs,
@@ -82,11 +82,6 @@ def _compare_measures(
         if measured.setdefault(measure, {}).setdefault(name, numbers) is not numbers:
             raise DataError(f"--sentence-scores {measure} {name}: given twice")
     return {m: compare_sentence_scores(numbers, args.baseline) for m, numbers in measured.items()}
-
-
-def quieten() -> None:
-    """Silence sacreBLEU: importing fairseq makes every logger talk."""
-    logging.getLogger("sacrebleu").setLevel(logging.WARNING)
 
 
 def read_input(args: argparse.Namespace) -> tuple[dict[str, Output], Gold]:
