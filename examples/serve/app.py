@@ -18,14 +18,14 @@ from syncattn_fairseq.lab.report.figures import draw_sentence
 from syncattn_fairseq.lab.report.picture_files import render
 
 MOST_SENTENCES, MOST_BYTES = 100, 50_000
-CODE = "default-src 'none'; script-src 'self'; connect-src 'self'; img-src blob:"
+CODE = "default-src 'none'; script-src 'self'; connect-src 'self'; img-src blob: data:"
 POLICY = {"content-security-policy": f"{CODE}; style-src 'unsafe-inline'"}
 model = syncattn_fairseq.load(os.environ["MODEL"], os.environ.get("DATA_BIN"))
 model.max_source, model.max_len, model.too_long = 200, 300, "empty"
 
 ANSWERS = {
     "/translate": lambda sentences: [
-        {"text": each, "score": each.score, "cut": each.cut, "error": each.too_long}
+        {"text": each, "score": each.score if each else 0, "cut": each.cut, "error": each.too_long}
         for each in model.translate(sentences, warn=False)
     ],
     "/parse": lambda sentences: [
