@@ -27,16 +27,8 @@ CONFIG_OPTIONS = ROOT / "scripts" / "config_options.py"
 #: Layers of corpora, and of those like them; others have 6.
 LAYERS = {"enja": 3, "enja_10000": 3, "multi30k_en_de": 3, "multi30k_tiny_en_de_7250": 3}
 LAYERS |= {"atis_en_tr": 2, "builtin_en_de": 2, "multi30k_tiny_en_de": 4}
-SMALL = [
-    "model.encoder_embed_dim=16",
-    "model.decoder_embed_dim=16",
-    "model.encoder_ffn_embed_dim=16",
-]
-SMALL_RNN = [
-    f"model.{side}_{size}=16"
-    for side in ("encoder", "decoder")
-    for size in ("embed_dim", "hidden_size")
-]
+SIZES = ("encoder_embed_dim", "decoder_embed_dim", "encoder_ffn_embed_dim")
+SIZES_RNN = (*SIZES[:2], "encoder_hidden_size", "decoder_hidden_size")
 
 
 @pytest.mark.parametrize(("corpus", "name"), PAIRS, ids=lambda of: getattr(of, "name", of))
@@ -44,7 +36,8 @@ def test_fairseq_reads_what_the_config_says_and_builds_the_model(corpus, name):
     rnn = name.startswith("rnn")
     system = corpus.system(name)
     assert system.family == FAMILIES[rnn]
-    changes = [f"common.user_dir={ROOT / 'syncattn_fairseq'}", *(SMALL_RNN if rnn else SMALL)]
+    changes = [f"common.user_dir={ROOT / 'syncattn_fairseq'}"]
+    changes += [f"model.{size}=16" for size in (SIZES_RNN if rnn else SIZES)]
     config = system.load(read_overrides(changes))
     parser = options.get_training_parser("translation")  # parsing adds to it
     args = options.parse_args_and_arch(parser, list(training_options(config)))
@@ -62,33 +55,25 @@ def test_fairseq_reads_what_the_config_says_and_builds_the_model(corpus, name):
     )
     built = Namespace(**vars(args))
     model = ARCH_MODEL_REGISTRY[args.arch].build_model(built, task)
-    assert list_needs(config, describe_model(config)) == needs_of_model(
-        name, model.source_fields, built
-    )
+    needs = needs_of_model(name, model.source_fields, built)
+    assert list_needs(config, describe_model(config)) == needs
     layers = [LAYERS[name] for name in (*corpus.like, corpus.name) if name in LAYERS]
     assert rnn or len(model.decoder.layers) == [6, *layers][-1]
 
 
 def needs_of_model(name: str, fields: SourceFields, args: Namespace) -> set[str]:
     """Return what a model and its losses read."""
-    source, target = args.source_lang, args.target_lang
-    return {
-        *({MULTI_TASK} if name == "multi_task" else ()),
-        *({"align"} if args.load_alignments else ()),
-        *({f"heads.{source}"} if fields.reads("heads") else ()),
-        *({f"heads.{source}"} if fields.rules and args.src_dep_weight > 0 else ()),
-        *(
-            {f"heads.{source}"}
-            if args.src_planted_weight > 0 and args.planted_distance != "linear"
-            else ()
-        ),
-        *({f"labels.{source}"} if fields.reads("labels") else ()),
-        *(
-            {f"heads.{target}"}
-            if getattr(args, "decoder_dependency_layer", 0) and args.tgt_dep_weight > 0
-            else ()
-        ),
+    planted = args.src_planted_weight > 0 and args.planted_distance != "linear"
+    supervised = fields.rules and args.src_dep_weight > 0
+    decoder = getattr(args, "decoder_dependency_layer", 0) and args.tgt_dep_weight > 0
+    needs = {
+        MULTI_TASK: name == "multi_task",
+        "align": bool(args.load_alignments),
+        f"heads.{args.source_lang}": fields.reads("heads") or supervised or planted,
+        f"labels.{args.source_lang}": fields.reads("labels"),
+        f"heads.{args.target_lang}": decoder,
     }
+    return {need for need, needed in needs.items() if needed}
 
 
 def test_nothing_is_written_twice():
@@ -106,7 +91,7 @@ def test_nothing_is_written_twice():
             )
             before |= own
     files = {path.relative_to(SHARED).with_suffix("") for path in SHARED.rglob("*.yaml")}
-    assert files - used == {path for path in files if path.name in ("_data", "_plan")}
+    assert files - used == {path for path in files if path.name in ("_data", "_plan", "_words")}
 
 
 def test_every_corpus_has_a_baseline():
@@ -119,9 +104,8 @@ def test_every_corpus_has_a_baseline():
 def test_options_and_overrides(capsys):
     config_options = import_file(CONFIG_OPTIONS)
     system = ["wmt18_en_tr", "pascal"]
-    config_options.main(
-        [*system, "common.fp16=false", "task.data=elsewhere", "optimization.lr=[0.1]"]
-    )
+    changes = ["common.fp16=false", "task.data=elsewhere", "optimization.lr=[0.1]"]
+    config_options.main([*system, *changes])
     words = capsys.readouterr().out.splitlines()
     assert words[0] == "elsewhere" and "--fp16" not in words
     assert words[words.index("--lr") + 1] == "0.1"

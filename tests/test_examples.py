@@ -38,26 +38,19 @@ def forgetting(registry: dict[str, Any]) -> Iterator[None]:
 
 
 @pytest.fixture
-def released() -> Iterator[ModuleType]:
-    with forgetting(PARTS):
-        yield load("released_pascal")
+def plugin(request: pytest.FixtureRequest) -> Iterator[ModuleType]:
+    with forgetting(PARTS), forgetting(TERMS):
+        yield load(request.param)
 
 
-@pytest.fixture
-def biased() -> Iterator[ModuleType]:
-    with forgetting(PARTS):
-        yield load("parent_bias")
+def of(name: str) -> pytest.MarkDecorator:
+    return pytest.mark.parametrize("plugin", [name], indirect=True)
 
 
-@pytest.fixture
-def sharp() -> Iterator[ModuleType]:
-    with forgetting(TERMS):
-        yield load("sharp_sync")
-
-
-def test_released_pascal_scales_the_last_rows(released):
+@of("released_pascal")
+def test_released_pascal_scales_the_last_rows(plugin):
     batch, heads, meant, length = 3, 4, 2, 5
-    group = released.ReleasedParentScaledHeads(heads, 8, None)
+    group = plugin.ReleasedParentScaledHeads(heads, 8, None)
     group.meant = meant
     weights = torch.rand(batch, length, length)
     rows = torch.ones(batch * heads, length, length)
@@ -66,26 +59,29 @@ def test_released_pascal_scales_the_last_rows(released):
     torch.testing.assert_close(group.mix_up(weights), rows.view(batch, heads, length, length))
 
 
-def test_released_pascal_is_right_if_all_heads_are_scaled(released):
-    group = released.ReleasedParentScaledHeads(4, 8, None)
+@of("released_pascal")
+def test_released_pascal_is_right_if_all_heads_are_scaled(plugin):
+    group = plugin.ReleasedParentScaledHeads(4, 8, None)
     group.meant = 4
     weights = torch.rand(3, 5, 5)
     torch.testing.assert_close(group.mix_up(weights), weights[:, None].expand(3, 4, 5, 5))
 
 
-def test_a_model_with_released_pascal(released):
+@of("released_pascal")
+def test_a_model_with_released_pascal(plugin):
     model = build.model("syntax_transformer_tiny", released_layers="1", pascal_heads=1)
     [group] = model.encoder.layers[0].self_attn.heads.values()
     assert (group.count, group.meant) == (2, 1)
     assert {field.name for field in model.source_fields.fields} == {"src_parent_positions"}
 
 
-def test_parent_bias_multiplies_attention_by_the_density(biased):
+@of("parent_bias")
+def test_parent_bias_multiplies_attention_by_the_density(plugin):
     torch.manual_seed(1)
     batch, heads, length, width = 2, 3, 6, 8
     parents = torch.tensor([[1.0, 0.5, 2, 5, float("nan"), 5], [2.0, 2, 2, 2, 2, 2]])
     padding = torch.tensor([[False] * 6, [False] * 4 + [True] * 2])
-    group = biased.ParentBiasedHeads(heads, width, BatchView()).eval()
+    group = plugin.ParentBiasedHeads(heads, width, BatchView()).eval()
     group.view.fill(torch.ones(batch, length), padding, {"src_parent_positions": parents})
     query, key, value = torch.randn(3, batch, heads, length, width)
     mask = torch.zeros(padding.shape).masked_fill(padding, float("-inf"))[:, None, None]
@@ -96,14 +92,16 @@ def test_parent_bias_multiplies_attention_by_the_density(biased):
     torch.testing.assert_close(context, expected)
 
 
-def test_a_model_with_parent_bias(biased):
+@of("parent_bias")
+def test_a_model_with_parent_bias(plugin):
     model = build.model("syntax_transformer_tiny", parent_bias_layers="1", pascal_parents="self")
     group = model.encoder.layers[0].self_attn.heads["parent_biased"]
     assert (group.count, group.parents) == (1, "self")
     assert model.source_fields.fields == frozenset()
 
 
-def test_sharp_sync_compares_with_shares_of_the_visible_projection(sharp):
+@of("sharp_sync")
+def test_sharp_sync_compares_with_shares_of_the_visible_projection(plugin):
     target, projected = torch.rand(2, 2, 4, 4)
     padding = torch.tensor([[False] * 4, [False, False, False, True]])
     expected = 0.0
@@ -113,7 +111,7 @@ def test_sharp_sync_compares_with_shares_of_the_visible_projection(sharp):
             for column in range(row + 1):
                 share = float(projected[sentence, row, column]) / total
                 expected += (share - float(target[sentence, row, column])) ** 2
-    loss = sharp.SharpSyncTerm.compare(target, projected, padding)
+    loss = plugin.SharpSyncTerm.compare(target, projected, padding)
     assert float(loss) == pytest.approx(expected, rel=1e-5)
 
 
