@@ -75,15 +75,11 @@ NOT_RUN = {
     "syncattn-trees induce --decoded forced.txt --layer 1": "the same",
     "syncattn-trees score --gold gold.en": "the same",
     "for system in transformer lpsi syncattn pascal": "needs trainings on Multi30k",
-    "syncattn-score --references corpora/multi30k_tiny_en_de": "the same",
     "syncattn-recipe multi30k_tiny_en_de_3625 syncattn": "needs Multi30k",
-    "syncattn-recipe multi30k_tiny_en_de_3625 pascal": "tests/test_pages.py makes these tables",
     "syncattn-recipe multi30k_tiny_en_de_3625 @nearby": "test_forest.py draws these",
     "python benchmarks/gradients.py": "needs trainings on Multi30k",
     "python benchmarks/loops.py": "the same",
-    "python benchmarks/where_heads_look.py": "the same",
     "python benchmarks/parser_noise.py": "takes minutes",
-    "python benchmarks/trials.py": "tests/test_pages.py makes this table",
 }
 #: The first lines of blocks of Python that are parts of a file that is run.
 PARTS = {"@dataclass": "examples/user_dir/__init__.py"}
