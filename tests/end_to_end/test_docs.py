@@ -38,6 +38,7 @@ SMALLER = {
     "--arch transformer_dbsa ": "--arch transformer_dbsa_tiny ",
     "--max-update 850": "--max-update 2",
     "--max-update 10\n": "--max-update 2\n",
+    "--idea examples/": "--dry-run --idea examples/",
     "--number 80 ": "--number 3 ",
     "fairseq-generate data-bin ": "fairseq-generate data-bin --max-len-b 9 ",
 }
