@@ -217,7 +217,7 @@ def test_the_likelihood_of_kept_checkpoints(small_corpus, tmp_path, monkeypatch,
     rows = json.loads(output.read_text())
     means = [np.mean([row["test"] for row in part]) for part in (rows[:5], rows[5:])]
     difference = f"{means[1] - means[0]:+.3f}".replace("-", "−")
-    assert "distance_tree − distance_linear" in printed and f"  {difference} [" in printed
+    assert "distance_tree − distance_linear" in printed and f" {difference} [" in printed
     assert [(row["system"], row["seed"]) for row in rows[::5]] == [
         *(("distance_linear", 6), ("distance_tree", 6))
     ]

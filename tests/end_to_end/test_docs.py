@@ -27,7 +27,7 @@ PAGES = (
 
 #: What a page, or a block with some words, needs that is an extra.
 EXTRAS = {"docs/export.md": "ctranslate2", "--format ctranslate2": "ctranslate2"}
-EXTRAS |= {"docs/pictures.md": "altair", "--report ": "altair"}
+EXTRAS |= {"docs/pictures.md": "altair", "--report ": "altair", "MarianMTModel": "transformers"}
 
 #: What is smaller here; nothing else of a command is changed.
 SMALLER = {
@@ -47,6 +47,8 @@ RECIPE = re.compile(r"^bash scripts/recipe.sh( [^#\n]*)", re.MULTILINE)
 
 #: How commands begin that are not run, and why.
 NOT_RUN = {
+    "bash scripts/recipe.sh wmt14_en_de syncattn --check": "test_missing.py does",
+    "sbatch": "needs Slurm",
     "git clone": "downloads",
     "cd syncattn-fairseq": "the same",
     "source .venv/bin/activate": "the environment of the tests is active",

@@ -85,11 +85,11 @@ def test_matrices_in_the_report(data, text, syncattn, tmp_path):
         *("--tokenize=none", "--source-heads", words / "test.heads.en"),
         *("--target-heads", words / "test.heads.de", "--alignments", words / "test.align"),
         *("--attention", "SyncAttn", model, "--data-bin", data, "--subwords", text / "bpe.model"),
-        *("--matrices=2", "--output", page),
+        *("--output", page),
     )
     head, details = content(page.read_text("utf-8"))
     assert len(details) == len(head["sentences"]) == TEST
-    assert ["matrices" in d["systems"][0] for d in details[:3]] == [True, True, False]
+    assert all("matrices" in detail["systems"][0] for detail in details)
     encoder, cross, decoder, carried = details[0]["systems"][0]["matrices"]
     assert [m["title"][0] for m in (encoder, cross, decoder, carried)] == ["E", "C", "D", "C"]
     heads = details[0]["source"]["heads"]

@@ -15,10 +15,8 @@ from ...base.errors import DataError
 from ...cli.command_line import CommandLine
 from ...cli.common import announce, command, new_parser, positive
 from ..recipes.corpus_facts import load_corpus
-from ..recipes.idea import read_idea
 from ..recipes.request import Request, read_request
 from .own_commands import check_calls
-from .recipe_idea import write_idea_page
 from .recipe_results import ResultsView
 
 if TYPE_CHECKING:
@@ -51,6 +49,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         picture_files.check_format(args.figure)
     folder = args.work / "results"
     if args.idea:
+        from ..recipes.idea import read_idea
         from ..report import viz  # noqa: F401  (the page needs the extra viz)
 
         if args.plan or args.report or not args.seeds:
@@ -73,6 +72,8 @@ def main(argv: Sequence[str] | None = None) -> None:
             idea.write_plan(args.seeds, folder / "_plan.yaml")
         _run(args, request, view)
     if idea and path.exists() and not (args.dry_run or args.check):
+        from .recipe_idea import write_idea_page
+
         write_idea_page(idea, plan, path, folder / f"{corpus.name}.html")
 
 

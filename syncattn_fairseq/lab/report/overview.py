@@ -1,11 +1,10 @@
 """Charts of the scores on the whole test set, each a complete Vega-Lite specification."""
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import cycle, islice
 from typing import Any
-
-from scipy.stats import binomtest
 
 from ..evaluation.length import FEWEST
 from ..evaluation.scoring import SystemScore
@@ -86,14 +85,20 @@ def _by_layer(scores: Mapping[str, SystemScore]) -> Chart | None:
     return _points("AER by layer", note, "decoder layer", "AER", rows, [*scores])
 
 
+def _wilson(correct: int, counted: int) -> tuple[float, float]:
+    """Return the 95 % interval, in per cent, of a share among so many words."""
+    share, square = correct / counted, 1.96**2
+    middle = share + square / (2 * counted)
+    half = 1.96 * math.sqrt(share * (1 - share) / counted + square / (4 * counted**2))
+    whole = (1 + square / counted) / 100
+    return (middle - half) / whole, (middle + half) / whole
+
+
 def _by_detail(scores: Mapping[str, SystemScore], side: str, kind: str, x: str) -> Chart | None:
     rows = [
         _row(
             *(name, part, 100 * score.uas),
-            [
-                100 * end
-                for end in binomtest(score.correct, score.counted).proportion_ci(method="wilson")
-            ],
+            _wilson(score.correct, score.counted),
             f"{score.counted} words",
         )
         for name, system in scores.items()

@@ -38,6 +38,7 @@ def test_what_each_stage_reads(monkeypatch):
         **{"generate": set(), "subwords": {"generate"}, "binarise": {"subwords"}},
         **{f"binarise-{kind}": {"binarise"} for kind in ("heads-de", "heads-en", "labels-en")},
         **{"binarise-multitask": {"subwords"}, "binarise-record": {"binarise"}},
+        "binarise-align": {"binarise"},
     }
 
 
