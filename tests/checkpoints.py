@@ -59,16 +59,10 @@ def make_corpus(folder: Path) -> Corpus:
     words, pieces = folder / "words", folder / "pieces"
     pieces.mkdir()
     assert corpus.main([str(words), "--train=60", "--valid=12", "--test=12", "--seed=3"]) == 0
-    texts = [
-        f"{split}.{language}" for split in ("train", "valid", "test") for language in ["en", "de"]
-    ]
+    texts = [f"{split}.{side}" for split in ("train", "valid", "test") for side in ("en", "de")]
     model = f"--model={folder / 'bpe'}"
-    assert (
-        bpe.main(
-            ["learn", "--vocab-size=200", model, "--input", *(str(words / t) for t in texts[:2])]
-        )
-        == 0
-    )
+    learned = [str(words / text) for text in texts[:2]]
+    assert bpe.main(["learn", "--vocab-size=200", model, "--input", *learned]) == 0
     inputs, outputs = ([str(place / t) for t in texts] for place in (words, pieces))
     assert bpe.main(["apply", f"{model}.model", "--input", *inputs, "--output", *outputs]) == 0
     arguments = ["-s=en", "-t=de", f"--destdir={made.data}", "--joined-dictionary"]

@@ -27,6 +27,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: not item.nodeid.startswith(LONGEST))
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _short_translations() -> None:
+    """Models that have hardly been trained do not know where a sentence ends."""
+    from syncattn_fairseq.inference import model
+
+    model.MAX_LEN = 50
+
+
 @pytest.fixture(scope="session")
 def stanza_models(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder for ``stanza:en:FOLDER``, with the corpus that its models come from."""

@@ -1,10 +1,10 @@
 """A real Stanza tagger and parser, small enough to be trained in seconds."""
 
-import logging
 from pathlib import Path
 
 from stanza.models import parser, tagger
 
+from syncattn_fairseq.base.loggers import hushed
 from syncattn_fairseq.lab.synthetic.generated_corpus import write_corpus
 
 BOTH = (
@@ -18,10 +18,10 @@ PARSER = (
 )
 
 
+@hushed("stanza")
 def train_stanza_models(folder: Path, language: str) -> None:
     """Draw a corpus into a folder and train on it, beside it: ``stanza:LANG:FOLDER``."""
     write_corpus(folder, {"test": 100, "valid": 10, "train": 300}, seed=1)
-    logging.getLogger("stanza").setLevel("ERROR")
     for name, train, options in (("tagger", tagger.main, TAGGER), ("parser", parser.main, PARSER)):
         train(
             [

@@ -102,6 +102,8 @@ def _serve(fairseq: str, ours: str) -> None:
     second = os.fork()
     if second == 0:
         importlib.import_module("syncattn_fairseq.plugin")
+        # Models that have hardly been trained do not know where a sentence ends.
+        importlib.import_module("syncattn_fairseq.inference.model").MAX_LEN = 50
     gc.disable()  # a command makes little garbage; to look for it copies what is shared
     try:
         with _Server(fairseq if second else ours, _Handler) as server:

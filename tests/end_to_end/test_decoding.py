@@ -11,17 +11,12 @@ from tests.end_to_end.conftest import TEST
 
 pytestmark = pytest.mark.usefixtures("forked")
 
+PRINTED = ("--print-parses", "--print-alignment", "--nbest=2")
+
 
 @pytest.fixture(scope="module")
 def batched(data: Path, syncattn: Path) -> str:
-    return generate(
-        data,
-        syncattn / "checkpoint_best.pt",
-        "--batch-size=64",
-        "--print-parses",
-        "--print-alignment",
-        "--nbest=2",
-    )
+    return generate(data, syncattn / "checkpoint_best.pt", "--batch-size=64", *PRINTED)
 
 
 def test_every_sentence_comes_out(batched):
@@ -30,21 +25,14 @@ def test_every_sentence_comes_out(batched):
 
 @pytest.mark.parametrize("task", [[], ["--task=translation"]])
 def test_no_task_loses_sentences(data, syncattn, task):
-    path = f"--path={syncattn / 'checkpoint_best.pt'}"
-    options = [f"--user-dir={commands.PLUGIN}", *task, path, "--cpu", "--max-len-b=5"]
+    user_dir, named, cpu = commands.TASK
+    options = [user_dir, *task, f"--path={syncattn / 'checkpoint_best.pt'}", cpu, "--max-len-b=5"]
     output = run("fairseq-generate", data, *options)
     assert sorted(lines(output, "H")) == list(range(TEST))
 
 
 def test_batches_of_one_give_the_same(data, syncattn, batched):
-    single = generate(
-        data,
-        syncattn / "checkpoint_best.pt",
-        "--batch-size=1",
-        "--print-parses",
-        "--print-alignment",
-        "--nbest=2",
-    )
+    single = generate(data, syncattn / "checkpoint_best.pt", "--batch-size=1", *PRINTED)
     assert hypotheses(single) == hypotheses(batched)
     for kind in ("A", "X"):
         assert lines(single, kind) == lines(batched, kind), kind
@@ -52,9 +40,8 @@ def test_batches_of_one_give_the_same(data, syncattn, batched):
 
 def test_interactive_numbers_sentences_and_gives_the_same(data, text, syncattn, batched):
     source = (text / "pieces" / "test.en").read_text()
-    output = interactive(
-        data, syncattn / "checkpoint_best.pt", source, "--nbest=2", "--print-parses"
-    )
+    options = ("--nbest=2", "--print-parses")
+    output = interactive(data, syncattn / "checkpoint_best.pt", source, *options)
     assert hypotheses(output) == hypotheses(batched)
     assert lines(output, "X") == lines(batched, "X")
 
@@ -80,27 +67,14 @@ def test_parses_have_one_head_per_subword_and_per_word(batched, text):
 
 
 def test_results_path_gets_the_parses_too(data, syncattn, batched, tmp_path):
-    generate(
-        data,
-        syncattn / "checkpoint_best.pt",
-        "--batch-size=10",
-        "--print-parses",
-        "--nbest=2",
-        f"--results-path={tmp_path}",
-    )
+    options = ("--batch-size=10", "--print-parses", "--nbest=2", f"--results-path={tmp_path}")
+    generate(data, syncattn / "checkpoint_best.pt", *options)
     assert hypotheses((tmp_path / "generate-test.txt").read_text()) == hypotheses(batched)
     assert lines((tmp_path / "parses-test.txt").read_text(), "X") == lines(batched, "X")
 
 
 def test_forced_reference_prints_its_parses_and_links(data, text, syncattn):
-    output = generate(
-        data,
-        syncattn / "checkpoint_best.pt",
-        "--score-reference",
-        "--print-parses",
-        "--print-alignment",
-        "--nbest=2",
-    )
+    output = generate(data, syncattn / "checkpoint_best.pt", "--score-reference", *PRINTED)
     pieces = (text / "pieces" / "test.de").read_text().splitlines()
     heads = list(read_heads(text / "words" / "test.heads.de"))
     for number, found in lines(output, "X").items():
@@ -125,14 +99,8 @@ def test_ensembles_and_averages_decode(data, syncattn, tmp_path):
 
 def test_links_of_one_head(data, syncattn, batched):
     options = (syncattn / "checkpoint_best.pt", "--batch-size=64", "--print-alignment", "--nbest=2")
-    mean, first, second = (
-        lines(text, "A")
-        for text in (
-            batched,
-            generate(data, *options, "--alignment-head=1"),
-            generate(data, *options, "--alignment-head=2"),
-        )
-    )
+    heads = [generate(data, *options, f"--alignment-head={number}") for number in (1, 2)]
+    mean, first, second = (lines(text, "A") for text in (batched, *heads))
     assert mean.keys() == first.keys() == second.keys()
     assert mean != first != second != mean
 
@@ -143,9 +111,8 @@ def test_half_precision_decodes(data, syncattn):
 
 
 def test_gold_heads_change_the_translation(data, syncattn, batched):
-    output = generate(
-        data, syncattn / "checkpoint_best.pt", "--gold-source-heads", "--batch-size=64", "--nbest=2"
-    )
+    options = ("--gold-source-heads", "--batch-size=64", "--nbest=2")
+    output = generate(data, syncattn / "checkpoint_best.pt", *options)
     scores = {number: found[0][0] for number, found in lines(output, "H").items()}
     plain = {number: found[0][0] for number, found in lines(batched, "H").items()}
     assert scores.keys() == plain.keys()

@@ -17,17 +17,9 @@ FORCED = ("--score-reference", "--print-distances", "--print-layer-alignments")
 @pytest.fixture(scope="module")
 def lpsi(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("lpsi")
-    output = train(
-        data,
-        folder,
-        "transformer_lpsi",
-        "--encoder-layers=3",
-        "--decoder-layers=3",
-        "--sync-mse-weight=0.01",
-        "--sync-rank-weight=0.01",
-        "--max-update=40",
-    )
-    steps = logged(output)
+    options = ["--encoder-layers=3", "--decoder-layers=3", "--max-update=20"]
+    options += ["--sync-mse-weight=0.01", "--sync-rank-weight=0.01"]
+    steps = logged(train(data, folder, "transformer_lpsi", *options))
     assert {"sync_mse_loss", "sync_rank_loss"} <= steps[0].keys()
     assert steps[-1]["loss"] < steps[0]["loss"]
     return folder / "checkpoint_last.pt"
@@ -48,13 +40,8 @@ def test_distances_and_links_of_every_layer(forced, text):
     source = (text / "pieces" / "test.en").read_text().splitlines()
     target = (text / "pieces" / "test.de").read_text().splitlines()
     for number, found in lines(forced, "X").items():
-        kinds = [(side, level) for side, level, _ in found]
-        assert kinds == [
-            ("source", "distance-1"),
-            ("source", "distance-2"),
-            ("hypothesis", "distance-1"),
-            ("hypothesis", "distance-2"),
-        ]
+        kinds = [f"{side} {level}" for side, level, _ in found]
+        assert kinds == [f"{s} distance-{n}" for s in ("source", "hypothesis") for n in (1, 2)]
         for side, _, values in found:
             pieces = (source if side == "source" else target)[number].split()
             distances = [float(value) for value in values.split()]

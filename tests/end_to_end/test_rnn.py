@@ -13,7 +13,7 @@ pytestmark = pytest.mark.usefixtures("forked")
 @pytest.fixture(scope="module")
 def rnn(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("rnn")
-    output = train(data, folder, "rnn_syntax_directed_double", "--tree-window=2", "--max-update=60")
+    output = train(data, folder, "rnn_syntax_directed_double", "--tree-window=2", "--max-update=30")
     (folder / "log").write_text(output)
     return folder / "checkpoint_best.pt"
 

@@ -27,16 +27,12 @@ TAR = tar({**MEMBERS, "noise": b"noise"}, "w", *SPECIAL)
 ZIP = zipped({**MEMBERS, "noise": b"noise", "link": b"noise"}, "link")
 
 
-def unchanged(content: bytes) -> bytes:
-    return content
-
-
 KINDS: dict[str, tuple[bytes, Callable[[bytes], bytes]]] = {
-    "x.tar": (TAR, unchanged),
+    "x.tar": (TAR, bytes),
     "x.tgz": (TAR, lambda content: gzip.compress(content, 1)),
-    "x.tar.gz": (gzip.compress(TAR), unchanged),
-    "x.tar.bz2": (bz2.compress(TAR), unchanged),
-    "x.zip": (ZIP, unchanged),
+    "x.tar.gz": (gzip.compress(TAR), bytes),
+    "x.tar.bz2": (bz2.compress(TAR), bytes),
+    "x.zip": (ZIP, bytes),
 }
 
 

@@ -186,9 +186,9 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         "list_warnings": lambda *_: {},
     }
     knows = SimpleNamespace(describe_unknown=lambda: "")
-    translator = SimpleNamespace(
-        **methods, source_segmenter=knows, target_segmenter=knows, tokenised=True
-    )
+    methods |= {"source_segmenter": knows, "target_segmenter": knows}
+    methods |= {"max_len": 9, "tokenised": True}
+    translator = SimpleNamespace(**methods)
     monkeypatch.setattr("syncattn_fairseq.inference.load", lambda *args: translator)
     return place
 

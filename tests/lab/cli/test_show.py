@@ -77,8 +77,7 @@ def test_a_layer_without_trees_shows_its_links(shown):
     check_links(found)
 
 
-def test_the_reference_is_compared_with_its_own_parse(small_corpus, tmp_path, capfd, monkeypatch):
-    monkeypatch.setattr("syncattn_fairseq.inference.model.MAX_LEN", 50)  # it was never trained
+def test_the_reference_is_compared_with_its_own_parse(small_corpus, tmp_path, capfd):
     model = named(small_corpus, tmp_path, "transformer_dbsa")
     gold = f"--gold={small_corpus.folder / 'words' / 'test'}"
     assert show.main([gold, *model, "--number", *map(str, range(1, 13))]) == 0
