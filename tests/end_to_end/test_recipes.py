@@ -71,21 +71,33 @@ class Recipe:
         facts["subwords"]["size"] = 250
         if "parts" in facts["score"]:
             facts["score"]["parts"] = "first:8,second:8,third:8"
-        facts["valid"] |= {k: n for k, n in (("every", 10), ("last", 6)) if k in facts["valid"]}
-        (self.configs / corpus / "_data.yaml").write_text(yaml.safe_dump(facts, sort_keys=False))
+        if "every" in facts["valid"]:
+            facts["valid"]["every"] = 10
+        if "last" in facts["valid"]:
+            facts["valid"]["last"] = 6
+        self.write(facts)
+
+    def write(self, facts: dict[str, object]) -> None:
+        path = self.configs / self.corpus / "_data.yaml"
+        path.write_text(yaml.safe_dump(facts, sort_keys=False))
 
     def run(self, server: Server | None, *arguments: str) -> subprocess.CompletedProcess[str]:
-        folders = (self.programs, self.parsers, BIN, os.environ["PATH"])
+        path = os.pathsep.join(
+            [str(self.programs), str(self.parsers), str(BIN), os.environ["PATH"]]
+        )
         where = ("--configs", self.configs, "--work", self.work, "--cpu")
-        variables = {
-            **{"PATH": os.pathsep.join(map(str, folders)), "CUDA_VISIBLE_DEVICES": ""},
-            **{"SYNCATTN_MIRROR": server.url if server else "", "OMP_NUM_THREADS": "1"},
-            **{"http_proxy": NOWHERE, "https_proxy": NOWHERE, "no_proxy": "127.0.0.1"},
-            **{"STANZA_DIR": str(self.parsers), "PARSER_JA": f"eda:{self.parsers}/model.etm"},
-        }
         return subprocess.run(
             ["syncattn-recipe", self.corpus, *arguments, *map(str, where)],
-            env={**os.environ, **variables},
+            env={
+                **os.environ,
+                "PATH": path,
+                "SYNCATTN_MIRROR": server.url if server else "",
+                **{"http_proxy": NOWHERE, "https_proxy": NOWHERE, "no_proxy": "127.0.0.1"},
+                "STANZA_DIR": str(self.parsers),
+                "PARSER_JA": f"eda:{self.parsers}/model.etm",
+                "OMP_NUM_THREADS": "1",
+                "CUDA_VISIBLE_DEVICES": "",
+            },
             capture_output=True,
             text=True,
             timeout=600,
@@ -94,6 +106,10 @@ class Recipe:
     def lines(self, name: str) -> list[str]:
         text = (self.work / "corpora" / self.corpus / name).read_text(encoding="utf-8")
         return text.split("\n")[:-1]
+
+
+def count(line: str) -> int:
+    return len(line.split())
 
 
 #: A corpus of each kind, and the systems to train on it. Every other one is tested in
@@ -145,14 +161,14 @@ def check_recipe(
             if f"heads.{language}" in needs or f"labels.{language}" in needs:
                 heads = recipe.lines(f"words/{split}.heads.{language}")
                 words = recipe.lines(f"words/{split}.{language}")
-                pairs = zip(heads, words, strict=True)
-                faults = [
-                    words for heads, words in pairs if len(heads.split()) != len(words.split())
+                parsed = [
+                    len(h.split()) == len(w.split()) for h, w in zip(heads, words, strict=True)
                 ]
-                assert len(faults) <= 1  # a control character or so
+                assert sum(parsed) >= len(parsed) - 1  # a control character or so
     results = load_results(recipe.work / "results" / f"{corpus}.json")
-    trained = [(cell["system"], cell["seed"]) for cell in results["cells"]]
-    assert trained == [(name, 1) for name in systems]
+    assert [(cell["system"], cell["seed"]) for cell in results["cells"]] == [
+        (name, 1) for name in systems
+    ]
     for cell in results["cells"]:
         folder = recipe.work / "checkpoints" / corpus / cell["system"] / "1"
         score = json.loads((folder / "scores.json").read_text())["systems"][cell["system"]]
@@ -167,8 +183,9 @@ def check_recipe(
         assert len(counts) == score["sentences"] and round(bleu, 4) == cell["scores"]["BLEU"]
     assert f"\n{systems[-1]} " in done.stdout
     # Nothing but what is asked for, and nothing is done twice.
-    made = {path.name for path in recipe.work.iterdir()}
-    assert made == {"checkpoints", "corpora", "data-bin", "logs", "results"}
+    assert {path.name for path in recipe.work.iterdir()} == {
+        *("checkpoints", "corpora", "data-bin", "logs", "results")
+    }
     again = recipe.run(None, *systems, *small)
     assert again.returncode == 0 and "== " not in again.stdout, again.stdout
     assert again.stdout == done.stdout[done.stdout.index("\nsystem") :]
@@ -182,7 +199,9 @@ def check_report(page: str) -> None:
     [packed] = re.findall(r'id="data">([A-Za-z0-9+/=]*)</script>', page)
     head, *sentences = map(json.loads, gzip.decompress(b64decode(packed)).decode().split("\n"))
     assert head["systems"] == ["transformer", "lpsi"]
-    curves = [chart["datasets"].get("rows", []) for chart in head["overview"]]
+    curves = [
+        chart["datasets"]["rows"] for chart in head["overview"] if "rows" in chart["datasets"]
+    ]
     assert any({row.get("seeds") for row in rows} == {2} for rows in curves), "of both seeds"
     assert "means 0" in head["overview"][-1]["datasets"], "the forest"
     assert len(sentences) == 10 and sentences[0]["sure"] and sentences[0]["source"]["labels"]
@@ -202,7 +221,7 @@ def test_seeds_of_the_built_in_corpus(tmp_path, forked_programs, monkeypatch, ca
 
     def recipe(*arguments: str) -> tuple[list[str], str]:
         where = (f"--configs={configs}", f"--work={work}", "--jobs=2")
-        changes = ("optimization.max_update=4", "generation.max_len_b=20", *SMALL)
+        changes = ("optimization.max_update=4", "generation.max_len_b=20")
         assert recipes.main(["small", *changes, *where, *arguments]) == 0, capsys.readouterr()
         out = capsys.readouterr().out
         stages, _, table = out.partition("\nsystem ")
@@ -251,14 +270,17 @@ def test_seeds_of_the_built_in_corpus(tmp_path, forked_programs, monkeypatch, ca
     facts["subwords"]["size"] = 310
     (configs / "small" / "_data.yaml").write_text(yaml.safe_dump(facts))
     assert recipes.main(changed[:1] + changed[3:]) == 1
-    other = "small: subwords: done before with other settings: command 2 was "
-    assert other in capsys.readouterr().err
+    assert "small: subwords: done before with other settings: command 2 was " in (
+        capsys.readouterr().err
+    )
     assert recipe("--from=subwords", "--to=subwords")[0] == ["small: subwords"]
     assert recipe("--to=binarise")[0][0] == "small: binarise"
-    same = ("optimization.max_update=6", "generation.max_len_b=20", "--seeds=1", *SMALL)
+    same = ("optimization.max_update=6", "generation.max_len_b=20", "--seeds=1")
     assert recipes.main([*changed, *same]) == 1
-    again = "lpsi, seed 1: train: done before with data that was made again since; take another "
-    assert again in capsys.readouterr().err
+    assert (
+        "lpsi, seed 1: train: done before with data that was made again since; take another "
+        in (capsys.readouterr().err)
+    )
 
 
 def test_a_download_that_breaks_goes_on_where_it_stopped(tmp_path, forked_programs, parsers):
