@@ -14,6 +14,7 @@ import pytest
 import syncattn_fairseq
 from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.export import export
+from syncattn_fairseq.inference import model as inference_model
 from syncattn_fairseq.trees.conllu_lines import format_conllu
 from tests.checkpoints import Corpus, make_checkpoint
 
@@ -70,7 +71,7 @@ def test_what_a_model_says_of_itself(served):
     assert model.info() == {
         **{"version": syncattn_fairseq.__version__, "source": "en", "target": "de"},
         **{"text": "words separated by spaces", "reads": []},
-        **{"longest_source": 1023, "longest_translation": 1000},
+        **{"longest_source": 1023, "longest_translation": inference_model.MAX_LEN},
     }
     with pytest.raises(DataError, match="reads no parse of its source; give no heads"):
         model.translate(["the"], heads=[[0]])
