@@ -6,6 +6,7 @@ from pathlib import Path
 from statistics import mean
 from typing import Any
 
+from ...base.errors import DataError
 from ...base.files import replacing
 from ...cli.common import announce
 from ..evaluation.results_file import load_results
@@ -24,18 +25,24 @@ def write_idea_page(idea: Idea, plan: Plan, results: Path, page: Path) -> None:
         page: to be written.
 
     Raises:
-        DataError: no contrast is complete.
+        DataError: some of them have none.
     """
     from ..report.idea_page import Comparison, render_idea
 
     cells = index_cells(load_results(results), {})
-    figure = group_contrasts(plan, cells)
     measured = MeasuredPlan(plan, cells)
     comparisons = [
         Comparison(contrast.baseline, idea.questions[contrast.baseline], difference)
         for contrast in plan.contrasts
         if (difference := measured.difference(contrast))
     ]
+    known = [one.name for one in comparisons]
+    if missing := [name for name in idea.questions if name not in known]:
+        raise DataError(
+            f"{results}: no page yet, some seeds of {idea.row.label} or {', '.join(missing)} have "
+            "no results; run the recipe again without --table"
+        )
+    figure = group_contrasts(plan, cells)
     tables = {"Scores and costs": _list_systems(idea, cells)}
     notes = [
         "NLL: of the validation text, in nats per subword, means over seeds; p is corrected for "
@@ -62,7 +69,7 @@ def _list_systems(
         own = [cell for (system, _), cell in cells.items() if system == row.label]
         options = idea.load_model_options(row)
         model = build_model(options.pop("_name"), **options)
-        scores = [measure.by_seed(own).values() for measure in list_compared()]
+        scores = [[*measure.by_seed(own).values()] for measure in list_compared()]
         table.append(
             [
                 row.label,
@@ -70,7 +77,7 @@ def _list_systems(
                     f"{mean(numbers):.{measure.digits}f}" if numbers else NONE
                     for measure, numbers in zip(list_compared(), scores, strict=True)
                 ),
-                f"{mean(cell['seconds'] for cell in own) / 60:.1f}" if own else NONE,
+                f"{mean(cell['seconds'] for cell in own) / 60:.1f}",
                 f"{count_operations(model):,}",
             ]
         )

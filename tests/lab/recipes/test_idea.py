@@ -87,6 +87,10 @@ def test_the_page_says_whether_the_idea_helps(tmp_path, capsys):
     assert "<td>1.5</td>" in page and page.count("<svg") == 1
     assert "<script" not in page
     assert "mine − mine_decay" in capsys.readouterr().out
+    without = [each for each in cells if each["system"] != "transformer" or each["seed"] < 3]
+    results.write_text(json.dumps({"corpus": "builtin_en_de", "cells": without}))
+    assert main([*words, f"--results={results}", "--seeds", "1", "2", "3"]) == 1
+    assert "no page yet, some seeds of mine or transformer have no" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
