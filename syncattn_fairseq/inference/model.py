@@ -2,6 +2,7 @@
 
 import logging
 from abc import ABC, abstractmethod
+from collections import deque
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from threading import Lock, RLock
@@ -74,7 +75,7 @@ class Model(ABC):
         self.too_long = "stop"
         #: Only one thread at a time uses the model.
         self.lock = RLock()
-        self._waiting: list[_Job] = []
+        self._waiting: deque[_Job] = deque()
         self._waiting_lock = Lock()
         self.tokenised = any(segmenter.preparation is None for segmenter in segmenters)
 
@@ -128,7 +129,8 @@ class Model(ABC):
         finally:
             if any(job.translation is None for job in jobs):  # the others are not wanted any more
                 with self._waiting_lock:
-                    self._waiting = [job for job in self._waiting if job not in jobs]
+                    ours = {*jobs}
+                    self._waiting = deque(job for job in self._waiting if job not in ours)
         scheme = self.target_segmenter.scheme
         translations = [Translation(Sentence([], scheme)) for _ in sources]
         for index, job in zip(order, jobs, strict=True):
@@ -138,8 +140,8 @@ class Model(ABC):
 
     def _decode_next(self) -> None:
         with self._waiting_lock:
-            batch = self._waiting[: self.batch_size]
-            del self._waiting[: self.batch_size]
+            size = min(self.batch_size, len(self._waiting))
+            batch = [self._waiting.popleft() for _ in range(size)]
         try:
             found = self._translate([job.source for job in batch])
             for job, translation in zip(batch, found, strict=True):
