@@ -89,5 +89,5 @@ All commands that were run: $commands
 
 Next: translate with the model, or train on your own data (docs/own_data.md).
   source $root/.venv/bin/activate
-  echo 'the old man sees the dogs .' | syncattn-translate --path $work/plain
+  echo 'The old man sees the dogs.' | syncattn-translate --path $work/plain
 END

@@ -102,7 +102,8 @@ class Segmenter(ABC):
     """Splits words into subwords.
 
     Attributes:
-        known: the subwords in the model's dictionary; empty: not said.
+        known: the subwords in the model's dictionary, and which they are there, the most frequent
+            first; empty: not said.
         preparation: how sentences become words; None: not said, they are words already.
         unknown: how often others occurred.
     """
@@ -111,7 +112,7 @@ class Segmenter(ABC):
     scheme: str
 
     def __init__(self) -> None:
-        self.known: frozenset[str] = frozenset()
+        self.known: dict[str, int] = {}
         self.preparation: Preparation | None = None
         self.unknown: Counter[str] = Counter()
         self._counted: set[str] = set()
@@ -139,9 +140,10 @@ class Segmenter(ABC):
         words[index] = min(spellings, key=self._rate)
         return " ".join(words)
 
-    def _rate(self, word: str) -> tuple[int, int]:
+    def _rate(self, word: str) -> tuple[int, int, int]:
         pieces = self.segment([word])
-        return sum(piece not in self.known for piece in pieces), len(pieces)
+        ranks = [self.known[piece] for piece in pieces if piece in self.known]
+        return len(pieces) - len(ranks), len(pieces), sum(ranks)
 
     def __call__(self, sentences: Sequence[str]) -> list[list[str]]:
         """Split sentences whose words are separated by white space.
@@ -353,7 +355,8 @@ def open_segmenters(
                 f"{pair[side].path}: marks subwords as {segmenter.scheme}, but the text of "
                 f"{language} as {scheme}; give the subword model of the training"
             )
-        segmenter.known = frozenset(vocabulary) - SYMBOLS - {UNKNOWN}
+        known = (word for word in vocabulary if word not in SYMBOLS and word != UNKNOWN)
+        segmenter.known = {word: rank for rank, word in enumerate(known)}
         segmenter.preparation = preparations.get(language)
         segmenters.append(segmenter)
     return segmenters[0], segmenters[1]

@@ -16,6 +16,7 @@ from syncattn_fairseq.data.preparation import (
     score_round_trip,
     stored_preparations,
 )
+from syncattn_fairseq.data.segmenters import Words
 from syncattn_fairseq.export import export
 from tests.checkpoints import Corpus, make_checkpoint
 from tests.export.test_export import read_codes
@@ -78,6 +79,15 @@ def test_sentences_go_in_and_come_out(small_corpus, data, path, tmp_path, capsys
     code = read_codes(tmp_path / "ctranslate2")[1].replace('"A sentence."', repr(sources[0]))
     exec(code, {})
     assert capsys.readouterr().out[1:-1] == translations[0][1:] and "syncattn" not in code
+
+
+def test_a_sentence_begins_with_the_more_frequent_spelling():
+    """``The`` may be in the dictionary, too, of another language or of titles."""
+    segmenter = Words()
+    segmenter.preparation = Preparation("moses", "en", case="true")
+    segmenter.known = {"the": 0, "Anna": 1, "The": 2, "anna": 3}
+    written = ["The dog.", "Anna.", "Zebra."]
+    assert segmenter.tokenise(written) == ["the dog .", "Anna .", "Zebra ."]
 
 
 def test_hugging_face_reads_sentences(small_corpus, data, tmp_path, capsys):
