@@ -133,7 +133,10 @@ def test_two_processes_are_one_with_twice_the_update_frequency(data, tmp_path):
     for step_one, step_two in zip(logged(one), logged(two), strict=True):
         for key in (*PARTS, "gnorm"):  # Adam hides the scale of gradients: their norm shows it
             assert step_two[key] == pytest.approx(step_one[key], abs=2e-3), key
-    ends = (weights(tmp_path / name / "checkpoint_last.pt") for name in ("two", "one"))
+    # Softmax sees no shift of all keys: their bias has a gradient of zero but for its rounding, of
+    # which Adam makes whole steps.
+    ends = [weights(tmp_path / name / "checkpoint_last.pt") for name in ("two", "one")]
+    ends = [{name: w for name, w in e.items() if not name.endswith("k_proj.bias")} for e in ends]
     torch.testing.assert_close(*ends, rtol=1e-3, atol=1e-4)
 
 
