@@ -19,7 +19,7 @@ read -ra tests <<<"${TESTS:-tests/functional tests/modules tests/models tests/cr
 floor() { sed -n "s/.*\"$1>=\([^\"]*\)\".*/\1/p" pyproject.toml | head -n 1; }
 pinned() { sed -n "s/^$1==\([^ ;]*\).*/\1/p" constraints.txt; }
 
-packages="torch numpy sacrebleu sentencepiece stanza scipy pyyaml tqdm omegaconf"
+packages="torch numpy sacrebleu sentencepiece stanza requests scipy pyyaml tqdm omegaconf"
 
 # Row, Python, versions (floors, pins, or newest), fairseq (our wheel, or a package)
 rows="
@@ -67,7 +67,7 @@ fill() { # fill VENV PYTHON VERSIONS FAIRSEQ
     local wanted fairseq=$4
     mapfile -t wanted < <(requirements "$3")
     # What ours requires, and what translation needs of others, which also require torchaudio, and by it another torch.
-    wanted+=("hydra-core<1.4" bitarray regex packaging setuptools pytest hypothesis sacremoses submitit subword-nmt)
+    wanted+=("hydra-core<1.4" bitarray regex packaging "setuptools>=77" pytest hypothesis sacremoses submitit subword-nmt)
     [ "$fairseq" = ours ] || wanted+=(scikit-learn)
     "$(find_python "$2")" -m venv "$1" && touch "$1/.filling" &&
         if [ "$fairseq" = ours ]; then fairseq="$(fairseq_wheel "$1/bin/python")"; fi &&
