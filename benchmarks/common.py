@@ -200,7 +200,6 @@ def make_batch(
             "src_parent_positions": src_parents.double().masked_fill(src_parents < 0, float("nan")),
             "src_labels": 4 + src_tokens % 40,
             "src_tree_distances": tree_distances(trees.long()).short(),
-            "src_depths": src_tokens % 9,
             "src_gap_heights": (src_tokens % 7).double(),
             "prev_output_tokens": data_utils.collate_tokens(
                 target, pad, eos, move_eos_to_beginning=True

@@ -30,7 +30,6 @@ KINDS: dict[str, dict[str, Any]] = {
     **common.KINDS,
     "tree window": {"cross_attention_tree_window": 4},
     "supervised gate": {"supervised_gate_layers": "1,2"},
-    "relative depth": {"relative_depth_layers": "1,2"},
 }
 
 

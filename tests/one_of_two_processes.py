@@ -25,8 +25,7 @@ def unparsed() -> dict[str, Any]:
         sample[side].fill_(-1)
     for name in ("src_parent_positions", "src_gap_heights"):
         net_input[name].fill_(float("nan"))
-    for name in ("src_tree_distances", "src_depths"):
-        net_input[name].zero_()
+    net_input["src_tree_distances"].zero_()
     labels = net_input["src_labels"]
     labels.masked_fill_(labels > build.EOS, build.dictionary().unk())
     return sample

@@ -12,7 +12,6 @@ One file per paper, its equations in the paper's order and symbols:
 What they are compared with is in :mod:`.controls`:
 
 * :mod:`.controls.supervised_gate` -- gates set by a parser (Hou et al., Findings of EMNLP 2022);
-* :mod:`.controls.relative_depth` -- dependency-based relative positions (Omote et al., RANLP 2019);
 * :mod:`.controls.tree_planted` -- fading with a distance (Yoshida et al., Findings of ACL 2024);
 * :mod:`.controls.dasa` -- scores scaled by tree distances (Chi et al., PLoS One 2026);
 * :mod:`.controls.forget_gate` -- gates that let attention fade (Lin et al., ICLR 2025);
@@ -30,7 +29,6 @@ from .controls.alibi import alibi_slopes, linear_biases
 from .controls.dasa import released_tree_weights, tree_weights
 from .controls.forget_gate import forget_log_gates
 from .controls.guided_alignment import guided_alignment_loss
-from .controls.relative_depth import relative_depth_scores, tree_depths
 from .controls.rotary import rotary_angles, rotate
 from .controls.supervised_gate import gap_heights, supervised_log_gates
 from .controls.t5 import relative_buckets
@@ -83,7 +81,6 @@ __all__ = [
     "project_attention",
     "project_distances",
     "relative_buckets",
-    "relative_depth_scores",
     "released_tree_weights",
     "rotary_angles",
     "rotate",
@@ -94,7 +91,6 @@ __all__ = [
     "syntactic_distances",
     "syntax_directed_attention",
     "syntax_directed_scores",
-    "tree_depths",
     "tree_distances",
     "tree_weights",
 ]

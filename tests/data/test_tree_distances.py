@@ -1,6 +1,8 @@
+import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from torch.nn import functional as F
 
 from syncattn_fairseq.data.subwords import CONTINUATION, NO_HEAD, NO_TOKEN
 from syncattn_fairseq.data.tree_distances import measure_tree_distances
@@ -40,8 +42,11 @@ def test_without_a_parse_nothing_is_near():
     assert found[1].tolist() == [[0, 1, 2, 2], [1, 0, 1, 1], [2, 1, 0, 2], [2, 1, 2, 0]]
 
 
-def test_a_word_whose_head_was_cut_off_is_a_tree_of_its_own():
-    marks = torch.tensor([[9, 0, 2, NO_TOKEN], [9, 1, 9, NO_TOKEN]])
-    found = measure_tree_distances(marks, marks == NO_TOKEN)
+@pytest.mark.parametrize("pads", [0, 1, 3])
+def test_a_word_whose_head_was_cut_off_is_a_tree_of_its_own(pads):
+    rows = torch.tensor([[9, 0, 2, NO_TOKEN], [9, 1, 9, NO_TOKEN]])
+    marks = F.pad(rows, (pads, 0), value=NO_TOKEN)
+    ends = torch.arange(marks.size(1)).expand_as(marks) == pads + 3
+    found = measure_tree_distances(marks, ends)[:, pads:, pads:]
     assert found[0, 1].tolist() == [2, 0, 1, 1]  # the end hangs from the root
     assert found[1, 0].tolist() == [0, 1, 2, 1]  # or else from the first word without a head

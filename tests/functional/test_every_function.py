@@ -19,10 +19,6 @@ def labels() -> Tensor:
     return torch.randint(-1, T, (*LEADING, T))
 
 
-def depths() -> Tensor:
-    return torch.randint(0, 4, (*LEADING, T))
-
-
 def edges() -> Tensor:
     return torch.randint(0, 9, (*LEADING, T, S))
 
@@ -69,7 +65,6 @@ FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "density": (lambda parents: f.parent_gaussian(parents, S), [(T,)]),
     "parent only": (lambda parents: f.parent_gaussian(parents, S, 0), [(T,)]),
     "scaled": (f.parent_scaled_scores, [(T, d), (T, d), (T, T)]),
-    "relative depth": (f.relative_depth_scores, [(2, T, d)], [depths], [(5, d)]),
     "additive": (f.additive_scores, [(T, d), (S, d)], [], [(d,)]),
     "guided alignment": (f.guided_alignment_loss, [(T, S)], [lambda: edges() // 6]),
     "forget gates": (lambda x: f.forget_log_gates(-x), [(T,)]),
@@ -94,7 +89,6 @@ OTHERS: dict[str, tuple[Any, ...]] = {
     "released tree weights": (f.released_tree_weights, [], [between]),
     "planted target": (f.planted_target, [], [between]),
     "words": (count_words, [], [between]),
-    "tree depths": (f.tree_depths, [], [trees]),
     "tree distances": (f.tree_distances, [], [trees]),
     "distances from": (lambda p, m: f.distances_from(S * p, m), [(T,), (S, S)]),
     "gap heights": (f.gap_heights, [], [trees, starts]),

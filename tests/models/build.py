@@ -42,7 +42,7 @@ def net_input(
 ) -> dict[str, Tensor]:
     tokens = data_utils.collate_tokens(source, PAD, left_pad=left_pad_source)
     distances = torch.zeros(*tokens.shape, tokens.size(1), dtype=torch.int16)
-    depths, heights = torch.zeros_like(tokens), torch.full(tokens.shape, float("nan")).double()
+    heights = torch.full(tokens.shape, float("nan")).double()
     parents, labels = torch.full(tokens.shape, float("nan")).double(), tokens.clone()
     for row, sentence in enumerate(source):
         size = len(sentence)
@@ -53,14 +53,13 @@ def net_input(
         parents[row, first : first + size] = middles + first
         columns = slice(first, first + size)
         distances[row, columns, columns] = (sentence - sentence.unsqueeze(1)).abs().short() % 6
-        depths[row, columns], heights[row, columns] = sentence % 4, (sentence % 5).double()
+        heights[row, columns] = (sentence % 5).double()
         labels[row, first : first + size - 1] = 4 + sentence[:-1] % LABELS
     return {
         "src_tokens": tokens,
         "src_parent_positions": parents,
         "src_labels": labels,
         "src_tree_distances": distances,
-        "src_depths": depths,
         "src_gap_heights": heights,
         "src_lengths": torch.tensor([len(s) for s in source]),
         "prev_output_tokens": data_utils.collate_tokens(

@@ -35,7 +35,6 @@ OTHERS: dict[str, dict[str, Any]] = {
     "shuffled gate": {"shuffled_gate_layers": "all"},
     "forget gate": {"forget_gate_layers": "all"},
     "supervised gate": {"supervised_gate_layers": "1,2"},
-    "relative depth": {"relative_depth_layers": "2"},
     "tree window": {"cross_attention_tree_window": 2},
     "tree distance": {
         "distance_bias_layers": "all",

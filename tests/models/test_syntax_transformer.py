@@ -24,7 +24,6 @@ from syncattn_fairseq.data.fields import (
 from syncattn_fairseq.functional import biaffine_scores
 from syncattn_fairseq.models.config import aligning_layer
 from syncattn_fairseq.modules import PARTS
-from syncattn_fairseq.modules.heads.controls.relative_depth import DEPTHS
 from syncattn_fairseq.modules.heads.controls.supervised_gate import GAP_HEIGHTS
 from syncattn_fairseq.modules.positions import POSITIONS
 from tests.models import build
@@ -478,7 +477,7 @@ LIMITED = {
 
 
 def test_numbers_that_are_too_small_are_refused():
-    assert len(LIMITED) == 10
+    assert len(LIMITED) == 9
     for name, option in LIMITED.items():
         at_least, above = option.metadata["at_least"], option.metadata["above"]
         smallest, flag = at_least if above is None else 1e-9, f"--{name.replace('_', '-')}"
@@ -543,10 +542,6 @@ SETTINGS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "shuffled_gate": ({"shuffled_gate_layers": "1"} | GATES[0], GATES[1]),
     "window": ({"local_layers": "1", "local_window": 3}, {"window": 3}),
     "forget_gate": ({"forget_gate_layers": "1"}, {"weight": (2, 64)}),
-    "relative_depth": (
-        {"relative_depth_layers": "1", "relative_depth_limit": 3},
-        {"embedding": (3 + 1 + 3, 32)},
-    ),
     "supervised_gate": (
         {"supervised_gate_layers": "1", "supervised_gate_temperature": 3},
         {"temperature": 3},
@@ -708,7 +703,6 @@ def test_what_a_model_reads_must_be_there(one):
         ("transformer_pascal", {"pascal_parents": "constant"}, []),
         ("transformer_sh", {}, [LABELS]),
         ("syntax_transformer", {"supervised_gate_layers": "1"}, [GAP_HEIGHTS]),
-        ("syntax_transformer", {"relative_depth_layers": "2"}, [DEPTHS]),
         ("syntax_transformer", {"cross_attention_tree_window": 4}, [TREE_DISTANCES]),
         (
             "syntax_transformer",
@@ -751,16 +745,6 @@ def test_trees_gate_the_attention_of_the_layers_that_want_it(batch):
     shallow = build.model("syntax_transformer_tiny", supervised_gate_layers="2")
     shallow.load_state_dict(model.state_dict())
     assert not torch.allclose(shallow(**batch)[0], model(**batch)[0])
-
-
-@torch.no_grad()
-def test_equal_depths_are_no_information(batch):
-    model = build.model("syntax_transformer_tiny", relative_depth_layers="1,2")
-    plain = build.model("syntax_transformer_tiny")
-    plain.load_state_dict(model.state_dict(), strict=False)
-    flat = {**batch, "src_depths": torch.zeros_like(batch["src_depths"])}
-    torch.testing.assert_close(model(**flat)[0], plain(**batch)[0])
-    assert not torch.allclose(model(**batch)[0], plain(**batch)[0])
 
 
 def test_labels_need_a_dictionary():

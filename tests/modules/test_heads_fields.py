@@ -3,7 +3,6 @@ import torch
 from torch import Tensor
 
 from syncattn_fairseq.data.subwords import CONTINUATION, NO_HEAD, NO_TOKEN
-from syncattn_fairseq.modules.heads.controls.relative_depth import collate_depths
 from syncattn_fairseq.modules.heads.controls.supervised_gate import collate_gap_heights
 from tests.functional.test_supervised_gate import slow_heights
 from tests.models.build import EOS, PAD, dictionary
@@ -28,13 +27,8 @@ def lay_out(left: bool, unparsed: int | None = None) -> tuple[Tensor, Tensor]:
     return marks, tokens
 
 
-def spread(values: list[int], lengths: list[int], rest: int | None) -> list[int]:
-    """Give every subword its word's value, or all but the first another."""
-    return [
-        value if k == 0 or rest is None else rest
-        for value, n in zip(values, lengths, strict=True)
-        for k in range(n)
-    ]
+def at_first_subwords(values: list[int], lengths: list[int]) -> list[int]:
+    return [x for value, n in zip(values, lengths, strict=True) for x in [value] + [0] * (n - 1)]
 
 
 @pytest.mark.parametrize("left", [False, True])
@@ -48,25 +42,6 @@ def test_gap_heights_are_those_of_the_words(left):
         heights = slow_heights([*parents, root])  # the end of the sentence hangs from the root
         inside = result[b][tokens[b] != PAD].tolist()
         # Before the first token there is no gap, and what stands there is not read.
-        assert inside[1:] == [*spread(heights[:-1], lengths, rest=0)[1:], heights[-1]]
+        assert inside[1:] == [*at_first_subwords(heights[:-1], lengths)[1:], heights[-1]]
         assert result[b][tokens[b] == PAD].isnan().all()
     assert result[2].isnan().all()
-
-
-@pytest.mark.parametrize("left", [False, True])
-def test_depths_are_those_of_the_words(left):
-    marks, tokens = lay_out(left, unparsed=1)
-    result = collate_depths(marks, tokens, dictionary())
-    for b, depths in ((0, [2, 1, 3, 2, 0]), (2, [1, 0, 1])):
-        inside = result[b][tokens[b] != PAD].tolist()
-        assert inside == [*spread(depths, LENGTHS[b], rest=None), 1]
-    assert result[1].eq(0).all()
-
-
-@pytest.mark.parametrize("pads", [0, 1, 3])
-def test_depths_without_the_root_count_from_the_highest_words_left(pads):
-    """3 3 5 5 0, cut after four words: words 3 and 4 have lost their head."""
-    marks = torch.tensor([[NO_TOKEN] * pads + [3, 3, 5, N, 5, NO_TOKEN]])
-    tokens = torch.tensor([[PAD] * pads + [5, 5, 5, 5, 5, EOS]])
-    depths = collate_depths(marks, tokens, dictionary())
-    assert depths[0, pads:].tolist() == [1, 1, 0, 0, 0, 1]

@@ -16,7 +16,6 @@ from .controls.constant_gate import ConstantGateHeads
 from .controls.dasa import DasaHeads
 from .controls.distance_bias import DistanceBiasHeads
 from .controls.forget_gate import ForgetGateHeads
-from .controls.relative_depth import RelativeDepthHeads
 from .controls.shuffled_gate import ShuffledGateHeads
 from .controls.supervised_gate import SupervisedGateHeads
 from .controls.window import WindowHeads
@@ -31,7 +30,6 @@ __all__ = [
     "Heads",
     "ParentScaledHeads",
     "Slot",
-    "RelativeDepthHeads",
     "Scope",
     "ShuffledGateHeads",
     "SupervisedGateHeads",

@@ -68,7 +68,7 @@ def test_what_a_system_needs_and_shows(name):
         ("transformer:model.pascal_layers=2", SOURCE),
         ("transformer:model.pascal_layers=2:model.pascal_parents=self", []),
         (
-            "transformer:model.relative_depth_layers=all:model.source_label_dim=8",
+            "transformer:model.supervised_gate_layers=all:model.source_label_dim=8",
             [*SOURCE, "labels.en"],
         ),
         ("transformer:model._name=transformer_dbsa", BOTH),
