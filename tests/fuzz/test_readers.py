@@ -45,7 +45,7 @@ from syncattn_fairseq.trees.brackets import read_trees
 from tests.fuzz.mutation import mutate
 from tests.parsing.test_formats import CONLLU, EDA, sentence_of_json
 
-CASES = int(os.environ.get("FUZZ_CASES", "500"))
+CASES = int(os.environ.get("FUZZ_CASES", "200"))
 MEMORY = 2**28
 """Bytes that a reader may take for a file of a few kilobytes."""
 
