@@ -24,8 +24,7 @@ def registry(section: str) -> Mapping[str, Any]:
         return {**MODEL_REGISTRY, **ARCH_MODEL_REGISTRY}
     if section == "task":
         return TASK_REGISTRY
-    found: Mapping[str, Any] = REGISTRIES.get(section, {}).get("registry", {})
-    return found
+    return REGISTRIES.get(section, {}).get("registry", {})
 
 
 def list_options(section: str, name: str) -> frozenset[str]:

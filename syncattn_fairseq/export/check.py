@@ -82,8 +82,7 @@ def scores(model: Any, net_input: dict[str, Tensor], target: Tensor) -> list[flo
 def target_scores(log_probabilities: Tensor, target: Tensor) -> list[float]:
     """Add up the log-probabilities ``(B, T, V)`` of each target's tokens, ``(B, T)``."""
     of_tokens = log_probabilities.gather(2, target.unsqueeze(2)).squeeze(2)
-    sums: list[float] = of_tokens.masked_fill(target == 1, 0).sum(1, dtype=torch.float64).tolist()
-    return sums
+    return of_tokens.masked_fill(target == 1, 0).sum(1, dtype=torch.float64).tolist()
 
 
 def compare(

@@ -215,5 +215,4 @@ def _fill_linear(spec: Any, module: Any) -> None:
 
 
 def _array(tensor: Tensor) -> np.ndarray:
-    array: np.ndarray = tensor.detach().float().cpu().contiguous().numpy()
-    return array
+    return tensor.detach().float().cpu().contiguous().numpy()

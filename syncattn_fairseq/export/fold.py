@@ -115,5 +115,4 @@ def list_transformer_options(model: Any, options: Any) -> Namespace:
 
 def find_alignment_layer(model: Any) -> int:
     """Return the decoder layer, from 1, whose cross-attention aligns."""
-    layer: int = getattr(model.decoder, "alignment_layer", model.decoder.num_layers)
-    return layer
+    return getattr(model.decoder, "alignment_layer", model.decoder.num_layers)

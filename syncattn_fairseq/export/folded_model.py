@@ -62,26 +62,22 @@ class FoldedModel:
     @property
     def positions(self) -> str:
         """How it knows the order of its tokens, as ``--positions`` has it."""
-        name: str = getattr(self.original.cfg, "positions", "absolute")
-        return name
+        return getattr(self.original.cfg, "positions", "absolute")
 
     @property
     def source_words(self) -> Sequence[str]:
         """The source's vocabulary."""
-        words: list[str] = self.task.source_dictionary.symbols
-        return words
+        return self.task.source_dictionary.symbols
 
     @property
     def target_words(self) -> Sequence[str]:
         """The target's vocabulary."""
-        words: list[str] = self.task.target_dictionary.symbols
-        return words
+        return self.task.target_dictionary.symbols
 
     @property
     def label_names(self) -> Sequence[str]:
         """The source's labels, including fairseq's special symbols."""
-        names: list[str] = self.task.source_label_dictionary.symbols
-        return names
+        return self.task.source_label_dictionary.symbols
 
     @property
     def sides(self) -> tuple[Preparation | None, Preparation | None]:

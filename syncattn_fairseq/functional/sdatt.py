@@ -28,8 +28,7 @@ def additive_scores(query: Tensor, key: Tensor, weight: Tensor) -> Tensor:
     Returns:
         e, ``(..., T, S)``, in float32 or wider.
     """
-    scores: Tensor = _AdditiveScores.apply(query, key, weight)
-    return scores
+    return _AdditiveScores.apply(query, key, weight)
 
 
 class _AdditiveScores(torch.autograd.Function):

@@ -4,15 +4,3 @@ from ..data.segmenters import SubwordModel
 from .answers import Alignment, Distances, Pair, Parse, Sentence, Translation
 from .load import load
 from .model import Model
-
-__all__ = [
-    "Alignment",
-    "Distances",
-    "Model",
-    "Pair",
-    "Parse",
-    "Sentence",
-    "SubwordModel",
-    "Translation",
-    "load",
-]

@@ -110,8 +110,7 @@ class Parse:
     @cached_property
     def piece_heads(self) -> list[int]:
         """The subword, from 0, that each subword attends to most."""
-        heads: list[int] = self.attention.argmax(1).tolist() if self.attention.size else []
-        return heads
+        return self.attention.argmax(1).tolist() if self.attention.size else []
 
     @cached_property
     def heads(self) -> list[int]:

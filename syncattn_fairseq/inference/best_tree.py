@@ -15,8 +15,7 @@ def best_tree(scores: np.ndarray) -> list[int]:
     weights[1:, 1:] = logs
     np.fill_diagonal(weights, -np.inf)
     weights[1:, 0] = logs.diagonal() + only_root
-    heads: list[int] = _best_heads(weights)[1:].tolist()
-    return heads
+    return _best_heads(weights)[1:].tolist()
 
 
 def _best_heads(weights: np.ndarray) -> np.ndarray:

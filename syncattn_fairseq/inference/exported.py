@@ -311,8 +311,7 @@ def _vocabulary(folder: Path, side: str) -> list[str]:
     """
     for name in (f"{side}_vocabulary.json", f"{side}_1_vocabulary.json", "shared_vocabulary.json"):
         if (folder / name).is_file():
-            words: list[str] = _read_json(folder / name, _is_vocabulary)
-            return words
+            return _read_json(folder / name, _is_vocabulary)
     raise DataError(f"{folder}: no {side} vocabulary; export the model again")
 
 
@@ -362,8 +361,7 @@ def _check_heads(path: Path) -> None:
     with open_file(path) as file:
 
         def number(kind: str) -> int:
-            value: int = struct.unpack(kind, file.read(struct.calcsize(kind)))[0]
-            return value
+            return struct.unpack(kind, file.read(struct.calcsize(kind)))[0]
 
         def text() -> str:
             return file.read(number("<H")).rstrip(b"\0").decode("utf-8", "replace")

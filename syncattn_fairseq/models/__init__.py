@@ -1,5 +1,3 @@
 """Models, wired to fairseq. Importing this package registers them."""
 
 from . import architectures, syntax_rnn, syntax_transformer
-
-__all__ = ["architectures", "syntax_rnn", "syntax_transformer"]

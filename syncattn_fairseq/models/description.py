@@ -46,6 +46,5 @@ def describe(arch: str, options: Sequence[str]) -> Description:
     args, _ = parser.parse_known_args(options)
     ARCH_CONFIG_REGISTRY[arch](args)
     if hasattr(model, "describe"):
-        described: Description = model.describe(args)
-        return described
+        return model.describe(args)
     return Description(layered=issubclass(model, TransformerModel))

@@ -187,8 +187,7 @@ class ConditionalGRUDecoder(FairseqIncrementalDecoder):
     def _memory(self, encoder_out: dict[str, list[Tensor]], incremental_state: Any) -> Memory:
         """Return the memory of the last step, or that of the first."""
         if incremental_state:
-            memory: Memory = self.get_incremental_state(incremental_state, "memory")
-            return memory
+            return self.get_incremental_state(incremental_state, "memory")
         [annotations], [summary] = encoder_out["annotations"], encoder_out["summary"]
         return Memory(
             torch.tanh(self.start(summary)),
@@ -204,8 +203,7 @@ class ConditionalGRUDecoder(FairseqIncrementalDecoder):
 
     def output_layer(self, features: Tensor) -> Tensor:
         """Project features to scores of the vocabulary."""
-        scores: Tensor = self.output_projection(features)
-        return scores
+        return self.output_projection(features)
 
     def reorder_incremental_state(self, incremental_state: Any, new_order: Tensor) -> None:
         """Reorder the state between steps, as the beam was."""

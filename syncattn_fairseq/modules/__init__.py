@@ -17,24 +17,3 @@ from .source_attention import (
 )
 from .stepwise_linear import StepwiseLinear
 from .syntax_attention import DropInAttention, SyntaxAttention
-
-__all__ = [
-    "PARTS",
-    "BatchView",
-    "DropInAttention",
-    "FlexibleAttention",
-    "FoldedLinear",
-    "GlobalAttention",
-    "LabelEmbedding",
-    "LocalAttention",
-    "PositionPredictor",
-    "Source",
-    "SourceAttention",
-    "StepwiseLinear",
-    "SyntaxAttention",
-    "SyntaxDirectedAttention",
-    "gru_step",
-    "heads",
-    "positions",
-    "register_part",
-]

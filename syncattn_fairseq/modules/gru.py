@@ -24,8 +24,7 @@ def gru_step(inputs: Tensor, recurrent: Tensor, state: Tensor) -> Tensor:
         ``(B, d)``.
     """
     if inputs.is_cuda:
-        new_state: Tensor = torch.ops.aten._thnn_fused_gru_cell(inputs, recurrent, state)[0]
-        return new_state
+        return torch.ops.aten._thnn_fused_gru_cell(inputs, recurrent, state)[0]
     width = state.size(-1)
     input_gates, input_proposal = inputs.split([2 * width, width], dim=-1)
     recurrent_gates, recurrent_proposal = recurrent.split([2 * width, width], dim=-1)

@@ -33,8 +33,7 @@ def read_layer(cfg: Any, option: str, side: str) -> int:
     """
     highest = getattr(cfg, side).layers
     check_range(cfg, option, 0, highest, f"the {side} has layers 1 to {highest}")
-    layer: int = getattr(cfg, option)
-    return layer
+    return getattr(cfg, option)
 
 
 def read_layers(cfg: Any, option: str, side: str) -> list[int]:

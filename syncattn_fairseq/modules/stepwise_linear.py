@@ -27,8 +27,7 @@ class StepwiseLinear:
 
     def __call__(self, x: Tensor) -> Tensor:
         """Project ``(B, D)`` to ``(B, N)``."""
-        projected: Tensor = _Step.apply(x, self._weight, self._bias, self._tape)
-        return projected
+        return _Step.apply(x, self._weight, self._bias, self._tape)
 
 
 class _Step(torch.autograd.Function):

@@ -6,14 +6,3 @@ it here; or put it into your own ``--user-dir``.
 
 from . import dependency_loss, distances, guided_alignment, sync_attention, tree_planted
 from .term import TERMS, Term, register_term
-
-__all__ = [
-    "TERMS",
-    "Term",
-    "dependency_loss",
-    "distances",
-    "guided_alignment",
-    "register_term",
-    "sync_attention",
-    "tree_planted",
-]

@@ -19,19 +19,3 @@ from .controls.forget_gate import ForgetGateHeads
 from .controls.shuffled_gate import ShuffledGateHeads
 from .controls.supervised_gate import SupervisedGateHeads
 from .controls.window import WindowHeads
-
-__all__ = [
-    "ConstantGateHeads",
-    "DasaHeads",
-    "DependencyHeads",
-    "DistanceBiasHeads",
-    "ForgetGateHeads",
-    "GatedHeads",
-    "Heads",
-    "ParentScaledHeads",
-    "Slot",
-    "Scope",
-    "ShuffledGateHeads",
-    "SupervisedGateHeads",
-    "WindowHeads",
-]

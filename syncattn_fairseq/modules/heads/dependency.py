@@ -112,8 +112,7 @@ class DependencyHeads(Heads):
     @classmethod
     def count_heads(cls, cfg: Any, side: str, free: int) -> int:
         """Return ``--dependency-heads``."""
-        count: int = cfg.dependency_heads
-        return count
+        return cfg.dependency_heads
 
     @classmethod
     def build(cls, cfg: Any, slot: Slot) -> "DependencyHeads":

@@ -57,8 +57,7 @@ class Scope:
 
     def average(self, attention: Tensor, value: Tensor) -> Tensor:
         """Average ``(B, h, T, d)`` values by ``(B, h, rows, T)`` probabilities."""
-        context: Tensor = self.dropout(attention.to(value.dtype)) @ value
-        return context
+        return self.dropout(attention.to(value.dtype)) @ value
 
     def attend(self, query: Tensor, key: Tensor, value: Tensor, bias: Tensor | None) -> Tensor:
         """Attend with PyTorch's fused kernel, with ``bias`` added to the scores."""

@@ -10,17 +10,3 @@ from .alibi import AlibiPositions
 from .bias import BiasPositions
 from .positions import POSITIONS, Order, Positions, offsets, register_positions
 from .rotary import InterleavedPositions, RotaryPositions
-
-__all__ = [
-    "POSITIONS",
-    "AbsolutePositions",
-    "AlibiPositions",
-    "BiasPositions",
-    "InterleavedPositions",
-    "NoPositions",
-    "Order",
-    "Positions",
-    "RotaryPositions",
-    "offsets",
-    "register_positions",
-]
