@@ -14,7 +14,6 @@ KINDS = (
     kinds.DistanceBiasHeads,
     kinds.GatedHeads,
     kinds.ParentScaledHeads,
-    kinds.RelativeDepthHeads,
     kinds.ShuffledGateHeads,
     kinds.SupervisedGateHeads,
     kinds.WindowHeads,
