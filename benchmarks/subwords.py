@@ -22,7 +22,7 @@ from fairseq.data.indexed_dataset import MMapIndexedDatasetBuilder
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from syncattn_fairseq.data.binarise import HEADS, AnnotatedText, binarise  # noqa: E402
+from syncattn_fairseq.data.binarise import HEADS, AnnotatedText, binarise, check_lengths  # noqa: E402
 from syncattn_fairseq.data.mmap_blocks import write_dataset  # noqa: E402
 
 TEXT, HEADS_FILE, WORDS, DATASET = "pieces.en", "words.heads.en", "words.en", "text"
@@ -115,28 +115,25 @@ def plain_loop(folder: Path) -> None:
     builder.finalize(str(folder / "loop.idx"))
 
 
-def ours(folder: Path, check_first: bool, words: bool) -> None:
-    """Binarise as ``syncattn-preprocess`` does.
+def ours(folder: Path, words: bool) -> None:
+    """Check and binarise as ``syncattn-preprocess`` does.
 
     Args:
         folder: folder of the corpus.
-        check_first: read and check everything before anything is written.
         words: compare the subwords with the words.
     """
     plain = folder / WORDS if words else None
     source = AnnotatedText(folder / TEXT, HEADS, folder / HEADS_FILE, "subword_nmt", plain)
-    if check_first:
-        source.check()
-    binarise(source, folder / DATASET, folder / "ours")
+    binarise(source, folder / "ours")
+    check_lengths(source, folder / "ours", folder / DATASET)
 
 
 def compare_speed(lines: int, rounds: int) -> None:
     """Print subwords per second, and the quartiles of the rounds' ratios to the loop."""
     actions: dict[str, Callable[[Path], None]] = {
         "plain loop, no checks": plain_loop,
-        "binarise": lambda folder: ours(folder, False, False),
-        "check, then binarise": lambda folder: ours(folder, True, False),
-        "the same, and compare words": lambda folder: ours(folder, True, True),
+        "check and binarise": lambda folder: ours(folder, False),
+        "the same, and compare words": lambda folder: ours(folder, True),
     }
     seconds: dict[str, list[float]] = {name: [] for name in actions}
     with TemporaryDirectory() as name:
@@ -197,7 +194,7 @@ def main() -> None:
     torch.set_num_threads(1)
     if args.memory_of:
         before = peak_memory()
-        ours(args.memory_of, check_first=True, words=True)
+        ours(args.memory_of, words=True)
         print(before, peak_memory())
         return
     compare_speed(args.speed_lines, args.rounds)

@@ -1,5 +1,6 @@
 """Read word-level dependency heads and labels, and check that heads form a tree."""
 
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -8,9 +9,11 @@ from ..base.numbers import read_whole
 from ..base.text import read_lines
 
 SPLITS = ("train", "valid", "test")
-#: The name of links between words, as in file names; fairseq's.
-LINKS = "align"
 """The parts of a corpus, as fairseq-preprocess names them."""
+LINKS = "align"
+"""The name of links between words, as in file names; fairseq's."""
+
+_HEADS = re.compile("[0-9]{1,9}(?: [0-9]{1,9})*")
 
 POLICIES = ("stop", "drop")
 """What to do about a parse that does not fit its sentence."""
@@ -43,6 +46,8 @@ def parse_heads(line: str, path: Path | str, number: int) -> list[int]:
         DataError: the line holds anything other than integers; the error names path and number.
     """
     try:
+        if _HEADS.fullmatch(line):
+            return [*map(int, line.split(" "))]  # much faster
         return [read_whole(head) for head in line.split()]
     except ValueError:
         raise DataError(
@@ -81,7 +86,7 @@ def check_tree(heads: Sequence[int]) -> None:
         BadParse: there is a head out of range, no root, several roots, or a cycle.
     """
     size = len(heads)
-    for head in heads:
+    for head in (min(heads, default=0), max(heads, default=0)):
         if not 0 <= head <= size:
             raise BadParse("head out of range", f"head {head} is out of range 0..{size}")
     roots = heads.count(0)

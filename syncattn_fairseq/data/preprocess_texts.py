@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 from pathlib import Path
 
 from fairseq.data import Dictionary
@@ -27,7 +28,7 @@ from ..base.text import (
     read_lines,
 )
 from . import checksums
-from .binarise import HEADS, LABELS, AnnotatedText, Annotation, binarise
+from .binarise import KINDS, LABELS, AnnotatedText, TextCounts, binarise, check_lengths
 from .labels import (
     build_dictionary,
     load_dictionary,
@@ -42,7 +43,6 @@ from .schemes import store_schemes, stored_schemes
 from .segmenters import SubwordModel, store_subwords
 from .words import SYMBOLS, UNKNOWN, find_schemes
 
-KINDS = (HEADS, LABELS)
 #: What ends a line for fairseq (a carriage return), and what is no white space.
 _READ_OTHERWISE = re.compile("[\r\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f]")
 
@@ -91,9 +91,9 @@ class Preprocessing:
         """The languages whose texts are binarised."""
         return self.languages[:1] if self.only_source else self.languages
 
-    def locate(self, folder: Path, part: SplitText, kind: Annotation | None = None) -> Path:
+    def locate(self, folder: Path, part: SplitText, kind: str = "") -> Path:
         """Return the path, without suffix, of a binarised text, or of its heads or labels."""
-        name = f"{part.split}.{kind.name}" if kind else part.split
+        name = f"{part.split}.{kind}" if kind else part.split
         return folder / f"{name}.{'-'.join(self.languages)}.{part.language}"
 
 
@@ -149,9 +149,9 @@ class SplitText:
         """The path of the links between both languages, which may not exist."""
         return find_text(Path(f"{self.prefix}.{LINKS}"))
 
-    def values(self, kind: Annotation) -> Path:
+    def values(self, kind: str) -> Path:
         """Return the path of the heads or labels, which may be compressed, or not exist."""
-        return find_text(Path(f"{self.prefix}.{kind.name}.{self.language}"))
+        return find_text(Path(f"{self.prefix}.{kind}.{self.language}"))
 
 
 def _list_parts(plan: Preprocessing) -> Iterator[SplitText]:
@@ -170,7 +170,7 @@ def _list_parts(plan: Preprocessing) -> Iterator[SplitText]:
                 f"{len(head_prefixes)}; give one for each"
             )
         for number, (text, head) in enumerate(zip(text_prefixes, head_prefixes, strict=True)):
-            names = [f"{head}.{kind.name}.{lang}" for kind in KINDS for lang in plan.written]
+            names = [f"{head}.{kind}.{lang}" for kind in KINDS for lang in plan.written]
             if heads and not any(find_text(Path(name)).exists() for name in names):
                 raise DataError(f"{' or '.join(names)}: no such file; see --{split}heads")
             for language in plan.written:
@@ -226,19 +226,19 @@ def _detect_scheme(paths: Sequence[Path]) -> str:
     return schemes.pop() if schemes else "none"
 
 
-def _check(
+def _list_sources(
     plan: Preprocessing, parts: Sequence[SplitText], linked: Sequence[SplitText]
 ) -> tuple[list[tuple[SplitText, AnnotatedText]], dict[str, Dictionary], dict[str, str]]:
-    """Check everything that can be checked before anything is written.
+    """List what to binarise, and check that there is all that it needs.
 
     Returns:
-        What to binarise, the label dictionary of each language that has labels, and how each
-        language's subwords are marked.
+        What to binarise, the label dictionaries to reuse by language, and how each language's
+        subwords are marked.
     """
     pairs = [(part, kind) for kind in KINDS for part in parts if part.values(kind).exists()]
     if plan.add:
-        pairs = [(p, kind) for p, kind in pairs if f"{kind.name}.{p.language}" in plan.add]
-        missing = {*plan.add} - {f"{kind.name}.{part.language}" for part, kind in pairs}
+        pairs = [(p, kind) for p, kind in pairs if f"{kind}.{p.language}" in plan.add]
+        missing = {*plan.add} - {f"{kind}.{part.language}" for part, kind in pairs}
         missing -= {LINKS} if linked else set()
         if missing:
             raise DataError(f"--add {min(missing)}: no such file; see --trainheads")
@@ -248,7 +248,7 @@ def _check(
             f"no heads or labels found; looked for {names or 'none, as --trainpref is missing'}; "
             "for text without parses, use fairseq-preprocess"
         )
-    dictionaries = _load_label_dictionaries(plan, [part for part, kind in pairs if kind is LABELS])
+    dictionaries = _load_label_dictionaries(plan, [part for part, kind in pairs if kind == LABELS])
     for split in dict.fromkeys(part.split for part in parts):
         count_lines(*(part.text for part in parts if part.split == split))
     schemes = stored_schemes(plan.destination)
@@ -264,25 +264,22 @@ def _check(
         for part in parts:
             if (part, kind) not in pairs and not plan.add:
                 name = part.values(kind)
-                print(f"{part.split} {part.language}: binarised without {kind.name}, no {name}")
-    sources = []
-    for part, kind in pairs:
-        source = AnnotatedText(
-            part.text,
-            kind,
-            part.values(kind),
-            schemes[part.language],
-            part.words,
-            plan.on_bad_parse,
-            plan.min_parsed,
+                print(f"{part.split} {part.language}: binarised without {kind}, no {name}")
+    sources = [
+        (
+            part,
+            AnnotatedText(
+                part.text,
+                kind,
+                part.values(kind),
+                schemes[part.language],
+                part.words,
+                plan.on_bad_parse,
+                plan.min_parsed,
+            ),
         )
-        if kind is LABELS and part.language not in dictionaries:  # labels of the training text
-            tally: Counter[str] = Counter()
-            source.check(tally)
-            dictionaries[part.language] = build_dictionary(tally)
-        else:
-            source.check()
-        sources.append((part, source))
+        for part, kind in pairs
+    ]
     return sources, dictionaries, schemes
 
 
@@ -339,20 +336,22 @@ def preprocess_texts(plan: Preprocessing) -> None:
         raise DataError(f"--workers {plan.fairseq.workers}: give 1 or more")
     linked = [part for part in parts if part.links.exists() and not plan.only_source]
     linked = linked if LINKS in (plan.add or (LINKS,)) else []
-    sources, dictionaries, schemes = _check(plan, parts, linked)
+    sources, dictionaries, schemes = _list_sources(plan, parts, linked)
     with filling(plan.destination) as folder:
         if not plan.add:
             _refuse_dictionaries(plan)
+        # All that may have faults comes before the text, which takes longer.
+        made = [_binarise_values(plan, folder, *source, dictionaries) for source in sources]
+        if not plan.add:
             _binarise_texts(argparse.Namespace(**vars(plan.fairseq) | {"destdir": str(folder)}))
         store_schemes(folder, schemes)
         _store_preparations(plan, folder)
         for language, dictionary in dictionaries.items():
             save_dictionary(dictionary, locate_dictionary(folder, language))
-        for part, source in sources:
+        for (part, source), (marks, counts) in zip(sources, made, strict=True):
             text = plan.locate(plan.destination if plan.add else folder, part)
-            marks = plan.locate(folder, part, source.annotation)
-            labels = dictionaries[part.language] if source.annotation is LABELS else None
-            counts = binarise(source, text, marks, labels)
+            check_lengths(source, marks, text)
+            checksums.store_checksums(str(text), str(marks))
             print(f"{plan.destination / marks.name}: {counts}")
         for one, other in zip(linked[::2], linked[1::2], strict=True):
             dataset = folder / f"{one.split}.{LINKS}.{'-'.join(plan.languages)}"
@@ -365,6 +364,24 @@ def preprocess_texts(plan: Preprocessing) -> None:
         if not plan.add:
             _remove_earlier(plan, parts)
             print(f"{plan.destination}: the binarised text and its dictionaries")
+
+
+def _binarise_values(
+    plan: Preprocessing,
+    folder: Path,
+    part: SplitText,
+    source: AnnotatedText,
+    dictionaries: dict[str, Dictionary],
+) -> tuple[Path, TextCounts]:
+    """Binarise heads or labels; add the dictionary of labels that are the first of a language."""
+    dictionary = None
+    if source.kind == LABELS:
+        if part.language not in dictionaries:  # labels of the training text
+            labels = chain.from_iterable(labels for labels, _ in source.read(TextCounts()))
+            dictionaries[part.language] = build_dictionary(Counter(labels))
+        dictionary = dictionaries[part.language]
+    marks = plan.locate(folder, part, source.kind)
+    return marks, binarise(source, marks, dictionary)
 
 
 def _check_preparations(plan: Preprocessing) -> None:

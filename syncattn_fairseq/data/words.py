@@ -38,8 +38,8 @@ def find_word_starts(tokens: Sequence[str], scheme: str) -> list[bool]:
         return [True] * len(tokens)
     if scheme == "subword_nmt":
         return [True] + [not token.endswith("@@") for token in tokens[:-1]]
-    text = " ".join(tokens)
-    if _ENDING.search(text) and not _BEGINNING.search(text):
+    text = f"{' '.join(tokens)} "
+    if "▁ " in text and _ENDING.search(text) and not _BEGINNING.search(text):
         ends = find_word_starts([token[::-1] for token in reversed(tokens)], scheme)[::-1]
         return [True, *ends[:-1]]
     starts = [token[:1] == "▁" for token in tokens]
