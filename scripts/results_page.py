@@ -28,8 +28,8 @@ _TABLE = re.compile(
 )
 #: Notes that docs/results.md has once, or that the files of results have.
 _SAID = re.compile(
-    r"- (mean ±|Δ |p Holm: of|p same|p sentences|mixed|seeds as blocks|NLL: val|BLEU|chrF|RIBES|"
-    r"hardware|commit|no results yet)"
+    r"- (mean ±|Δ |p Holm: of|p same|p sentences|mixed: what|seeds as blocks|NLL: val|BLEU|chrF|"
+    r"RIBES|hardware|commit|no results yet)"
 )
 #: Columns that are left out, and tables that have them.
 _COLUMNS, _TABLES = re.compile("RIBES|chrF$|p sentences|BLEU, other|AER layer"), ("updates",)
@@ -65,11 +65,14 @@ def _make_table(command: str) -> str:
             if not {*_TABLES} & {*header}:
                 tables.append([header, *body])
     if tables:
-        tables[:2] = [_join(*tables[:2])]
+        tables[:2] = _part_estimates(_join(*tables[:2]))
     shortened = [_shorten(table) for table in tables]
     notes += [note for _, same in shortened for note in same]
     kept = "\n".join(note for note in notes if not _SAID.match(note))
-    return "\n" + "".join(f"{part}\n\n" for part in [*(t for t, _ in shortened), kept] if part)
+    shown = [table for table, _ in shortened]
+    if len(shown) > 1 and tables[1][0][0] == "contrast":
+        shown.insert(1, "Estimates:")
+    return "\n" + "".join(f"{part}\n\n" for part in [*shown, kept] if part)
 
 
 def _split(row: str) -> list[str]:
@@ -90,17 +93,35 @@ def _join(table: list[list[str]], other: list[list[str]] | None = None) -> list[
     return [[*row] for row in zip(*columns, strict=True)]
 
 
+def _part_estimates(table: list[list[str]]) -> list[list[list[str]]]:
+    """Return the contrasts of a plan that are tested and the estimates as tables of their own."""
+    header, *body = table
+    if "verdict" not in header:
+        return [table]
+    verdict = header.index("verdict")
+    parts = ([row for row in body if (row[verdict] == "estimate") == one] for one in (False, True))
+    return [[header, *rows] for rows in parts if rows]
+
+
 def _shorten(rows: list[list[str]]) -> tuple[str, list[str]]:
     """Return a table without columns that say little, and notes on those that say one thing."""
     header, *body = rows
     kept, notes, before = [], [], ""
+    tested = " of tested contrasts" * ("verdict" in header and "estimate" not in body[0])
+    delta = header.index("Δ NLL") if "Δ NLL" in header else 0
     for name, *cells in zip(header, *body, strict=True):
         # Within seeds, the pages compare NLL alone; chrF has no column of its own beside Δ chrF.
         planned = header[0] == "contrast" and name == "chrF"
         left_out = name == "seeds as blocks" and "NLL" not in before
         left_out |= bool(_COLUMNS.match(name)) and not planned
-        if len(cells) > 1 and len({*cells}) == 1 and name in ("seeds", "mixed", "verdict"):
-            notes.append(f"- {name} of all rows: {cells[0]}")
+        if len(cells) > 1 and {*cells} in ({"–"}, {"estimate"}):
+            continue  # a page says which contrasts are estimates
+        # A row without a difference is a baseline's.
+        rest = {
+            c for c, row in zip(cells, body, strict=True) if name != "mixed" or row[delta] != "–"
+        }
+        if len(cells) > 1 and len(rest) == 1 and name in ("seeds", "mixed"):
+            notes.append(f"- {name}{tested}: {rest.pop()}")
         elif not left_out:
             kept.append([name, "---", *cells])
         before = name

@@ -277,9 +277,9 @@ def _notes(
         BLOCKS,
     ]
     if family:
+        missing = f", of which {complete} are complete; the others count with p = 1"
         notes.append(
-            f"p Holm: corrected for the family, of which {complete} of {family} contrasts are "
-            "complete; the others count with p = 1"
+            f"p Holm: corrected for the family's {family} contrasts" + missing * (complete < family)
         )
     if words := list(dict.fromkeys(c.group for c in plan.contrasts if c.per_word)):
         notes.append(f"NLL of {' and '.join(words)}: per word, since subwords differ")

@@ -162,7 +162,7 @@ def test_the_tables(tmp_path: Path) -> None:
     [other] = [line for line in lines if line.startswith("other/a − a") and "estimate" in line]
     assert "−0.855 [" in other
     said = " ".join(lines)
-    assert "corrected for the family, of which 2 of 3 contrasts are complete" in said
+    assert "corrected for the family's 3 contrasts, of which 2 are complete; the others" in said
     assert "below 0.04 nats; by Holm's method for all contrasts that have this test (1)" in said
     assert "no results yet: c − base" in said
     # Of base, a and b, which have all four seeds.
