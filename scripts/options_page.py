@@ -12,8 +12,11 @@ HEAD = """# Options
 What the plugin adds to fairseq's options, made from the code (`scripts/options_page.py`).
 `syncattn-options ARCH` shows them with the defaults of an architecture: `transformer_dbsa` puts a
 dependency head into layer 1, `transformer_lpsi` gates layers 1 and 2, and so on. Layers and heads
-are counted from 1; a decoder's `same` is the encoder's.
+are counted from 1. Options that end in `-layers` take a list such as `1,2`, `all`, or nothing; a
+decoder's also `same`, the encoder's.
 """
+#: What the head of the page says for all options.
+SAID = (", such as 1,2, or all (none)", "; same: those of the encoder")
 FOOT = """
 
 Next: [systems](systems.md), what these heads and losses do; [extending](extending.md) adds yours.
@@ -32,7 +35,10 @@ def format_group(group: OptionGroup) -> str:
     for field in group.fields:
         default = "off" if field.default is False else f"`{field.default}`"
         default = "" if field.default in ("", None) else default
-        rows.append(f"| `{flag(field.name)}` | {default} | {field.metadata['help']} |")
+        text = field.metadata["help"]
+        for said in SAID:
+            text = text.replace(said, "")
+        rows.append(f"| `{flag(field.name)}` | {default} | {text} |")
     return "\n".join([f"\n### {group.title}\n", "| option | default | |", "|---|---|---|", *rows])
 
 

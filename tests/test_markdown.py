@@ -14,6 +14,7 @@ def test_page(page):
     for number, line in enumerate(text.splitlines(), 1):
         assert len(line) <= 120 or line.startswith(("|", "<!-- ")), f"{page}:{number}"
         assert line == line.rstrip(), f"{page}:{number}: spaces at the end"
+        assert not line.lstrip().startswith(("+ ", "* ")), f"{page}:{number}: would begin a list"
     for target, heading in LINK.findall(text):
         if not target.startswith("http"):
             there = page.parent / target if target else page
