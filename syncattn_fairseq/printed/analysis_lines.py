@@ -82,13 +82,7 @@ Topic: TypeAlias = HeadsOf | DistancesOf | LinksOf
 
 
 class AnalysisLine(NamedTuple):
-    """One line.
-
-    Attributes:
-        sentence: its number, from 0.
-        topic: what the values are.
-        values: heads (`int`), distances (`float`) or links (source and target).
-    """
+    """One line: the number of a sentence, from 0, and heads, distances or links."""
 
     sentence: int
     topic: Topic

@@ -3,8 +3,10 @@
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from ..base.errors import DataError
 from ..base.text import read_lines
@@ -36,30 +38,23 @@ def read_fairseq_log(lines: Iterable[str]) -> Iterator[Logged]:
     for line in lines:
         if match := _LINE.search(line):
             kind, text = match.groups()
-            pairs = _json(kind, text) if text.startswith("{") else _simple(text)
-            numbers = {
-                name: value for name, value in pairs if abs(value) < _LARGEST and name.isprintable()
-            }
+            pairs = _read_json(kind, text) if text.startswith("{") else _NUMBER.findall(text)
+            numbers = {}
+            for name, value in pairs:
+                with suppress(TypeError, ValueError, OverflowError):  # null, text, or too large
+                    if abs(number := float(value)) < _LARGEST and name.isprintable():
+                        numbers[name] = number
             if numbers:
                 yield Logged(kind, numbers)
 
 
-def _simple(text: str) -> Iterator[tuple[str, float]]:
-    for name, value in _NUMBER.findall(text):
-        yield name, float(value)
-
-
-def _json(kind: str, text: str) -> Iterator[tuple[str, float]]:
+def _read_json(kind: str, text: str) -> list[tuple[str, Any]]:
     try:
-        pairs = json.loads(text)
+        pairs: dict[str, Any] = json.loads(text)
     except (ValueError, RecursionError):  # a line that was cut off, or is nested too deeply
-        return
-    for name, value in pairs.items():
-        try:
-            # At the end of an epoch, fairseq puts the kind before each name.
-            yield name.removeprefix(f"{kind}_"), float(value)
-        except (TypeError, ValueError, OverflowError):  # null, text, or too large
-            continue
+        return []
+    # At the end of an epoch, fairseq puts the kind before each name.
+    return [(name.removeprefix(f"{kind}_"), value) for name, value in pairs.items()]
 
 
 @dataclass(frozen=True)

@@ -30,7 +30,7 @@ from ..evaluation.word_alignment import WordAlignment, pair_sentences, read_word
 _Outputs: TypeAlias = dict[tuple[str, str], Packed[WordAlignment | None]]
 """The alignments of each sentence, by the name of a system and the direction."""
 
-
+_Counts: TypeAlias = dict[tuple[str, str], Packed[tuple[int, int, int, int]]]
 Scores: TypeAlias = dict[str, dict[str, dict[str, Any]]]
 """AER, precision, recall and the number of links, by system and direction."""
 
@@ -56,19 +56,17 @@ def main(argv: Sequence[str] | None = None) -> None:
                 f"--output {name} {way}: "
                 + (f"choose one of {known}" if known else f"no alignment is named {name}")
             )
-    gold = _read_gold(args, outputs) if args.gold else None
+    gold = read_alignments(args.gold, args.one_based) if args.gold else None
+    if gold and len(gold[0]) != sentences:
+        raise DataError(f"{args.gold}: {len(gold[0])} lines, but {sentences} decoded sentences")
     if gold is None:  # the others are not needed
         asked = [(name, way) for name, way, _ in args.output]
         ways = {name: [way for way in ways[name] if (name, way) in asked] for name in ways}
-    counts: dict[tuple[str, str], Packed[tuple[int, int, int, int]]] = defaultdict(Packed)
+    counts: _Counts = defaultdict(Packed)
     left_out = 0
     with ExitStack() as stack:
-        files = [
-            stack.enter_context(
-                open(stack.enter_context(replacing(Path(path))), "w", encoding="utf-8")
-            )
-            for _, _, path in args.output
-        ]
+        paths = [stack.enter_context(replacing(Path(path))) for _, _, path in args.output]
+        files = [stack.enter_context(path.open("w", encoding="utf-8")) for path in paths]
         rows = pair_sentences({f"--{way} {name}": a for (name, way), a in outputs.items()})
         for index, row in enumerate(tqdm(rows, unit=" sentences", total=sentences, disable=None)):
             links: dict[tuple[str, str], set[Link]] = {}
@@ -118,34 +116,25 @@ def _read(args: argparse.Namespace) -> _Outputs:
     return outputs
 
 
-def _read_gold(
-    args: argparse.Namespace, outputs: _Outputs
-) -> tuple[Sequence[set[Link]], Sequence[set[Link]]]:
-    """Read the sure and the possible links."""
-    gold = read_alignments(args.gold, args.one_based)
-    sentences = len(next(iter(outputs.values())))
-    if len(gold[0]) != sentences:
-        raise DataError(f"{args.gold}: {len(gold[0])} lines, but {sentences} decoded sentences")
-    return gold
-
-
 def _list_ways(outputs: _Outputs, name: str) -> list[str]:
     """List the directions of a system and, if it has both, the ways to symmetrise them."""
     ways = [direction for direction in _DIRECTIONS if (name, direction) in outputs]
     return [*ways, *SYMMETRISATIONS] if len(ways) == 2 else ways
 
 
-def _score(
-    ways: Mapping[str, Sequence[str]],
-    counts: Mapping[tuple[str, str], Sequence[tuple[int, int, int, int]]],
-) -> Scores:
+def _score(ways: Mapping[str, Sequence[str]], counts: _Counts) -> Scores:
     """Score each way of each system by what `count_links` found in the sentences."""
-    scores: Scores = {}
-    for name, way in ((name, way) for name, some in ways.items() for way in some):
-        each = counts[name, way]
-        numbers = {**vars(score_counts(each)), "links": sum(row[2] for row in each)}
-        scores.setdefault(name, {})[way] = numbers
-    return scores
+    return {
+        name: {
+            way: {
+                **vars(score_counts(counts[name, way])),
+                "links": sum(row[2] for row in counts[name, way]),
+            }
+            for way in some
+        }
+        for name, some in ways.items()
+        if some
+    }
 
 
 def _report(scores: Scores, sentences: int, left_out: int) -> str:
@@ -177,20 +166,17 @@ def _parser() -> CommandLine:
         "directions, also symmetrised: " + ", ".join(SYMMETRISATIONS) + ".",
         example="syncattn-align --gold words/test.align --forward SyncAttn forced.txt",
     )
+    system: dict[str, Any] = {"nargs": 2, "action": "append", "default": []}
     parser.add_argument(
         "--forward",
-        nargs=2,
-        action="append",
-        default=[],
+        **system,
         metavar=("NAME", "FILE"),
         help="output of a model from source to target, or a Pharaoh file such as fast_align's: "
         "i-j, source-target, 0-based; repeat for each system",
     )
     parser.add_argument(
         "--backward",
-        nargs=2,
-        action="append",
-        default=[],
+        **system,
         metavar=("NAME", "FILE"),
         help="output of a model from target to source on the same sentences, or a Pharaoh file, "
         "source-target as well (fast_align -r); with the NAME of a --forward, both are symmetrised",

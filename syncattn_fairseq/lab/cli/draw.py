@@ -105,11 +105,7 @@ def _example(args: argparse.Namespace, model: Model | None) -> Example:
 
 
 def load_model(args: argparse.Namespace, path: str | None = None) -> Model:
-    """Load a model with what the arguments of `add_model` say.
-
-    Args:
-        args: of the command.
-        path: another model than the one that they name.
+    """Load the model, or another one, with what the arguments of `add_model` say.
 
     Raises:
         DataError: no model is given, or it cannot be loaded.

@@ -31,13 +31,7 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 
 def write_report(report: TableReport, page: Path, groups: Mapping[str, Sequence[str]]) -> None:
-    """Write a page about all that a recipe has trained; log the call that writes one seed's.
-
-    Args:
-        report: what is shown.
-        page: the file.
-        groups: systems by the name of their group.
-    """
+    """Write a page about all that a recipe has trained; log the call that writes one seed's."""
     if not report.shown:
         return  # every training failed
     from ..evaluation.differences import compare_bleu, group_rows
@@ -61,12 +55,7 @@ def write_report(report: TableReport, page: Path, groups: Mapping[str, Sequence[
 
 @hushed("sacrebleu")
 def write_page(args: argparse.Namespace, trainings: Trainings | None = None) -> None:
-    """Write the page, and say so.
-
-    Args:
-        args: of the command.
-        trainings: what is known of all seeds, if there are several.
-    """
+    """Write the page, and say so; ``trainings`` is what is known of all seeds, if several."""
     # Imported here, since they take seconds and need the extra viz.
     from tqdm import tqdm
 

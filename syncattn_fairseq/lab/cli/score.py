@@ -117,7 +117,7 @@ def read_input(args: argparse.Namespace) -> tuple[dict[str, Output], Gold]:
             raise DataError(f"--system {name!r}: the name must fit into a line; choose another")
         outputs[name] = Output(*map(read_decoded, files))
     if gold.alignments:
-        analysed = (s for o in outputs.values() for s in (o.beam if o.forced is None else o.forced))
+        analysed = (sentence for output in outputs.values() for sentence in output.analysed)
         links = (each for s in analysed for each in (s.links or (), *s.layer_links.values()))
         if warning := say_one_based(gold.alignments, links):
             _warn(f"{args.alignments}: {warning}")
@@ -251,16 +251,13 @@ def add_arguments(parser: CommandLine) -> None:
         required=True,
         help="the reference translations: untokenised, unless --tokenize is none",
     )
-    parser.add_argument("--source-heads", help="gold heads of the source, for UAS")
-    parser.add_argument("--target-heads", help="gold heads of the references, for UAS")
-    parser.add_argument(
-        "--source-labels", help="gold labels of the source, for UAS by label (JSON, report)"
-    )
-    parser.add_argument("--target-labels", help="gold labels of the references")
-    parser.add_argument(
-        "--source-trees", help="gold phrase structure of the source, for induced trees"
-    )
-    parser.add_argument("--target-trees", help="gold phrase structure of the references")
+    for kind, what, use in (
+        ("heads", "heads", "UAS"),
+        ("labels", "labels", "UAS by label (JSON, report)"),
+        ("trees", "phrase structure", "induced trees"),
+    ):
+        parser.add_argument(f"--source-{kind}", help=f"gold {what} of the source, for {use}")
+        parser.add_argument(f"--target-{kind}", help=f"gold {what} of the references")
     parser.add_argument("--alignments", help="gold alignments: i-j sure, i?j possible, for AER")
     parser.add_argument("--one-based", action="store_true", help="--alignments counts from 1")
     add_subword_marks(parser)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ...base.errors import DataError, printable
@@ -14,9 +15,7 @@ from ...trees.conllu_lines import format_conllu
 from .draw import add_model, load_model
 
 if TYPE_CHECKING:
-    from ...inference.answers import Distances
     from ...inference.model import Model
-    from ...trees.tree import Tree
     from ..report.example import Example, Side
 
 T = TypeVar("T")
@@ -36,7 +35,11 @@ def main(argv: Sequence[str] | None = None) -> None:
     examples = _examples(args, sentences, *model.languages)
     for number, example in enumerate(examples):
         if args.conllu:
-            sys.stdout.write(_conllu(model, example))
+            reference = [example.target.text] if example.target else None
+            heads = _known_heads(model, example)
+            [pair] = model.parse([example.source.text], reference, heads)
+            parses = (parse.conllu() for parse in (pair.source, pair.target) if parse)
+            sys.stdout.write("".join(parses))
         else:
             lines = _show(model, example, args.layer, raw).split("\n")
             print(
@@ -100,15 +103,9 @@ def _show(model: Model, example: Example, layer: int | None, raw: bool) -> str:
     distances = _ask(lambda: model.distances(text, read, heads))
     if distances:
         for title, answer in (("source", distances[0].source), (name, distances[0].target)):
-            tree = _tree(answer, layer)
-            if tree:
+            if answer and (tree := _ask(partial(answer.tree, layer))):
                 lines += ["", f"{title}, induced tree", terminal.draw_tree(tree)]
     return "\n".join(lines)
-
-
-def _tree(distances: Distances | None, layer: int | None) -> Tree | None:
-    """Return the tree that a layer induces; None without distances or if it has none."""
-    return _ask(lambda: distances.tree(layer)) if distances else None
 
 
 def _arcs(parse: Any, side: Side | None, causal: bool) -> str:
@@ -130,13 +127,6 @@ def _known_heads(model: Model, example: Example) -> str | None:
     if not model.reads or heads is None or ("labels" in model.reads and labels is None):
         return None
     return format_conllu(words, heads, labels or ["_"] * len(words))
-
-
-def _conllu(model: Model, example: Example) -> str:
-    reference = [example.target.text] if example.target else None
-    heads = _known_heads(model, example)
-    [pair] = model.parse([example.source.text], reference, heads)
-    return "".join(parse.conllu() for parse in (pair.source, pair.target) if parse)
 
 
 def _ask(question: Callable[[], T]) -> T | None:

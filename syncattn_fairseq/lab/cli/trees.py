@@ -152,14 +152,14 @@ def _format_table(
 ) -> str:
     rows = [["system", "evalb P", "evalb R", "evalb F1", "sentence F1"]]
     for name, score in (*systems.items(), *baselines.items()):
-        brackets = score.evalb.brackets
-        fractions = brackets.precision, brackets.recall, brackets.f1, score.sentence.f1
+        evalb = score.evalb
+        fractions = evalb.precision, evalb.recall, evalb.f1, score.mean("f1")
         rows.append([name, *(f"{100 * fraction:.2f}" for fraction in fractions)])
     counted = baselines["random"]
     notes = [
-        f"evalb: all brackets of {counted.evalb.sentences} sentences ({counted.evalb.words} words) "
+        f"evalb: all brackets of {counted.sentences} sentences ({counted.words} words) "
         "together, including whole sentences and single words; with punctuation",
-        f"sentence F1: mean over the {len(counted.sentence.brackets)} sentences of two words or "
+        f"sentence F1: mean over the {len(counted.each)} sentences of two words or "
         "more; spans of several words but not of all, each once; without punctuation",
         "both: without labels and parts of speech",
         f"random: every split drawn uniformly, seed {SEED}",

@@ -38,12 +38,8 @@ def alignment_error_rate(
     With A the hypothesis, S the sure and P the possible links, which include the sure ones:
     AER = 1 - (|A & S| + |A & P|) / (|A| + |S|), precision = |A & P| / |A|, recall =
     |A & S| / |S|. An empty denominator means that no error is possible: AER is then 0, precision
-    and recall are 1.
-
-    Args:
-        sure: one set of sure links per sentence.
-        possible: one set of possible links per sentence; may leave out the sure ones.
-        hypothesis: one set of predicted links per sentence.
+    and recall are 1. Each argument has a set of links per sentence, ``possible`` also without the
+    sure ones.
 
     Raises:
         DataError: the numbers of sentences differ.

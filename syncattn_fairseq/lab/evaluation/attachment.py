@@ -1,7 +1,11 @@
 """Score the attachment of dependency heads: in all, by the label of a word, by distance."""
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import repeat
 from typing import TypeAlias
 
 from ...base.errors import DataError
@@ -21,6 +25,9 @@ class AttachmentScore:
     correct: int
     counted: int
     total: int
+    parts: Mapping[str, Mapping[str, AttachmentScore]] = field(default_factory=dict, compare=False)
+    """The same of some words: by ``distance``, those of the `DISTANCES` that there are, and by
+    ``label``, if labels are known, the most frequent one first."""
 
     @property
     def uas(self) -> float:
@@ -32,9 +39,17 @@ class AttachmentScore:
         """Share of the words with a gold head that were counted."""
         return self.counted / self.total if self.total else 0.0
 
+    def as_dict(self) -> dict[str, float]:
+        """Return all numbers but those of the parts."""
+        counts = {"correct": self.correct, "counted": self.counted, "total": self.total}
+        return counts | {"uas": self.uas, "coverage": self.coverage}
+
 
 def score_attachment(
-    predicted: Sequence[Heads], gold: Sequence[Heads | None], left_only: bool = False
+    predicted: Sequence[Heads],
+    gold: Sequence[Heads | None],
+    left_only: bool = False,
+    labels: Sequence[Sequence[str] | None] | None = None,
 ) -> AttachmentScore:
     """Compare predicted heads with gold heads over a corpus; sentences without gold are skipped.
 
@@ -43,81 +58,40 @@ def score_attachment(
         gold: gold heads of each sentence; None (or empty) without a parse.
         left_only: count only the words whose gold head is the root or is to their left. A
             causal decoder cannot attend to a head that it has yet to produce.
+        labels: gold labels of each sentence; only used if there are gold heads.
 
     Raises:
         DataError: the numbers of sentences or words differ.
     """
-    if len(predicted) != len(gold):
-        raise DataError(f"heads of {len(predicted)} sentences, gold heads of {len(gold)}")
-    classes = ([""] * len(heads or ()) for heads in gold)
-    return score_classes(predicted, gold, classes, left_only).get("", AttachmentScore(0, 0, 0))
-
-
-def score_classes(
-    predicted: Sequence[Heads],
-    gold: Sequence[Heads | None],
-    classes: Iterable[Sequence[str]],
-    left_only: bool,
-) -> dict[str, AttachmentScore]:
-    """Compare heads as `score_attachment` does, for each class of words.
-
-    Args:
-        predicted: heads of each sentence.
-        gold: gold heads of each sentence; None (or empty) without a parse.
-        classes: the class of each word of each sentence; only used if there are gold heads.
-        left_only: as for `score_attachment`.
-
-    Raises:
-        DataError: the numbers of words differ.
-    """
-    counts: dict[str, list[int]] = {}
-    for number, (guess, truth, names) in enumerate(zip(predicted, gold, classes, strict=True), 1):
+    for name, rows in (("heads", predicted), ("labels", labels)):
+        if rows is not None and len(rows) != len(gold):
+            raise DataError(f"{name} of {len(rows)} sentences, gold heads of {len(gold)}")
+    counts: dict[tuple[str, str], list[int]] = defaultdict(lambda: [0, 0, 0])
+    sentences = zip(predicted, gold, labels or repeat(()), strict=False)
+    for number, (heads, truth, names) in enumerate(sentences, 1):
         if not truth:
             continue
-        if not len(guess) == len(truth) == len(names):
-            labels = f", {len(names)} labels" if len(names) != len(truth) else ""
-            raise DataError(
-                f"sentence {number}: {len(guess)} heads, {len(truth)} gold heads{labels}"
-            )
-        for position, (a, b, name) in enumerate(zip(guess, truth, names, strict=True), 1):
-            count = counts.setdefault(name, [0, 0, 0])
-            count[2] += 1
-            if not left_only or b <= position:
-                count[0] += a == b
-                count[1] += 1
-    return {name: AttachmentScore(*count) for name, count in counts.items()}
-
-
-def attachment_by_distance(
-    predicted: Sequence[Heads], gold: Sequence[Heads | None], left_only: bool = False
-) -> dict[str, AttachmentScore]:
-    """Compare heads as `score_attachment` does, for each of the `DISTANCES` that has words."""
-    classes = ([_distance(i, head) for i, head in enumerate(heads or (), 1)] for heads in gold)
-    scores = score_classes(predicted, gold, classes, left_only)
-    return {distance: scores[distance] for distance in DISTANCES if distance in scores}
-
-
-def attachment_by_label(
-    predicted: Sequence[Heads],
-    gold: Sequence[Heads | None],
-    labels: Sequence[Sequence[str] | None],
-    left_only: bool = False,
-) -> dict[str, AttachmentScore]:
-    """Compare heads as `score_attachment` does, for each label, the most frequent one first.
-
-    Args:
-        predicted: heads of each sentence.
-        gold: gold heads of each sentence; None without a parse.
-        labels: gold labels of each sentence; only used if there are gold heads.
-        left_only: count only the words whose gold head is the root or is to their left.
-
-    Raises:
-        DataError: the numbers of sentences or words differ.
-    """
-    if len(labels) != len(gold):
-        raise DataError(f"labels of {len(labels)} sentences, gold heads of {len(gold)}")
-    scores = score_classes(predicted, gold, (row or () for row in labels), left_only)
-    return dict(sorted(scores.items(), key=lambda item: (-item[1].total, item[0])))
+        sizes = {"heads": len(heads), "gold heads": len(truth)}
+        sizes |= {"labels": len(names or ())} if labels else {}
+        if len({*sizes.values()}) > 1:
+            text = ", ".join(f"{size} {name}" for name, size in sizes.items())
+            raise DataError(f"sentence {number}: {text}")
+        for position, (head, right) in enumerate(zip(heads, truth, strict=True), 1):
+            counted = not left_only or right <= position
+            kinds = [("", ""), ("distance", _distance(position, right))]
+            kinds += [("label", names[position - 1])] if names else []
+            for kind in kinds:
+                count = counts[kind]
+                count[0] += counted and head == right
+                count[1] += counted
+                count[2] += 1
+    parts: dict[str, dict[str, AttachmentScore]] = {"distance": {}, "label": {}, "": {}}
+    order = {name: number for number, name in enumerate(DISTANCES)}
+    for (part, name), numbers in sorted(counts.items(), key=lambda one: (-one[1][2], one[0])):
+        parts[part][name] = AttachmentScore(numbers[0], numbers[1], numbers[2])
+    parts["distance"] = dict(sorted(parts["distance"].items(), key=lambda one: order[one[0]]))
+    whole = parts.pop("").get("", AttachmentScore(0, 0, 0))
+    return replace(whole, parts=parts)
 
 
 def _distance(position: int, head: int) -> str:

@@ -17,9 +17,10 @@ tags, so any tag set will do; see `is_punctuation`.
 """
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
+from statistics import fmean
 from typing import Any, TypeAlias
 from unicodedata import category
 
@@ -59,89 +60,44 @@ class Brackets:
 
 
 @dataclass(frozen=True)
-class EvalbScore:
-    """Counts over a corpus."""
-
-    brackets: Brackets
-    sentences: int
-    words: int
-    """Including punctuation."""
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return all numbers, and rates computed from them."""
-        return {
-            **_list_rates(self.brackets),
-            **vars(self.brackets),
-            "sentences": self.sentences,
-            "words": self.words,
-        }
-
-
-@dataclass(frozen=True)
-class SentenceScore:
-    """Means over sentences, as fractions; 0 if no sentence counts."""
-
-    brackets: tuple[Brackets, ...]
-    """Of each sentence that counts."""
-    too_short: int
-    """Sentences with fewer than two words that are not punctuation."""
-
-    @property
-    def precision(self) -> float:
-        """Mean precision."""
-        return self._mean(lambda brackets: brackets.precision)
-
-    @property
-    def recall(self) -> float:
-        """Mean recall."""
-        return self._mean(lambda brackets: brackets.recall)
-
-    @property
-    def f1(self) -> float:
-        """Mean F1, which is not the harmonic mean of the mean precision and recall."""
-        return self._mean(lambda brackets: brackets.f1)
-
-    def _mean(self, value: Callable[[Brackets], float]) -> float:
-        return sum(map(value, self.brackets)) / len(self.brackets) if self.brackets else 0.0
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return all numbers except those of single sentences."""
-        return {**_list_rates(self), "sentences": len(self.brackets), "too_short": self.too_short}
-
-
-@dataclass(frozen=True)
 class BracketingScore:
     """Both scores of a corpus."""
 
-    evalb: EvalbScore
-    sentence: SentenceScore
+    evalb: Brackets
+    """Of all sentences with a gold tree together."""
+    sentences: int
+    words: int
+    """Including punctuation."""
+    each: tuple[Brackets, ...]
+    """For sentence F1: of each sentence that counts."""
+    too_short: int
+    """Sentences with fewer than two words that are not punctuation."""
     left_out: int
     """Sentences without a gold tree."""
 
+    def mean(self, rate: str) -> float:
+        """Return the mean ``precision``, ``recall`` or ``f1`` over sentences; 0 if none counts."""
+        return fmean(getattr(one, rate) for one in self.each) if self.each else 0.0
+
     def as_dict(self) -> dict[str, Any]:
-        """Return all numbers."""
+        """Return all numbers except those of single sentences."""
+        rates = ("precision", "recall", "f1")
+        evalb = {rate: getattr(self.evalb, rate) for rate in rates} | vars(self.evalb)
+        sentence = {rate: self.mean(rate) for rate in rates}
         return {
-            "evalb": self.evalb.as_dict(),
-            "sentence": self.sentence.as_dict(),
+            "evalb": evalb | {"sentences": self.sentences, "words": self.words},
+            "sentence": sentence | {"sentences": len(self.each), "too_short": self.too_short},
             "left_out": self.left_out,
         }
-
-
-def _list_rates(score: Brackets | SentenceScore) -> dict[str, float]:
-    return {"precision": score.precision, "recall": score.recall, "f1": score.f1}
 
 
 def score_trees(
     predicted: Sequence[Tree | None], gold: Sequence[Tree | None], name: str = "predicted trees"
 ) -> BracketingScore:
-    """Compare predicted trees with gold trees over a corpus.
+    """Compare predicted trees with gold trees over a corpus; without gold, a sentence is left out.
 
     The trees need the same number of words, not the same words: a system may write ``<unk>``.
-
-    Args:
-        predicted: one tree per sentence, None only if there is no gold tree.
-        gold: one tree per sentence; None leaves the sentence out.
-        name: the file of the predicted trees, for errors.
+    Errors call the predicted trees by their file's ``name``.
 
     Raises:
         DataError: the numbers of sentences or words differ.
@@ -165,25 +121,16 @@ def score_trees(
                 "tree over all words, with a label in every bracket, as in (X (X the) (X man))"
             )
         spans, gold_spans = find_constituents(guess), find_constituents(truth)
-        total.update(vars(count_brackets(spans, gold_spans)), sentences=1, words=count)
+        total.update(vars(_match(spans, gold_spans)), sentences=1, words=count)
         stays = [not is_punctuation(word) for word in words]
         if sum(stays) < 2:
             total["too_short"] += 1
         else:
-            sentences.append(
-                count_brackets(
-                    select_proper_spans(spans, stays), select_proper_spans(gold_spans, stays)
-                )
-            )
-    return BracketingScore(
-        EvalbScore(
-            Brackets(total["matched"], total["predicted"], total["gold"]),
-            total["sentences"],
-            total["words"],
-        ),
-        SentenceScore(tuple(sentences), total["too_short"]),
-        total["left_out"],
-    )
+            both = (select_proper_spans(some, stays) for some in (spans, gold_spans))
+            sentences.append(_match(*both))
+    evalb = Brackets(total["matched"], total["predicted"], total["gold"])
+    rest = (total[name] for name in ("too_short", "left_out"))
+    return BracketingScore(evalb, total["sentences"], total["words"], tuple(sentences), *rest)
 
 
 def find_constituents(tree: Tree) -> list[Span]:
@@ -204,22 +151,15 @@ def find_constituents(tree: Tree) -> list[Span]:
     return spans
 
 
-def count_brackets(
-    predicted: Sequence[Span] | set[Span], gold: Sequence[Span] | set[Span]
-) -> Brackets:
+def _match(predicted: Collection[Span], gold: Collection[Span]) -> Brackets:
     """Match each predicted span with a gold one; a span that occurs twice can match twice."""
     matched = (Counter(predicted) & Counter(gold)).total()
     return Brackets(matched, len(predicted), len(gold))
 
 
 def select_proper_spans(spans: Sequence[Span], stays: Sequence[bool]) -> set[Span]:
-    """Remove words; then return the spans of several words, but not of all.
-
-    Args:
-        spans: over all words.
-        kept: for each word, whether it stays.
-    """
-    before = [0, *accumulate(stays)]  # the number of kept words before each word
+    """Remove the words that do not stay; then return the spans of several words but not of all."""
+    before = [0, *accumulate(stays)]  # the number of words before each that stay
     moved = ((before[start], before[end]) for start, end in spans)
     return {(start, end) for start, end in moved if 1 < end - start < before[-1]}
 

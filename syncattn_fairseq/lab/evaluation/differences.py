@@ -73,13 +73,9 @@ def make_difference(
     corrected: float | None = None,
     p_same: float | None = None,
 ) -> Difference | None:
-    """Compare the numbers of two systems; None if one has none.
+    """Compare the numbers by seed of a system and its baseline; None if one has none.
 
-    Args:
-        measure: what was measured.
-        ours, theirs: the numbers of the system and of its baseline by seed.
-        every: those of all systems whose deviation within seeds is estimated together.
-        corrected, p_same: see `Difference`.
+    ``every`` has those of all systems whose deviation within seeds is estimated together.
     """
     if not ours or not theirs:
         return None
@@ -87,7 +83,10 @@ def make_difference(
     shared = sorted(ours.keys() & theirs.keys())
     alike = [[x[seed] for seed in shared] for x in every if x.keys() >= {*shared}]
     both = [[x[seed] for seed in shared] for x in (ours, theirs)]
-    steady = leave_out_unsteady(alike)
+    # A system whose scores vary far more over seeds than most, as if some had failed, is left out.
+    deviations = [stdev(one) if len(one) > 1 else 0.0 for one in alike]
+    limit = _UNSTEADY * median(deviations) if deviations else 0.0
+    steady = [one for one, own in zip(alike, deviations, strict=True) if own <= limit]
     return Difference(
         measure,
         [value - mean(baseline) for value in values],
@@ -98,13 +97,6 @@ def make_difference(
         fit_blocks(steady if all(one in steady for one in both) else both),
         mean([ours[seed] - theirs[seed] for seed in shared] or [0.0]),
     )
-
-
-def leave_out_unsteady(scores: Sequence[list[float]]) -> list[list[float]]:
-    """Leave out systems whose scores vary far more over seeds than most, as if some had failed."""
-    deviations = [stdev(one) if len(one) > 1 else 0.0 for one in scores]
-    limit = _UNSTEADY * median(deviations) if deviations else 0.0
-    return [one for one, own in zip(scores, deviations, strict=True) if own <= limit]
 
 
 def compare_rows(rows: Sequence[TableRow], measure: Measure) -> list[Difference | None]:
@@ -160,8 +152,7 @@ def group_rows(
 
     Args:
         rows: from `make_rows`; those without a baseline are left out.
-        groups: systems by the name of their group; a system is in the first group that has it.
-            The others come last.
+        groups: systems by the name of their group. A system is in the first that has it, or last.
         say: returns what to call a system.
 
     Raises:

@@ -36,10 +36,7 @@ class Interval:
 def welch_interval(
     values: Sequence[float], baseline: Sequence[float], confidence: float = 0.95
 ) -> Interval | None:
-    """Return the difference of two means with its interval, which fits Welch's t-test.
-
-    None if a sample has fewer than two values, or if nothing varies.
-    """
+    """Return the difference of two means with its interval, which fits `welch`'s test."""
     test = _welch(values, baseline)
     if test is None:
         return None
@@ -57,17 +54,11 @@ def welch(values: Sequence[float], baseline: Sequence[float]) -> float | None:
 
 
 def equivalence(values: Sequence[float], baseline: Sequence[float], margin: float) -> float | None:
-    """Return the p of two one-sided Welch tests that two means differ by less than a margin.
+    """Return the larger p of two one-sided Welch tests that means differ by less than a margin.
 
     A small p says that they are the same for all practical purposes; that a test finds no
-    difference does not. At .05, it asks whether the 90 % interval lies within the margin.
-
-    Args:
-        values, baseline: the scores of the seeds.
-        margin: the smallest difference that matters, above 0.
-
-    Returns:
-        The larger of both p. None if a sample has fewer than two values, or if nothing varies.
+    difference does not. At .05, it asks whether the 90 % interval lies within the margin, which is
+    above 0. None as for `welch`.
     """
     sides = ((margin, "greater"), (-margin, "less"))
     tests = [_welch([x + shift for x in values], baseline, side) for shift, side in sides]
@@ -75,7 +66,6 @@ def equivalence(values: Sequence[float], baseline: Sequence[float], margin: floa
 
 
 def _welch(values: Sequence[float], baseline: Sequence[float], side: str = "two-sided") -> Any:
-    """Return scipy's Welch's t-test; None if a sample is too small, or if nothing varies."""
     if min(len(values), len(baseline)) < 2 or all(len({*x}) == 1 for x in (values, baseline)):
         return None
     from scipy.stats import ttest_ind  # takes a second to import
@@ -113,12 +103,9 @@ class Blocks:
         return Interval(difference, difference - half, difference + half)
 
     def detectable(self, power: float = 0.8, level: float = 0.05) -> float:
-        """Return the smallest true difference of which the test finds one so often.
+        """Return the smallest true difference of which a test at a level has a power.
 
-        Args:
-            power: how often.
-            level: the p below which a difference counts; the smallest of n corrected ones is
-                tested at .05 / n.
+        The smallest of n corrected p is tested at level .05 / n.
         """
         from scipy.optimize import brentq
         from scipy.stats import nct, t
@@ -135,13 +122,9 @@ class Blocks:
 
 
 def fit_blocks(scores: Sequence[Sequence[float]]) -> Blocks | None:
-    """Fit systems and seeds to scores.
+    """Fit systems and seeds to the scores of each system, with the same seeds in the same order.
 
-    Args:
-        scores: of each system, with the same seeds in the same order.
-
-    Returns:
-        None if there are fewer than two systems or seeds, or if nothing is left that varies.
+    None if there are fewer than two systems or seeds, or if nothing is left that varies.
     """
     table = np.array(scores, float)
     if table.ndim < 2 or min(table.shape) < 2:

@@ -29,48 +29,25 @@ class BucketScore:
     baseline, or with fewer than `FEWEST` sentences."""
 
 
-def score_by_length(counts: np.ndarray, lengths: Sequence[int]) -> dict[str, BucketScore]:
+def score_by_length(
+    counts: np.ndarray, lengths: Sequence[int], baseline: np.ndarray | None = None
+) -> dict[str, BucketScore]:
     """Compute corpus BLEU of each of the `BUCKETS` that has sentences, from short to long.
 
     Args:
         counts: of `count_ngrams`.
         lengths: number of words of each source sentence.
-
-    Raises:
-        DataError: the numbers of sentences differ.
+        baseline: the counts of another system, to compare with.
     """
-    if len(counts) != len(lengths):
-        raise DataError(
-            f"{len(counts)} translations and {len(lengths)} source sentences; both need one line "
-            "per sentence"
-        )
-    return {
-        bucket: BucketScore(len(indices), sum_bleu(counts[indices]).score)
-        for bucket, indices in _buckets(lengths).items()
-    }
-
-
-def _buckets(lengths: Sequence[int]) -> dict[str, np.ndarray]:
-    """Return the sentences of each bucket that has any."""
     bucket = ((np.asarray(lengths) - 1) // 10).clip(0, len(BUCKETS) - 1)
-    members = {name: np.flatnonzero(bucket == number) for number, name in enumerate(BUCKETS)}
-    return {name: indices for name, indices in members.items() if len(indices)}
-
-
-def intervals_by_length(
-    counts: np.ndarray, baseline: np.ndarray, lengths: Sequence[int]
-) -> dict[str, tuple[float, float]]:
-    """Return the 95 % interval of the difference to the baseline's BLEU in each bucket.
-
-    Args:
-        counts, baseline: of `count_ngrams`.
-        lengths: number of words of each source sentence.
-    """
-    return {
-        name: bootstrap_interval(counts[indices], baseline[indices])
-        for name, indices in _buckets(lengths).items()
-        if len(indices) >= FEWEST
-    }
+    scores = {}
+    for number, name in enumerate(BUCKETS):
+        if size := int((inside := bucket == number).sum()):
+            interval = None
+            if baseline is not None and size >= FEWEST:
+                interval = bootstrap_interval(counts[inside], baseline[inside])
+            scores[name] = BucketScore(size, sum_bleu(counts[inside]).score, interval)
+    return scores
 
 
 def count_source_words(

@@ -124,9 +124,7 @@ def holm(p_values: Sequence[float | None]) -> list[float | None]:
     Args:
         p_values: one for each test; None, which remains, for what is not tested.
 
-    Returns:
-        For the k-th smallest of n values, the largest of ``(n - i + 1) * p_i`` with i up to k; at
-        most 1.
+    Returns the largest of ``(n - i + 1) * p_i``, i up to k, for the k-th smallest of n; at most 1.
     """
     corrected: list[float | None] = [None] * len(p_values)
     ranked = sorted((p, index) for index, p in enumerate(p_values) if p is not None)

@@ -52,11 +52,7 @@ def pack_counts(counts: np.ndarray) -> str:
 
 
 def unpack_counts(text: str) -> np.ndarray:
-    """Return the integers of `pack_counts`.
-
-    Raises:
-        DataError: the text is something else.
-    """
+    """Return the integers of `pack_counts`; raise `DataError` if the text is something else."""
     import numpy as np
 
     unpacker = bz2.BZ2Decompressor()
@@ -75,11 +71,7 @@ def unpack_counts(text: str) -> np.ndarray:
 
 
 def load_results(path: Path) -> dict[str, Any]:
-    """Read a file of results.
-
-    Raises:
-        DataError: the file is something else.
-    """
+    """Read a file of results; raise `DataError` if it is something else."""
     results = read_json(path)
     if not isinstance(results, dict) or not {"corpus", "cells"} <= results.keys():
         raise DataError(f"{path}: not a results file of syncattn-recipe")
@@ -98,12 +90,12 @@ def load_results(path: Path) -> dict[str, Any]:
 def _check(cell: Any) -> None:
     if not isinstance(cell, dict):
         raise DataError(f"expected names and values, not {str(cell)[:60]!r}")
-    for name, (expected, fits) in _CELL.items():
-        if name not in cell:
-            if name not in _OPTIONAL:
-                raise DataError(f"has no {name}")
-        elif not fits(cell[name]):
-            raise DataError(f"{name}: {str(cell[name])[:60]!r}; expected {expected}")
+    for name, kind in (_REQUIRED | _OPTIONAL).items():
+        if name in cell:
+            if not _KINDS[kind](cell[name]):
+                raise DataError(f"{name}: {str(cell[name])[:60]!r}; expected {kind}")
+        elif name in _REQUIRED:
+            raise DataError(f"has no {name}")
 
 
 def _is_text(value: Any) -> bool:
@@ -122,32 +114,26 @@ def _maps_to(fits: Callable[[Any], bool]) -> Callable[[Any], bool]:
     )
 
 
-#: What a cell must have, and what may be missing.
-_CELL: dict[str, tuple[str, Callable[[Any], bool]]] = {
-    "system": ("a name", _is_text),
-    "seed": ("a whole number", lambda value: type(value) is int),
-    "overrides": ("settings", _maps_to(lambda value: _is_text(str(value)))),
-    "scores": ("finite numbers with names", _maps_to(_is_number)),
-    "signatures": ("texts with names", _maps_to(_is_text)),
-    "valid": ("finite numbers with names", _maps_to(_is_number)),
-    "config": ("a name", _is_text),
-    "changes": ("settings", _maps_to(lambda value: _is_text(str(value)))),
-    "plugin": ("text", _is_text),
-    "commit": ("text", _is_text),
-    "hardware": ("text", _is_text),
-    "subwords_per_word": ("a number", _is_number),
-    "updates": ("a number", _is_number),
-    "seconds": ("a number", _is_number),
-    "updates_per_second": ("a number", _is_number),
-    "ngrams": ("text", _is_text),
-    "test": ("finite numbers with names", _maps_to(_is_number)),
-    "nll_by_update": ("finite numbers with names", _maps_to(_is_number)),
-    "precision": ("text", _is_text),
+_KINDS: dict[str, Callable[[Any], bool]] = {
+    "a name": _is_text,
+    "text": _is_text,
+    "a number": _is_number,
+    "a whole number": lambda value: type(value) is int,
+    "settings": _maps_to(lambda value: _is_text(str(value))),
+    "finite numbers with names": _maps_to(_is_number),
+    "texts with names": _maps_to(_is_text),
 }
-_OPTIONAL = (
-    *("config", "changes", "plugin", "updates", "seconds", "updates_per_second", "ngrams"),
-    *("subwords_per_word", "test", "nll_by_update", "precision"),
-)
+_REQUIRED = {
+    **{"system": "a name", "seed": "a whole number", "overrides": "settings"},
+    **dict.fromkeys(("scores", "valid"), "finite numbers with names"),
+    **{"signatures": "texts with names", "commit": "text", "hardware": "text"},
+}
+_OPTIONAL = {
+    **{"config": "a name", "changes": "settings"},
+    **dict.fromkeys(("plugin", "ngrams", "precision"), "text"),
+    **dict.fromkeys(("updates", "seconds", "updates_per_second", "subwords_per_word"), "a number"),
+    **dict.fromkeys(("test", "nll_by_update"), "finite numbers with names"),
+}
 
 
 def list_differing(cells: Iterable[Mapping[str, Any]]) -> list[str]:
@@ -164,10 +150,7 @@ def list_differing(cells: Iterable[Mapping[str, Any]]) -> list[str]:
 def record(path: Path, corpus: str, cells: Sequence[Mapping[str, Any]]) -> None:
     """Add cells to a results file; a cell replaces an older one of its system and seed.
 
-    Args:
-        path: the file; created if missing. Several recipes may write to it at a time.
-        corpus: its name.
-        cells: see the module.
+    The file is made if missing. Several recipes may write to it at a time.
 
     Raises:
         DataError: the file has results of another corpus.

@@ -6,7 +6,7 @@ import re
 import statistics
 import textwrap
 from collections.abc import Callable, Mapping, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ...base.errors import DataError, naming
@@ -80,10 +80,11 @@ def make_rows(
         for cell in chosen:
             if cell["system"] == system:
                 parts.setdefault((_settings(cell), _own(cell)), []).append(cell)
-        rows[system] = {
-            both: TableRow(_name(system, both) if len(parts) > 1 else system, system, cells)
-            for both, cells in parts.items()
-        }
+        rows[system] = {}
+        for both, cells in parts.items():
+            detail = ", ".join(filter(None, both)) if len(parts) > 1 else ""
+            name = f"{system} ({detail})" if detail else system
+            rows[system][both] = TableRow(name, system, cells)
     return [
         _with_baseline(row, settings, rows[baseline(system)])
         for system in systems
@@ -105,38 +106,24 @@ def _own(cell: Mapping[str, Any]) -> str:
     return ", ".join(parts)
 
 
-def _name(system: str, settings: tuple[str, str]) -> str:
-    detail = ", ".join(filter(None, settings))
-    return f"{system} ({detail})" if detail else system
-
-
 def _with_baseline(
     row: TableRow, settings: str, others: Mapping[tuple[str, str], TableRow]
 ) -> TableRow:
     """Compare a row with one of the same settings."""
     same = [other for (changed, _), other in others.items() if changed == settings]
-    other = same[0] if len(same) == 1 else None
-    if row in others.values():
+    if row in others.values() or not others:
         return row
-    if other is not None and other.system != row.system:
-        return TableRow(row.name, row.system, row.cells, other)
-    if others and other is None:
-        [*names] = (one.name for one in others.values())
-        note = f"{row.name}: not compared with {' or '.join(names)}, which has other settings"
-        return TableRow(row.name, row.system, row.cells, note=note)
-    return row
+    if len(same) != 1:
+        names = " or ".join(one.name for one in others.values())
+        note = f"{row.name}: not compared with {names}, which has other settings"
+        return replace(row, note=note)
+    return row if same[0].system == row.system else replace(row, baseline=same[0])
 
 
 def make_tables(
     rows: Sequence[TableRow], table: Callable[[Sequence[Sequence[str]]], str], bullet: str = ""
 ) -> str:
-    """Format tables of translation scores, structure scores and costs, and notes.
-
-    Args:
-        rows: from `make_rows`.
-        table: formats rows as a table.
-        bullet: what each note begins with.
-    """
+    """Format tables of translation scores, structure scores and costs, and notes with a bullet."""
     tables, notes = list_tables(rows)
     return "\n\n".join([*map(table, tables), list_notes(notes, bullet)])
 
@@ -205,13 +192,10 @@ def _list_differences(
             ["p Holm", *map(format_p, corrected)],
         ]
     columns.append(["p sentences", *map(_over_sentences, compared)])
-    mixed = (", ".join(list_differing([*row.cells, *_baseline_cells(row)])) for row in compared)
+    trained = ([*row.cells, *row.baseline.cells] for row in compared if row.baseline)
+    mixed = (", ".join(list_differing(cells)) for cells in trained)
     columns.append(["mixed", *(text or NONE for text in mixed)])
     return leave_out_empty([*zip(*columns, strict=True)])
-
-
-def _baseline_cells(row: TableRow) -> Sequence[Any]:
-    return row.baseline.cells if row.baseline else ()
 
 
 def _over_sentences(row: TableRow) -> str:
@@ -221,7 +205,7 @@ def _over_sentences(row: TableRow) -> str:
     def counts(cells: Sequence[Any]) -> dict[Any, str]:
         return {cell["seed"]: cell["ngrams"] for cell in cells if "ngrams" in cell}
 
-    ours, theirs = counts(row.cells), counts(_baseline_cells(row))
+    ours, theirs = counts(row.cells), counts(row.baseline.cells if row.baseline else ())
     seeds = [seed for seed in ours if seed in theirs]
     if not seeds:
         return NONE
@@ -289,25 +273,20 @@ def _notes(
     if changed:
         notes.append(f"changed settings: {', '.join(sorted(changed))}")
     notes += [f"hardware: {one}" for one in sorted({cell["hardware"] for cell in cells})]
-    notes += [f"{name}: {settings}" for name, settings in _named(cells)]
+    # The names of rows, each with the config and the changes that it stands for.
+    named = ((cell["system"], {k: v for k, v in cell.items() if k != "plugin"}) for cell in cells)
+    stand_for = {(name, settings) for name, cell in named if (settings := _own(cell))}
+    notes += [f"{name}: {settings}" for name, settings in sorted(stand_for)]
     plugins = sorted({cell["plugin"][:8] for cell in cells if "plugin" in cell})
     notes += [f"plugin: {', '.join(plugins)}"] if plugins else []
     notes.append(f"commit: {', '.join(sorted({cell['commit'] for cell in cells}))}")
     return notes
 
 
-def _named(cells: Sequence[Any]) -> list[tuple[str, str]]:
-    """Return the names of rows, each with the config and the changes that it stands for."""
-    named = ((cell["system"], {k: v for k, v in cell.items() if k != "plugin"}) for cell in cells)
-    return sorted({(name, settings) for name, cell in named if (settings := _own(cell))})
-
-
 def spread(numbers: Sequence[float | None], digits: int = 1) -> str:
     """Return mean, standard deviation, lowest and highest; of one value, the value.
 
-    Args:
-        numbers: those that are None do not count.
-        digits: after the point.
+    Numbers that are None do not count.
     """
     known = [number for number in numbers if number is not None]
     if not known:

@@ -115,9 +115,9 @@ def format_columns(columns: Mapping[str, Sequence[str]]) -> str:
 
 
 def make_latex(scores: Mapping[str, SystemScore]) -> str:
-    """Write all systems in LaTeX, with a mark if BLEU is better or worse than the baseline's.
+    """Write all systems in LaTeX (booktabs), marked if BLEU is better or worse than the baseline's.
 
-    It needs ``booktabs``. A comment says how scores were computed and compared.
+    A comment says how scores were computed and compared.
     """
     columns = list_score_columns(scores)
     tests = [score.significance for score in scores.values() if score.significance]

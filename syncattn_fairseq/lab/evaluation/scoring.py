@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any, TypeAlias, cast
+from typing import Any, cast
 
 import numpy as np
 
@@ -16,16 +16,10 @@ from ...printed.analysis_lines import Link
 from ...printed.decoded import DecodedSentence
 from ...trees.tree import Tree
 from .alignment import AlignmentScore, count_links, score_counts
-from .attachment import (
-    AttachmentScore,
-    Heads,
-    attachment_by_distance,
-    attachment_by_label,
-    score_attachment,
-)
+from .attachment import AttachmentScore, Heads, score_attachment
 from .bracketing import BracketingScore, score_trees
 from .induction import induce_tree
-from .length import BucketScore, count_source_words, intervals_by_length, score_by_length
+from .length import BucketScore, count_source_words, score_by_length
 from .measures import MEASURES
 from .significance import Significance, compare_with_baseline
 from .translation import (
@@ -50,6 +44,10 @@ _UNRELATED_BLEU, _UNRELATED_CHRF = 2, 30
 _LOSSLESS = 99.9
 
 
+#: The sides of a pair, as they are called here and in what is printed.
+_SIDES = {"source": "source", "target": "hypothesis"}
+
+
 @dataclass(frozen=True)
 class Output:
     """What a system printed, one entry per sentence."""
@@ -59,6 +57,11 @@ class Output:
     forced: Sequence[DecodedSentence] | None = None
     """Output of decoding forced to produce the references: the parses of both sides and the
     alignments are scored."""
+
+    @property
+    def analysed(self) -> Sequence[DecodedSentence]:
+        """The output whose analyses are scored."""
+        return self.beam if self.forced is None else self.forced
 
 
 @dataclass(frozen=True)
@@ -81,42 +84,27 @@ class Gold:
 
 
 @dataclass(frozen=True)
-class AttachmentDetail:
-    """Attachment on one side, by classes of words."""
-
-    by_distance: dict[str, AttachmentScore]
-    by_label: dict[str, AttachmentScore] | None
-    """None without gold labels."""
-
-
-@dataclass(frozen=True)
 class SystemScore:
     """The measures of one system; None if something was not printed or has no gold."""
 
     sentences: int
     texts: dict[str, TranslationScore]
     """BLEU and the other scores of translations, by the first part of their measures' keys."""
-    source_attachment: AttachmentScore | None
-    target_attachment: AttachmentScore | None
-    alignment: AlignmentScore | None
-    left_out: int
+    source_attachment: AttachmentScore | None = None
+    target_attachment: AttachmentScore | None = None
+    alignment: AlignmentScore | None = None
+    left_out: int = 0
     """Sentences without attachment or alignment, since an unknown subword hides the words."""
-    significance: Significance | None = None
-    """None without a baseline."""
-    bleu_by_length: dict[str, BucketScore] | None = None
-    """None if not asked for."""
-    compound_split_bleu: BleuScore | None = None
-    """None if not asked for."""
-    bleu_by_part: dict[str, float] | None = None
-    """None if not asked for."""
-    source_detail: AttachmentDetail | None = None
-    """None without attachment."""
-    target_detail: AttachmentDetail | None = None
     layer_alignment: dict[str, AlignmentScore] = field(default_factory=dict)
     """Of each decoder layer, or single head (``2.3``), that printed its links."""
     source_brackets: dict[int, BracketingScore] = field(default_factory=dict)
     """Scores of the trees that each gated layer induces."""
     target_brackets: dict[int, BracketingScore] = field(default_factory=dict)
+    significance: Significance | None = None
+    """None without a baseline; the following are None if they are not asked for."""
+    bleu_by_length: dict[str, BucketScore] | None = None
+    compound_split_bleu: BleuScore | None = None
+    bleu_by_part: dict[str, float] | None = None
 
     @property
     def bleu(self) -> BleuScore:
@@ -143,26 +131,18 @@ class SystemScore:
         ``scores`` has those of tables, by the names of the measures.
         """
         bare = replace(self, source_brackets={}, target_brackets={})  # they hold every sentence
-        numbers = asdict(bare)
-        numbers |= numbers.pop("texts")
-        numbers |= {"scores": self.scores, "signatures": self.signatures}
-        for side in ("source", "target"):
+        numbers = asdict(replace(bare, source_attachment=None, target_attachment=None))
+        numbers |= numbers.pop("texts") | {"scores": self.scores, "signatures": self.signatures}
+        for side in _SIDES:
             attachment: AttachmentScore | None = getattr(self, f"{side}_attachment")
-            if attachment:
-                numbers[f"{side}_attachment"] = _attachment_numbers(attachment)
-            detail: AttachmentDetail | None = getattr(self, f"{side}_detail")
-            if detail:
-                numbers[f"{side}_detail"] = {
-                    kind: parts and {name: _attachment_numbers(s) for name, s in parts.items()}
-                    for kind, parts in vars(detail).items()
-                }
+            numbers[f"{side}_attachment"] = attachment and attachment.as_dict()
+            numbers[f"{side}_detail"] = attachment and {
+                f"by_{kind}": {name: score.as_dict() for name, score in scores.items()} or None
+                for kind, scores in attachment.parts.items()
+            }
             brackets: dict[int, BracketingScore] = getattr(self, f"{side}_brackets")
             numbers[f"{side}_brackets"] = {n: score.as_dict() for n, score in brackets.items()}
         return numbers
-
-
-def _attachment_numbers(score: AttachmentScore) -> dict[str, float]:
-    return {**vars(score), "uas": score.uas, "coverage": score.coverage}
 
 
 def score_systems(
@@ -182,15 +162,13 @@ def score_systems(
 
     Args:
         outputs: of each system, by its name.
-        gold: what to compare with.
         scheme: how subwords are marked (see `syncattn_fairseq.data.words`); None: detect it.
         moses_language: undo the Moses tokenizer of this language in the translations.
         tokenize: sacreBLEU's tokenizer.
         baseline: the system that the others' BLEU is tested against.
         by_length: also measure BLEU by the length of the source; if gold has no source, its words
             come from the first output that has S- lines.
-        compound_split: also measure compound-split BLEU, on the words of the Moses tokenizer of
-            this language.
+        compound_split: also measure `score_compound_split_bleu` in this language.
         words: a command that splits translations and references into words, after their spaces are
             removed (`words_by`).
         parts: names and sizes of the test sets that make up the references, for BLEU of each.
@@ -201,7 +179,12 @@ def score_systems(
             or the length of the source is unknown.
     """
     _check_numbers(outputs, gold)
-    lengths = _count_source_words(outputs, gold, scheme) if by_length else None
+    lengths: list[int] | None = None
+    if by_length and gold.source is not None:
+        lengths = [len(text.split()) for text in gold.source]
+    elif by_length:
+        printed = (part for one in outputs.values() for part in (one.beam, one.forced or ()))
+        lengths = count_source_words(printed, scheme)
     if words is not None:
         gold = replace(gold, references=Packed(words_by(words, gold.references)))
     elif moses_language is not None:
@@ -224,39 +207,43 @@ def score_systems(
                     f"system {name}: its text is not tokenised, but the references look as if they "
                     "were, which costs BLEU; give the references without tokenisation"
                 )
-            scores[name], counts[name] = _score_system(output, texts, gold, scheme, tokenize)
-            bleu = scores[name].bleu.score
+            counts[name] = count_ngrams(texts, gold.references, tokenize, warn=True)
+            score = SystemScore(
+                len(texts),
+                {"bleu": sum_bleu(counts[name], tokenize)}
+                | {
+                    measure.key.partition(".")[0]: measure.compute(texts, gold.references, tokenize)
+                    for measure in MEASURES
+                    if measure.compute
+                },
+                **_score_analyses(output, gold, scheme),
+                bleu_by_part=bleu_by_part(counts[name], parts) if parts else None,
+                compound_split_bleu=score_compound_split_bleu(
+                    texts, gold.references, compound_split
+                )
+                if compound_split
+                else None,
+            )
             if all(sentence.is_reference for sentence in output.beam):
                 warn(
                     f"system {name}: its translations are the references, as in forced output "
                     "(--score-reference), which comes second: --system NAME BEAM FORCED"
                 )
-            if bleu < _UNRELATED_BLEU and scores[name].texts["chrf"].score < _UNRELATED_CHRF:
+            bleu = score.bleu.score
+            if bleu < _UNRELATED_BLEU and score.texts["chrf"].score < _UNRELATED_CHRF:
                 warn(
                     f"system {name}: BLEU is {bleu:.2f}, as if the references were those of "
                     "another text; check that they are in the same order and language"
                 )
-            if lengths is not None:
-                buckets = score_by_length(counts[name], lengths)
-                scores[name] = replace(scores[name], bleu_by_length=buckets)
-            if parts:
-                by_part = bleu_by_part(counts[name], parts)
-                scores[name] = replace(scores[name], bleu_by_part=by_part)
-            if compound_split:
-                split = score_compound_split_bleu(texts, gold.references, compound_split)
-                scores[name] = replace(scores[name], compound_split_bleu=split)
+            scores[name] = score
     if baseline is not None:
-        compared = compare_with_baseline(counts, baseline, tokenize)
-        for name, significance in compared.items():
+        for name, significance in compare_with_baseline(counts, baseline, tokenize).items():
             scores[name] = replace(scores[name], significance=significance)
-        if lengths is not None:
-            for name in counts.keys() - {baseline}:
-                intervals = intervals_by_length(counts[name], counts[baseline], lengths)
-                compared_buckets = {
-                    words: replace(bucket, interval=intervals.get(words))
-                    for words, bucket in (scores[name].bleu_by_length or {}).items()
-                }
-                scores[name] = replace(scores[name], bleu_by_length=compared_buckets)
+    if lengths is not None:
+        for name in scores:
+            base = None if baseline in (None, name) else counts[baseline]
+            buckets = score_by_length(counts[name], lengths, base)
+            scores[name] = replace(scores[name], bleu_by_length=buckets)
     return scores
 
 
@@ -310,13 +297,6 @@ def _check_numbers(outputs: Mapping[str, Output], gold: Gold) -> None:
             )
 
 
-def _count_source_words(outputs: Mapping[str, Output], gold: Gold, scheme: str | None) -> list[int]:
-    if gold.source is not None:
-        return [len(text.split()) for text in gold.source]
-    printed = [part for output in outputs.values() for part in (output.beam, output.forced) if part]
-    return count_source_words(printed, scheme)
-
-
 def plain_text(
     decoded: Sequence[DecodedSentence], scheme: str | None, moses_language: str | None
 ) -> Sequence[str]:
@@ -326,104 +306,53 @@ def plain_text(
     return detokenize_moses(texts, moses_language) if moses_language else texts
 
 
-def _score_system(
-    output: Output, texts: Sequence[str], gold: Gold, scheme: str | None, tokenize: str
-) -> tuple[SystemScore, np.ndarray]:
-    """Return the score, and what `count_ngrams` does."""
-    forced = output.forced
-    analysed = output.beam if forced is None else forced
-    scheme = scheme or detect_scheme(text for s in analysed for text in (s.source, s.hypothesis))
+def _score_analyses(output: Output, gold: Gold, scheme: str | None) -> dict[str, Any]:
+    """Return the fields of `SystemScore` that parses, trees and links are scored in."""
+    decoded = output.analysed
+    scheme = scheme or detect_scheme(text for s in decoded for text in (s.source, s.hypothesis))
     left_out: set[int] = set()
-    with naming("source"):
-        source_parses = _comparable(
-            ((s.source, s.source_heads) for s in analysed), gold.source_heads, scheme, left_out
-        )
-        source = source_parses and score_attachment(*source_parses)
-        source_detail = source_parses and _detail(*source_parses, gold.source_labels)
-        source_brackets = _brackets(analysed, "source", gold.source_trees, scheme, left_out)
-    target = target_detail = alignment = None
-    layer_alignment: dict[str, AlignmentScore] = {}
-    target_brackets: dict[int, BracketingScore] = {}
-    if forced is not None:
-        with naming("target"):
-            target_parses = _comparable(
-                ((s.hypothesis, s.hypothesis_heads) for s in forced),
-                gold.target_heads,
-                scheme,
-                left_out,
-            )
-            # A causal decoder cannot attend to a head that it has yet to produce.
-            target = target_parses and score_attachment(*target_parses, left_only=True)
-            target_detail = target_parses and _detail(
-                *target_parses, gold.target_labels, left_only=True
-            )
-            target_brackets = _brackets(forced, "hypothesis", gold.target_trees, scheme, left_out)
-        alignment = _score_alignment(forced, gold, scheme, left_out)
-        for layer in sorted({layer for sentence in forced for layer in sentence.layer_links}):
-            of_layer = (replace(s, links=s.layer_links.get(layer)) for s in forced)
-            of_links = _score_alignment(of_layer, gold, scheme, left_out)
-            if of_links:
-                layer_alignment[str(layer)] = of_links
-    counts = count_ngrams(texts, gold.references, tokenize, warn=True)
-    score = SystemScore(
-        sentences=len(texts),
-        texts={"bleu": sum_bleu(counts, tokenize)}
-        | {
-            measure.key.partition(".")[0]: measure.compute(texts, gold.references, tokenize)
-            for measure in MEASURES
-            if measure.compute
-        },
-        source_attachment=source,
-        target_attachment=target,
-        alignment=alignment,
-        left_out=len(left_out),
-        source_detail=source_detail,
-        target_detail=target_detail,
-        layer_alignment=layer_alignment,
-        source_brackets=source_brackets,
-        target_brackets=target_brackets,
-    )
-    return score, counts
+    fields: dict[str, Any] = {}
+    for side, printed in _SIDES.items():
+        if side == "target" and output.forced is None:
+            continue
+        with naming(side):
+            fields[f"{side}_attachment"] = _score_heads(decoded, side, gold, scheme, left_out)
+            trees = getattr(gold, f"{side}_trees")
+            fields[f"{side}_brackets"] = _score_trees(decoded, printed, trees, scheme, left_out)
+    if output.forced is not None:
+        fields["alignment"] = _score_alignment(decoded, gold, scheme, left_out)
+        layers = fields["layer_alignment"] = {}
+        for layer in sorted({layer for sentence in decoded for layer in sentence.layer_links}):
+            of_layer = (replace(s, links=s.layer_links.get(layer)) for s in decoded)
+            if of_links := _score_alignment(of_layer, gold, scheme, left_out):
+                layers[str(layer)] = of_links
+    return fields | {"left_out": len(left_out)}
 
 
-_Parses: TypeAlias = tuple[Sequence[Heads], Sequence[Heads | None]]
-
-
-def _comparable(
-    decoded: Iterable[tuple[str, Heads | None]],
-    gold: Sequence[Heads | None] | None,
-    scheme: str,
-    left_out: set[int],
-) -> _Parses | None:
-    """Pair predicted with gold heads, None if the words are hidden; None if there are none."""
-    if gold is None:
+def _score_heads(
+    decoded: Iterable[DecodedSentence], side: str, gold: Gold, scheme: str, left_out: set[int]
+) -> AttachmentScore | None:
+    """Return None without gold, or if a sentence has no heads."""
+    truths: Sequence[Heads | None] | None = getattr(gold, f"{side}_heads")
+    if truths is None:
         return None
     predicted: Packed[Heads] = Packed()
     usable: Packed[Heads | None] = Packed()
-    for index, ((text, heads), truth) in enumerate(zip(decoded, gold, strict=True)):
+    for index, (sentence, truth) in enumerate(zip(decoded, truths, strict=True)):
+        heads: Heads | None = getattr(sentence, f"{_SIDES[side]}_heads")
         if heads is None:
             return None
+        text = getattr(sentence, _SIDES[side])
         if truth and hides_words(text, len(heads), scheme, len(truth)):
             left_out.add(index)
             truth = None
         predicted.append(heads)
         usable.append(truth)
-    return predicted, usable
+    # A causal decoder cannot attend to a head that it has yet to produce.
+    return score_attachment(predicted, usable, side == "target", getattr(gold, f"{side}_labels"))
 
 
-def _detail(
-    predicted: Sequence[Heads],
-    gold: Sequence[Heads | None],
-    labels: Sequence[Sequence[str] | None] | None,
-    left_only: bool = False,
-) -> AttachmentDetail:
-    return AttachmentDetail(
-        attachment_by_distance(predicted, gold, left_only),
-        None if labels is None else attachment_by_label(predicted, gold, labels, left_only),
-    )
-
-
-def _brackets(
+def _score_trees(
     decoded: Sequence[DecodedSentence],
     side: str,
     gold: Sequence[Tree | None] | None,

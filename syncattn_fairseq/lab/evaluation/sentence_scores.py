@@ -23,15 +23,11 @@ class SentenceScores:
 
     mean: float
     confidence: float
-    """Half the width of the 95 % interval of the mean, by bootstrap resampling."""
     difference: float | None
-    """To the baseline's mean; None for the baseline itself, or without one."""
+    """The last four are those of `Significance`; None for the baseline itself, or without one."""
     p: float | None
-    """Of the difference, by paired approximate randomisation."""
-    corrected: float | None = None
-    """p by Holm's method, corrected for all systems that are compared."""
-    verdict: Verdict | None = None
-    """If higher scores are better; None if nothing was tested."""
+    corrected: float | None
+    verdict: Verdict | None
 
 
 def read_sentence_scores(path: str | Path) -> list[float]:
@@ -69,23 +65,19 @@ def compare_sentence_scores(
     # With the number of sentences, so that sums give means.
     counts = {name: np.stack([v, np.ones(len(v))], axis=1) for name, v in scores.items()}
     theirs = None if baseline is None else counts.get(baseline)
-    tests = {
-        name: None
-        if theirs is None or name == baseline
-        else randomisation([ours], [theirs], _compute_mean)
-        for name, ours in counts.items()
-    }
-    corrected = holm([test and test[1] for test in tests.values()])
+    tests: dict[str, tuple[float | None, float | None]] = dict.fromkeys(counts, (None, None))
+    if theirs is not None:
+        rest = counts.keys() - {baseline}
+        tests |= {n: randomisation([counts[n]], [theirs], _compute_mean) for n in rest}
+    corrected = holm([p for _, p in tests.values()])
     return {
         name: SentenceScores(
             float(np.mean(scores[name])),
             measure_confidence(counts[name], _compute_mean),
-            test and test[0],
-            test and test[1],
-            p_holm,
-            test and decide(test[0], p_holm),
+            *(difference, p, p_holm),
+            None if difference is None else decide(difference, p_holm),
         )
-        for (name, test), p_holm in zip(tests.items(), corrected, strict=True)
+        for (name, (difference, p)), p_holm in zip(tests.items(), corrected, strict=True)
     }
 
 

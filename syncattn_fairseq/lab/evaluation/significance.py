@@ -29,11 +29,7 @@ _ORDERS = 4
 
 
 def compute_bleu(totals: np.ndarray) -> np.ndarray:
-    """Compute BLEU as sacreBLEU does from the sums of what `count_ngrams` returns.
-
-    Args:
-        totals: any number of sums, ``(..., 10)``.
-    """
+    """Compute BLEU as sacreBLEU does from sums of what `count_ngrams` returns, ``(..., 10)``."""
     length, reference_length = totals[..., 0], totals[..., 1]
     matching, every = totals[..., 2 : 2 + _ORDERS], totals[..., 2 + _ORDERS :]
     none = matching <= _ROUNDING
@@ -74,7 +70,7 @@ def compare_with_baseline(
     Args:
         counts: of `count_ngrams`, for each system, including the baseline.
         baseline: the baseline's name.
-        tokenize: the tokenizer that they were counted with.
+        tokenize: sacreBLEU's tokenizer, for the signature.
 
     Raises:
         DataError: no system has the baseline's name.
@@ -145,11 +141,7 @@ def randomisation(
 
 
 def bootstrap_interval(system: np.ndarray, baseline: np.ndarray) -> tuple[float, float]:
-    """Return the 95 % interval of the difference in BLEU, by resampling of sentences.
-
-    Args:
-        system, baseline: the counts of `count_ngrams`.
-    """
+    """Return the 95 % interval of the difference in BLEU of two `count_ngrams`, by bootstrap."""
     low, high = np.quantile(_resample(system) - _resample(baseline), [0.025, 0.975])
     return float(low), float(high)
 

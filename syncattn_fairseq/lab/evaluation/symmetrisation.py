@@ -36,18 +36,14 @@ from ...printed.analysis_lines import Link
 
 @dataclass(frozen=True)
 class Variant:
-    """How links grow.
-
-    Args:
-        enough: whether a neighbour may be added, given whether its source and its target word are
-            unaligned.
-        order: sort key of the links.
-        steps: to the neighbours, in source and target position.
-    """
+    """How links grow."""
 
     enough: Callable[[Iterable[bool]], bool]
+    """Whether a neighbour may be added, given whether its source and target word are unaligned."""
     order: Callable[[Link], Link]
+    """Sort key of the links."""
     steps: Sequence[Link]
+    """To the neighbours, in source and target position."""
 
 
 VARIANTS: Mapping[str, Variant] = {
@@ -63,13 +59,7 @@ VARIANTS: Mapping[str, Variant] = {
 def grow_diag(forward: AbstractSet[Link], backward: AbstractSet[Link], variant: str) -> set[Link]:
     """Grow the intersection by neighbouring links of the union, including diagonal neighbours.
 
-    Args:
-        forward: links of one sentence.
-        backward: links of the same sentence.
-        variant: ``moses`` or ``lilt`` (see the module's table).
-
-    Raises:
-        KeyError: the variant is unknown.
+    The variant is ``moses`` or ``lilt`` (see the module's table).
     """
     how = VARIANTS[variant]
     candidates, links = {*forward, *backward}, {*forward} & backward
@@ -102,11 +92,6 @@ def add_final(
 
     Of two links that share a word, the one nearer to the start wins, so it makes no difference
     whether links are sorted by source or by target position.
-
-    Args:
-        links: the links so far.
-        forward: links of one direction.
-        backward: links of the other.
     """
     result = set(links)
     sources, targets = {i for i, _ in links}, {j for _, j in links}
@@ -129,15 +114,10 @@ SYMMETRISATIONS = (
 def symmetrise(
     forward: AbstractSet[Link], backward: AbstractSet[Link], methods: Collection[str]
 ) -> dict[str, set[Link]]:
-    """Combine the links of a sentence by several methods at once, for links grow only once.
+    """Combine the links of a sentence by some of `SYMMETRISATIONS`, for links grow only once.
 
     ``grow-diag-final-and`` is `grow_diag`, then `add_final` (Lilt's script calls it
     grow-diagonal-final).
-
-    Args:
-        forward: links of one direction.
-        backward: links of the other.
-        methods: some of ``SYMMETRISATIONS``.
     """
     combined = {"intersection": {*forward} & backward, "union": {*forward, *backward}}
     for variant in VARIANTS:

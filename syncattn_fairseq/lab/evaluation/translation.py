@@ -7,7 +7,9 @@ import shlex
 import subprocess
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import accumulate
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 import numpy as np
@@ -98,11 +100,7 @@ def _count(
 
 
 def check_tokenizer(tokenize: str) -> None:
-    """Check that one of sacreBLEU's tokenizers works: some need other packages.
-
-    Raises:
-        DataError: it does not.
-    """
+    """Raise `DataError` if a tokenizer of sacreBLEU does not work: some need other packages."""
     try:
         BLEU(tokenize=tokenize)
     except (ImportError, RuntimeError) as error:
@@ -118,25 +116,16 @@ def score_compound_split_bleu(
     ``A``, ``-`` and ``B``, as in the script of tensor2tensor that Vaswani et al. (2017) used. It is
     some tenths of a point higher than sacreBLEU's; do not compare the two.
 
-    Args:
-        hypotheses, references: plain text.
-        language: of the Moses tokenizer.
-
     Raises:
         DataError: sacremoses is not installed, or does not know the language.
     """
-    check_language(language)
-    tokenizer = load_sacremoses().MosesTokenizer(language)
-
-    def split(texts: Sequence[str]) -> Sequence[str]:
-        words = (tokenizer.tokenize(text, return_str=True, escape=False) for text in texts)
-        return Packed(re.sub(r"(\S)-(\S)", r"\1 ##AT##-##AT## \2", text) for text in words)
-
-    bleu = score_bleu(split(hypotheses), split(references), "none")
-    return replace(
-        bleu,
-        signature=bleu.signature.replace("tok:none", f"tok:moses-{language}+split-compounds"),
+    ours, theirs = (
+        Packed(re.sub(r"(\S)-(\S)", r"\1 ##AT##-##AT## \2", text) for text in words)
+        for words in (_split_moses(texts, language) for texts in (hypotheses, references))
     )
+    bleu = score_bleu(ours, theirs, "none")
+    signature = bleu.signature.replace("tok:none", f"tok:moses-{language}+split-compounds")
+    return replace(bleu, signature=signature)
 
 
 def score_chrf(hypotheses: Sequence[str], references: Sequence[str]) -> TranslationScore:
@@ -171,7 +160,13 @@ def undo_subwords(texts: Sequence[str], scheme: str) -> Sequence[str]:
     return Packed(" ".join(join_subwords(text.split(), scheme)) for text in texts)
 
 
-def detokenize_moses(texts: Sequence[str], language: str) -> Sequence[str]:
+def _split_moses(texts: Iterable[str], language: str) -> Iterator[str]:
+    check_language(language)
+    tokenizer = load_sacremoses().MosesTokenizer(language)
+    return (tokenizer.tokenize(text, return_str=True, escape=False) for text in texts)
+
+
+def detokenize_moses(texts: Iterable[str], language: str) -> Sequence[str]:
     """Undo the Moses tokenizer.
 
     Raises:
@@ -184,14 +179,8 @@ def score_round_trip(references: Sequence[str], language: str, tokenize: str) ->
     """Compute the BLEU of references that the Moses tokenizer splits and `detokenize_moses` joins.
 
     It is the most that a perfect translation of tokenised text gets.
-
-    Raises:
-        DataError: as in `detokenize_moses`.
     """
-    check_language(language)
-    tokenizer = load_sacremoses().MosesTokenizer(language)
-    words = (tokenizer.tokenize(text, return_str=True, escape=False) for text in references)
-    joined = Packed(map(open_detokenizer(language), words))
+    joined = detokenize_moses(_split_moses(references, language), language)
     return sum_bleu(count_ngrams(joined, references, tokenize), tokenize).score
 
 
@@ -240,19 +229,16 @@ def bleu_by_part(counts: np.ndarray, parts: Mapping[str, int]) -> dict[str, floa
     """
     if sum(parts.values()) != len(counts):
         raise DataError(f"--parts: {sum(parts.values())} sentences, but {len(counts)} are here")
-    scores = {}
-    begin = 0
-    for name, count in parts.items():
-        scores[name] = sum_bleu(counts[begin : begin + count]).score
-        begin += count
-    return scores | {"mean": sum(scores.values()) / len(scores)}
+    ends = [*accumulate(parts.values())]
+    sets = np.split(counts, ends[:-1])
+    scores = {name: sum_bleu(one).score for name, one in zip(parts, sets, strict=True)}
+    return scores | {"mean": fmean(scores.values())}
 
 
 def looks_tokenised(texts: Iterable[str]) -> bool | None:
     """Return whether full stops and commas stand alone more often than at the end of a word.
 
-    Returns:
-        None if both are equally frequent.
+    None if both are equally frequent.
     """
     alone = attached = 0
     for text in texts:

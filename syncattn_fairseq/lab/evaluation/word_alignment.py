@@ -61,14 +61,8 @@ def align_words(
 ) -> WordAlignment | None:
     """Turn the links of one sentence's subwords into links of its words.
 
-    Args:
-        sentence: what was printed, in subwords.
-        scheme: how subwords are marked (see `syncattn_fairseq.data.words`).
-        source_words: number of words of the source, if known.
-        target_words: the same for the target.
-
-    Returns:
-        None if an unknown subword hides where words begin.
+    The scheme says how subwords are marked (see `syncattn_fairseq.data.words`); the numbers of
+    words may be known. None if an unknown subword hides where words begin.
 
     Raises:
         DataError: there are no links, or a link lies outside the sentence.
@@ -87,11 +81,7 @@ def align_words(
 def hides_words(text: str, words: int, scheme: str, true_words: int | None = None) -> bool:
     """Return whether fairseq printed an unknown subword, which may hide where a word ends.
 
-    Args:
-        text: subwords of one sentence.
-        words: how many words they seem to be.
-        scheme: how subwords are marked.
-        true_words: how many words there are, if known.
+    The subwords of the text seem to be so many words; how many there are may be known.
     """
     if _UNKNOWN not in text:
         return False

@@ -29,9 +29,8 @@ _WIDE = r"replace(datum.word, regexp('[\\u0000-\\u10ff]', 'g'), '')"
 def arcs(prefix: str = "") -> alt.LayerChart:
     """Draw dependencies: gold arcs above the words, predicted ones below, errors in orange.
 
-    Gold relations stand between the words and their arcs, where no two can meet.
-
-    Where there is no gold, nothing is called right, and predicted arcs are dark grey.
+    Gold relations stand between the words and their arcs, where no two can meet. Without gold,
+    predicted arcs are dark grey.
 
     Data ``words``: ``word``; ``gold`` and ``predicted`` heads, from 1, 0 = root, null = none;
     ``label``, the gold relation or ``""``; ``causal``, whether the model cannot look ahead and so
@@ -227,12 +226,10 @@ def dress(chart: Any) -> Any:
 
 
 def _words(chart: alt.Chart, centred: bool = False, by: Sequence[str] = ()) -> Any:
-    """Give each row ``position``, from 1, ``size`` and ``x``, and all rows in ``all``.
+    """Give each row with ``word`` ``position``, from 1, ``size`` and ``x``, and all in ``all``.
 
-    Args:
-        chart: of rows with ``word``.
-        centred: 0 is in the middle of the sentence, not at its beginning.
-        by: fields that distinguish the sentences that rows belong to.
+    ``centred``: 0 is in the middle of the sentence, not at its beginning; ``by``: fields that
+    distinguish the sentences that rows belong to.
     """
     groups: dict[str, Any] = {"groupby": list(by)} if by else {}
     middle = " - datum.total / 2" if centred else ""
@@ -264,9 +261,9 @@ def _judged(words: Any) -> Any:
     )
 
 
-def _with_arcs(words: Any, heads: str) -> Any:
-    """Keep the words that have a head, and compute where their arcs end and how high they are."""
-    return (
+def _dependencies(words: Any, heads: str, up: int, colour: Any, base: int | str = 0) -> list[Any]:
+    """Draw arcs, tips at the dependents, and roots, above (-1) or below (1) words at a base."""
+    arcs = (  # of the words that have a head; where they end, and how high they are
         words.transform_filter(f"isValid(datum.{heads})")
         .transform_calculate(to=f"datum.{heads} > 0 ? datum.all[datum.{heads} - 1].x : datum.x")
         # A power below 1, so that an arc never meets one inside it.
@@ -276,11 +273,6 @@ def _with_arcs(words: Any, heads: str) -> Any:
             dashed="isValid(datum.wrong) && datum.wrong",
         )
     )
-
-
-def _dependencies(words: Any, heads: str, up: int, colour: Any, base: int | str = 0) -> list[Any]:
-    """Draw arcs, tips at the dependents, and roots, above (-1) or below (1) words at a base."""
-    arcs = _with_arcs(words, heads)
     dash = alt.condition("datum.dashed", alt.value([4, 3]), alt.value([1, 0]))
     line = (
         arcs.transform_filter(f"datum.{heads} > 0")
@@ -312,7 +304,6 @@ def _dependencies(words: Any, heads: str, up: int, colour: Any, base: int | str 
 
 
 def _labels(words: Any) -> Any:
-    """Write the gold relations above the words."""
     labelled = words.transform_filter("isValid(datum.gold)")
     return labelled.mark_text(fontSize=9, color=GOLD).encode(
         x=pixels("x"), y=alt.value(-13), text="label:N"

@@ -27,11 +27,9 @@ _BEGINNING = 1 / 3
 def training_charts(
     logs: Mapping[str, Sequence[Sequence[Point]]], systems: Sequence[str]
 ) -> list[Chart]:
-    """Draw what was logged over updates: of the validation text, or else of the training text.
+    """Draw what each system's seeds logged: of the validation text, or else of the training text.
 
-    Args:
-        logs: the points of each seed, by system.
-        systems: all of the page's systems, which determine the colours.
+    All of the page's systems determine the colours.
     """
     every = [point for seeds in logs.values() for seed in seeds for point in seed]
     charts = []
@@ -68,9 +66,8 @@ def _curve(measure: str, part: str, rows: list[dict[str, Any]], systems: Sequenc
     if any(row["seeds"] > 1 for row in rows):
         note = f"Mean of the seeds, and their range. {note}".strip()
     name = _NAMES.get(measure, measure.replace("_", " "))
-    title = f"{'Validation' if part == 'valid' else 'Training'}: {name}"
-    if measure == "loss":
-        title = f"{'Validation' if part == 'valid' else 'Training'} loss"
+    text = "Validation" if part == "valid" else "Training"
+    title = f"{text} loss" if measure == "loss" else f"{text}: {name}"
     scale = alt.Scale(domain=(low, high), zero=False, nice=False)
 
     def y(field: str) -> alt.Y:

@@ -170,9 +170,7 @@ def draw_distances(model: Model, example: Example, layer: int | None = None) -> 
 def draw_parents(example: Example, sentence: Sentence | None = None) -> Figure:
     """Draw a parse, and PASCAL's weights for it, with a standard deviation of one subword.
 
-    Args:
-        example: has the parsed source.
-        sentence: its subwords; None: a word is one.
+    Without the subwords of its sentence, a word is one.
     """
     heads = _required_heads(example)
     pieces = sentence or Sentence(example.source.words, "none")
@@ -237,10 +235,7 @@ def attention_matrices(
 ) -> list[Matrix]:
     """Return those of E, C, D and C E Cᵀ that the model has, without the end of sentence.
 
-    Args:
-        example: has the gold annotation.
-        alignment: C.
-        pair: E and D; None for a model without dependency heads.
+    The alignment has C, the pair E and D; it is None for a model without dependency heads.
     """
     sides = {"source": alignment.source, "target": alignment.target}
     matrices = []
@@ -267,13 +262,7 @@ def attention_matrices(
 
 
 def between_words(attention: np.ndarray, rows: Sentence, columns: Sentence) -> np.ndarray:
-    """Sum the attention to a word's subwords; a word attends like its last subword.
-
-    Args:
-        attention: between subwords, ``(m, n)``.
-        rows: the m subwords that attend.
-        columns: the n subwords that are attended to.
-    """
+    """Sum the attention, ``(m, n)``, to a word's subwords; a word attends like its last subword."""
     if not attention.size:
         return attention
     ends = np.array([*accumulate(rows.lengths)]) - 1

@@ -26,14 +26,9 @@ _KEY = [
 
 
 def draw_forest(measures: Sequence[Measure], groups: Sequence[Group]) -> dict[str, Any]:
-    """Draw a panel for each measure, with the same lines; blue: better, orange: worse.
+    """Draw a panel for each measure, with the same lines, of which there is one at least.
 
-    Args:
-        measures: at least one.
-        groups: with at least one line in all.
-
-    Returns:
-        Vega-Lite with its data.
+    Returns Vega-Lite with its data.
     """
     headings: list[dict[str, Any]] = []
     lines: list[tuple[int, Line]] = []

@@ -27,21 +27,14 @@ def with_heat_maps(
 
     Each is ``title``, ``rows`` and ``columns``, ``source``, ``target`` or a list of words,
     ``values`` in per cent, ``gold``, rows and columns, and ``causal``. A sentence whose words a
-    model reads differently gets no ``matrices``.
-
-    Args:
-        sentences: of the test set.
-        outputs: of the report's systems, which may have printed distances.
-        models: those whose attention is shown, by the number of their system, from 0.
-        number: how many sentences get them.
+    model reads differently gets no ``matrices``; models have the numbers of their systems, from 0.
     """
     rest = iter(sentences)
     first = list(islice(rest, number))
     details = {n: one.detail for n, one in enumerate(first) if "long" not in one.detail}
     for index, detail in details.items():
         for system, output in zip(detail["systems"], outputs.values(), strict=True):
-            analysed = output.beam if output.forced is None else output.forced
-            system["gates"] = _gates(analysed[index], output.forced is not None)
+            system["gates"] = _gates(output.analysed[index], output.forced is not None)
     complete = [d for d in details.values() if d["source"]["words"] and d["target"]["words"]]
     for system, model in models.items():
         _add_matrices(complete, system, model)
@@ -93,12 +86,7 @@ def _add_matrices(details: Sequence[Mapping[str, Any]], system: int, model: Mode
 
 
 def _matrix(
-    title: str,
-    rows: str | Sequence[str],
-    columns: str | Sequence[str],
-    values: Sequence[Sequence[int]],
-    causal: bool = False,
-    gold: Sequence[Any] = (),
+    title: str, rows: Any, columns: Any, values: Any, causal: bool = False, gold: Any = ()
 ) -> dict[str, Any]:
     return {
         **{"title": title, "rows": rows, "columns": columns, "values": values},

@@ -20,17 +20,14 @@ _SAYS = {
 
 @dataclass(frozen=True)
 class Comparison:
-    """The idea and one of its controls.
-
-    Attributes:
-        name: the control's.
-        question: what it asks.
-        difference: the idea's NLL minus the control's.
-    """
+    """The idea and one of its controls."""
 
     name: str
+    """The control's."""
     question: str
+    """What it asks."""
     difference: Difference
+    """The idea's NLL minus the control's."""
 
     def say(self, idea: str) -> str:
         """Say what the difference is, in a sentence."""
@@ -60,14 +57,9 @@ def render_idea(
     tables: dict[str, Sequence[Sequence[str]]],
     notes: Sequence[str],
 ) -> str:
-    """Render the page.
+    """Render the page: comparisons with each control, the plain system first, tables by heading.
 
-    Args:
-        idea: its name.
-        comparisons: with each control, the plain system first.
-        figure: what the figure shows.
-        tables: by their headings; each begins with its columns' names.
-        notes: what a reader must know.
+    Each table begins with the names of its columns.
     """
     folder = files(__package__) / "page"
     svg: Any = vl_convert.vegalite_to_svg(draw_forest(*figure))

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..evaluation.differences import Comparison
@@ -23,9 +23,7 @@ def compare_scores(scores: Mapping[str, SystemScore]) -> list[Comparison]:
 def say_differences(comparisons: Sequence[Comparison], over_seeds: bool) -> list[str]:
     """Say how far systems are from their baselines in BLEU: a sentence for each baseline.
 
-    Args:
-        comparisons: of all systems that have a baseline.
-        over_seeds: whether several trainings of each system are compared, or one of each.
+    ``over_seeds``: several trainings of each system are compared, not one.
     """
     sentences = []
     for baseline in dict.fromkeys(one.baseline for one in comparisons):
@@ -38,11 +36,9 @@ def say_differences(comparisons: Sequence[Comparison], over_seeds: bool) -> list
 
 
 def say_structure(parents: Mapping[str, float], errors: Mapping[str, float]) -> str:
-    """Say how many parents the heads find, or else how well attention aligns words.
+    """Say how many of the source's parents heads find, or else how well attention aligns words.
 
-    Args:
-        parents: the share of the source's words whose parent is found, from 0 to 100, by system.
-        errors: alignment error rates, from 0 to 100, by system.
+    Both arguments are in per cent, by system.
     """
     for numbers, order, text in (
         (parents, (max, min), "heads find the parents of {:.0f} % of the source’s words"),
@@ -56,11 +52,7 @@ def say_structure(parents: Mapping[str, float], errors: Mapping[str, float]) -> 
 
 
 def say_sameness(translations: Sequence[Sequence[str]]) -> str:
-    """Say how many sentences systems translate differently; empty if there is only one system.
-
-    Args:
-        translations: those of all systems, for each sentence.
-    """
+    """Say how many sentences systems translate differently; empty if there is only one system."""
     if not translations or len(translations[0]) < 2:
         return ""
     differ = sum(len({*texts}) > 1 for texts in translations)
@@ -72,9 +64,7 @@ def say_changes(
 ) -> list[str]:
     """Say which lengths and which words each system gains or loses most against its baseline.
 
-    Args:
-        scores: of all systems.
-        sentences: ``reference`` and ``translations`` of each, the systems in the same order.
+    Sentences have ``reference`` and ``translations``, in the order of the systems.
     """
     right = [
         sum((_words(s["translations"][n]) & _words(s["reference"]) for s in sentences), Counter())
@@ -95,9 +85,8 @@ def say_changes(
             if bucket.interval and not bucket.interval[0] <= 0 <= bucket.interval[1]
         }
         lengths = _most(gains, "gains in sentences of {}", "loses in sentences of {}")
-        more = {**by_name[name]}
-        for word, count in by_name[test.baseline].items():
-            more[word] = more.get(word, 0) - count
+        more = Counter(by_name[name])
+        more.subtract(by_name[test.baseline])
         counts = {f"“{word}” ({format_signed(n, 0)})": n for word, n in more.items()}
         words = _most(counts, "{} more often", "{} less often")
         changes.append(
@@ -144,7 +133,8 @@ def _several(comparisons: Sequence[Comparison]) -> str:
         largest = f"the largest is {ranked[0].name}’s, {_signed(ranked[0])} BLEU"
         return f"{which} differences to {baseline} may be chance; {largest}"
     parts = [
-        f"{_list(_named(some))} {'is' if len(some) == 1 else 'are'} {where}"
+        _list([f"{one.name} ({_signed(one)})" for one in some])
+        + f" {'is' if len(some) == 1 else 'are'} {where}"
         for some, where in ((ahead, "ahead"), (behind, "behind"))
         if some
     ]
@@ -152,10 +142,6 @@ def _several(comparisons: Sequence[Comparison]) -> str:
     left = count - len(ahead) - len(behind)
     others = "difference" if left == 1 else f"{left} differences"
     return text + (f"; the other {others} may be chance" if left else "")
-
-
-def _named(comparisons: Iterable[Comparison]) -> list[str]:
-    return [f"{one.name} ({_signed(one)})" for one in comparisons]
 
 
 def _list(names: Sequence[str]) -> str:

@@ -102,9 +102,8 @@ def _by_detail(scores: Mapping[str, SystemScore], side: str, kind: str, x: str) 
             f"{score.counted} words",
         )
         for name, system in scores.items()
-        for part, score in (
-            getattr(getattr(system, f"{side}_detail"), f"by_{kind}", None) or {}
-        ).items()
+        if (attachment := getattr(system, f"{side}_attachment"))
+        for part, score in attachment.parts[kind].items()
         if score.counted
     ]
     note = "How many words have the right head, in per cent, with 95 % intervals (Wilson)."
@@ -164,12 +163,9 @@ def make_chart(title: str, note: str, chart: Any, rows: list[dict[str, Any]], wi
 
 
 def tell_apart(systems: Sequence[str], shown: Iterable[str], channel: str) -> dict[str, Any]:
-    """Return the channels that give each system its colour, and its shape or its dashes.
+    """Return the channels that give each system of the page its colour, and its shape or dashes.
 
-    Args:
-        systems: all systems of the page.
-        shown: those that the chart shows.
-        channel: ``shape`` or ``strokeDash``.
+    The channel is ``shape`` or ``strokeDash``; the legend has the systems that are shown.
     """
     present = {*shown}
     legend = alt.Legend(

@@ -6,11 +6,11 @@ browser run no script but the page's own and fetch nothing at all.
 """
 
 import gzip
-import hashlib
 import json
 from base64 import b64encode
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from hashlib import sha256
 from importlib.resources import files
 from itertools import cycle, islice
 from typing import Any
@@ -28,13 +28,7 @@ from ..evaluation.score_table import (
 from ..evaluation.scoring import SystemScore
 from . import charts
 from .curves import training_charts
-from .in_words import (
-    compare_scores,
-    say_changes,
-    say_differences,
-    say_sameness,
-    say_structure,
-)
+from .in_words import compare_scores, say_changes, say_differences, say_sameness, say_structure
 from .overview import COLOURS, SHAPES, measured_charts
 from .sentences import ReportedSentence
 from .viz import jinja2, markupsafe, vl_convert
@@ -56,9 +50,9 @@ class Trainings:
     forest: Mapping[str, Any] | None
     """Vega-Lite with its data: the differences to the baselines; None if there are none."""
     parents: Mapping[str, float]
-    """The share of the source's parents that the heads find, from 0 to 100, by system."""
+    """The share of the source's parents that the heads find, in per cent, by system."""
     errors: Mapping[str, float]
-    """Alignment error rates, from 0 to 100, by system."""
+    """Alignment error rates, in per cent, by system."""
     shown: str
     """Says which trainings the rest of the page is about."""
 
@@ -70,14 +64,9 @@ def render(
     logs: Mapping[str, Sequence[Sequence[Point]]],
     trainings: Trainings | None = None,
 ) -> str:
-    """Render the page.
+    """Render the page, of the first sentences of the test set, with the systems in the same order.
 
-    Args:
-        title: its heading.
-        scores: the scores of each system.
-        sentences: the first sentences of the test set, with the systems in the same order.
-        logs: the training logs of each system's seeds, by name.
-        trainings: what is known of all seeds, if there are several.
+    ``logs`` has the training logs of each system's seeds; ``trainings`` what is known of all seeds.
     """
     size = next(iter(scores.values())).sentences
     tests = [score.significance for score in scores.values() if score.significance]
@@ -103,7 +92,8 @@ def render(
     packed = gzip.compress("\n".join([_dump(head), *details]).encode(), mtime=0)
     folder = files(__package__) / "page"
     bundle: Any = vl_convert.javascript_bundle  # its type hints wrongly require an argument
-    scripts = [bundle(), (folder / "report.js").read_text("utf-8")]
+    scripts = [*map(_inside_script, [bundle(), (folder / "report.js").read_text("utf-8")])]
+    digests = [b64encode(sha256(script.encode()).digest()).decode() for script in scripts]
     environment = jinja2.Environment(
         autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
@@ -121,8 +111,8 @@ def render(
         has_brackets=any(s.source_brackets or s.target_brackets for s in scores.values()),
         data=b64encode(packed).decode(),
         style=markupsafe.Markup((folder / "report.css").read_text("utf-8")),
-        scripts=[markupsafe.Markup(_inside_script(script)) for script in scripts],
-        hashes=" ".join(f"'sha256-{_digest(_inside_script(script))}'" for script in scripts),
+        scripts=[*map(markupsafe.Markup, scripts)],
+        hashes=" ".join(f"'sha256-{digest}'" for digest in digests),
     )
 
 
@@ -156,7 +146,3 @@ def _dump(value: Any) -> str:
 def _inside_script(script: str) -> str:
     """Escape anything that looks like the end of the script."""
     return script.replace("</script", "<\\/script").replace("<!--", "\\x3C!--")
-
-
-def _digest(script: str) -> str:
-    return b64encode(hashlib.sha256(script.encode()).digest()).decode()

@@ -21,11 +21,7 @@ _NOWHERE = "\U0010fffe"
 
 
 def check_format(path: Path) -> None:
-    """Check that a picture can be saved as this file.
-
-    Raises:
-        DataError: the file name has another suffix.
-    """
+    """Raise `DataError` if a picture cannot be saved as this file: its suffix is another."""
     if path.suffix.lower().removeprefix(".") not in FORMATS:
         raise DataError(f"{path}: pictures are .svg, .png or .pdf; choose one")
 
@@ -37,13 +33,10 @@ def list_boxes(picture: Mapping[str, Any]) -> list[str]:
     """
     rows = _replace_controls([*picture.get("datasets", {}).values()])
     text = json.dumps(rows, ensure_ascii=False)
-    letters = {_script(letter): letter for letter in text if ord(letter) > _LAST_LATIN}
+    names = ((unicodedata.name(x, "UNKNOWN"), x) for x in text if ord(x) > _LAST_LATIN)
+    letters = {name.split()[0].partition("-")[0]: letter for name, letter in names}
     box = _draw_letter(_NOWHERE) if letters else b""
     return sorted(script for script, letter in letters.items() if _draw_letter(letter) == box)
-
-
-def _script(letter: str) -> str:
-    return unicodedata.name(letter, "UNKNOWN").split()[0].partition("-")[0]
 
 
 def _draw_letter(letter: str) -> bytes:
@@ -55,9 +48,6 @@ def save(picture: Mapping[str, Any], path: Path) -> None:
     """Write a filled chart, as SVG, PNG (twice the size, for sharp print) or PDF.
 
     Control characters become U+FFFD.
-
-    Raises:
-        DataError: the file name has another suffix.
     """
     check_format(path)
     content = render(picture, path.suffix.lower().removeprefix("."))

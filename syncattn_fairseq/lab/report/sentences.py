@@ -50,13 +50,8 @@ def describe(
     moses_language: str | None = None,
     number: int | None = None,
 ) -> Iterator[ReportedSentence]:
-    """Yield sentences.
-
-    Args:
-        outputs, gold, scheme, moses_language: those of `score_systems`, which has checked them.
-        number: how many, from the first; None: all.
-    """
-    systems = [_System.of(output, scheme, moses_language) for output in outputs.values()]
+    """Yield the first sentences, or all; the other arguments are those of `score_systems`."""
+    systems = [_System(output, scheme, moses_language) for output in outputs.values()]
     chrf = CHRF()
     for index, reference in enumerate(islice(gold.references, number)):
         source, target = (_words(systems, side, index) for side in ("source", "hypothesis"))
@@ -90,54 +85,37 @@ def describe(
         )
 
 
-@dataclass(frozen=True)
 class _System:
     """One system's output."""
 
-    texts: Sequence[str]
-    beam: Sequence[DecodedSentence]
-    forced: Sequence[DecodedSentence] | None
-    scheme: str
-
-    @staticmethod
-    def of(output: Output, scheme: str | None, moses_language: str | None) -> _System:
-        analysed = output.beam if output.forced is None else output.forced
-        return _System(
-            plain_text(output.beam, scheme, moses_language),
-            output.beam,
-            output.forced,
-            scheme or detect_scheme(text for s in analysed for text in (s.source, s.hypothesis)),
+    def __init__(self, output: Output, scheme: str | None, moses_language: str | None) -> None:
+        self.texts = plain_text(output.beam, scheme, moses_language)
+        self.printed, self.is_forced = output.analysed, output.forced is not None
+        self.scheme = scheme or detect_scheme(
+            text for s in self.printed for text in (s.source, s.hypothesis)
         )
 
     def show(self, index: int, sides: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-        words = {side: sides[side]["words"] for side in ("source", "target")}
-        analysed = (self.beam if self.forced is None else self.forced)[index]
+        sentence = self.printed[index]
+        words = {side: known["words"] for side, known in sides.items()}
         analysis: dict[str, Any] = {
-            "source": _fitting(analysed.source_heads, words["source"]),
+            "source": _fitting(sentence.source_heads, words["source"]),
             "target": None,
             "links": {},
-            "source_trees": self._trees(analysed, "source", sides["source"]),
+            "source_trees": self._trees(sentence, "source", sides["source"]),
             "target_trees": {},
         }
-        if self.forced is not None:
-            analysis["target"] = _fitting(analysed.hypothesis_heads, words["target"])
-            analysis["target_trees"] = self._trees(analysed, "hypothesis", sides["target"])
-            analysis["links"] = self._links(analysed, words)
-        return analysis
-
-    def _links(
-        self, sentence: DecodedSentence, words: Mapping[str, Sequence[str]]
-    ) -> dict[str, list[tuple[int, int]]]:
-        printed = {"": sentence.links, **{str(n): x for n, x in sentence.layer_links.items()}}
-        links_by_layer = {}
-        for layer, links in printed.items():
-            if links is not None:
+        if self.is_forced:
+            analysis["target"] = _fitting(sentence.hypothesis_heads, words["target"])
+            analysis["target_trees"] = self._trees(sentence, "hypothesis", sides["target"])
+            printed = {"": sentence.links, **{str(n): x for n, x in sentence.layer_links.items()}}
+            sizes = len(words["source"]), len(words["target"])
+            for layer, links in printed.items():
                 of_layer = replace(sentence, links=links)
-                sizes = len(words["source"]), len(words["target"])
-                alignment = align_words(of_layer, self.scheme, *sizes)
+                alignment = None if links is None else align_words(of_layer, self.scheme, *sizes)
                 if alignment and alignment.words == sizes:
-                    links_by_layer[layer] = sorted(alignment.links)
-        return links_by_layer
+                    analysis["links"][layer] = sorted(alignment.links)
+        return analysis
 
     def _trees(
         self, sentence: DecodedSentence, side: str, known: Mapping[str, Any]
@@ -193,11 +171,8 @@ def tree_nodes(tree: Tree, gold: set[tuple[int, ...]] | None = None) -> dict[str
 def _words(systems: Iterable[_System], side: str, index: int) -> list[str]:
     """Return one side's words from the first system that has them; the reference's as target."""
     for system in systems:
-        printed = system.forced if system.forced is not None else system.beam
-        if side == "hypothesis" and system.forced is None:
-            continue
-        text = getattr(printed[index], side)
-        if text:
+        text = getattr(system.printed[index], side)
+        if text and (side == "source" or system.is_forced):
             return join_subwords(text.split(), system.scheme)
     return []
 
@@ -231,8 +206,6 @@ def _differences(
         ("alignments", ("links",)),
         ("trees", ("source_trees", "target_trees")),
     ):
-        for field in fields:
-            parts = [system[field] for system in analyses if system[field]]
-            if any(value != parts[0] for value in parts):
-                yield name
-                break
+        columns = ([system[field] for system in analyses if system[field]] for field in fields)
+        if any(value != column[0] for column in columns for value in column):
+            yield name

@@ -44,14 +44,9 @@ Node: TypeAlias = Token | Phrase
 
 @dataclass(frozen=True)
 class Sentence:
-    """One side of a pair, with its gold analysis.
+    """One side of a pair: words, 1-based heads (0: root), and labels as in Universal Dependencies.
 
-    Attributes:
-        words: the tokens, the full stop included.
-        heads: for each word the 1-based position of its head; 0 for the root.
-        labels: Universal Dependencies relations.
-        upos: Universal Dependencies parts of speech.
-        tree: the phrase structure in Penn style, whose preterminals are ``upos``.
+    ``tree`` is the phrase structure in Penn style, whose preterminals are ``upos``.
     """
 
     words: tuple[str, ...]

@@ -46,7 +46,7 @@ def write_corpus(directory: Path, sizes: Mapping[str, int], seed: int) -> None:
     Args:
         directory: made if it is not there.
         sizes: the number of pairs of each split; a split does not depend on those after it.
-        seed: of all pairs, as in ``generate``.
+        seed: as in ``generate``.
 
     Raises:
         DataError: a file is there already, and is not one that was written here.
@@ -77,11 +77,7 @@ def write_corpus(directory: Path, sizes: Mapping[str, int], seed: int) -> None:
 
 
 def _find_sums(path: Path, sums: Mapping[str, Sequence[str]]) -> list[str]:
-    """Return the checksum of a file that is there, and is ours.
-
-    Raises:
-        DataError: it is not.
-    """
+    """Return the checksum of a file that is there; raise `DataError` if it is not ours."""
     if not path.is_file():
         return []
     found = hash_file(path)

@@ -107,14 +107,10 @@ class Grammar(PhraseGrammar):
         front: tuple[NodePair, str] | None = None,
         tail: tuple[NodePair, str] | None = None,
     ) -> NodePair:
-        """Make a clause.
+        """Make a clause from the class of its verb and one of `_FORMS`.
 
-        Args:
-            frame: the class of its verb.
-            tense: one of ``_FORMS``.
-            final: whether the German verb comes last, as in subordinate clauses.
-            front: what comes first, with its label; the German subject then follows the verb.
-            tail: a clause that comes last, with its label.
+        ``final``: the German verb comes last, as in subordinate clauses. What comes first, with its
+        label, puts the German subject behind the verb; a clause may come last, with its label.
         """
         subject, plural = self._subject()
         vp, finite = self._predicate(frame, tense, plural, final)
@@ -197,13 +193,10 @@ class Grammar(PhraseGrammar):
     def _complements(
         self, frame: str, case: str, definite: bool, relative: bool
     ) -> list[tuple[NodePair, str]]:
-        """Make what a verb governs, with labels.
+        """Make what a verb governs, with labels; the only object, if a person, has the case.
 
-        Args:
-            frame: the class of the verb.
-            case: the case of its only object, if that is a person.
-            definite: whether objects must be definite, as they are under negation.
-            relative: keep it short; the object of a verb of creation is the relative pronoun.
+        ``definite``: objects are, as under negation; ``relative``: keep it short, and the object of
+        a verb of creation is the relative pronoun.
         """
         if frame == "speech" or (frame == "activity" and self.chance(0.5)):
             return []

@@ -60,14 +60,8 @@ class Noun:
         singular, _, plural = english.partition("/")
         stem, gender, ending = german.split(".")
         changed = umlaut(stem) if ending.startswith('"') else stem
-        return cls(
-            english=singular,
-            english_plural=plural or english_s(singular),
-            german=stem,
-            german_plural=changed + ending.strip('"-'),
-            gender="m" if gender == "w" else gender,
-            weak=gender == "w",
-        )
+        forms = singular, plural or english_s(singular), stem, changed + ending.strip('"-')
+        return cls(*forms, gender="m" if gender == "w" else gender, weak=gender == "w")
 
     def decline(self, case: str, plural: bool) -> str:
         """Return the German form."""
@@ -87,19 +81,15 @@ def _weak_forms(infinitive: str) -> tuple[str, str, str]:
 
 @dataclass(frozen=True)
 class Verb:
-    """A verb of both languages.
-
-    Attributes:
-        english: base, past and participle.
-        german: infinitive, third person singular, past and participle, without the prefix.
-        prefix: the separable prefix, or empty.
-        case: the case of the German object.
-    """
+    """A verb of both languages."""
 
     english: tuple[str, ...]
+    """Base, past and participle."""
     german: tuple[str, ...]
+    """Infinitive, third person singular, past and participle, without the separable prefix."""
     prefix: str
     case: str
+    """Of the German object."""
 
     @classmethod
     def parse(cls, entry: str) -> Verb:
@@ -168,14 +158,7 @@ def article_form(stem: str, kind: str, case: str, gender: str) -> str:
 
 
 def adjective_ending(article: str, case: str, gender: str) -> str:
-    """Return an adjective's ending.
-
-    Args:
-        article: ``der`` when one like ``der`` or ``dieser`` precedes, ``ein`` when one like ``ein``
-            or ``mein`` does, and the empty string for none or a numeral.
-        case: the case of the noun.
-        gender: its gender, ``pl`` in the plural.
-    """
+    """Return an adjective's ending after an article like ``der`` or ``ein``, or none (``""``)."""
     if not article or (article == "ein" and (case, gender) in _BARE_EIN):
         return STRONG[case][gender]
     return "e" if (case, gender) in _WEAK_E else "en"

@@ -37,12 +37,9 @@ class PhraseGrammar:
         return NodePair(en, de)
 
     def noun_phrase(self, kind: str, case: str, definite: bool = False) -> tuple[NodePair, str]:
-        """Make a noun phrase; also return its gender, which is ``pl`` in the plural.
+        """Make a noun phrase of a class of nouns and a German case; also return gender or ``pl``.
 
-        Args:
-            kind: the class of the noun.
-            case: the German case.
-            definite: whether it must have a definite determiner.
+        ``definite``: it has a definite determiner.
         """
         noun = self.pick(lexicon.NOUNS[kind])
         plural = self.chance(0.3)

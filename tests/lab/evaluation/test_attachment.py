@@ -5,13 +5,7 @@ from hypothesis import strategies as st
 from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.data.subwords import subword_parents
 from syncattn_fairseq.data.words import find_word_heads
-from syncattn_fairseq.lab.evaluation.attachment import (
-    DISTANCES,
-    AttachmentScore,
-    attachment_by_distance,
-    attachment_by_label,
-    score_attachment,
-)
+from syncattn_fairseq.lab.evaluation.attachment import DISTANCES, AttachmentScore, score_attachment
 
 
 def heads(size: int) -> st.SearchStrategy[list[int]]:
@@ -39,11 +33,19 @@ def test_agrees_with_a_loop(corpus, left):
     assert score.coverage == (counted / score.total if score.total else 0)
 
 
-def test_mismatches():
-    with pytest.raises(DataError, match="heads of 1 sentences, gold heads of 2"):
-        score_attachment([[0]], [[0], [0]])
-    with pytest.raises(DataError, match="sentence 2: 2 heads, 1 gold heads"):
-        score_attachment([[0], [0, 1]], [[0], [0]])
+@pytest.mark.parametrize(
+    ("predicted", "gold", "labels", "message"),
+    [
+        ([[0]], [[0], [0]], None, "heads of 1 sentences, gold heads of 2"),
+        ([[0], [0, 1]], [[0], [0]], None, "sentence 2: 2 heads, 1 gold heads"),
+        ([[0]], [[0]], [["root", "det"]], "sentence 1: 1 heads, 1 gold heads, 2 labels"),
+        ([[0]], [[0]], [None], "sentence 1: 1 heads, 1 gold heads, 0 labels"),
+        ([[0]], [[0]], [], "labels of 0 sentences, gold heads of 1"),
+    ],
+)
+def test_mismatches(predicted, gold, labels, message):
+    with pytest.raises(DataError, match=message):
+        score_attachment(predicted, gold, labels=labels)
 
 
 def test_word_heads_by_hand():
@@ -74,7 +76,7 @@ GUESS = [[2, 0, 1], [1], [12, *[1] * 10, 2, 0]]
 
 
 def test_by_distance():
-    found = attachment_by_distance(GUESS, GOLD)
+    found = score_attachment(GUESS, GOLD).parts["distance"]
     assert list(found) == list(DISTANCES)
     assert found["root"] == AttachmentScore(2, 2, 2)
     assert found["1"] == AttachmentScore(2, 3, 3)
@@ -82,27 +84,18 @@ def test_by_distance():
     assert found["10+"] == AttachmentScore(2, 3, 3)
 
 
-def test_parts_make_up_the_whole():
-    for left_only in (False, True):
-        whole = score_attachment(GUESS, GOLD, left_only)
-        labels = [["a", "b", "a"], None, ["c"] * 13]
-        for parts in (
-            attachment_by_distance(GUESS, GOLD, left_only),
-            attachment_by_label(GUESS, GOLD, labels, left_only),
-        ):
-            assert sum(part.correct for part in parts.values()) == whole.correct
-            assert sum(part.counted for part in parts.values()) == whole.counted
-            assert sum(part.total for part in parts.values()) == whole.total
+@pytest.mark.parametrize("left_only", [False, True])
+def test_parts_make_up_the_whole(left_only):
+    labels = [["a", "b", "a"], None, ["c"] * 13]
+    whole = score_attachment(GUESS, GOLD, left_only, labels)
+    assert whole == score_attachment(GUESS, GOLD, left_only)
+    for parts in whole.parts.values():
+        for number in ("correct", "counted", "total"):
+            every = (getattr(part, number) for part in parts.values())
+            assert sum(every) == getattr(whole, number)
 
 
 def test_by_label_from_frequent_to_rare():
-    found = attachment_by_label([[0, 1, 1]], [[0, 1, 2]], [["root", "det", "det"]])
-    assert found == {"det": AttachmentScore(1, 2, 2), "root": AttachmentScore(1, 1, 1)}
-    assert list(found) == ["det", "root"]
-
-
-def test_labels_must_fit():
-    with pytest.raises(DataError, match="sentence 1: 1 heads, 1 gold heads, 2 labels"):
-        attachment_by_label([[0]], [[0]], [["root", "det"]])
-    with pytest.raises(DataError, match="labels of 0 sentences, gold heads of 1"):
-        attachment_by_label([[0]], [[0]], [])
+    found = score_attachment([[0, 1, 1]], [[0, 1, 2]], labels=[["root", "det", "det"]])
+    expected = {"det": AttachmentScore(1, 2, 2), "root": AttachmentScore(1, 1, 1)}
+    assert [*found.parts["label"].items()] == [*expected.items()]

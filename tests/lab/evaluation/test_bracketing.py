@@ -1,5 +1,4 @@
 from collections.abc import Iterator
-from dataclasses import asdict
 
 import pytest
 from hypothesis import assume, given
@@ -99,9 +98,9 @@ def tree(line: str) -> Tree:
 @pytest.mark.parametrize(("gold", "predicted", "evalb", "sentence"), CORNERS)
 def test_each_corner_by_hand(gold, predicted, evalb, sentence):
     score = score_trees([tree(predicted)], [tree(gold)])
-    assert score.evalb.brackets == Brackets(*evalb)
-    assert score.sentence.brackets == (() if sentence is None else (Brackets(*sentence),))
-    assert score.sentence.too_short == (sentence is None)
+    assert score.evalb == Brackets(*evalb)
+    assert score.each == (() if sentence is None else (Brackets(*sentence),))
+    assert score.too_short == (sentence is None)
 
 
 def test_a_corpus_by_hand():
@@ -109,12 +108,6 @@ def test_a_corpus_by_hand():
     predicted = [tree("(X x)"), *(tree(row[1]) for row in CORNERS)]
     score = score_trees(predicted, gold)
     # matched 2+4+0+1+2+1+1+1, predicted 3+5+0+1+7+2+1+3, gold 3+5+2+2+4+1+1+3.
-    assert asdict(score.evalb) == {
-        "brackets": {"matched": 12, "predicted": 22, "gold": 21},
-        "sentences": 8,
-        "words": 29,
-    }
-    assert (score.sentence.too_short, score.left_out) == (2, 1)
     assert score.as_dict() == {
         "evalb": {
             "precision": pytest.approx(12 / 22),
@@ -148,7 +141,7 @@ def test_where_nothing_is_to_be_found():
     for brackets, expected in rates.items():
         assert (brackets.precision, brackets.recall, brackets.f1) == expected
     empty = score_trees([None], [None])
-    assert empty.left_out == 1 and empty.sentence.f1 == 0
+    assert empty.left_out == 1 and empty.mean("f1") == 0
 
 
 def slow_spans(node: Tree | str, start: int = 0) -> tuple[list[tuple[int, int]], int]:
@@ -201,15 +194,15 @@ def test_agrees_with_slow_counts(corpus):
     score = score_trees([one for one, _ in corpus], [two for _, two in corpus])
     slow = [slow_score(*pair) for pair in corpus]
     for kind in ("matched", "predicted", "gold"):
-        assert getattr(score.evalb.brackets, kind) == sum(getattr(row[0], kind) for row in slow)
+        assert getattr(score.evalb, kind) == sum(getattr(row[0], kind) for row in slow)
     counted = [row[1] for row in slow if row[1] is not None]
-    assert list(score.sentence.brackets) == counted
-    assert score.sentence.too_short == len(slow) - len(counted)
+    assert list(score.each) == counted
+    assert score.too_short == len(slow) - len(counted)
     for rate in ("precision", "recall", "f1"):
         values = [getattr(brackets, rate) for brackets in counted]
         mean = sum(values) / len(values) if values else 0
-        assert getattr(score.sentence, rate) == pytest.approx(mean)
-    for brackets in (score.evalb.brackets, *counted):
+        assert score.mean(rate) == pytest.approx(mean)
+    for brackets in (score.evalb, *counted):
         p, r = brackets.precision, brackets.recall
         assert brackets.f1 == pytest.approx(2 * p * r / (p + r) if p + r else 0)
 
@@ -220,8 +213,8 @@ def test_deep_trees():
     assert find_constituents(left) == [(0, end) for end in range(2, 501)]
     score = score_trees([left], [right])
     # Nothing but the whole sentence is shared.
-    assert score.evalb.brackets == Brackets(1, 499, 499)
-    assert score.sentence.brackets == (Brackets(0, 498, 498),)
+    assert score.evalb == Brackets(1, 499, 499)
+    assert score.each == (Brackets(0, 498, 498),)
 
 
 @pytest.mark.parametrize(

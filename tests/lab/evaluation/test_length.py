@@ -3,12 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from syncattn_fairseq.base.errors import DataError
-from syncattn_fairseq.lab.evaluation.length import (
-    FEWEST,
-    count_source_words,
-    intervals_by_length,
-    score_by_length,
-)
+from syncattn_fairseq.lab.evaluation.length import FEWEST, count_source_words, score_by_length
 from syncattn_fairseq.lab.evaluation.translation import count_ngrams, score_bleu
 from syncattn_fairseq.printed.decoded import DecodedSentence
 
@@ -40,26 +35,23 @@ def test_intervals_of_the_difference_to_the_baseline():
     theirs = [t.replace("cat", "dog") if n % 2 else t for n, t in enumerate(ours)]
     lengths = [7] * 20 + [30] * 4
     counts, base = (count_ngrams(texts, references) for texts in (ours, theirs))
-    found = intervals_by_length(counts, base, lengths)
-    assert list(found) == ["1-10"], "four sentences are too few"
+    found = score_by_length(counts, lengths, base)
+    assert found["21-30"].interval is None, "four sentences are too few"
     difference = (
         score_bleu(ours[:20], references[:20]).score
         - score_bleu(theirs[:20], references[:20]).score
     )
-    low, high = found["1-10"]
+    assert found["1-10"].interval is not None
+    low, high = found["1-10"].interval
     assert 0 < low < difference < high < 2 * difference
-    assert intervals_by_length(counts, counts, lengths)["1-10"] == (0, 0), "the same samples"
+    same = score_by_length(counts, lengths, counts)["1-10"]
+    assert same.interval == (0, 0), "the same samples"
 
 
 def test_the_fewest_sentences_have_an_interval():
     counts = count_ngrams([GOOD] * FEWEST, [GOOD] * FEWEST)
-    assert list(intervals_by_length(counts, counts, [7] * FEWEST)) == ["1-10"]
-    assert intervals_by_length(counts[1:], counts[1:], [7] * (FEWEST - 1)) == {}
-
-
-def test_different_numbers_of_sentences():
-    with pytest.raises(DataError, match="2 translations and 1 source sentences"):
-        score_by_length(count_ngrams(["a", "b"], ["a", "b"]), [3])
+    for some, interval in ((counts, (0, 0)), (counts[1:], None)):
+        assert score_by_length(some, [7] * len(some), some)["1-10"].interval == interval
 
 
 @pytest.mark.parametrize("source", ["▁the ▁d og", "the d@@ og", "the dog"])

@@ -53,12 +53,11 @@ def test_everything_from_a_forced_output():
 
 
 def test_details_of_the_target_leave_out_what_a_decoder_cannot_see():
-    detail = score_system(
-        BEAM, FORCED, replace(GOLD, target_labels=[["det", "x"], None])
-    ).target_detail
-    assert detail is not None and detail.by_label is not None
-    for parts in (detail.by_distance, detail.by_label):
-        assert sum(part.counted for part in parts.values()) == 1
+    gold = replace(GOLD, target_labels=[["det", "x"], None])
+    score = score_system(BEAM, FORCED, gold).target_attachment
+    assert score is not None
+    for kind in ("distance", "label"):
+        assert sum(part.counted for part in score.parts[kind].values()) == 1
 
 
 def test_trees_of_sentences_whose_words_are_hidden_are_left_out():
@@ -71,7 +70,7 @@ def test_trees_of_sentences_whose_words_are_hidden_are_left_out():
     assert score_system(BEAM, [seen, other], gold).left_out == 0
     score = score_system(BEAM, [hidden, other], gold)
     assert score.left_out == score.target_brackets[1].left_out == 1
-    assert score.target_brackets[1].evalb.sentences == 1  # the other one
+    assert score.target_brackets[1].sentences == 1  # the other one
 
 
 def test_without_a_forced_output():
