@@ -60,10 +60,7 @@ class DistancesOf:
 
 @dataclass(frozen=True, order=True)
 class LinksOf:
-    """Whose links a line holds: those of a decoder layer, or of one of its heads, both from 1.
-
-    Head 0 stands for the mean of all heads.
-    """
+    """Whose links a line holds: those of a decoder layer and head, from 1; 0 is all heads' mean."""
 
     kind: ClassVar = "L"
     layer: int

@@ -63,23 +63,20 @@ def main(argv: Sequence[str] | None = None) -> None:
 def _figure(args: argparse.Namespace, example: Example, model: Model | None) -> Any:
     from ..report import figures
 
+    if args.kind == "tree-distances":
+        return figures.draw_tree_distances(example)
     if model is None:
-        if args.kind == "tree-distances":
-            return figures.draw_tree_distances(example)
-        return figures.draw_parents(example, _subwords(args, example))
+        from ...inference.answers import Sentence
+
+        models = read_subwords(args)
+        if models is None:
+            return figures.draw_parents(example)
+        segmenter = models[0].open()
+        pieces = Sentence(segmenter([example.source.text])[0], segmenter.scheme)
+        return figures.draw_parents(example, pieces)
     draw: Any = getattr(figures, f"draw_{args.kind}")
     layer = [args.layer] if args.kind in ("alignment", "distances") else []
     return draw(model, example, *layer)
-
-
-def _subwords(args: argparse.Namespace, example: Example) -> Any:
-    from ...inference.answers import Sentence
-
-    models = read_subwords(args)
-    if models is None:
-        return None
-    segmenter = models[0].open()
-    return Sentence(segmenter([example.source.text])[0], segmenter.scheme)
 
 
 def _example(args: argparse.Namespace, model: Model | None) -> Example:

@@ -81,7 +81,8 @@ def _compare_measures(
             raise DataError(f"{path}: {len(numbers)} scores, but {size} references")
         if measured.setdefault(measure, {}).setdefault(name, numbers) is not numbers:
             raise DataError(f"--sentence-scores {measure} {name}: given twice")
-    return {m: compare_sentence_scores(numbers, args.baseline) for m, numbers in measured.items()}
+    baseline = args.baseline or ""
+    return {m: compare_sentence_scores(numbers, baseline) for m, numbers in measured.items()}
 
 
 def read_input(args: argparse.Namespace) -> tuple[dict[str, Output], Gold]:
@@ -103,7 +104,7 @@ def read_input(args: argparse.Namespace) -> tuple[dict[str, Output], Gold]:
         source_heads=read(_gold_heads, args.source_heads),
         target_heads=read(_gold_heads, args.target_heads),
         alignments=read_alignments(args.alignments, args.one_based) if args.alignments else None,
-        source=read_text(args.source) if args.source else None,
+        source=read(read_text, args.source),
         source_labels=read(read_labels, args.source_labels),
         target_labels=read(read_labels, args.target_labels),
         source_trees=list(read_trees(args.source_trees)) if args.source_trees else None,

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from random import Random
 
-from ...base.errors import DataError
+from ...base.errors import DataError, naming
 from ...base.files import replacing
 from ...base.text import read_lines
 from ...base.text_tables import format_table
@@ -106,10 +106,8 @@ def _induce(args: argparse.Namespace) -> None:
     with replacing(args.output) as path, path.open("w", encoding="utf-8") as file:
         for number, (sentence, text) in enumerate(zip(decoded, texts, strict=True), 1):
             words = None if text is None else text.split()
-            try:
+            with naming(f"{args.decoded}: sentence {number}"):
                 tree = induce_tree(sentence, args.side, scheme, args.layer, words)
-            except DataError as error:
-                raise DataError(f"{args.decoded}: sentence {number}: {error}") from None
             blank += tree is None
             file.write(f"{tree or ''}\n")
     print(f"{args.output}: {len(decoded) - blank} trees, {blank} empty lines")

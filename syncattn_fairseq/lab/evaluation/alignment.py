@@ -91,12 +91,7 @@ def read_alignments(
     which usually counts from 1, like the German-English gold alignments of Vilar et al. (IWSLT
     2006).
 
-    Args:
-        path: the file.
-        one_based: whether the file counts from 1.
-
-    Returns:
-        One set of 0-based sure links and one of (only) possible links for each line.
+    Returns one set of 0-based sure links and one of (only) possible links for each line.
 
     Raises:
         DataError: something is not a link.

@@ -10,7 +10,6 @@ from .measures import BLEU, LEVEL, MEASURES, NONE, format_signed
 
 if TYPE_CHECKING:
     from .scoring import SystemScore
-    from .sentence_scores import SentenceScores
     from .significance import Significance
 
 _LATEX = str.maketrans(
@@ -77,16 +76,13 @@ def describe_scores(scores: Mapping[str, SystemScore]) -> list[str]:
     return list(notes)
 
 
-def list_test_columns(
-    tests: Sequence[Significance | SentenceScores], digits: int = 2
-) -> dict[str, list[str]]:
+def list_test_columns(tests: Sequence[Significance], digits: int = 2) -> dict[str, list[str]]:
     """Return the columns of tests against a baseline by name, except empty ones."""
     several = sum(test.p is not None for test in tests) > 1
     columns = {
         "± 95 %": [f"{test.confidence:.{digits}f}" for test in tests],
         "difference": [
-            NONE if test.p is None else format_signed(test.difference or 0.0, digits)
-            for test in tests
+            NONE if test.p is None else format_signed(test.difference, digits) for test in tests
         ],
         "p": [NONE if test.p is None else f"{test.p:.4f}" for test in tests],
         "p Holm": [

@@ -10,24 +10,17 @@ import numpy as np
 from ...base.errors import DataError
 from ...base.numbers import read_decimal
 from ...base.text import read_lines
-from .measures import Verdict, decide, holm
 from .score_table import format_columns, list_test_columns
-from .significance import measure_confidence, randomisation
+from .significance import Significance, compare_scores
 
 _COMET = re.compile(r"[^\t]*\t(?:Segment (\d{1,9})\t)?score: (\S+)")
 
 
 @dataclass(frozen=True)
-class SentenceScores:
+class SentenceScores(Significance):
     """The mean of a system's sentences, compared with the baseline's."""
 
-    mean: float
-    confidence: float
-    difference: float | None
-    """The last four are those of `Significance`; None for the baseline itself, or without one."""
-    p: float | None
-    corrected: float | None
-    verdict: Verdict | None
+    mean: float = 0.0
 
 
 def read_sentence_scores(path: str | Path) -> list[float]:
@@ -54,31 +47,13 @@ def read_sentence_scores(path: str | Path) -> list[float]:
 
 
 def compare_sentence_scores(
-    scores: Mapping[str, Sequence[float]], baseline: str | None = None
+    scores: Mapping[str, Sequence[float]], baseline: str = ""
 ) -> dict[str, SentenceScores]:
-    """Test each system's mean against the baseline's.
-
-    Args:
-        scores: of each system, in the order of the sentences; at least one.
-        baseline: the baseline's name; None: nothing is tested. It need not have scores.
-    """
+    """Test each system's mean against the baseline's, if there is one that has scores."""
     # With the number of sentences, so that sums give means.
     counts = {name: np.stack([v, np.ones(len(v))], axis=1) for name, v in scores.items()}
-    theirs = None if baseline is None else counts.get(baseline)
-    tests: dict[str, tuple[float | None, float | None]] = dict.fromkeys(counts, (None, None))
-    if theirs is not None:
-        rest = counts.keys() - {baseline}
-        tests |= {n: randomisation([counts[n]], [theirs], _compute_mean) for n in rest}
-    corrected = holm([p for _, p in tests.values()])
-    return {
-        name: SentenceScores(
-            float(np.mean(scores[name])),
-            measure_confidence(counts[name], _compute_mean),
-            *(difference, p, p_holm),
-            None if difference is None else decide(difference, p_holm),
-        )
-        for (name, (difference, p)), p_holm in zip(tests.items(), corrected, strict=True)
-    }
+    tests = compare_scores(counts, baseline, "", _compute_mean)
+    return {n: SentenceScores(**vars(t), mean=float(np.mean(scores[n]))) for n, t in tests.items()}
 
 
 def _compute_mean(totals: np.ndarray) -> np.ndarray:

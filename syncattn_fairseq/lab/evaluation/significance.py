@@ -43,13 +43,12 @@ def compute_bleu(totals: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Significance:
-    """BLEU of one system compared with the baseline's."""
+    """A score of one system compared with the baseline's."""
 
     baseline: str
     difference: float
-    """To the baseline's BLEU."""
     confidence: float
-    """Half the width of the 95 % interval of BLEU, by bootstrap resampling."""
+    """Half the width of the 95 % interval of the score, by bootstrap resampling."""
     p: float | None
     """Of the difference, by paired approximate randomisation; None for the baseline itself."""
     signature: str
@@ -82,14 +81,24 @@ def compare_with_baseline(
     signature = metric.get_signature()
     for name, value in (("seed", _SEED), ("bs", _SAMPLES), ("ar", _EXCHANGES)):
         signature.update(name, value)
+    return compare_scores(counts, baseline, str(signature))
+
+
+def compare_scores(
+    counts: Mapping[str, np.ndarray], baseline: str, signature: str, score: Score = compute_bleu
+) -> dict[str, Significance]:
+    """Test a score of each system against the baseline's, if that has one."""
+    theirs = counts.get(baseline)
     tests = {
-        name: (0.0, None) if name == baseline else randomisation([ours], [counts[baseline]])
+        name: (0.0, None)
+        if theirs is None or name == baseline
+        else randomisation([ours], [theirs], score)
         for name, ours in counts.items()
     }
     corrected = holm([p for _, p in tests.values()])
     return {
         name: Significance(
-            *(baseline, difference, measure_confidence(counts[name]), p, str(signature), p_holm),
+            *(baseline, difference, measure_confidence(counts[name], score), p, signature, p_holm),
             None if p is None else decide(difference, p_holm),
         )
         for (name, (difference, p)), p_holm in zip(tests.items(), corrected, strict=True)

@@ -46,7 +46,6 @@ def score_bleu(
     hypotheses: Sequence[str], references: Sequence[str], tokenize: str = "13a"
 ) -> BleuScore:
     """Compute BLEU (Papineni et al. 2002) of detokenised text, with a tokenizer of sacreBLEU."""
-    _check_numbers(hypotheses, references)
     return sum_bleu(count_ngrams(hypotheses, references, tokenize, warn=True), tokenize)
 
 
@@ -69,13 +68,10 @@ def count_ngrams(
         lengths of translation and reference, the matching 1- to 4-grams, and all 1- to 4-grams.
 
     Raises:
-        DataError: the numbers of translations and references differ.
+        DataError: the numbers of translations and references differ, or there are none.
     """
-    if len(translations) != len(references):
-        raise DataError(f"{len(translations)} translations, but {len(references)} references")
     metric = BLEU(tokenize=tokenize, force=not warn or tokenize == "none")
-    blocks = [np.array(block, np.int32) for block in _count(metric, translations, references)]
-    return np.concatenate([np.empty((0, 10), np.int32), *blocks])
+    return np.concatenate([*_count(metric, translations, references)])
 
 
 def sum_bleu(counts: np.ndarray, tokenize: str = "13a") -> BleuScore:
@@ -89,14 +85,16 @@ def sum_bleu(counts: np.ndarray, tokenize: str = "13a") -> BleuScore:
 
 def _count(
     metric: Any, hypotheses: Sequence[str], references: Sequence[str]
-) -> Iterator[list[list[int]]]:
+) -> Iterator[np.ndarray]:
     """Yield what a metric of sacreBLEU counts in each sentence of some.
 
     It keeps all n-grams of all references that it is given: 4 GB for 100,000, if not in blocks.
     """
+    _check_numbers(hypotheses, references)
     for start in range(0, len(references), BLOCK):
         block = slice(start, start + BLOCK)
-        yield metric._extract_corpus_statistics(hypotheses[block], [references[block]])
+        counts = metric._extract_corpus_statistics(hypotheses[block], [references[block]])
+        yield np.array(counts, np.int32)
 
 
 def check_tokenizer(tokenize: str) -> None:
@@ -130,9 +128,8 @@ def score_compound_split_bleu(
 
 def score_chrf(hypotheses: Sequence[str], references: Sequence[str]) -> TranslationScore:
     """Compute the character n-gram F-score chrF2 (Popovic 2015) of detokenised text."""
-    _check_numbers(hypotheses, references)
     metric: Any = CHRF()
-    totals = sum(np.array(block).sum(axis=0) for block in _count(metric, hypotheses, references))
+    totals = sum(block.sum(axis=0) for block in _count(metric, hypotheses, references))
     score = metric._compute_score_from_stats(totals.tolist()).score
     return TranslationScore(score, str(metric.get_signature()))
 

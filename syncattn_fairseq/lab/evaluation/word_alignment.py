@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from ...base.errors import DataError
+from ...base.errors import DataError, naming
 from ...base.packed import Packed
 from ...data.word_links import link_words
 from ...data.words import count_subwords, detect_scheme
@@ -99,10 +99,8 @@ def read_word_alignments(
         scheme: how subwords are marked; None: detect it.
         backward: the decoder translates from our target to our source.
 
-    Returns:
-        One per sentence, None if an unknown subword hides where words begin. The alignments of
-        ``--print-layer-alignments`` are listed by layer and head, that of ``--print-alignment``
-        under None.
+    Returns by layer and head (``--print-layer-alignments``), or None (``--print-alignment``), an
+    alignment per sentence, None if an unknown subword hides where words begin.
 
     Raises:
         DataError: the file cannot be read, or a sentence has no links.
@@ -124,10 +122,8 @@ def read_word_alignments(
         for topic, alignments in by_topic.items():
             if topic is not None:
                 sentence = replace(sentence, links=sentence.layer_links.get(topic))
-            try:
+            with naming(f"{path}: sentence {number}"):
                 alignment = align_words(sentence, scheme)
-            except DataError as error:
-                raise DataError(f"{path}: sentence {number}: {error}") from None
             alignments.append(alignment.reversed() if alignment and backward else alignment)
     return by_topic
 

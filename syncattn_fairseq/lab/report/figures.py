@@ -105,18 +105,16 @@ def draw_attention(model: Model, example: Example) -> Figure:
     """Draw E, C, D and C E Cᵀ between words, without the end of sentence, with rings for gold."""
     [pair] = model.parse([example.source.text], _translations(example))
     [alignment] = model.align([example.source.text], [pair.translation])
-    if example.target is None:
-        example = replace(example, target=Side(alignment.target.words))
+    example = replace(example, target=example.target or Side(alignment.target.words))
     figure = Figure()
     for number, matrix in enumerate(attention_matrices(example, alignment, pair)):
         if number == 2:
             figure.new_row()
-        sides = {"source": example.source, "target": example.target or example.source}
-        rows = _fit(sides[matrix.rows], getattr(alignment, matrix.rows)).words
-        columns = _fit(sides[matrix.columns], getattr(alignment, matrix.columns)).words
-        _add_heat(
-            figure, matrix.title, matrix.weights, rows, columns, matrix.gold, causal=matrix.causal
+        rows, columns = (
+            _fit(getattr(example, side), getattr(alignment, side)).words
+            for side in (matrix.rows, matrix.columns)
         )
+        _add_heat(figure, matrix.title, matrix.weights, rows, columns, matrix.gold, matrix.causal)
     return figure
 
 
@@ -124,9 +122,7 @@ def draw_alignment(model: Model, example: Example, layer: int | None = None) -> 
     """Draw the links of a layer in a grid, with gold links framed."""
     [alignment] = model.align([example.source.text], _translations(example), layer)
     source = _fit(example.source, alignment.source).words
-    target = alignment.target.words
-    if example.target is not None:
-        target = _fit(example.target, alignment.target).words
+    target = _fit(example.target or Side(alignment.target.words), alignment.target).words
     figure = Figure()
     figure.add(charts.links, "", **link_data(alignment.links, source, target, example.links))
     return figure
@@ -179,16 +175,9 @@ def draw_parents(example: Example, sentence: Sentence | None = None) -> Figure:
     weights = parent_gaussian(torch.tensor(parents), len(pieces.pieces))
     figure = _begin_with_parse(example.source)
     shown = _shown(pieces)
-    cells = {(row, column) for row, column in enumerate(parents) if column == int(column)}
-    _add_heat(
-        figure,
-        "PASCAL's weights; rings: the parent",
-        weights.numpy(),
-        shown,
-        shown,
-        {(row, int(column)) for row, column in cells},
-        scale=density_peak(),
-    )
+    cells = {(row, int(column)) for row, column in enumerate(parents) if column == int(column)}
+    title, scale = "PASCAL's weights; rings: the parent", density_peak()
+    _add_heat(figure, title, weights.numpy(), shown, shown, cells, scale=scale)
     return figure
 
 

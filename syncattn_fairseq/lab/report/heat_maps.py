@@ -95,8 +95,6 @@ def _matrix(
 
 
 def _example(detail: Mapping[str, Any]) -> Example:
-    source, target = (
-        Side(detail[side]["words"], detail[side]["heads"]) for side in ("source", "target")
-    )
+    source, target = (Side(detail[x]["words"], detail[x]["heads"]) for x in ("source", "target"))
     sure, possible = detail["sure"], detail["possible"]
     return Example(source, target, None if sure is None else Links({*sure}, {*possible}))

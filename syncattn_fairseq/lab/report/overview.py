@@ -1,11 +1,11 @@
 """Charts of the scores on the whole test set, each a complete Vega-Lite specification."""
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import cycle, islice
 from typing import Any
 
+from ..evaluation.attachment import AttachmentScore
 from ..evaluation.length import FEWEST
 from ..evaluation.scoring import SystemScore
 from .charts import INK, dress
@@ -85,22 +85,15 @@ def _by_layer(scores: Mapping[str, SystemScore]) -> Chart | None:
     return _points("AER by layer", note, "decoder layer", "AER", rows, [*scores])
 
 
-def _wilson(correct: int, counted: int) -> tuple[float, float]:
-    """Return the 95 % interval, in per cent, of a share among so many words."""
-    share, square = correct / counted, 1.96**2
-    middle = share + square / (2 * counted)
-    half = 1.96 * math.sqrt(share * (1 - share) / counted + square / (4 * counted**2))
-    whole = (1 + square / counted) / 100
-    return (middle - half) / whole, (middle + half) / whole
-
-
 def _by_detail(scores: Mapping[str, SystemScore], side: str, kind: str, x: str) -> Chart | None:
+    from scipy.stats import binomtest  # takes a second to import
+
+    def find_ends(score: AttachmentScore) -> list[float]:
+        interval = binomtest(score.correct, score.counted).proportion_ci(method="wilson")
+        return [100 * interval.low, 100 * interval.high]
+
     rows = [
-        _row(
-            *(name, part, 100 * score.uas),
-            _wilson(score.correct, score.counted),
-            f"{score.counted} words",
-        )
+        _row(*(name, part, 100 * score.uas, find_ends(score)), f"{score.counted} words")
         for name, system in scores.items()
         if (attachment := getattr(system, f"{side}_attachment"))
         for part, score in attachment.parts[kind].items()

@@ -1,13 +1,8 @@
 import json
-import os
 import shlex
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
-import syncattn_fairseq
 from syncattn_fairseq.lab.cli.align import main
 from tests.cli.errors import read_error
 
@@ -35,32 +30,21 @@ FILES = {
 BOTH = shlex.split("--forward base forward --backward base backward")
 
 
-@pytest.fixture
-def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    for name, text in FILES.items():
-        (tmp_path / name).write_text(text, encoding="utf-8")
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
 def rows(output: str) -> dict[str, list[str]]:
     table, _, _ = output.partition("\n\n")
     lines = [line.split() for line in table.splitlines()[1:]]
     return {" ".join(line[:-4]): line[-4:] for line in lines}
 
 
-def test_table_of_the_real_command(files):
-    command = [sys.executable, "-m", "syncattn_fairseq.lab.cli.align", *BOTH, "--gold", "gold"]
-    environment = os.environ | {"PYTHONPATH": str(Path(syncattn_fairseq.__file__).parents[1])}
-    result = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
-    assert (result.returncode, result.stderr) == (0, "")
-    assert result.stdout.splitlines()[0].split() == [
-        *("alignment", "AER", "precision", "recall", "links")
-    ]
+def test_table(files, capfd):
+    assert main([*BOTH, "--gold", "gold"]) == 0
+    out, err = capfd.readouterr()
+    assert err == ""
+    assert out.splitlines()[0].split() == ["alignment", "AER", "precision", "recall", "links"]
     # Forward's old-Hund is wrong, and its link of the second sentence is possible, not sure. Moses
     # grows by old-Hund, dog-Hund and sleeps-schläft, Lilt by the last two alone; final-and adds the
     # link of the second sentence.
-    assert rows(result.stdout) == {
+    assert rows(out) == {
         "base forward": ["22.22", "80.00", "75.00", "5"],
         "base backward": ["14.29", "100.00", "75.00", "3"],
         "base intersection": ["33.33", "100.00", "50.00", "2"],
@@ -70,7 +54,7 @@ def test_table_of_the_real_command(files):
         "base grow-diag-final-and-moses": ["10.00", "83.33", "100.00", "6"],
         "base grow-diag-final-and-lilt": ["0.00", "100.00", "100.00", "5"],
     }
-    assert result.stdout.endswith("\n\nAER, precision and recall in %, over 2 sentences\n")
+    assert out.endswith("\n\nAER, precision and recall in %, over 2 sentences\n")
 
 
 PHARAOH = {"fast": "0-0 1-1 1-2 3-3\n0-0\n", "fast.r": "0-0 1-1 2-2\n\n"}
@@ -182,14 +166,10 @@ GOLD = ["--gold", "gold"]
         (
             {},
             [*BOTH, "--gold", "talp"],
-            "talp:1: gold link 4-4, counted from 0, lies outside the 4",
+            "talp:1: gold link 4-4, counted from 0, lies outside the",
         ),
         ({}, [*BOTH, *GOLD, "--one-based"], "gold:1: '0-0' counts from 0"),
-        (
-            {"backward": ""},
-            [*BOTH, *GOLD],
-            "backward: the file is empty; give what fairseq-generate",
-        ),
+        ({"backward": ""}, [*BOTH, *GOLD], "backward: the file is empty; give what fairseq-gen"),
         ({"gold": "0-0\n"}, [*BOTH, *GOLD], "gold: 1 lines, but 2 decoded sentences"),
         ({"gold": "0-0\n1-0\n"}, [*BOTH, *GOLD], "gold:2: gold link 1-0"),
         (
@@ -213,11 +193,7 @@ GOLD = ["--gold", "gold"]
             "--forward fast: sentence 2: link 0-1, counted from 0, lies outside the 1 source or "
             "the 1 target words in --forward base",
         ),
-        (
-            {"fast": "0-0\n0:1\n"},
-            ["--forward", "fast", "fast", *GOLD],
-            "fast:2: '0:1' is not a link",
-        ),
+        ({"fast": "0-0\n0:1\n"}, ["--forward", "fast", "fast", *GOLD], "fast:2: '0:1' is not a"),
         (
             {},
             [*BOTH[:3], *GOLD, "--output", "base", "union", "links"],

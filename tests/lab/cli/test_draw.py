@@ -52,13 +52,6 @@ def test_long_sentences_are_refused(gold, capsys):
             assert capsys.readouterr().err == f"{message} at most 250 words\n"
 
 
-def test_formats(gold):
-    begins = {"svg": b"<svg", "png": b"\x89PNG", "pdf": b"%PDF"}
-    for name, begin in begins.items():
-        assert main(["parents", "-s=en", "--gold", "t", "--output", f"x.{name}"]) == 0
-        assert Path(f"x.{name}").read_bytes().startswith(begin)
-
-
 def test_letters_without_a_font_are_named(gold, capsys):
     Path("t.en").write_text("no\nthe \U0010ffff man\n", encoding="utf-8")
     for name in ("x.svg", "x.png"):

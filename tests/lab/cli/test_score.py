@@ -27,14 +27,6 @@ FILES = {
 }
 
 
-@pytest.fixture
-def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    for name, text in FILES.items():
-        (tmp_path / name).write_text(text, encoding="utf-8")
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
 SYSTEMS = shlex.split("--system Ours beam forced --system Plain plain --references ref")
 PLAIN = shlex.split("--system Plain plain --references ref")
 GOLD = shlex.split("--source-heads heads.en --target-heads heads.de --alignments align --one-based")
@@ -47,13 +39,6 @@ UNUSED = (
 )
 
 
-def run(arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "syncattn_fairseq.lab.cli.score", *shlex.split(arguments)]
-    environment = os.environ | {"PYTHONPATH": str(Path(syncattn_fairseq.__file__).parents[1])}
-    environment.pop("SACREBLEU_SEED", None)
-    return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
-
-
 def test_compound_split(files, capsys):
     pytest.importorskip("sacremoses")
     assert main([*PLAIN, "--compound-split", "de", "--json", "numbers"]) == 0
@@ -64,7 +49,10 @@ def test_compound_split(files, capsys):
 
 
 def test_table_of_the_real_command(files):
-    result = run(shlex.join([*SYSTEMS, *GOLD]))
+    command = [sys.executable, "-m", "syncattn_fairseq.lab.cli.score", *SYSTEMS, *GOLD]
+    environment = os.environ | {"PYTHONPATH": str(Path(syncattn_fairseq.__file__).parents[1])}
+    environment.pop("SACREBLEU_SEED", None)
+    result = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
     assert (result.returncode, result.stderr) == (0, UNUSED)
     lines = result.stdout.splitlines()
     assert " ".join(lines[0].split()) == (
@@ -80,19 +68,6 @@ def test_table_of_the_real_command(files):
     assert lines[6].startswith("chrF nrefs:1|")
     assert lines[7] == "RIBES nrefs:1|case:mixed|alpha:0.25|beta:0.1|tok:13a"
     assert "50.0 % of the words" in lines[8]
-
-
-def test_json(files, capsys):
-    assert main([*SYSTEMS, *GOLD, "--json", "scores.json"]) == 0
-    assert capsys.readouterr().out.startswith("system")
-    written = json.loads((files / "scores.json").read_text(encoding="utf-8"))
-    ours = written["systems"]["Ours"]
-    assert ours["source_attachment"]["uas"] == pytest.approx(2 / 3)
-    assert ours["alignment"] == {"aer": 0, "precision": 1, "recall": 1, "margin": 0}
-    assert written["systems"]["Plain"]["alignment"] is None
-
-    assert main([*SYSTEMS, *GOLD, "--json", "-"]) == 0
-    assert json.loads(capsys.readouterr().out) == written
 
 
 def test_the_files_that_are_made_are_named(files, capsys):
@@ -116,17 +91,24 @@ def test_all_files_are_made_or_none(files, capsys, bad):
 
 
 def test_json_of_everything(files, capsys):
-    assert main([*SYSTEMS, "--baseline", "Plain", "--by-length", "--json", "-"]) == 0
-    systems = json.loads(capsys.readouterr().out)["systems"]
-    assert systems["Ours"]["ribes"]["score"] == 100
-    assert systems["Ours"]["significance"]["baseline"] == "Plain"
-    assert systems["Ours"]["significance"].keys() == {
+    command = [*SYSTEMS, *GOLD, "--baseline", "Plain", "--by-length", "--json"]
+    assert main([*command, "scores.json"]) == 0
+    assert capsys.readouterr().out.startswith("system")
+    assert main([*command, "-"]) == 0
+    written = json.loads(capsys.readouterr().out)
+    assert written == json.loads((files / "scores.json").read_text(encoding="utf-8"))
+    ours, plain = written["systems"].values()
+    assert ours["source_attachment"]["uas"] == pytest.approx(2 / 3)
+    assert ours["target_attachment"]["coverage"] == 0.5
+    assert ours["alignment"] == {"aer": 0, "precision": 1, "recall": 1, "margin": 0}
+    assert plain["alignment"] is plain["target_detail"] is plain["source_attachment"] is None
+    assert ours["ribes"]["score"] == 100
+    assert ours["significance"]["baseline"] == "Plain"
+    assert ours["significance"].keys() == {
         *("baseline", "difference", "confidence", "p", "corrected", "verdict", "signature")
     }
-    assert systems["Plain"]["significance"]["p"] is None
-    assert systems["Plain"]["bleu_by_length"] == {
-        "1-10": {"sentences": 2, "bleu": 0, "interval": None}
-    }
+    assert plain["significance"]["p"] is None
+    assert plain["bleu_by_length"] == {"1-10": {"sentences": 2, "bleu": 0, "interval": None}}
 
     assert main([*SYSTEMS, "--by-length", "--source", "source", "--json", "-"]) == 0
     systems = json.loads(capsys.readouterr().out)["systems"]

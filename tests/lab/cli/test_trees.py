@@ -1,5 +1,4 @@
 import json
-from pathlib import Path
 
 import pytest
 
@@ -24,12 +23,7 @@ FILES = {
 ARGUMENTS = ["score", "--gold", "gold", "--system", "Flat", "flat", "--system", "Same", "same"]
 
 
-@pytest.fixture(autouse=True)
-def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    for name, text in FILES.items():
-        (tmp_path / name).write_text(text, encoding="utf-8")
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
+pytestmark = pytest.mark.usefixtures("files")
 
 
 def test_table(capsys):
@@ -61,14 +55,8 @@ def test_json(files, capsys):
     assert list(written["baselines"]) == ["left-branching", "right-branching", "balanced", "random"]
     assert written["systems"]["Flat"] == {
         "evalb": {
-            "precision": 1,
-            "recall": 0.25,
-            "f1": 0.4,
-            "matched": 2,
-            "predicted": 2,
-            "gold": 8,
-            "sentences": 3,
-            "words": 11,
+            **{"precision": 1, "recall": 0.25, "f1": 0.4, "matched": 2, "predicted": 2, "gold": 8},
+            **{"sentences": 3, "words": 11},
         },
         "sentence": {"precision": 0, "recall": 0, "f1": 0, "sentences": 2, "too_short": 1},
         "left_out": 1,

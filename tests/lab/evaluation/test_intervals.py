@@ -27,18 +27,6 @@ samples = st.lists(st.floats(-9, 9), min_size=2, max_size=6, unique=True).filter
 )
 
 
-def test_an_interval_by_hand():
-    """Deviations 1 and 2 of four values each: error √1.25, 6 / 1.36 = 4.41 degrees of freedom."""
-    values = [10 + x * math.sqrt(0.75) for x in (-1, -1, 1, 1)]
-    baseline = [7 + 2 * x * math.sqrt(0.75) for x in (-1, -1, 1, 1)]
-    found = welch_interval(values, baseline)
-    assert found is not None
-    assert found.difference == pytest.approx(3)
-    # From a table: t is 2.776 with 4 degrees of freedom, and 2.571 with 5.
-    half = found.high - found.difference
-    assert 2.571 * math.sqrt(1.25) < half < 2.776 * math.sqrt(1.25)
-
-
 @given(samples, samples)
 def test_the_ends_of_an_interval_are_where_the_test_turns(values, baseline):
     found = welch_interval(values, baseline)

@@ -136,8 +136,6 @@ def test_names():
         *("intersection", "union", "grow-diag-moses", "grow-diag-lilt"),
         *("grow-diag-final-and-moses", "grow-diag-final-and-lilt"),
     ]
-    with pytest.raises(KeyError, match="koehn"):
-        grow_diag(set(), set(), "koehn")
 
 
 @given(both_directions)

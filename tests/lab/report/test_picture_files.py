@@ -26,6 +26,8 @@ def test_control_characters_do_not_end_the_program(suffix, tmp_path):
     data = {"words": [{"word": word, "gold": 0, "predicted": None, "label": "\x01"}]}
     path = tmp_path / f"arcs.{suffix}"
     picture_files.save(charts.fill(charts.dress(charts.arcs()), data), path)
+    begins = {"svg": b"<svg", "png": b"\x89PNG", "pdf": b"%PDF"}
+    assert path.read_bytes().startswith(begins[suffix])
     if suffix == "svg":
         assert "a\ufffdb\ufffd]0;c\ufffd\x7f\ufffd" in path.read_text(encoding="utf-8")
         ElementTree.parse(path)
