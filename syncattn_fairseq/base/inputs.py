@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryFile, gettempdir
-from typing import Any
+from typing import IO, Any
 
 from .errors import naming_full_disk
 
@@ -17,38 +17,16 @@ def name_input(path: Path | str | int) -> str:
     return "<stdin>" if path == 0 else str(path)
 
 
-class _Pipe:
-    """A pipe, and what was read from it so far."""
+class _Replay(io.RawIOBase):
+    """Reads a pipe from its beginning, whoever has read from it before.
 
-    def __init__(self, path: Path | str) -> None:
-        self._source = open(path, "rb", buffering=0)  # noqa: SIM115
-        self._read = TemporaryFile()  # noqa: SIM115 (closed by `close`)
-        self._size = 0
+    Args:
+        pipe: the pipe, from where it was read last.
+        copy: a file with what was read so far.
+    """
 
-    def read(self, position: int, size: int) -> bytes:
-        """Return some of the bytes from a position on; none at the end."""
-        if position < self._size:
-            self._read.seek(position)
-            return self._read.read(size)
-        block: bytes = self._source.read(size) or b""
-        with naming_full_disk(Path(gettempdir())):
-            self._read.seek(self._size)
-            self._read.write(block)
-            self._read.flush()
-        self._size += len(block)
-        return block
-
-    def close(self) -> None:
-        """Close the pipe, and forget what was read."""
-        self._source.close()
-        self._read.close()
-
-
-class _Reader(io.RawIOBase):
-    """Reads a pipe from its beginning, whoever has read from it before."""
-
-    def __init__(self, pipe: _Pipe) -> None:
-        self._pipe, self._position = pipe, 0
+    def __init__(self, pipe: io.RawIOBase, copy: IO[bytes]) -> None:
+        self._pipe, self._copy, self._position = pipe, copy, 0
 
     def readable(self) -> bool:
         """Return True."""
@@ -56,13 +34,20 @@ class _Reader(io.RawIOBase):
 
     def readinto(self, buffer: Any) -> int:
         """Read the next bytes; return how many, 0 at the end."""
-        block = self._pipe.read(self._position, len(buffer))
+        self._copy.seek(self._position)
+        block = self._copy.read(len(buffer))
+        if not block:
+            block = self._pipe.read(len(buffer)) or b""
+            with naming_full_disk(Path(gettempdir())):
+                self._copy.write(block)
+                self._copy.flush()
         buffer[: len(block)] = block
         self._position += len(block)
         return len(block)
 
 
-_pipes: dict[tuple[int, int], _Pipe] | None = None
+#: Pipes by device and number, each with a file of what was read from it.
+_pipes: dict[tuple[int, int], tuple[io.RawIOBase, IO[bytes]]] | None = None
 
 
 @contextmanager
@@ -80,8 +65,9 @@ def keeping_pipes() -> Iterator[None]:
     try:
         yield
     finally:
-        for pipe in _pipes.values():
+        for pipe, copy in _pipes.values():
             pipe.close()
+            copy.close()
         _pipes = None
 
 
@@ -94,5 +80,5 @@ def open_input(path: Path | str | int) -> io.BufferedReader:
         return open(path, "rb")
     key = status.st_dev, status.st_ino
     if key not in _pipes:
-        _pipes[key] = _Pipe(path)
-    return io.BufferedReader(_Reader(_pipes[key]))
+        _pipes[key] = open(path, "rb", buffering=0), TemporaryFile()  # noqa: SIM115 (closed above)
+    return io.BufferedReader(_Replay(*_pipes[key]))

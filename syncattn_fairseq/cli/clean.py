@@ -8,8 +8,16 @@ from pathlib import Path
 
 from ..base.errors import DataError
 from ..base.text import count_lines, read_lines
-from ..data.pair_faults import EXCLUDED, FAULTS, find_fault, key
-from ..data.parallel_text import find_sides, read_pairs, sides, write_pairs
+from ..data.parallel_text import (
+    EXCLUDED,
+    FAULTS,
+    find_fault,
+    find_sides,
+    read_pairs,
+    sides,
+    simplify,
+    write_pairs,
+)
 from ..data.words import REPLACEMENT, without_mark
 from .command_line import CommandLine
 from .common import command, new_parser, positive, progress
@@ -28,18 +36,15 @@ def main(argv: Sequence[str] | None = None) -> None:
     pairs = read_pairs(args.input, args.languages)
     faults: Counter[str | None] = Counter()
     replaced = seen = held = 0
-    excluded = [{key(line) for line in read_lines(path)} for path in _excluded(args)]
+    excluded = [{simplify(line) for line in read_lines(path)} for path in _excluded(args)]
     prefixes = [args.output] if args.held_out is None else [args.output, args.held_out]
     with write_pairs(prefixes, args.languages) as writers:
         for pair in progress(pairs, "pairs", total):
             source, target = map(without_mark, pair)
             replaced += (source, target) != pair
             fault = find_fault(source, target, args.max_words, args.ratio)
-            if (
-                fault is None
-                and excluded
-                and any(map(set.__contains__, excluded, map(key, (source, target))))
-            ):
+            sentences = map(simplify, (source, target) if excluded else ())
+            if fault is None and any(map(set.__contains__, excluded, sentences)):
                 fault = EXCLUDED
             faults[fault] += 1
             seen += 1

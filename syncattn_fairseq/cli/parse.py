@@ -56,13 +56,11 @@ def _parser_name(value: str) -> str:
 
 def _check(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
     """Refuse options that do not go together."""
-    sources = PARSERS.values()
-    every = {"format", *(name for source in sources for name in (*source.needs, *source.takes))}
     source = PARSERS[args.parser.partition(":")[0]]
-    named = ((), ()) if ":" in args.parser else (source.needs, source.takes)
-    needed, taken = (("format",), ()) if args.parsed else named
+    named = ((), {}) if ":" in args.parser else (source.needs, source.options)
+    needed, taken = (("format",), {}) if args.parsed else named
     chosen = "--parsed" if args.parsed else f"--parser {args.parser}"
-    for option in sorted(every):
+    for option in sorted({"format"}.union(*(each.options for each in PARSERS.values()))):
         is_set = getattr(args, option) is not None
         if option in needed and not is_set:
             parser.error(f"{chosen} needs {flag(option)}")
@@ -140,7 +138,8 @@ def _parser() -> CommandLine:
         + ", ".join(f"{name}:{spec}" for name, source in PARSERS.items() for spec in source.specs),
     )
     for source in PARSERS.values():
-        source.add_options(group)
+        for name, settings in source.options.items():
+            group.add_argument(flag(name), **settings)
     group.add_argument(
         "--format", choices=FORMATS, help="format of --command's output, or of --parsed"
     )

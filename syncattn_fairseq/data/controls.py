@@ -1,8 +1,9 @@
 """Fake parses: controls of heads that read the source's parse.
 
-Their seed is computed from the sentence alone, so that a sentence has the same control in every
-epoch, in every batch and at decoding time. Another sentence's tree also depends on the other
-sentences of the text.
+Each takes the marks of one sentence (:mod:`.subwords`), ``(n,)``, and a generator of random
+numbers, and returns other marks, ``(n,)``. The generator's seed is computed from the sentence
+alone, so that a sentence has the same control in every epoch, in every batch and at decoding time.
+Another sentence's tree also depends on the other sentences of the text.
 """
 
 from collections.abc import Callable, Sequence
@@ -15,42 +16,23 @@ from .subwords import CONTINUATION
 
 
 def shuffle_heads(marks: Tensor, generator: np.random.Generator) -> Tensor:
-    """Permute the heads of a sentence's words.
+    """Permute the heads of a sentence's words, which then form no tree.
 
     A word may keep its own, or get the equal one of a sibling: about a quarter of the words of the
     built-in corpus do.
-
-    Args:
-        marks: ``(n,)``, of one sentence (:mod:`.subwords`).
-        generator: of random numbers.
-
-    Returns:
-        ``(n,)`` marks. The heads no longer form a tree.
     """
     return _change_heads(marks, lambda heads: heads[generator.permutation(len(heads))])
 
 
 def draw_heads(marks: Tensor, generator: np.random.Generator) -> Tensor:
-    """Replace the tree by a random one (:func:`draw_tree`).
-
-    Args:
-        marks: ``(n,)``, of one sentence.
-        generator: of random numbers.
-
-    Returns:
-        ``(n,)`` marks.
-    """
+    """Replace the tree by a random one (:func:`draw_tree`)."""
     return _change_heads(marks, lambda heads: torch.from_numpy(draw_tree(len(heads), generator)))
 
 
 def draw_tree(size: int, generator: np.random.Generator) -> np.ndarray:
-    """Draw a random recursive tree.
+    """Draw a random recursive tree over at least one word.
 
     Words are attached one by one, in random order, each to a word attached before.
-
-    Args:
-        size: the number of words; at least one.
-        generator: of random numbers.
 
     Returns:
         ``(size,)`` 1-based heads, 0 for the root.
@@ -62,39 +44,10 @@ def draw_tree(size: int, generator: np.random.Generator) -> np.ndarray:
     return drawn
 
 
-def permute_words(marks: Tensor, generator: np.random.Generator) -> Tensor:
-    """Keep the tree, and put the sentence's words into its nodes at random.
-
-    Unlike after :func:`shuffle_heads`, it is still a tree, of the same shape.
-
-    Args:
-        marks: ``(n,)``, of one sentence.
-        generator: of random numbers.
-
-    Returns:
-        ``(n,)`` marks.
-    """
-
-    def permute(heads: Tensor) -> Tensor:
-        moved = np.concatenate([[0], generator.permutation(len(heads)) + 1])
-        permuted = np.zeros(len(heads), dtype=int)
-        permuted[moved[1:] - 1] = moved[heads.numpy()]
-        return torch.from_numpy(permuted)
-
-    return _change_heads(marks, permute)
-
-
 def mirror_tree(marks: Tensor, generator: np.random.Generator) -> Tensor:
     """Mirror the tree: the first word gets the place of the last one, and so on.
 
     It says nothing about these words, but is as local as the parse: all arcs keep their lengths.
-
-    Args:
-        marks: ``(n,)``, of one sentence.
-        generator: not needed.
-
-    Returns:
-        ``(n,)`` marks.
     """
 
     def mirror(heads: Tensor) -> Tensor:
@@ -108,16 +61,7 @@ def take_tree(marks: Tensor, others: Sequence[Tensor], generator: np.random.Gene
 
     It is right for other words, so that it is as local as the parse and of the same shape, at the
     end of the sentence, too (a mirrored tree is not: it turns the end of a verb-final language
-    into its beginning).
-
-    Args:
-        marks: ``(n,)``, of one sentence.
-        others: marks of the other sentences with parses and as many words; without any, the tree is
-            mirrored.
-        generator: of random numbers.
-
-    Returns:
-        ``(n,)`` marks.
+    into its beginning). Without ``others``, the marks of such sentences, the tree is mirrored.
     """
     if not others:
         return mirror_tree(marks, generator)
@@ -144,6 +88,5 @@ def _change_heads(marks: Tensor, change: Callable[[Tensor], Tensor]) -> Tensor:
 CONTROLS: dict[str, Callable[[Tensor, np.random.Generator], Tensor]] = {
     "shuffled": shuffle_heads,
     "random": draw_heads,
-    "permuted": permute_words,
     "mirrored": mirror_tree,
 }

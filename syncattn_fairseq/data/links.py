@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from itertools import product
+from itertools import accumulate, product
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +10,7 @@ import numpy as np
 from ..base.errors import DataError
 from ..base.text import count_lines, read_lines
 from .mmap_blocks import write_dataset
-from .words import find_word_starts
+from .words import count_subwords
 
 _LINK = re.compile(r"(\d+)([-?])(\d+)", re.ASCII)
 
@@ -56,11 +56,7 @@ def _spread(
         yield np.array(numbers), np.array([len(numbers)])
 
 
-def _locate_words(pieces: Sequence[str], scheme: str) -> list[list[int]]:
+def _locate_words(pieces: Sequence[str], scheme: str) -> list[range]:
     """Return the positions of each word's subwords."""
-    words: list[list[int]] = []
-    for position, begins in enumerate(find_word_starts(pieces, scheme)):
-        if begins:
-            words.append([])
-        words[-1].append(position)
-    return words
+    lengths = count_subwords(pieces, scheme)
+    return [range(end - size, end) for size, end in zip(lengths, accumulate(lengths), strict=True)]

@@ -1,4 +1,4 @@
-"""Parallel text on disk: ``PREFIX.en`` and ``PREFIX.de``, line by line."""
+"""Parallel text on disk: ``PREFIX.en`` and ``PREFIX.de``, line by line; which pairs are kept."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -8,6 +8,14 @@ from typing import TextIO
 from ..base.errors import DataError
 from ..base.files import replacing
 from ..base.text import count_lines, find_text, read_lines
+
+#: Why pairs are left out by the rules of Moses's ``clean-corpus-n``, in the order of the checks.
+FAULTS = EMPTY, LONG, UNEVEN, EXCLUDED = (
+    "a side has no words",
+    "a side is longer than --max-words",
+    "a side is more than --ratio times as long as the other",
+    "a side is one of --exclude",
+)
 
 
 def sides(prefix: Path, languages: Sequence[str]) -> list[Path]:
@@ -74,3 +82,26 @@ def write_pairs(prefixes: Sequence[Path], languages: Sequence[str]) -> Iterator[
             files = [closing.enter_context(path.open("w", encoding="utf-8")) for path in temporary]
             writers.append(PairWriter(*files))
         yield writers
+
+
+def simplify(sentence: str) -> str:
+    """Return a key that is the same for sentences that differ only in case or spaces."""
+    return "".join(sentence.split()).lower()
+
+
+def find_fault(source: str, target: str, max_words: int | None, ratio: float | None) -> str | None:
+    """Return why a pair of tokenised sentences is left out, or None if it is kept.
+
+    Args:
+        source, target: words between spaces.
+        max_words: the most words on either side; None: any number.
+        ratio: how many times longer than the other a side may be; None: any number.
+    """
+    shorter, longer = sorted((len(source.split()), len(target.split())))
+    if shorter == 0:
+        return EMPTY
+    if max_words is not None and longer > max_words:
+        return LONG
+    if ratio is not None and longer / shorter > ratio:
+        return UNEVEN
+    return None

@@ -130,10 +130,38 @@ def find_word_heads(parents: Sequence[int], lengths: Sequence[int]) -> list[int]
     Raises:
         DataError: the two differ in length, or a parent lies outside the sentence.
     """
-    word_of = [word for word, length in enumerate(lengths) for _ in range(length)]
+    word_of = _number_words(lengths)
     if len(parents) != len(word_of):
         raise DataError(f"{len(parents)} parents for {len(word_of)} subwords")
     if any(not 0 <= parent < len(word_of) for parent in parents):
         raise DataError(f"a parent lies outside the {len(word_of)} subwords")
     heads = [word_of[parents[end - 1]] for end in accumulate(lengths)]
     return [0 if head == word else head + 1 for word, head in enumerate(heads)]
+
+
+def link_words(
+    links: Iterable[tuple[int, int]], source_lengths: Sequence[int], target_lengths: Sequence[int]
+) -> set[tuple[int, int]]:
+    """Link two words if any of their subwords are linked.
+
+    Args:
+        links: pairs of 0-based subword positions.
+        source_lengths: number of subwords of each source word.
+        target_lengths: number of subwords of each target word.
+
+    Raises:
+        DataError: a link lies outside the sentence.
+    """
+    source_word, target_word = map(_number_words, (source_lengths, target_lengths))
+    try:
+        return {(source_word[i], target_word[j]) for i, j in links}
+    except IndexError:
+        raise DataError(
+            f"a link lies outside the {len(source_word)} source or the {len(target_word)} target "
+            "subwords"
+        ) from None
+
+
+def _number_words(lengths: Iterable[int]) -> list[int]:
+    """Return the word of each subword."""
+    return [word for word, length in enumerate(lengths) for _ in range(length)]

@@ -11,12 +11,12 @@ from typing import Generic, TypeVar
 import numpy as np
 
 from ..base.errors import DataError
-from ..data.word_links import link_words
 from ..data.words import (
     count_subwords,
     find_word_heads,
     find_word_starts,
     join_subwords,
+    link_words,
 )
 from ..parsing.parser import Parse as DependencyTree
 from ..printed.analysis_lines import Link

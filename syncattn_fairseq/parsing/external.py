@@ -13,12 +13,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryFile
 from threading import Thread
-from typing import IO, Any, ClassVar
+from typing import IO, ClassVar, Self
 
 from ..base.errors import BadParse, DataError
 from .formats import FORMATS
 from .parsed_file import STOPPED, match_parses
 from .parser import Parse, Parser, ParserSource, Sentences, parse_in_halves
+
+KYTEA = "KyTea, http://www.phontron.com/kytea/"
+EDA = "EDA, http://plata.ar.media.kyoto-u.ac.jp/tool/EDA/"
 
 # How much of a failed command's output to quote.
 _QUOTED = 200
@@ -38,6 +41,13 @@ class Command(ParserSource):
 
     about: ClassVar = "any --command"
     specs: ClassVar[tuple[str, ...]] = ("FORMAT:COMMAND",)
+    options: ClassVar = {
+        "command": {
+            "metavar": "COMMAND",
+            "help": "a shell command that reads sentences and writes their parses in --format, in "
+            "order, such as 'udpipe --input=horizontal --tag --parse MODEL'",
+        }
+    }
     needs: ClassVar[tuple[str, ...]] = ("command", "format")
 
     command: str
@@ -45,18 +55,8 @@ class Command(ParserSource):
     programs: tuple[tuple[str, str], ...] = ()
     models: tuple[str, ...] = ()
 
-    @staticmethod
-    def add_options(group: Any) -> None:
-        """Add ``--command``."""
-        group.add_argument(
-            "--command",
-            metavar="COMMAND",
-            help="a shell command that reads sentences and writes their parses in --format, in "
-            "order, such as 'udpipe --input=horizontal --tag --parse MODEL'",
-        )
-
     @classmethod
-    def from_options(cls, options: Namespace) -> Command:
+    def from_options(cls, options: Namespace) -> Self:
         """Take ``--command`` and ``--format``."""
         return cls.from_user(options.command, options.format)
 
@@ -69,7 +69,7 @@ class Command(ParserSource):
         return cls.from_user(command, output_format)
 
     @classmethod
-    def from_user(cls, command: str, output_format: str) -> Command:
+    def from_user(cls, command: str, output_format: str) -> Self:
         """Take a user's command: its first word may be a program, others may be file names.
 
         Raises:
@@ -100,6 +100,33 @@ class Command(ParserSource):
     def open(self, worker: int | None = None) -> Parser:
         """Start nothing yet: each call of the parser runs the command."""
         return ExternalParser(self)
+
+
+@dataclass(frozen=True)
+class Eda(Command):
+    """EDA (Flannery et al., 2012), for Japanese, on KyTea's words and tags."""
+
+    about: ClassVar = "EDA, on KyTea's tags for the words of the text"
+    specs: ClassVar[tuple[str, ...]] = ("MODEL",)
+    options: ClassVar = {"model": {"type": Path, "metavar": "FILE", "help": "EDA's model"}}
+    needs: ClassVar[tuple[str, ...]] = ("model",)
+
+    @classmethod
+    def from_options(cls, options: Namespace) -> Self:
+        """Make the command for ``--model``."""
+        return cls.from_model(str(options.model.resolve()))
+
+    @classmethod
+    def from_spec(cls, spec: str) -> Command | None:
+        """Make the command for the model after ``eda:``."""
+        return cls.from_model(spec) if spec else None
+
+    @classmethod
+    def from_model(cls, model: str) -> Self:
+        """Make the command for an EDA model."""
+        command = f"kytea -in tok | eda -i kytea -o conll -m {shlex.quote(model)}"
+        programs = (("kytea", f"install {KYTEA}"), ("eda", f"install {EDA}"))
+        return cls(command, "eda-conll", programs, (model,))
 
 
 class ExternalParser(Parser):

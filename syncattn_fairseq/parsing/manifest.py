@@ -10,9 +10,9 @@ from typing import Any
 
 from .. import __version__
 from ..base.files import hash_file, read_json, replacing
-from .outcome import ParseReport
 from .parser import ParserSource
 from .shards import Shard
+from .writer import ParseReport
 
 
 @dataclass(frozen=True)

@@ -17,11 +17,10 @@ from ..data.parses import check_parsed
 from .executors import Executor
 from .formats import FORMATS
 from .manifest import Manifest
-from .outcome import ParseReport
 from .parsed_file import EMPTY, match_parses
 from .parser import ParserSource
 from .shards import Shard, ShardTask, is_whole, plan_shards
-from .writer import HEADS, open_writer
+from .writer import HEADS, ParseReport, open_writer
 
 # About 20,000 sentences: minutes of work for one core, and enough of each length for batches.
 _SHARD_BYTES = 2 << 20

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from argparse import Namespace
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple, TypeAlias
+from typing import Any, ClassVar, NamedTuple, Self, TypeAlias
 
 from ..base.errors import BadParse, DataError
 
@@ -106,29 +106,24 @@ class ParserSource(ABC):
 
     Attributes:
         about: the parser in a few words, for ``syncattn-parse --help``.
-        specs: what follows its name in a spec for :func:`.registry.open_parser`.
-        needs: the options of ``syncattn-parse`` that it requires.
-        takes: its other options.
+        specs: what follows its name in a spec for :func:`.parsers.open_parser`.
+        options: those of ``syncattn-parse`` that only it has: arguments of ``add_argument``.
+        needs: the options that it requires.
     """
 
     about: ClassVar[str]
     specs: ClassVar[tuple[str, ...]]
-    needs: ClassVar[tuple[str, ...]]
-    takes: ClassVar[tuple[str, ...]] = ()
-
-    @staticmethod
-    @abstractmethod
-    def add_options(group: Any) -> None:
-        """Add the options that only this parser has to an ``argparse`` group."""
+    options: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
+    needs: ClassVar[tuple[str, ...]] = ()
 
     @classmethod
-    @abstractmethod
-    def from_options(cls, options: Namespace) -> ParserSource:
+    def from_options(cls, options: Namespace) -> Self:
         """Make a source from the options of ``syncattn-parse``.
 
         Raises:
             DataError: the options do not define a parser.
         """
+        return cls()
 
     @classmethod
     @abstractmethod
@@ -139,13 +134,13 @@ class ParserSource(ABC):
         """List modules that are slow to import, to be imported once for all processes."""
         return []
 
-    @abstractmethod
     def files(self) -> list[Path]:
         """List every file that the parses are known to depend on.
 
         Raises:
             DataError: something is missing.
         """
+        return []
 
     @abstractmethod
     def describe(self) -> dict[str, str]:

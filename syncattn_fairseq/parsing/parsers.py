@@ -3,8 +3,7 @@
 from collections.abc import Mapping
 
 from ..base.errors import DataError
-from .eda_parser import Eda
-from .external import Command
+from .external import Command, Eda
 from .parser import Parser, ParserSource
 from .random_trees import RandomTrees
 from .spacy_parser import SpacyModel

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import zlib
-from argparse import Namespace
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from ..base.errors import BadParse
 from .parser import Parse, Parser, ParserSource, Sentences
@@ -27,27 +25,13 @@ class RandomTrees(ParserSource):
 
     about: ClassVar = "a random tree, always the same for a sentence; a control"
     specs: ClassVar[tuple[str, ...]] = ("SEED",)
-    needs: ClassVar[tuple[str, ...]] = ()
 
     seed: int = 1
-
-    @staticmethod
-    def add_options(group: Any) -> None:
-        """Add nothing: only a spec has a seed."""
-
-    @classmethod
-    def from_options(cls, options: Namespace) -> RandomTrees:
-        """Draw with the first seed."""
-        return cls()
 
     @classmethod
     def from_spec(cls, spec: str) -> RandomTrees | None:
         """Draw with the seed after ``random:``."""
         return cls(int(spec)) if spec.isascii() and spec.isdecimal() and len(spec) < 10 else None
-
-    def files(self) -> list[Path]:
-        """Depend on no files."""
-        return []
 
     def describe(self) -> dict[str, str]:
         """Return the seed."""

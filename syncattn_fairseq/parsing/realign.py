@@ -26,8 +26,6 @@ from html import unescape
 from itertools import accumulate
 from unicodedata import category, normalize
 
-from ..base.errors import BadParse
-from ..data.parses import check_tree
 from ..trees.brackets import PTB_ESCAPES
 from .formats.parsed_sentence import Analysis, Surface
 from .parser import Parse
@@ -65,17 +63,12 @@ def realign(words: Sequence[str], analysis: Analysis) -> Parse | None:
 
     Args:
         words: the text's words.
-        analysis: the parser's analysis of the same sentence.
+        analysis: the parser's analysis of the same sentence, a tree.
 
     Returns:
-        A tree over ``words``; None if the characters differ or the parser's heads are not a tree.
+        A tree over ``words``; None if the characters differ.
     """
-    if analysis.heads is None:
-        return None
-    try:
-        check_tree(analysis.heads)
-    except BadParse:
-        return None
+    assert analysis.heads is not None
     if list(words) == analysis.words:
         return Parse(list(analysis.heads), list(analysis.labels))
     for reading in analysis.list_readings():

@@ -16,10 +16,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from ..base.errors import BadParse, DataError
 from ..base.files import flush, hash_file, open_file, read_json
 from ..base.text import MAX_LINE, read_lines, split_lines
-from .outcome import ParseReport
 from .parsed_file import EMPTY
 from .parser import Parse, Parser, ParserSource
-from .writer import open_writer
+from .writer import ParseReport, open_writer
 
 if TYPE_CHECKING:
     from submitit.helpers import DelayedSubmission

@@ -6,7 +6,7 @@ from argparse import Namespace
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 from ..base.errors import BadParse, DataError
 from .parser import Morphology, Parse, Parser, ParserSource, Sentences, parse_in_halves
@@ -33,16 +33,11 @@ class SpacyModel(ParserSource):
 
     about: ClassVar = "spaCy, with any model, such as GiNZA's ja_ginza"
     specs: ClassVar[tuple[str, ...]] = ("MODEL",)
-    needs: ClassVar[tuple[str, ...]] = ()
 
     model: str
 
-    @staticmethod
-    def add_options(group: Any) -> None:
-        """Add nothing: the spec names the model."""
-
     @classmethod
-    def from_options(cls, options: Namespace) -> SpacyModel:
+    def from_options(cls, options: Namespace) -> Self:
         """Refuse a name without a model."""
         raise DataError("--parser spacy: name a model, as in --parser spacy:ja_ginza")
 

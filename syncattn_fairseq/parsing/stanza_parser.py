@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 from ..base.errors import BadParse, DataError, shorten
 from ..base.files import open_file
@@ -41,30 +41,26 @@ class StanzaModels(ParserSource):
 
     about: ClassVar = "Stanza, on a GPU if there is one"
     specs: ClassVar[tuple[str, ...]] = ("LANG", "LANG:DIR")
+    options: ClassVar = {
+        "lang": {"metavar": "LANG", "help": "Stanza's language code, such as de"},
+        "stanza_dir": {
+            "type": Path,
+            "metavar": "DIR",
+            "help": "folder filled by stanza.download, or with your own models LANG_tagger.pt and "
+            "LANG_parser.pt (default: Stanza's own folder); nothing is ever downloaded",
+        },
+        "tagger": {"type": Path, "metavar": "FILE", "help": "your own Stanza tagger"},
+        "depparse": {"type": Path, "metavar": "FILE", "help": "your own Stanza parser"},
+    }
     needs: ClassVar[tuple[str, ...]] = ("lang",)
-    takes: ClassVar[tuple[str, ...]] = ("stanza_dir", "tagger", "depparse")
 
     language: str
     directory: str | None = None
     tagger: str | None = None
     depparse: str | None = None
 
-    @staticmethod
-    def add_options(group: Any) -> None:
-        """Add ``--lang`` and the options for models of one's own."""
-        group.add_argument("--lang", metavar="LANG", help="Stanza's language code, such as de")
-        group.add_argument(
-            "--stanza-dir",
-            type=Path,
-            metavar="DIR",
-            help="folder filled by stanza.download, or with your own models LANG_tagger.pt and "
-            "LANG_parser.pt (default: Stanza's own folder); nothing is ever downloaded",
-        )
-        group.add_argument("--tagger", type=Path, metavar="FILE", help="your own Stanza tagger")
-        group.add_argument("--depparse", type=Path, metavar="FILE", help="your own Stanza parser")
-
     @classmethod
-    def from_options(cls, options: Namespace) -> StanzaModels:
+    def from_options(cls, options: Namespace) -> Self:
         """Take ``--lang``, and a folder or both models of one's own."""
         folder, tagger, depparse = options.stanza_dir, options.tagger, options.depparse
         if (tagger is None) != (depparse is None) or (tagger and folder):

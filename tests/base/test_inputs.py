@@ -6,6 +6,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -124,8 +125,9 @@ def test_pipes_are_forgotten(tmp_path):
 
 
 def test_a_full_disk_is_named(tmp_path, monkeypatch):
-    full = "syncattn_fairseq.base.inputs.TemporaryFile"
-    monkeypatch.setattr(full, lambda: open("/dev/full", "r+b", buffering=0))  # noqa: SIM115
+    full = SimpleNamespace(seek=lambda _: 0, read=lambda _: b"", close=lambda: None)
+    full.write = open("/dev/full", "wb", buffering=0).write  # noqa: SIM115
+    monkeypatch.setattr("syncattn_fairseq.base.inputs.TemporaryFile", lambda: full)
     process = subprocess.Popen(["echo", "a"], stdout=subprocess.PIPE)
     assert process.stdout is not None
     with keeping_pipes(), pytest.raises(OSError, match="No space left on device: '/"):

@@ -1,5 +1,3 @@
-from typing import Any
-
 import numpy as np
 import torch
 from hypothesis import given
@@ -10,7 +8,6 @@ from syncattn_fairseq.data.controls import (
     count_words,
     draw_heads,
     mirror_tree,
-    permute_words,
     shuffle_heads,
     take_tree,
 )
@@ -52,7 +49,7 @@ def test_shuffling_keeps_the_heads_and_moves_them(sizes, seed):
 
 def test_they_are_drawn_anew_with_another_seed():
     plain = marks([1] * 30, list(range(30)))
-    for control in (shuffle_heads, draw_heads, permute_words):
+    for control in (shuffle_heads, draw_heads):
         draws = {tuple(control(plain, np.random.default_rng(s)).tolist()) for s in (1, 1, 2)}
         assert len(draws) == 2
 
@@ -69,21 +66,6 @@ def test_a_sentence_without_parse_stays_without():
     for found in (torch.tensor([NO_HEAD, CONTINUATION, NO_HEAD]), torch.tensor([], dtype=int)):
         for control in CONTROLS.values():
             assert control(found, np.random.default_rng(1)).equal(found)
-
-
-@given(lengths, seeds)
-def test_permuting_words_keeps_the_shape_of_the_tree(sizes, seed):
-    plain = draw_heads(marks(sizes, [0] * len(sizes)), np.random.default_rng(seed + 1))
-    permuted = permute_words(plain, np.random.default_rng(seed))
-    check_tree(words(permuted))
-    assert permuted.eq(CONTINUATION).equal(plain.eq(CONTINUATION))
-    assert permuted.dtype == plain.dtype
-
-    def shape(heads: list[int], word: int = 0) -> tuple[Any, ...]:
-        below = [number for number, head in enumerate(heads, 1) if head == word]
-        return tuple(sorted(shape(heads, child) for child in below))
-
-    assert shape(words(permuted)) == shape(words(plain))
 
 
 @given(lengths, seeds)

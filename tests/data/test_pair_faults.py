@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from syncattn_fairseq.data.pair_faults import EMPTY, LONG, UNEVEN, find_fault
+from syncattn_fairseq.data.parallel_text import EMPTY, LONG, UNEVEN, find_fault
 
 lengths = st.integers(0, 12)
 

@@ -13,9 +13,9 @@ import pytest
 
 from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.parsing.executors import Progress
-from syncattn_fairseq.parsing.outcome import ParseReport
 from syncattn_fairseq.parsing.parse_corpus import convert_parsed, parse_corpus
 from syncattn_fairseq.parsing.shards import Shard, ShardTask
+from syncattn_fairseq.parsing.writer import ParseReport
 from tests.parsing.chain import Chain, ChainSource
 
 LINES = [f"line {'word ' * (number % 5)}".rstrip() for number in range(60)]

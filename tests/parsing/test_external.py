@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from syncattn_fairseq.base.errors import BadParse, DataError
-from syncattn_fairseq.parsing.eda_parser import Eda
-from syncattn_fairseq.parsing.external import Command, ExternalParser
+from syncattn_fairseq.parsing.external import Command, Eda, ExternalParser
 from syncattn_fairseq.parsing.parsed_file import DROPPED
 from syncattn_fairseq.parsing.parser import FAILED, Parse
 from tests import japanese

@@ -5,15 +5,14 @@ import sys
 from argparse import Namespace
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import ClassVar
 
 import pytest
 
 from syncattn_fairseq.base.errors import BadParse, DataError
 from syncattn_fairseq.cli import parse as command
 from syncattn_fairseq.data.parses import check_tree
-from syncattn_fairseq.parsing.eda_parser import Eda
-from syncattn_fairseq.parsing.external import ExternalParser
+from syncattn_fairseq.parsing.external import Eda, ExternalParser
 from syncattn_fairseq.parsing.parser import Parse, Parser, ParserSource, Sentences
 from syncattn_fairseq.parsing.parsers import PARSERS, open_parser
 from tests.parsing.chain import CONLLU
@@ -21,13 +20,10 @@ from tests.parsing.chain import CONLLU
 
 class Star(Parser, ParserSource):
     about, specs, needs = "a star", ("CENTRE",), ("centre",)
+    options: ClassVar = {"centre": {"type": int}}
 
     def __init__(self, centre: int) -> None:
         self.centre = centre
-
-    @staticmethod
-    def add_options(group: Any) -> None:
-        group.add_argument("--centre", type=int)
 
     @classmethod
     def from_options(cls, options: Namespace) -> Star:
@@ -36,9 +32,6 @@ class Star(Parser, ParserSource):
     @classmethod
     def from_spec(cls, spec: str) -> Star | None:
         return cls(int(spec)) if spec.isdecimal() else None
-
-    def files(self) -> list[Path]:
-        return []
 
     def describe(self) -> dict[str, str]:
         return {"parser": f"star of {self.centre}"}

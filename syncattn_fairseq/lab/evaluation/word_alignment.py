@@ -9,8 +9,7 @@ from pathlib import Path
 
 from ...base.errors import DataError, naming
 from ...base.packed import Packed
-from ...data.word_links import link_words
-from ...data.words import count_subwords, detect_scheme
+from ...data.words import count_subwords, detect_scheme, link_words
 from ...printed.analysis_lines import Link, LinksOf
 from ...printed.decoded import DecodedSentence, read_decoded
 from .alignment import is_pharaoh, read_alignments

@@ -13,7 +13,7 @@ from typing import IO, Any
 
 from ...base.errors import DataError
 from ...base.files import read_json, replacing
-from ...parsing.eda_parser import EDA, KYTEA
+from ...parsing.external import EDA, KYTEA
 from .display import Display
 from .outputs import hash_outputs, list_changed
 from .processes import Failed, Processes, search_path

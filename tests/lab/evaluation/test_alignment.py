@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from syncattn_fairseq.base.errors import DataError
-from syncattn_fairseq.data.word_links import link_words
+from syncattn_fairseq.data.words import link_words
 from syncattn_fairseq.lab.evaluation.alignment import (
     Link,
     alignment_error_rate,
