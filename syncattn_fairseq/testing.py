@@ -103,8 +103,7 @@ def make_batch(
     Args:
         model: says what it reads.
         sentences: indices in :data:`SOURCE_LENGTHS`.
-        left_pad: whether the source is padded on the left, as usual, or on the right.
-        left_pad_target: the same of the target, which usually is padded on the right.
+        left_pad, left_pad_target: whether source and target are padded on the left, not the right.
     """
     dataset = make_dataset(model, left_pad, left_pad_target)
     return dataset.collater([dataset[index] for index in sentences])

@@ -46,12 +46,7 @@ class BadParse(DataError):
 
 
 def shorten(text: object, longest: int = 400) -> str:
-    """Return what a file or a library says as a part of one line.
-
-    Args:
-        text: may have several lines.
-        longest: cut off what is longer.
-    """
+    """Return what a file or a library says, perhaps on several lines, as a part of one line."""
     line = " ".join(str(text).splitlines())
     return line if len(line) <= longest else f"{line[:longest]}..."
 

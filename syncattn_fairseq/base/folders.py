@@ -16,11 +16,9 @@ _UNFINISHED = ".unfinished"
 def filling(folder: Path) -> Iterator[Path]:
     """Yield an empty folder whose files move to ``folder`` when the block succeeds.
 
-    It is a hidden folder inside ``folder``. A run that is killed early leaves nothing else; if a
-    run is killed or fails while its files are being moved, the next run moves the rest.
-
-    Args:
-        folder: made, with its parents, if it does not exist.
+    It is a hidden folder inside ``folder``, which is made if it does not exist. A run that is
+    killed early leaves nothing else; if a run is killed or fails while its files are being moved,
+    the next run moves the rest.
 
     Raises:
         DataError: another process is filling the folder, or a folder or a link is in the way.
@@ -56,9 +54,6 @@ def making(folder: Path) -> Iterator[Path]:
     """Yield an empty folder that is renamed to ``folder`` when the block succeeds.
 
     It is in a hidden folder beside ``folder``, which the next run removes if this one is killed.
-
-    Args:
-        folder: the folders above it are made if they do not exist.
 
     Raises:
         DataError: another process is making the folder, or a link is in the way.

@@ -101,8 +101,7 @@ def can_share_locks() -> bool:
 def refuse_links(*paths: Path) -> None:
     """Check that what will be written and removed is ours: a stranger's link could lead anywhere.
 
-    Args:
-        paths: files, and folders with all that is in them; they need not exist.
+    Files, and folders with all that is in them, need not exist.
 
     Raises:
         DataError: one is a link.

@@ -52,16 +52,11 @@ def check_numbers(cfg: Any, options: type) -> None:
 
 
 def add_named(registry: dict[str, Any], name: str, added: Any, what: str) -> None:
-    """Add a class with options to those that have a name.
-
-    Args:
-        registry: of the classes, by name.
-        name: in it.
-        added: the class, whose ``Options`` are a dataclass.
-        what: it is, for errors.
+    """Add a class whose ``Options`` are a dataclass to those that have a name.
 
     Raises:
-        DataError: the name is taken, or the options are none that the command line can have.
+        DataError: the name is taken, by what is a ``what``, or the options are none that the
+            command line can have.
     """
     if name in registry:
         raise DataError(f"there is already a {what} named {name}: choose another name")

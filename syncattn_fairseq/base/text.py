@@ -58,10 +58,7 @@ def join_line(text: str) -> str:
 
 
 def read_lines(path: Path | str | int) -> Iterator[str]:
-    """Yield the lines (`clean_line`) of a UTF-8 text, which may be compressed.
-
-    Args:
-        path: the file, or an open file descriptor.
+    """Yield the lines (`clean_line`) of a UTF-8 text, a file or an open file descriptor.
 
     Raises:
         DataError: a line is not UTF-8, or longer than `MAX_LINE`; the error names it. Or a
@@ -148,11 +145,7 @@ def _count_lines_of(path: Path) -> int:
 def open_text(path: Path | str | int, errors: str = "strict") -> Iterator[TextIO]:
     """Open a UTF-8 text, without its byte order mark; decompress gzip and bzip2.
 
-    Its lines end at line feeds alone.
-
-    Args:
-        path: the file, or an open file descriptor.
-        errors: what to do with bytes that are not UTF-8, see `codecs`.
+    Its lines end at line feeds alone. Bytes that are not UTF-8 are ``errors``, see `codecs`.
 
     Raises:
         DataError: a compressed file is damaged.
@@ -182,11 +175,7 @@ def find_text(path: Path) -> Path:
 
 
 def is_plain(path: Path) -> bool:
-    """Return whether a text is a file that others can read in any order, without `open_text`.
-
-    Raises:
-        OSError: there is no such file.
-    """
+    """Return whether a text is a file that others can read in any order, without `open_text`."""
     if not stat.S_ISREG(path.stat().st_mode):
         return False
     with open_file(path) as file:

@@ -28,12 +28,8 @@ _work: Callable[[Any], Any]
 def map_in_order(work: Callable[[T], R], items: Iterable[T], workers: int) -> Iterator[R]:
     """Yield the result of each item, in the order of the items.
 
-    At most ``(AHEAD * workers + 1) * BLOCK`` items are read ahead of the results.
-
-    Args:
-        work: the function to apply; copied to each process once.
-        items: its arguments.
-        workers: number of processes; 1 means this one, which works alone without shared memory.
+    At most ``(AHEAD * workers + 1) * BLOCK`` items are read ahead of the results. ``work`` is
+    copied to each process once; one worker means this process, as no shared memory does.
 
     Raises:
         DataError: a process was killed. Errors of ``work`` are passed on.

@@ -155,28 +155,14 @@ class _HelpFormatter(argparse.HelpFormatter):
 
 
 def new_parser(name: str, description: str, example: str, epilog: str = "") -> CommandLine:
-    """Make the parser of a command's arguments.
-
-    Args:
-        name: of the command.
-        description: what it does.
-        example: a call, shown at the end of the help.
-        epilog: shown before it.
-    """
+    """Make the parser of a command's arguments; help ends with ``epilog`` and an example call."""
     parser = CommandLine(prog=name, **_texts(description, example, epilog))
     add_version(parser)
     return parser
 
 
 def add_command(commands: Any, name: str, about: str, example: str) -> CommandLine:
-    """Add a subcommand.
-
-    Args:
-        commands: the result of ``add_subparsers``.
-        name: of the subcommand.
-        about: what it does; the list of commands shows the first sentence.
-        example: a call.
-    """
+    """Add a subcommand; the list of commands shows the first sentence of ``about``."""
     first = about.partition(". ")[0].rstrip(".")
     help = first[0].lower() + first[1:]
     parser: CommandLine = commands.add_parser(name, help=help, **_texts(about, example))
@@ -220,13 +206,7 @@ def colour(text: str) -> str:
 
 
 def announce(path: str | Path, contents: str, file: TextIO | None = None) -> None:
-    """Say what a file now holds, unless it is a device: /dev/stdout would get both.
-
-    Args:
-        path: the file.
-        contents: what is in it.
-        file: where to say so; None: standard output.
-    """
+    """Say what a file now holds, unless it is a device: /dev/stdout would get both."""
     if Path("/dev") not in Path(path).parents:
         print(f"{path}: {contents}", file=file)
 
@@ -247,12 +227,7 @@ def add_texts(parser: CommandLine) -> None:
 
 
 def add_subword_marks(parser: Any, default: str = "detected in the text") -> None:
-    """Add the argument that says how a text's subwords are marked.
-
-    Args:
-        parser: a parser or a group of its arguments.
-        default: what happens without it.
-    """
+    """Add the argument that says how a text's subwords are marked."""
     parser.add_argument(
         "--subword-marks",
         choices=SCHEMES,
@@ -262,12 +237,7 @@ def add_subword_marks(parser: Any, default: str = "detected in the text") -> Non
 
 
 def add_user_dir(parser: argparse.ArgumentParser, what: str) -> None:
-    """Add the argument that names a plugin to import.
-
-    Args:
-        parser: of the command.
-        what: says why.
-    """
+    """Add the argument that names a plugin to import; ``what`` says why."""
     parser.add_argument(
         "--user-dir", type=Path, metavar="DIR", help=f"a plugin of your own: {what}"
     )
@@ -301,12 +271,7 @@ def add_tokenised(parser: CommandLine) -> None:
 
 
 def add_subwords(parser: CommandLine, note: str) -> None:
-    """Add the arguments for `read_subwords`.
-
-    Args:
-        parser: of the command.
-        note: what it does with them.
-    """
+    """Add the arguments for `read_subwords`; ``note`` says what the command does with them."""
     parser.add_argument(
         "--subwords",
         nargs="+",

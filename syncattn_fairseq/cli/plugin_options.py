@@ -26,13 +26,7 @@ MODELS = ("syntax_transformer", RNN)
 
 @dataclasses.dataclass(frozen=True)
 class OptionGroup:
-    """Options that belong together.
-
-    Attributes:
-        owner: a model of `MODELS`, the criterion or the task.
-        title: what they are about.
-        fields: the dataclass field of each option.
-    """
+    """Options that belong together: dataclass fields of a model, the criterion or the task."""
 
     owner: str
     title: str

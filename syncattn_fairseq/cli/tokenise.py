@@ -48,9 +48,6 @@ def read_preparation(command: str, truecased: bool = False) -> Preparation:
     Args:
         command: ``syncattn-tokenise`` with its options, or KyTea at the end of a pipeline.
         truecased: whether sentences begin in lower case.
-
-    Raises:
-        DataError: it is another command.
     """
     try:
         name, *options = shlex.split(command.rpartition("|")[2])

@@ -216,10 +216,7 @@ def _write(
 def check_lengths(source: AnnotatedText, marks: Path, text: Path) -> None:
     """Check that a text has a mark for each subword that fairseq found in it.
 
-    Args:
-        source: where both come from.
-        marks: from `binarise`; a path without suffix.
-        text: that fairseq binarised; a path without suffix.
+    ``marks`` and ``text``, which fairseq binarised, are paths without suffix.
 
     Raises:
         DataError: it has not.

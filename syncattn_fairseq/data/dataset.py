@@ -200,13 +200,7 @@ def _name_marks_for(field: SourceField) -> str:
 def pad_marks(marks: Sequence[Tensor], width: int, left: bool) -> Tensor:
     """Lay out the marks of sentences like their tokens; the end of sentence and padding get none.
 
-    Args:
-        marks: one ``(n,)`` tensor per sentence, which has n tokens and the end of sentence.
-        width: of the padded tokens.
-        left: padding is on the left.
-
-    Returns:
-        ``(B, width)``.
+    Each sentence has n tokens, whose marks are ``(n,)``, and its end; the result is ``(B, width)``.
     """
     lengths = torch.tensor([len(m) for m in marks]).unsqueeze(1)
     first = width - 1 - lengths if left else torch.zeros_like(lengths)
@@ -252,8 +246,7 @@ def load_marks(
         kind: ``heads`` or ``labels``.
         folder: of the binarised corpus.
         split: ``train``, ``valid``, ...
-        source: source language.
-        target: target language.
+        source, target: the languages.
         language: the side to load, one of the two.
         combine: also load ``train1``, ``train2``, ...; parts without marks are unparsed.
         upsample_primary: how often the first part counts.
@@ -304,11 +297,8 @@ def check_words(
 ) -> None:
     """Check that the dictionaries have all words of a text; see `load_marks` for the arguments.
 
-    Args:
-        symbols: how many the dictionaries of source and target have.
-
     Raises:
-        DataError: they do not; the error names the file.
+        DataError: they do not, with so many symbols of source and target; the error names the file.
     """
     sizes = dict(zip((source, target), symbols, strict=True))
     for dataset, language in _list_texts(folder, split, source, target, combine):

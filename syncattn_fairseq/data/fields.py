@@ -141,12 +141,7 @@ WORD_DISTANCES = {"tree": "parse", "linear": "words", "random": "random"}
 
 
 def ask_for_word_distances(side: str, distance: str) -> LossField:
-    """Ask for the distances between the words of one side (:func:`.measure_between_words`).
-
-    Args:
-        side: ``source`` or ``target``.
-        distance: one of :data:`WORD_DISTANCES`.
-    """
+    """Ask for one of :data:`WORD_DISTANCES` between the words of ``source`` or ``target``."""
     collate = _collate_linear_distances if distance == "linear" else _collate_word_distances
     return LossField(f"{side}_{distance}_distances", side, collate, WORD_DISTANCES[distance])
 

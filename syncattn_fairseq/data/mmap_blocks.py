@@ -1,7 +1,8 @@
 """Check fairseq's memory-mapped datasets, and write them a block of sentences at a time.
 
 An index file holds a header (magic number, version, type of entries, number of sentences), how many
-entries each sentence has (int32), and at which byte of the data file each begins (int64).
+entries each sentence has (int32), and at which byte of the data file each begins (int64). Datasets
+are named by their paths without suffix.
 """
 
 import struct
@@ -29,10 +30,7 @@ _OTHERS = (IndexedDataset._HDR_MAGIC, HuffmanMMapIndex._HDR_MAGIC[:8])
 
 
 def check_dataset(dataset: str) -> None:
-    """Check that a dataset's index fits its data file; fairseq would name no file.
-
-    Args:
-        dataset: path without suffix; if it is not memory-mapped, nothing is checked.
+    """Check that a memory-mapped dataset's index fits its data file; fairseq would name no file.
 
     Raises:
         DataError: a file is damaged or cut short; the error names it.
@@ -58,14 +56,10 @@ def check_dataset(dataset: str) -> None:
 
 
 def check_symbols(dataset: str, symbols: int) -> None:
-    """Check that a dictionary has all words of a text; models would fail without a reason.
-
-    Args:
-        dataset: path without suffix; if it is not memory-mapped, nothing is checked.
-        symbols: how many the dictionary has.
+    """Check that a dictionary of so many symbols has all words of a memory-mapped text.
 
     Raises:
-        DataError: the text has others.
+        DataError: the text has others; models would fail without a reason.
     """
     if not _is_mapped(dataset):
         return
@@ -82,12 +76,7 @@ def _is_mapped(dataset: str) -> bool:
 
 
 def has_entry(dataset: str, least: int) -> bool:
-    """Return whether any entry of a dataset is at least this large; stop reading at the first.
-
-    Args:
-        dataset: path without suffix.
-        least: the smallest entry that counts.
-    """
+    """Return whether an entry of a dataset is at least so large; stop reading at the first."""
     return any((block >= least).any() for block in _read_entries(dataset))
 
 
@@ -106,7 +95,7 @@ def write_dataset(
     """Write a dataset; it appears whole or not at all.
 
     Args:
-        dataset: path without suffix.
+        dataset: its path without suffix.
         dtype: of the entries.
         blocks: for each block of sentences, their entries one after the other, (entries,), and
             how many each has, (sentences,).

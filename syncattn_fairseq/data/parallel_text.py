@@ -92,10 +92,7 @@ def simplify(sentence: str) -> str:
 def find_fault(source: str, target: str, max_words: int | None, ratio: float | None) -> str | None:
     """Return why a pair of tokenised sentences is left out, or None if it is kept.
 
-    Args:
-        source, target: words between spaces.
-        max_words: the most words on either side; None: any number.
-        ratio: how many times longer than the other a side may be; None: any number.
+    ``ratio`` says how many times longer than the other a side may be; None: any number.
     """
     shorter, longer = sorted((len(source.split()), len(target.split())))
     if shorter == 0:

@@ -61,16 +61,10 @@ MIN_PARSED = 0.1
 
 
 def check_parsed(where: Path | str, parsed: int, sentences: int, least: float) -> None:
-    """Check that enough sentences have a usable parse.
-
-    Args:
-        where: the file of the parses.
-        parsed: number of sentences with a usable parse.
-        sentences: number of sentences that have words.
-        least: the smallest share.
+    """Check that enough of the sentences with words have a parse that fits them.
 
     Raises:
-        DataError: the share is smaller.
+        DataError: their share is smaller than ``least``; the error names the file of the parses.
     """
     if parsed < least * sentences:
         raise DataError(

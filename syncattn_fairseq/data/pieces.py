@@ -64,10 +64,6 @@ def learn_pieces(paths: Iterable[Path | str], vocab_size: int) -> bytes:
 def apply_pieces(processor: sentencepiece.SentencePieceProcessor, sentence: str) -> list[str]:
     """Return the pieces of a sentence, words separated by spaces; U+2581 in it becomes ``_``.
 
-    Args:
-        processor: from `open_pieces`.
-        sentence: the words.
-
     Raises:
         DataError: a piece has a space or ends a line; a model of others may do that.
     """
@@ -97,13 +93,10 @@ def open_pieces(model: Path) -> sentencepiece.SentencePieceProcessor:
 
 
 def add_line_reading(model: bytes) -> bytes:
-    """Write into a model how we read a line, for programs that give it the line as it is.
+    """Write into a ``.model`` file's content how we read a line, for programs that do not.
 
     White space of all kinds separates words, however much there is, at the ends, too, and U+2581
     is no space.
-
-    Args:
-        model: the content of a ``.model`` file.
 
     Raises:
         DataError: this sentencepiece cannot.

@@ -149,12 +149,7 @@ def copy_record(source: Path, destination: Path) -> None:
 
 
 def score_round_trip(preparation: Preparation, references: Sequence[str]) -> float:
-    """Compute the BLEU of sentences after tokenizer and detokeniser, the most that a model gets.
-
-    Args:
-        preparation: of the target.
-        references: as people wrote them.
-    """
+    """Compute the BLEU of references after tokenizer and detokeniser: no model gets more."""
     from sacrebleu.metrics.bleu import BLEU
 
     words = BLEU(tokenize="13a" if preparation.tokenizer == "moses" else "char")

@@ -102,12 +102,7 @@ def read_arguments(
     preparations: Sequence[Preparation] = (),
     subwords: Sequence[SubwordModel] | None = None,
 ) -> Preprocessing:
-    """Read the arguments of ``syncattn-preprocess``.
-
-    Args:
-        args: these.
-        preparations: how sentences became words, of source and target.
-        subwords: the subword models.
+    """Read the arguments of ``syncattn-preprocess``; see `Preprocessing` for the others.
 
     Raises:
         DataError: the languages are missing.

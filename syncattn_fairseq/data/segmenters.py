@@ -198,14 +198,7 @@ class Words(Segmenter):
 
 
 class Pieces(Segmenter):
-    """Splits with a sentencepiece model.
-
-    Args:
-        path: the model.
-
-    Raises:
-        DataError: the file is not a sentencepiece model.
-    """
+    """Splits with a sentencepiece model."""
 
     scheme = "sentencepiece"
 
@@ -220,9 +213,6 @@ class Pieces(Segmenter):
 
 class Codes(Segmenter):
     """Splits with codes of subword-nmt, which is an extra.
-
-    Args:
-        path: the codes.
 
     Raises:
         DataError: subword-nmt is not installed, or these are not its codes.

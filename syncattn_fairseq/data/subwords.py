@@ -76,26 +76,14 @@ def find_parents(marks: Tensor, rule: str = "chain") -> Tensor:
 
 
 def spread_over_subwords(marks: Tensor) -> Tensor:
-    """Give every subword the mark of its word's first one.
-
-    Args:
-        marks: ``(B, T)``, as in `find_parents`.
-
-    Returns:
-        ``(B, T)`` without ``CONTINUATION``.
-    """
+    """Give every subword of a batch, ``(B, T)``, the mark of its word's first one."""
     columns = torch.arange(marks.size(1), device=marks.device).expand_as(marks)
     first = columns.masked_fill(marks == CONTINUATION, 0).cummax(dim=1).values
     return marks.gather(1, first)
 
 
 def mark_subwords(words: Iterable[int], starts: Sequence[bool]) -> list[int]:
-    """Mark each word's first subword with the word's number, and the others as continuing it.
-
-    Args:
-        words: one number per word.
-        starts: for each subword, whether it is its word's first; see `.words.find_word_starts`.
-    """
+    """Mark each word's first subword with the word's number, and the others as continuing it."""
     numbers = iter(words)
     return [next(numbers) if start else CONTINUATION for start in starts]
 

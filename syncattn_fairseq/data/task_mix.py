@@ -72,10 +72,7 @@ class ParsedSource:
         return [path for path in (self.trees, self.heads, self.labels) if path]
 
     def linearise_lines(self, counts: MixCounts) -> Iterator[tuple[str, str | None]]:
-        """Yield each sentence with its linearised parse, or None if it has none.
-
-        Args:
-            counts: updated with every sentence.
+        """Yield each sentence with its linearised parse, or None if it has none, and count them.
 
         Raises:
             DataError: for the first fault, with file and line.
@@ -148,8 +145,7 @@ def mix(source: ParsedSource, target: Path, outputs: tuple[Path, Path], seed: in
     evenly as possible.
 
     Args:
-        source: one side, with its parses.
-        target: the other side.
+        source, target: both sides; the source with its parses.
         outputs: where to write the source and the target of the mix.
         seed: for the order and for the choice of parses to repeat.
 

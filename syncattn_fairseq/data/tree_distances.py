@@ -33,14 +33,10 @@ def lay_out_trees(marks: Tensor, ends: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def measure_tree_distances(marks: Tensor, ends: Tensor) -> Tensor:
-    """Spread the distances of words over their subwords.
+    """Spread the distances of words over their subwords; see `lay_out_trees` for the arguments.
 
-    Subwords of one word are 0 apart. The end of a sentence hangs from the root, as a full stop
-    does. In a sentence without a parse all are 0 apart, so that none is nearer than another.
-
-    Args:
-        marks: ``(B, S)``, see :mod:`.subwords`.
-        ends: ``(B, S)``, True = end of sentence.
+    Subwords of one word are 0 apart. The end of a sentence hangs from the root. In a sentence
+    without a parse all are 0 apart, so that none is nearer than another.
 
     Returns:
         ``(B, S, S)`` edges, int16; arbitrary for padding.

@@ -46,9 +46,6 @@ def make_predictor(model: Any) -> Callable[..., list[list[tuple[int, str]]]]:
     """Return a faster ``predict`` for Stanza's ``GraphParser``, with the same result but for ties.
 
     Labels are computed for the arcs of the tree only, not for every pair of words.
-
-    Args:
-        model: the model that computes the scores.
     """
     import torch
     from stanza.models.common.vocab import VOCAB_PREFIX_SIZE

@@ -21,11 +21,8 @@ Executor: TypeAlias = Callable[[ShardTask, Sequence[Shard], Progress], None]
 def make_local_executor(workers: int, report_every: float = 0.2) -> Executor:
     """Return an executor that parses shards in processes on this machine.
 
-    A single shard is parsed in this process, since starting another takes seconds.
-
-    Args:
-        workers: how many processes. Each loads the parser once and takes shard after shard.
-        report_every: seconds between each process's progress reports.
+    Each process loads the parser once, takes shard after shard, and reports its progress every few
+    seconds. A single shard is parsed in this process, since starting another takes seconds.
     """
 
     def execute(task: ShardTask, shards: Sequence[Shard], progress: Progress) -> None:

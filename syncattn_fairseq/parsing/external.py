@@ -70,11 +70,7 @@ class Command(ParserSource):
 
     @classmethod
     def from_user(cls, command: str, output_format: str) -> Self:
-        """Take a user's command: its first word may be a program, others may be file names.
-
-        Raises:
-            DataError: a quote is not closed.
-        """
+        """Take a user's command: its first word may be a program, others may be file names."""
         try:
             words = shlex.split(command)
         except ValueError as error:

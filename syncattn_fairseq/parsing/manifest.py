@@ -39,13 +39,7 @@ class Manifest:
     def describe(
         cls, text: str, shards: list[Shard], source: ParserSource, **options: Any
     ) -> Manifest:
-        """Describe parses that are about to be made.
-
-        Args:
-            text: checksum of the text.
-            shards: of the text.
-            source: the parser's source.
-            options: whatever else the output depends on.
+        """Describe parses that are about to be made, of a text with this checksum.
 
         Raises:
             DataError: files of the parser are missing.

@@ -125,12 +125,7 @@ def _unpack(text: Path, copy: Path) -> Path:
 
 
 def _refuse_foreign(outputs: Mapping[str, Path], *checksums: Mapping[str, str]) -> None:
-    """Refuse to overwrite files that were not made here.
-
-    Args:
-        outputs: the files to be written, by kind.
-        checksums: of the files made here, by kind; of each run.
-    """
+    """Refuse to overwrite files that were not made here: that no run's checksums, by kind, have."""
     for kind, path in outputs.items():
         if path.is_file() and hash_file(path) not in [sums.get(kind) for sums in checksums]:
             raise DataError(
@@ -226,17 +221,9 @@ def convert_parsed(
     outputs: Mapping[str, Path],
     min_parsed: float = 0.0,
 ) -> tuple[ParseReport, float]:
-    """Take the parses of a text from a parser's output.
+    """Take the parses of a text from a parser's output, ``parsed``, in one of `formats.FORMATS`.
 
-    Args:
-        text: as in `parse_corpus`.
-        parsed: the parser's output for this text.
-        file_format: see :data:`.formats.FORMATS`.
-        outputs: as in `parse_corpus`.
-        min_parsed: as in `parse_corpus`.
-
-    Returns:
-        the report on the output, and the words taken per second.
+    The other arguments are those of `parse_corpus`, as is what is returned.
 
     Raises:
         DataError: a line is not in the format, an output exists already, or too few sentences have

@@ -57,11 +57,8 @@ class Parser(ABC):
     def analyse(self, sentences: Sentences) -> Iterator[tuple[int, Parse | BadParse]]:
         """Yield each sentence's index with its tree or the reason for having none, in any order.
 
-        The trees are not checked to be trees.
-
-        Args:
-            sentences: each has at least one word, and each word at least one character, of any
-                kind.
+        The trees are not checked to be trees. Each sentence has at least one word, and each word at
+        least one character, of any kind.
 
         Raises:
             DataError: the parser does not work at all.

@@ -33,11 +33,7 @@ def open_parser(spec: str) -> Parser:
 
 
 def find_parser(spec: str) -> ParserSource:
-    """Return the source of a parser; see `open_parser`.
-
-    Raises:
-        DataError: there is no such parser.
-    """
+    """Return the source of a parser; see `open_parser`."""
     name, _, rest = spec.partition(":")
     source = PARSERS[name].from_spec(rest) if name in PARSERS else None
     if source is None:

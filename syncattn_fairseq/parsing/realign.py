@@ -130,14 +130,7 @@ def _find_blocks(
 def _carry_over(
     heads: Sequence[int], labels: Sequence[str], ours: Sequence[int], theirs: Sequence[int]
 ) -> Parse:
-    """Give the text's words their heads and labels.
-
-    Args:
-        heads: of the parser's words.
-        labels: of the parser's words.
-        ours: the block of each text word.
-        theirs: the block of each parser word.
-    """
+    """Give the text's words heads and labels; ``ours`` and ``theirs`` are the words' blocks."""
     last = {block: word for word, block in enumerate(ours, 1)}
     members: dict[int, list[int]] = {}
     for word, block in enumerate(theirs):

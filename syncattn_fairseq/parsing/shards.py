@@ -143,10 +143,7 @@ class ShardTask:
     ) -> None:
         """Parse a shard; its folder appears complete or not at all.
 
-        Args:
-            shard: the shard to parse.
-            parser: the parser.
-            progress: called with the number of words parsed since the last call.
+        ``progress`` is called with the number of words parsed since the last call.
         """
         sentences = [line.split() for line in shard.read(self.text)]
         results: list[Parse | BadParse | None] = [
@@ -183,13 +180,7 @@ class ShardTask:
 
 
 def is_whole(shard: Shard, folder: Path, kinds: Iterable[str]) -> bool:
-    """Return whether the files of a finished shard are those that were written.
-
-    Args:
-        shard: the shard.
-        folder: of all shards.
-        kinds: the kinds of output.
-    """
+    """Return whether the files of a finished shard are those that were written."""
     own = shard.folder(folder)
     try:
         sums = {name: hash_file(own / name) for name in (*kinds, _REPORT)}

@@ -148,11 +148,7 @@ class StanzaModels(ParserSource):
 
 
 def _check_file(path: Path) -> None:
-    """Check that a model is plain data: old versions of Stanza would run any code in it.
-
-    Raises:
-        DataError: it is damaged, or holds something else.
-    """
+    """Check that a model is plain data: old versions of Stanza would run any code in it."""
     import torch
 
     try:

@@ -51,10 +51,10 @@ class AnalysisPrinter:
         hypotheses: Sequence[Tensor],
         output: TextIO,
     ) -> None:
-        """Force one hypothesis per sentence through the models, and print what their heads predict.
+        """Force one hypothesis per sentence through an ensemble, and print what its heads predict.
 
         Args:
-            models: an ensemble, whose heads are averaged.
+            models: their heads are averaged.
             net_input: ``src_tokens``, ``src_lengths`` and any other input of the encoder.
             ids: ``(B,)`` numbers of the sentences.
             hypotheses: tokens of each sentence, with the end of sentence.

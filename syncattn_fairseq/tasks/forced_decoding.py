@@ -53,8 +53,7 @@ class ForcedDecoding:
     def dependencies(self, key: str) -> Tensor | None:
         """Return where the dependency heads of one side attend, ``(B, T, T)``; None if none exist.
 
-        Args:
-            key: ``src_dependency`` or ``tgt_dependency``.
+        ``key`` is ``src_dependency`` or ``tgt_dependency``.
         """
         heads = [torch.cat(extra[key], 1).mean(1) for extra in self.extras if key in extra]
         return average(heads) if heads else None
@@ -106,8 +105,7 @@ class ForcedDecoding:
     def cross_attention(self, layers: Iterable[int] | None = None) -> list[Tensor]:
         """Return the cross-attention of decoder layers, ``(B, T, S)``; runs the decoder for each.
 
-        Args:
-            layers: from 1; None for all that every model has.
+        ``layers`` count from 1; None stands for all that every model has.
         """
         encoder_input = {k: v for k, v in self.input.items() if k != "prev_output_tokens"}
         encoded = [model.encoder(**encoder_input) for model in self.models]

@@ -17,9 +17,7 @@ def format_conllu(
     """Return a sentence as CoNLL-U, including the blank line after it.
 
     Args:
-        words: its words.
-        heads: one 1-based head per word, 0 = root.
-        labels: each word's relation to its head.
+        words, heads, labels: its words, their 1-based heads, 0 = root, and relations to these.
         morphology: lemma, both parts of speech and features of each word; None: unknown.
         number: its ``sent_id``; None: it has none.
     """

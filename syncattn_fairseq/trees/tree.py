@@ -50,12 +50,9 @@ class Tree:
 
 
 def linearise(tree: Tree, leaves: Iterable[str] | None = None) -> list[str]:
-    """Write a tree as tokens.
+    """Write a tree, of phrases or from `bracket_dependencies`, as tokens.
 
-    Args:
-        tree: phrase structure, or dependencies from `bracket_dependencies`.
-        leaves: what to write for each word, in the order of the tree's leaves; None leaves out the
-            words.
+    ``leaves`` are written for its words, in the order of the tree's; None leaves the words out.
     """
     written = None if leaves is None else iter(leaves)
     tokens = []
@@ -77,12 +74,8 @@ def linearise(tree: Tree, leaves: Iterable[str] | None = None) -> list[str]:
 def bracket_dependencies(heads: Sequence[int], labels: Sequence[str], words: Sequence[str]) -> Tree:
     """Turn a dependency tree into brackets: each word with its dependents around it.
 
-    In a non-projective tree, the words do not keep the order of the sentence.
-
-    Args:
-        heads: one 1-based head per word, 0 = root; a tree, see `check_tree`.
-        labels: each word's relation to its head, which becomes the label of a bracket.
-        words: the leaves.
+    In a non-projective tree, the words do not keep the order of the sentence. The heads are
+    1-based, 0 = root, and form a tree (`check_tree`); brackets have the words' labels.
     """
     nodes = [Tree(label, []) for label in ("", *labels)]  # the first one is above the root
     # In this order a word comes after its dependents to the left and before those to the right.
