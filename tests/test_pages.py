@@ -307,6 +307,13 @@ def test_the_readme_is_short_and_its_figure_is_that_of_the_plan():
     assert all(float(size) >= 11 for size in re.findall(r'font-size="([\d.]+)px"', svg))
 
 
+def test_a_phone_shows_the_picture_of_the_readme_with_legible_words():
+    svg = (DOCS / "attention.svg").read_text(encoding="utf-8")
+    shown = min(1.0, 358 / int(re.findall(r'width="(\d+)"', svg)[0]))
+    sizes = [float(size) for size in re.findall(r'font-size="([\d.]+)px"', svg)]
+    assert len(sizes) == 19 and min(sizes) * shown >= 11
+
+
 def test_each_page_says_where_to_go_next():
     for path in DOCS.glob("*.md"):
         last = path.read_text(encoding="utf-8").rstrip().split("\n\n")[-1]

@@ -188,7 +188,7 @@ def check_recipe(
     }
     again = recipe.run(None, *systems, *small)
     assert again.returncode == 0 and "== " not in again.stdout, again.stdout
-    assert again.stdout == done.stdout[done.stdout.index("\nsystem") :]
+    assert again.stdout == done.stdout[done.stdout.index("\nsystem") + 1 :]
 
 
 def check_report(page: str) -> None:
@@ -224,8 +224,8 @@ def test_seeds_of_the_built_in_corpus(tmp_path, forked_programs, monkeypatch, ca
         changes = ("optimization.max_update=4", "generation.max_len_b=20")
         assert recipes.main(["small", *changes, *where, *arguments]) == 0, capsys.readouterr()
         out = capsys.readouterr().out
-        stages, _, table = out.partition("\nsystem ")
-        return [text[3:] for text in stages.splitlines() if "done" not in text], table
+        stages, _, table = f"\n{out}".partition("\nsystem ")
+        return [text[3:] for text in stages.splitlines()[1:] if "done" not in text], table
 
     systems = ("transformer", "lpsi")
     first, _ = recipe(*systems, "--seeds", "1")

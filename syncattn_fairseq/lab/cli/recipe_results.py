@@ -88,7 +88,7 @@ class ResultsView:
         others = {name: load_results(path) for name, path in paths.items() if path.exists()}
         cells = index_cells(load_results(self.path), others, plan.names)
         kind, bullet = (markdown_table, "- ") if self.markdown else (format_table, "")
-        print(colour(f"\n{make_contrast_tables(plan, cells, kind, bullet)}"))
+        print(colour(make_contrast_tables(plan, cells, kind, bullet)))
         if self.figure:
             _save_forest(self.figure, *group_contrasts(plan, cells))
 
@@ -100,7 +100,7 @@ class ResultsView:
         if not rows:
             return
         kind, bullet = (markdown_table, "- ") if self.markdown else (format_table, "")
-        print(colour(f"\n{make_tables(rows, kind, bullet)}"))
+        print(colour(make_tables(rows, kind, bullet)))
         if self.figure:
             _save_forest(self.figure, *group_rows(rows, self.request.list_groups(), say_system))
         systems = {row.system for row in rows}

@@ -153,7 +153,7 @@ def group_rows(
     Args:
         rows: from `make_rows`; those without a baseline are left out.
         groups: systems by the name of their group. A system is in the first that has it, or last.
-        say: returns what to call a system.
+        say: returns what to call a system, or ``@GROUP``.
 
     Raises:
         DataError: there is nothing to compare.
@@ -170,7 +170,8 @@ def group_rows(
     for name in [*groups, ""]:
         for row, group, *line in zip(compared, group_names, *differences.values(), strict=True):
             if group == name and row.baseline:
-                title = f"{name}, against {say(row.baseline.name)}".removeprefix(", ")
+                group_said = say(f"@{name}").removeprefix("@")
+                title = f"{group_said}, against {say(row.baseline.name)}".removeprefix(", ")
                 lines.setdefault(title, []).append(Line(say(row.name), line))
     return [*differences], [Group(*item) for item in lines.items()]
 

@@ -244,7 +244,7 @@ def _words() -> dict[str, str]:
 
 
 def say_system(system: str) -> str:
-    """Return what figures call a system: ``distance_tree`` is "the parser's trees"."""
+    """Return what figures call a system or ``@GROUP``; ``distance_tree``: "the parser's trees"."""
     name, *settings = system.split(":")
     corpus, _, name = name.rpartition("/")
     rest = [f"of {corpus}"] * bool(corpus) + settings

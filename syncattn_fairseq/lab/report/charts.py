@@ -82,7 +82,7 @@ def pair(prefix: str = "") -> alt.LayerChart:
     ``unknown`` without gold.
     """
     gap = 74
-    items = _words(alt.Chart(alt.NamedData(prefix + "items")), centred=True, by=["side"])
+    items = _words(alt.Chart(alt.NamedData(prefix + "items")), paired=True)
     sides = {
         side: _judged(items.transform_filter(f"datum.side == '{side}'"))
         for side in ("source", "target")
@@ -225,19 +225,20 @@ def dress(chart: Any) -> Any:
     )
 
 
-def _words(chart: alt.Chart, centred: bool = False, by: Sequence[str] = ()) -> Any:
+def _words(chart: alt.Chart, paired: bool = False) -> Any:
     """Give each row with ``word`` ``position``, from 1, ``size`` and ``x``, and all in ``all``.
 
-    ``centred``: 0 is in the middle of the sentence, not at its beginning; ``by``: fields that
-    distinguish the sentences that rows belong to.
+    ``paired``: of two sentences, told apart by ``side``, each centred at 0, with words closer
+    together, since no labels are written above them.
     """
-    groups: dict[str, Any] = {"groupby": list(by)} if by else {}
-    middle = " - datum.total / 2" if centred else ""
+    groups: dict[str, Any] = {"groupby": ["side"]} if paired else {}
+    middle = " - datum.total / 2" if paired else ""
+    letter, gap, label = (6.8, 8, 0) if paired else (7.2, 16, _LABEL_SIZE)
     return (
         chart.transform_window(position="row_number()", **groups)
         .transform_calculate(
-            size=f"isValid(datum.word) ? max(16, 7.2 * length(datum.word) + 6 * length({_WIDE}), "
-            f"{_LABEL_SIZE} - 8) + 16 : 0",
+            size=f"isValid(datum.word) ? max({gap}, {letter} * length(datum.word) "
+            f"+ 6 * length({_WIDE}), {label} - 8) + {gap} : 0",
             named=f"{_LABEL_SIZE} > 0 ? 1 : 0",
             leftward=f"isValid(datum.word) && {_RTL} ? 1 : 0",
         )

@@ -136,11 +136,11 @@ def test_a_recipe_draws_its_results(tmp_path, monkeypatch, capsys):
     command.append(f"--results={RESULTS / 'builtin_en_de.json'}")
     assert main([*command, "--figure=f.svg"]) == 0
     out, err = capsys.readouterr()
-    assert out.startswith("\nsystem ") and err == "f.svg: the differences to the baseline\n"
+    assert out.startswith("system ") and err == "f.svg: the differences to the baseline\n"
     svg = Path("f.svg").read_text(encoding="utf-8")
     for text in (
-        "pascal, against the Transformer",
-        "lpsi, against the Transformer",
+        "PASCAL, its rivals and controls, against the Transformer",
+        "LPSI and its rivals, against the Transformer",
         "SynchMSE",
         "← −52.4",
     ):

@@ -267,7 +267,7 @@
     const legend = !figures.length || !gold.heads ? key(["The system’s; there is no gold parse."])
       : !given.length ? key(["Gold; no system shown has a parse."])
       : key(["Above, "], ["grey", GREY], [": gold. Below, the system: "], ["right", BLUE], [", "],
-        ["wrong", RED], ...(causal ? [[", "], ["pale", "#5c7cab"],
+        ["wrong", RED], ...(causal ? [[", "], ["pale", "#5373a4"],
           [": the head is to the right, where the decoder cannot look"]] : []), ["."]);
     return section(title, legend, figures);
   };
