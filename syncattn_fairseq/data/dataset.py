@@ -22,7 +22,7 @@ from ..base.errors import DataError
 from .checksums import check_checksums
 from .controls import CONTROLS, count_words, take_tree
 from .fields import NOTHING, LossField, SourceField, SourceFields
-from .mmap_blocks import check_dataset, check_symbols, has_entry
+from .mmap_blocks import check_dataset, has_entry
 from .subwords import NO_HEAD, NO_TOKEN, find_parents, mark_subwords
 from .words import detect_scheme, find_word_starts
 
@@ -282,33 +282,10 @@ def load_marks(
     return ConcatDataset(parts, [upsample_primary] + [1] * (len(parts) - 1))
 
 
-def check_texts(folder: str, split: str, source: str, target: str, combine: bool = False) -> None:
-    """Check that the files of a binarised text are whole; see `load_marks` for the arguments.
-
-    Raises:
-        DataError: a file is damaged or cut short; the error names it.
-    """
-    for dataset, _ in _list_texts(folder, split, source, target, combine):
-        check_dataset(dataset)
-
-
-def check_words(
-    folder: str, split: str, source: str, target: str, combine: bool, symbols: Sequence[int]
-) -> None:
-    """Check that the dictionaries have all words of a text; see `load_marks` for the arguments.
-
-    Raises:
-        DataError: they do not, with so many symbols of source and target; the error names the file.
-    """
-    sizes = dict(zip((source, target), symbols, strict=True))
-    for dataset, language in _list_texts(folder, split, source, target, combine):
-        check_symbols(dataset, sizes[language])
-
-
-def _list_texts(
+def list_texts(
     folder: str, split: str, source: str, target: str, combine: bool
 ) -> Iterator[tuple[str, str]]:
-    """Yield the path of each text of a split, without suffix, and its language."""
+    """Yield the path, without suffix, and the language of each text; see `load_marks`."""
     for prefix, pair in _find_parts(Path(folder), split, source, target, combine):
         for language in (source, target):
             path = f"{prefix}.{pair}.{language}"

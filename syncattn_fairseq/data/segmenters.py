@@ -297,16 +297,14 @@ def find_subwords(
 ) -> tuple[SubwordModel, SubwordModel] | None:
     """Find the subword models of both languages in the first folder that has them."""
     for folder in folders:
-        models = [_find_subwords(folder, language) for language in (source, target)]
-        if all(Path(model.path).is_file() for model in models):
+        models = []
+        for language in (source, target):
+            path, vocabulary = folder / name_subwords(language), folder / name_vocabulary(language)
+            if path.is_file():
+                models.append(SubwordModel(path, vocabulary if vocabulary.is_file() else None))
+        if len(models) == 2:
             return models[0], models[1]
     return None
-
-
-def _find_subwords(folder: Path, language: str) -> SubwordModel:
-    vocabulary = folder / name_vocabulary(language)
-    exists = vocabulary.is_file()
-    return SubwordModel(folder / name_subwords(language), vocabulary if exists else None)
 
 
 def open_segmenters(

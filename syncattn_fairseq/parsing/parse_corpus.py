@@ -134,22 +134,16 @@ def _refuse_foreign(outputs: Mapping[str, Path], *checksums: Mapping[str, str]) 
             )
 
 
-def _hash_outputs(outputs: Mapping[str, Path]) -> dict[str, str]:
-    return {kind: hash_file(path) for kind, path in outputs.items()}
-
-
 def _explain_staleness(manifest: Manifest, earlier: Manifest, outputs: Mapping[str, Path]) -> str:
     """Say why finished output is out of date; nothing if it is not."""
     if manifest.text != earlier.text:
         return "the text has changed"
     if differences := manifest.list_differences(earlier):
         return "; ".join(differences)
-    if (
-        not all(path.exists() for path in outputs.values())
-        or _hash_outputs(outputs) != earlier.outputs
-    ):
-        return "it is missing or has been changed"
-    return ""
+    same = all(path.exists() for path in outputs.values()) and earlier.outputs == {
+        kind: hash_file(path) for kind, path in outputs.items()
+    }
+    return "" if same else "it is missing or has been changed"
 
 
 def _find_missing(manifest: Manifest, folder: Path, say: Callable[[str], None]) -> list[Shard]:

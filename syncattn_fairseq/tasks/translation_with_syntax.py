@@ -21,9 +21,10 @@ from torch import Tensor
 
 from ..base.errors import DataError
 from ..base.option_fields import option
-from ..data.dataset import SyntaxPairDataset, Unparsed, check_texts, check_words, load_marks
+from ..data.dataset import SyntaxPairDataset, Unparsed, list_texts, load_marks
 from ..data.fields import NOTHING, LossField
 from ..data.labels import check_same_dictionaries, load_dictionary, locate_dictionary
+from ..data.mmap_blocks import check_dataset, check_symbols
 from ..data.schemes import stored_schemes
 from ..registered_names import TASK
 from .analysis_printer import AnalysisPrinter
@@ -179,11 +180,6 @@ class TranslationWithSyntaxTask(TranslationTask):
         with bf16_products(self.cfg.fast and multiplies_bf16()):
             return super().train_step(sample, model, criterion, optimizer, *args, **kwargs)
 
-    @property
-    def gives_lengths(self) -> bool:
-        """Whether batches have ``lengths_on_cpu``: all models take them."""
-        return bool(self.models_take_lengths) and all(self.models_take_lengths)
-
     def build_criterion(self, cfg: Any, *args: Any, **kwargs: Any) -> Any:
         """Build a criterion, and note what its losses read, since data is loaded later.
 
@@ -208,7 +204,9 @@ class TranslationWithSyntaxTask(TranslationTask):
         paths = utils.split_paths(self.cfg.data)
         folder = paths[(epoch - 1) % len(paths)] if split == self.cfg.train_subset else paths[0]
         source, target = self.cfg.source_lang, self.cfg.target_lang
-        check_texts(folder, split, source, target, combine)
+        texts = [*list_texts(folder, split, source, target, combine)]
+        for path, _ in texts:
+            check_dataset(path)
         super().load_dataset(split, epoch, combine, **kwargs)
         pairs = self.datasets[split]
         if self.cfg.load_alignments and split == self.cfg.train_subset and not pairs.align_dataset:
@@ -245,11 +243,12 @@ class TranslationWithSyntaxTask(TranslationTask):
             gold=self.cfg.gold_source_heads,
             loss_fields=self.loss_fields,
             schemes=self.schemes,
-            lengths_on_cpu=self.gives_lengths,
+            lengths_on_cpu=bool(self.models_take_lengths) and all(self.models_take_lengths),
         )
         # Now that checksums have found damage.
-        symbols = len(self.source_dictionary), len(self.target_dictionary)
-        check_words(folder, split, source, target, combine, symbols)
+        for path, language in texts:
+            words = self.source_dictionary if language == source else self.target_dictionary
+            check_symbols(path, len(words))
 
     def _require_label_dictionary(self) -> None:
         """Check that labels have numbers, if the model reads labels."""
