@@ -45,8 +45,7 @@ _claims: _Claims | None = None
 def claiming_outputs(claims: bool = True) -> Iterator[None]:
     """Keep the outputs that arguments name from other commands, from reading them on.
 
-    Args:
-        claims: False: arguments are read for a call that is made later.
+    Without ``claims``, arguments are read for a call that is made later.
     """
     global _claims
     with _Claims() as stack:

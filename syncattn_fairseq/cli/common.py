@@ -333,11 +333,9 @@ def progress(lines: Iterable[T], unit: str = "sentences", total: int | None = No
 
 
 def rewrite_texts(args: argparse.Namespace, lines: Callable[[Path | int], Iterator[str]]) -> None:
-    """Rewrite each input with ``lines``; all outputs appear at the end, or none.
+    """Rewrite each input of `add_texts`; all outputs appear at the end, or none.
 
-    Args:
-        args: with the arguments of `add_texts`.
-        lines: yields the new lines, with line ends, of a file, or of standard input for 0.
+    ``lines`` yields the new lines, with line ends, of a file, or of standard input for 0.
 
     Raises:
         DataError: the numbers of inputs and outputs differ.

@@ -23,8 +23,7 @@ def binarise_links(
     Args:
         path: the links, one sentence pair per line: ``i-j``, or ``i?j`` for one that is only
             possible, which does not count; words of source and target, from 0.
-        texts: source and target in subwords.
-        schemes: how subwords are marked on each side; see :func:`.find_word_starts`.
+        texts, schemes: source and target in subwords, and how these are marked.
         dataset: path without suffix.
 
     Raises:

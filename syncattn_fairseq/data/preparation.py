@@ -40,11 +40,7 @@ class Preparation:
     case: str = "kept"
 
     def tokenise(self, sentences: Sequence[str]) -> list[str]:
-        """Return the words of sentences, separated by spaces.
-
-        Raises:
-            DataError: the tokenizer is not installed, or fails.
-        """
+        """Return the words of sentences, separated by spaces."""
         if self.tokenizer == "kytea":
             sentences = _run_kytea(sentences)
         return [self.tokenise_line(sentence) for sentence in sentences]

@@ -69,7 +69,7 @@ SubwordFiles: TypeAlias = "str | Path | SubwordModel | Sequence[str | Path | Sub
 
 
 def read_vocabulary(path: str | Path, threshold: int) -> dict[str, int]:
-    """Read the subwords that occur so often, and their counts.
+    """Read the subwords that occur so often, and their counts, as subword-nmt writes them.
 
     Raises:
         DataError: a line is not a subword and a number, or no subword is left.
@@ -257,11 +257,7 @@ class Codes(Segmenter):
 
 
 def open_segmenter(path: Path) -> Segmenter:
-    """Load a subword model of either kind.
-
-    Raises:
-        DataError: the file is neither, or the package that reads it is not installed.
-    """
+    """Load a subword model of either kind; `DataError` if the file is neither."""
     with open_file(path) as file:
         # Protocol buffers begin with a line feed, the tag of their first field; codes are text.
         return Pieces(path) if file.read(1) == b"\n" else Codes(path)

@@ -146,8 +146,7 @@ def link_words(
 
     Args:
         links: pairs of 0-based subword positions.
-        source_lengths: number of subwords of each source word.
-        target_lengths: number of subwords of each target word.
+        source_lengths, target_lengths: number of subwords of each word.
 
     Raises:
         DataError: a link lies outside the sentence.

@@ -126,12 +126,9 @@ class Eda(Command):
 
 
 class ExternalParser(Parser):
-    """Sends sentences through a command; restarts it after the point where it breaks off.
+    """Sends the sentences of a call through a command; restarts it after where it breaks off.
 
     Sentences with white space in a word get no parse: the command would see several words.
-
-    Args:
-        command: started once per call, for all its sentences.
     """
 
     def __init__(self, command: Command) -> None:

@@ -25,7 +25,7 @@ class Manifest:
         models: checksums of the parser's files, wherever they lie.
         shards: of the text.
         outputs: checksums of the finished files, by kind; empty: not finished.
-        report: the report on the finished files.
+        report: on the finished files.
     """
 
     text: str

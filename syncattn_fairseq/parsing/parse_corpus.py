@@ -53,7 +53,7 @@ def parse_corpus(
         min_parsed: the smallest share of non-empty sentences that must get a parse.
 
     Returns:
-        the report on the output, and the words parsed per second, 0 if there was nothing to do.
+        The report, and the words parsed per second, 0 if there was nothing to do.
 
     Raises:
         DataError: the text or the parser does not work, another process is writing the same output,

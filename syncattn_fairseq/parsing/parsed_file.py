@@ -27,12 +27,7 @@ _SKIPS = sorted(product(range(LOOK_AHEAD + 1), repeat=2), key=lambda skip: (sum(
 
 
 class Outcome(NamedTuple):
-    """The result for one line of the text.
-
-    Attributes:
-        parse: the tree over its words; None if there is none.
-        reason: why there is no parse, in a few words, the same for all such lines.
-    """
+    """A line's tree, or the reason for having none in a few words, the same for all such lines."""
 
     parse: Parse | None
     reason: str | None

@@ -65,10 +65,7 @@ class Parser(ABC):
         """
 
     def __call__(self, sentences: Sentences) -> list[Parse | None]:
-        """Parse any number of sentences.
-
-        Args:
-            sentences: words may contain any character, even spaces.
+        """Parse any number of sentences, whose words may contain any character, even spaces.
 
         Returns:
             For each sentence, in order, a parse with one head for each of its words, or None if it

@@ -17,10 +17,7 @@ LABEL = "dep"
 class RandomTrees(ParserSource):
     """Draws a random recursive tree for each sentence, as the control of `..data.controls` does.
 
-    Equal sentences have equal trees, wherever they stand.
-
-    Args:
-        seed: another one draws other trees.
+    Equal sentences have equal trees, wherever they stand; another seed draws other trees.
     """
 
     about: ClassVar = "a random tree, always the same for a sentence; a control"

@@ -29,16 +29,9 @@ _REPORT, _SUMS = "report.json", "sums.json"
 
 
 class Shard(NamedTuple):
-    """A run of whole lines of a text file.
+    """A run of whole lines of a text file, from one byte to before another.
 
-    Attributes:
-        number: its index among the shards, from 0.
-        begin: its first byte in the file.
-        end: the first byte of the next shard.
-        first_line: the number of its first line, from 1.
-        lines: its number of lines.
-        words: its number of words.
-        sha256: checksum of its bytes.
+    ``number`` counts shards from 0, ``first_line`` lines from 1; the checksum is of the bytes.
     """
 
     number: int
@@ -50,11 +43,7 @@ class Shard(NamedTuple):
     sha256: str
 
     def read(self, text: Path) -> list[str]:
-        """Return its lines.
-
-        Raises:
-            DataError: the text has changed.
-        """
+        """Return its lines, or raise `DataError` if the text has changed."""
         data = _read(text, self.begin, self.end)
         if hashlib.sha256(data).hexdigest() != self.sha256:
             raise DataError(f"{text}: changed while it was being parsed; run the command again")
@@ -66,9 +55,7 @@ class Shard(NamedTuple):
 
 
 def plan_shards(text: Path, count: int) -> tuple[list[Shard], str]:
-    """Split a text into shards of about the same size.
-
-    Lines are as in :func:`.files.read_lines`.
+    """Split a text into shards of about the same size; lines are those of `read_lines`.
 
     Returns:
         ``count`` shards, or fewer if lines are long, and the file's checksum.
@@ -111,7 +98,7 @@ def _read(text: Path, begin: int, end: int) -> bytes:
 
 @dataclass(frozen=True)
 class ShardTask:
-    """Parses shards; submitit restarts it when a job was preempted.
+    """Parses shards of a text; submitit restarts it when a job was preempted.
 
     Args:
         text: the whole text.

@@ -25,11 +25,7 @@ _SENTENCES_AT_ONCE = 1_000
 
 @dataclass(frozen=True)
 class SpacyModel(ParserSource):
-    """An installed spaCy model.
-
-    Args:
-        model: its name, or its folder.
-    """
+    """An installed spaCy model: its name, or its folder."""
 
     about: ClassVar = "spaCy, with any model, such as GiNZA's ja_ginza"
     specs: ClassVar[tuple[str, ...]] = ("MODEL",)
@@ -48,11 +44,7 @@ class SpacyModel(ParserSource):
 
     @property
     def name(self) -> str | Path:
-        """What spaCy loads: the name of a package, or a folder.
-
-        Raises:
-            DataError: spaCy or the model is not installed.
-        """
+        """What spaCy loads, the name of a package, or a folder; `DataError`: there is none."""
         if _spacy().util.is_package(self.model):
             return self.model
         if Path(self.model).is_dir():
@@ -84,12 +76,6 @@ class SpacyParser(Parser):
     spaCy's parser also splits text into sentences: by default, GiNZA gives 2 % of a corpus's
     sentences two or more roots. Told that there is only one sentence, it finds a head for all words
     but one. Any further roots are attached to the first one, as ``parataxis``.
-
-    Args:
-        source: the model.
-
-    Raises:
-        DataError: spaCy or the model is not installed, or the model has no parser.
     """
 
     def __init__(self, source: SpacyModel) -> None:

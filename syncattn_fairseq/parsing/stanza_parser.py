@@ -131,12 +131,6 @@ class StanzaModels(ParserSource):
 
         With several processes, each runs one thread, since processes scale and threads do not, and
         they share any GPUs.
-
-        Args:
-            worker: see `ParserSource`.
-
-        Raises:
-            DataError: Stanza is not installed, or models are missing.
         """
         if worker is None:
             return StanzaParser(self)
@@ -165,11 +159,7 @@ def _check_file(path: Path) -> None:
 class StanzaParser(Parser):
     """Stanza's pipeline on sentences of similar length, with faster tree prediction.
 
-    The trees are the same as the pipeline's. It runs on a GPU if there is one.
-
-    Args:
-        models: what to load.
-        device: as in PyTorch; None: Stanza's choice.
+    The trees are the same as the pipeline's. It runs on a GPU if there is one, or on ``device``.
 
     Raises:
         DataError: Stanza is not installed, or models are missing.

@@ -25,8 +25,7 @@ class ParseReport:
     """Totals for a text or a part of it.
 
     Attributes:
-        sentences: how many lines.
-        words: how many words in all of them.
+        sentences, words: how many lines, and how many words in all of them.
         empty: how many lines have no parse, by reason.
         failures: the first lines on which the parser itself failed: their numbers, and details.
     """
@@ -72,11 +71,7 @@ class ParseWriter:
     """Writes the parses of a text's lines, and counts them.
 
     Heads and labels have one line per line of the text, empty if there is no parse. CoNLL-U has the
-    sentences with a parse, with the line number as ``sent_id``.
-
-    Args:
-        files: the files to write, by kind: ``heads``, ``labels``, ``conllu``.
-        first_line: the number of the first line.
+    sentences with a parse, with the line number as ``sent_id``; the first line may have another.
     """
 
     def __init__(self, files: Mapping[str, TextIO], first_line: int = 1) -> None:
@@ -85,12 +80,7 @@ class ParseWriter:
         self.report = ParseReport()
 
     def write(self, words: Sequence[str], result: Parse | BadParse) -> None:
-        """Write the parse of the next line.
-
-        Args:
-            words: the line's words.
-            result: the parse; written only if it is a tree.
-        """
+        """Write the parse of the next line, if it is a tree over the line's words."""
         line = self.first_line + self.report.sentences
         self.report.sentences += 1
         self.report.words += len(words)

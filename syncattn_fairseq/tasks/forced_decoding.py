@@ -61,10 +61,8 @@ class ForcedDecoding:
     def distances(self, key: str) -> dict[int, list[list[float]]]:
         """Return distances by layer, from 1, and sentence; empty if none are measured.
 
+        ``key`` is ``src_distances``, or ``tgt_distances``, of the states that read each token.
         Models that do not measure them in a layer do not count there.
-
-        Args:
-            key: ``src_distances``, or ``tgt_distances``, of the states that read each token.
         """
         measured: dict[int, list[Tensor]] = {}
         for model, extra in zip(self.models, self.extras, strict=True):
@@ -84,10 +82,7 @@ class ForcedDecoding:
     def between_tokens(self, attention: Tensor, rows: Tensor, columns: Tensor) -> list[Tensor]:
         """Return each sentence's matrix, without padding and the end of sentence.
 
-        Args:
-            attention: ``(B, R, C)``.
-            rows: the tokens that attend, ``(B, R)``.
-            columns: the tokens attended to, ``(B, C)``.
+        ``attention`` is ``(B, R, C)``, from the tokens ``(B, R)`` to the tokens ``(B, C)``.
         """
         masks = zip(attention.cpu(), self.inside(rows), self.inside(columns), strict=True)
         return [matrix[attending][:, attended] for matrix, attending, attended in masks]

@@ -9,6 +9,8 @@ from fairseq.data import Dictionary
 from fairseq_cli import preprocess
 
 from syncattn_fairseq.cli import bpe, multitask
+from syncattn_fairseq.data import task_mix
+from syncattn_fairseq.data.task_mix import ParsedSource
 from syncattn_fairseq.lab.cli import corpus
 from syncattn_fairseq.trees.brackets import read_trees
 
@@ -74,25 +76,6 @@ def test_fairseq_binarises_the_mix_with_whole_tags_and_brackets(text, tmp_path, 
     assert not {dictionary.index(token) for token in {"<TR>", "<PA>", *used}} & {dictionary.unk()}
 
 
-@pytest.mark.parametrize("words", [False, True])
-@pytest.mark.parametrize("labels", [False, True])
-def test_heads_in_place_of_trees(text, tmp_path, labels, words):
-    options = ["--words"] * words + [f"--labels={text}/words/train.labels.en"] * labels
-    assert mix(text, tmp_path, f"--heads={text}/words/train.heads.en", *options) == 0
-    pieces = "\n".join(lines(text / "pieces/train.en")).split()
-    targets = [
-        target
-        for source, target in zip(
-            lines(tmp_path / "train.en"), lines(tmp_path / "train.de"), strict=True
-        )
-        if source.startswith("<PA>")
-    ]
-    tokens = "\n".join(targets).split()
-    assert all(target.startswith("(root ") == labels for target in targets)
-    assert ("XX" in tokens) != words
-    assert sorted(token for token in tokens if token[0] not in "()X") == sorted(pieces) * words
-
-
 def test_tag_through_files_and_pipes(text, tmp_path, capsys):
     source, output = text / "pieces/valid.en", tmp_path / "valid.en"
     capsys.readouterr()
@@ -109,15 +92,18 @@ def test_tag_through_files_and_pipes(text, tmp_path, capsys):
     assert piped.stdout == output.read_bytes()
 
 
-def test_bad_parses_and_the_seed(text, tmp_path):
-    trees = tmp_path / "trees"
-    trees.write_text("(X\n" + "\n".join(lines(text / "words/train.trees.en")[1:]) + "\n")
-    mixes = {}
-    for name, *options in (("a",), ("b", "--seed=1"), ("c", "--seed=2")):
-        drop = ["--on-bad-parse=drop", "--subword-marks=sentencepiece"]
-        assert mix(text, tmp_path / name, f"--trees={trees}", *drop, *options) == 0
-        mixes[name] = lines(tmp_path / name / "train.en")
-    assert mixes["a"] == mixes["b"] != mixes["c"]
+def test_options_reach_the_mix(text, tmp_path):
+    """What they do is tested beside the function."""
+    heads, labels = tmp_path / "heads", text / "words/train.labels.en"
+    heads.write_text("0 0\n" + "\n".join(lines(text / "words/train.heads.en")[1:]) + "\n")
+    options = (f"--heads={heads}", f"--labels={labels}", "--words", "--on-bad-parse=drop")
+    assert mix(text, tmp_path / "ours", *options, "--seed=2") == 0
+    parses = (None, heads, labels, True, "drop")
+    source = ParsedSource(text / "pieces/train.en", "sentencepiece", *parses)
+    outputs = tmp_path / "theirs/train.en", tmp_path / "theirs/train.de"
+    task_mix.mix(source, text / "pieces/train.de", outputs, seed=2)
+    for output in outputs:
+        assert lines(tmp_path / "ours" / output.name) == lines(output)
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from syncattn_fairseq.base.errors import BadParse, DataError
 from syncattn_fairseq.base.text import clean_line, read_lines
 from syncattn_fairseq.parsing.parser import Parse, Sentences
-from syncattn_fairseq.parsing.shards import ShardTask, plan_shards
+from syncattn_fairseq.parsing.shards import Shard, ShardTask, plan_shards
 from tests.parsing.chain import Chain, ChainSource
 
 # Whatever ends a line somewhere, and what does not end one here.
@@ -91,46 +91,36 @@ def test_each_line_has_its_parse_or_a_reason(tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["00000", "text"]
 
 
-def test_what_is_read_is_what_was_planned(tmp_path):
-    text = tmp_path / "text"
-    text.write_text("a b\nc\n")
-    [shard], _ = plan_shards(text, 1)
-    text.write_text("a b\nd\n")
-    with pytest.raises(DataError, match="text: changed while it was being parsed"):
-        shard.read(text)
+@pytest.fixture
+def one(tmp_path: Path) -> tuple[ShardTask, Shard]:
+    """A task, and the only shard of its text."""
+    (tmp_path / "text").write_text("a b\nc\n")
+    [shard], _ = plan_shards(tmp_path / "text", 1)
+    return ShardTask(tmp_path / "text", tmp_path, ChainSource(), 5, ("heads",)), shard
 
 
-def test_half_a_shard_is_never_there(tmp_path):
+def test_half_a_shard_is_never_there(one, tmp_path):
     class Broken(Chain):
         def analyse(self, sentences: Sentences) -> Iterator[tuple[int, Parse | BadParse]]:
             yield from islice(super().analyse(sentences), 1)
             raise DataError("out of order")
 
-    text = tmp_path / "text"
-    text.write_text("a b\nc\n")
-    [shard], _ = plan_shards(text, 1)
-    task = ShardTask(text, tmp_path, ChainSource(), 5, ("heads",))
+    task, shard = one
     with pytest.raises(DataError, match="out of order"):
         task.parse(shard, Broken())
-    assert list(tmp_path.iterdir()) == [text]
+    assert list(tmp_path.iterdir()) == [task.text]
 
 
-def test_a_preempted_job_is_submitted_again_as_it_was(tmp_path):
-    text = tmp_path / "text"
-    text.write_text("a b\nc\n")
-    [shard], _ = plan_shards(text, 1)
-    task = ShardTask(text, tmp_path, ChainSource(), 5, ("heads",))
+def test_a_preempted_job_is_submitted_again_as_it_was(one, tmp_path):
+    task, shard = one
     again = task.checkpoint(shard)
     again.dump(tmp_path / "again.pkl")
     type(again).load(tmp_path / "again.pkl").result()
     assert (shard.folder(tmp_path) / "heads").read_text() == "0 1\n0\n"
 
 
-def test_a_job_that_starts_again_when_all_is_done_does_nothing(tmp_path):
-    text = tmp_path / "text"
-    text.write_text("a b\nc\n")
-    [shard], _ = plan_shards(text, 1)
-    task = ShardTask(text, tmp_path, ChainSource(), 5, ("heads",))
+def test_a_job_that_starts_again_when_all_is_done_does_nothing(one, tmp_path):
+    task, shard = one
     task(shard)
     before = (shard.folder(tmp_path) / "heads").stat()
     no_parser = replace(task, source=None)

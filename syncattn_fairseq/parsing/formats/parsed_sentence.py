@@ -5,13 +5,7 @@ from typing import NamedTuple
 
 
 class Surface(NamedTuple):
-    """Words that are written as one, such as German "in" and "dem" as "im".
-
-    Attributes:
-        form: the written form.
-        first: 0-based position of the first word.
-        past: 0-based position after the last word.
-    """
+    """Words from ``first`` to before ``past`` that are written as one: German "im" for two."""
 
     form: str
     first: int
