@@ -49,11 +49,11 @@ def locked(path: Path, busy: str | Callable[[], object], shared: bool = False) -
 def claiming(*paths: Path) -> Iterator[None]:
     """Keep other processes that claim these files out of a block that may take hours.
 
-    A hidden file beside each is locked meanwhile, and removed at the end.
+    A hidden file beside each is locked meanwhile, and removed at the end. Errors of the system name
+    the file, not the hidden one.
 
     Raises:
         DataError: another process has claimed one.
-        OSError: of the system; the error names the file, not the hidden one.
     """
     with ExitStack() as stack:
         for path in {path.resolve() for path in paths}:

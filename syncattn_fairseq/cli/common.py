@@ -157,7 +157,7 @@ class _HelpFormatter(argparse.HelpFormatter):
 def new_parser(name: str, description: str, example: str, epilog: str = "") -> CommandLine:
     """Make the parser of a command's arguments; help ends with ``epilog`` and an example call."""
     parser = CommandLine(prog=name, **_texts(description, example, epilog))
-    add_version(parser)
+    parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
     return parser
 
 
@@ -176,12 +176,6 @@ def _texts(description: str, example: str, epilog: str = "") -> dict[str, Any]:
         "epilog": f"{epilog}\n\n{closing}" if epilog else closing,
         "formatter_class": _HelpFormatter,
     }
-
-
-def add_version(parser: argparse.ArgumentParser) -> None:
-    """Add ``--version``."""
-    version = f"%(prog)s {__version__}"
-    parser.add_argument("--version", action="version", version=version)
 
 
 def publish(numbers: Any, table: str, json_file: str | None) -> None:
@@ -324,11 +318,9 @@ def warn_of_unknown(model: Model) -> None:
 
 
 def progress(lines: Iterable[T], unit: str = "sentences", total: int | None = None) -> Iterator[T]:
-    """Yield lines, and show on a terminal how many there were, if tqdm is installed."""
-    try:
-        from tqdm import tqdm
-    except ImportError:
-        return iter(lines)
+    """Yield lines, and show on a terminal how many there were."""
+    from tqdm import tqdm
+
     return iter(tqdm(lines, total=total, unit=f" {unit}", unit_scale=True, disable=None))
 
 

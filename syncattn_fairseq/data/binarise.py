@@ -74,10 +74,7 @@ class AnnotatedText:
     def read(self, counts: TextCounts) -> Iterator[tuple[list[Any], list[bool]]]:
         """Yield the heads or labels of each sentence, and whether each subword begins a word.
 
-        There are none if the sentence has no parse, or if it was dropped.
-
-        Args:
-            counts: updated with every sentence.
+        There are none if the sentence has no parse, or if it was dropped. ``counts`` is updated.
 
         Raises:
             DataError: for the first fault, with file and line; or too few sentences have a parse.
@@ -171,12 +168,10 @@ def are_words(plain: str, subwords: list[str], scheme: str) -> bool:
 def binarise(
     source: AnnotatedText, destination: Path, dictionary: Dictionary | None = None
 ) -> TextCounts:
-    """Write the marks of a text (:mod:`.subwords`) as a memory-mapped dataset.
+    """Write the marks of a text (:mod:`.subwords`) as a memory-mapped dataset, whole or not at all.
 
-    Args:
-        source: the text with its heads or labels.
-        destination: path, without suffix, of the dataset, which appears whole or not at all.
-        dictionary: of the labels, whose indices are the marks; heads have none.
+    ``destination`` is its path without suffix; ``dictionary`` is of the labels, whose indices are
+    the marks. Heads have none.
 
     Raises:
         DataError: the input has a fault.

@@ -21,14 +21,10 @@ SPACES = [c for c in map(chr, range(1, 0x3001)) if clean_line(f"a{c}b").split() 
 
 
 def learn_pieces(paths: Iterable[Path | str], vocab_size: int) -> bytes:
-    """Learn a sentencepiece model; the same text always gives the same model.
+    """Learn a sentencepiece model from tokenised texts, and return the content of its file.
 
-    Args:
-        paths: tokenised texts.
-        vocab_size: number of pieces, including <unk>, <s> and </s>.
-
-    Returns:
-        The content of the ``.model`` file.
+    The same text always gives the same model. The size of the vocabulary includes <unk>, <s>
+    and </s>.
 
     Raises:
         DataError: the text is not UTF-8, or too small or large for the vocabulary size.

@@ -315,8 +315,7 @@ def open_segmenters(
     Args:
         models: the subword models; None: look for them.
         folders: where to look for them, and for how the text was prepared.
-        languages: source and target.
-        vocabularies: of source and target.
+        languages, vocabularies: of source and target.
         schemes: how each side marks subwords; None: as its vocabulary shows.
 
     Raises:

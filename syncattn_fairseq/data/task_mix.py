@@ -142,12 +142,7 @@ def mix(source: ParsedSource, target: Path, outputs: tuple[Path, Path], seed: in
     """Write as many translations as parses, in random order; both files appear whole or not at all.
 
     Every sentence is translated once. If some have no parse, parses of others are repeated, as
-    evenly as possible.
-
-    Args:
-        source, target: both sides; the source with its parses.
-        outputs: where to write the source and the target of the mix.
-        seed: for the order and for the choice of parses to repeat.
+    evenly as possible. The seed decides about the order, and which are repeated.
 
     Raises:
         DataError: for the first fault in the input, with file and line.

@@ -50,15 +50,10 @@ def measure_tree_distances(marks: Tensor, ends: Tensor) -> Tensor:
 
 
 def measure_between_words(marks: Tensor, linear: bool = False) -> Tensor:
-    """Measure how far apart words are, for a loss: the end of a sentence is no word.
+    """Measure how far apart words are, ``(B, T, T)`` int16, for a loss; a sentence's end is none.
 
-    Args:
-        marks: ``(B, T)``, see :mod:`.subwords`.
-        linear: count words in the text in place of edges in the tree, which needs no parse.
-
-    Returns:
-        ``(B, T, T)`` int16: 0 between subwords of one word, and -1 where a token is no word, or in
-        a sentence without a parse.
+    Subwords of one word are 0 apart. It is -1 where a token is no word, or in a sentence without
+    a parse; ``linear`` counts words in the text, not edges in the tree, which needs no parse.
     """
     outside = marks == NO_TOKEN
     if linear:

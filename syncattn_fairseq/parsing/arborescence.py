@@ -11,17 +11,13 @@ from ..data.parses import check_tree
 
 
 def find_best_heads(scores: np.ndarray) -> list[int]:
-    """Return the heads of the best tree with one root, as Stanza's search does.
-
-    Where several trees have exactly the best score, the two may return different ones.
+    """Return the heads of the best tree with one root, as Stanza's search does, but for ties.
 
     That search (Chu-Liu/Edmonds with reweighted root arcs, Stanojević and Cohen 2021) takes
     milliseconds even where there is nothing to decide. Two answers are found faster and are the
     best tree when valid: each word's best head, if they form a tree; and the best tree with any
-    number of roots, if it has just one.
-
-    Args:
-        scores: (n + 1, n + 1), row = dependent, column = head; row and column 0 are the root.
+    number of roots, if it has just one. The scores are (n + 1, n + 1), row = dependent, column =
+    head; row and column 0 are the root.
     """
     from stanza.models.common.chuliu_edmonds import chuliu_edmonds, chuliu_edmonds_one_root
 

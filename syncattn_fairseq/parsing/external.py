@@ -29,11 +29,10 @@ _QUOTED = 200
 
 @dataclass(frozen=True)
 class Command(ParserSource):
-    """A command that reads sentences and writes parses.
+    """A shell command that reads one sentence per line, and writes the parses in the same order.
 
     Args:
-        command: a shell command that reads one sentence per line, with a space between words, and
-            writes the parses in the same order.
+        command: the command; words have a space between them.
         output_format: the format it writes, see :data:`.formats.FORMATS`.
         programs: programs that the command needs, and where to get them.
         models: files that the parses depend on.
@@ -182,10 +181,10 @@ class ExternalParser(Parser):
     def _read(self, lines: list[str], output: IO[bytes]) -> Iterator[Parse | BadParse]:
         text = (line.decode(errors="replace").rstrip("\n") for line in output)
         analyses = FORMATS[self.command.output_format](text, "output of the parser")
-        for parse, reason in match_parses(lines, analyses, "output of the parser"):
-            if reason == STOPPED:
+        for parse in match_parses(lines, analyses, "output of the parser"):
+            if isinstance(parse, BadParse) and parse.reason == STOPPED:
                 raise _BrokenOffError
-            yield parse if parse is not None else BadParse(reason or "", reason or "")
+            yield parse
 
 
 class _BrokenOffError(Exception):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -58,10 +58,6 @@ class Manifest:
         ]
         same = sorted(self.models.values()) == sorted(earlier.models.values())
         return changes if same else [*changes, "the parser's files have changed"]
-
-    def finish(self, outputs: Mapping[str, str], report: ParseReport) -> Manifest:
-        """Return the manifest with the outcome."""
-        return replace(self, outputs=outputs, report=report)
 
     def write(self, path: Path) -> None:
         """Store it as JSON."""

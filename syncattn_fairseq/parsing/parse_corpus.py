@@ -4,11 +4,12 @@ import shutil
 import time
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 
 from tqdm import tqdm
 
-from ..base.errors import BadParse, DataError
+from ..base.errors import DataError
 from ..base.files import hash_file, open_file, replacing
 from ..base.inputs import keeping_pipes
 from ..base.locks import claiming, locked, refuse_links, remove_locked
@@ -170,7 +171,7 @@ def _find_missing(manifest: Manifest, folder: Path, say: Callable[[str], None]) 
     for entry in finished - {shard.folder(folder) for shard in usable}:
         shutil.rmtree(entry)
     # After a kill inside a merge, the checksums still tell which outputs are ours.
-    manifest.finish(earlier.outputs if earlier else {}, manifest.report).write(path)
+    replace(manifest, outputs=earlier.outputs if earlier else {}).write(path)
     if usable:
         say(f"{folder}: {len(usable)} of {len(manifest.shards)} shards are already finished")
     return [shard for shard in manifest.shards if shard not in usable]
@@ -202,7 +203,7 @@ def _merge(
                     with open_file(shard.folder(task.shards) / kind) as part:
                         shutil.copyfileobj(part, whole)
             sums[kind] = hash_file(temporary)
-        finished = manifest.finish(sums, report)
+        finished = replace(manifest, outputs=sums, report=report)
         finished.write(task.shards / "manifest.json")
     return finished
 
@@ -228,13 +229,12 @@ def convert_parsed(
             raise DataError(f"{path}: already exists; move it away")
     began = time.monotonic()
     analyses = FORMATS[file_format](read_lines(parsed), str(parsed))
-    outcomes = match_parses(read_lines(text), analyses, str(parsed))
+    parses = match_parses(read_lines(text), analyses, str(parsed))
     lines = tqdm(read_lines(text), unit="sentence", disable=None)
     with ExitStack() as stack:
         paths = {kind: stack.enter_context(replacing(path)) for kind, path in outputs.items()}
         with open_writer(paths) as writer:
-            for line, (parse, reason) in zip(lines, outcomes, strict=True):
-                result = parse if parse is not None else BadParse(reason or "", reason or "")
-                writer.write(line.split(), result)
+            for line, parse in zip(lines, parses, strict=True):
+                writer.write(line.split(), parse)
         _check_parsed(parsed, writer.report, min_parsed)
     return writer.report, writer.report.words / (time.monotonic() - began)

@@ -4,7 +4,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from functools import cached_property
 from itertools import islice, product
-from typing import Generic, NamedTuple, TypeVar
+from typing import Generic, TypeVar
 
 from ..base.errors import BadParse, DataError
 from ..data.parses import check_tree
@@ -26,17 +26,10 @@ STOPPED = "parser stopped before"
 _SKIPS = sorted(product(range(LOOK_AHEAD + 1), repeat=2), key=lambda skip: (sum(skip), skip[1]))
 
 
-class Outcome(NamedTuple):
-    """A line's tree, or the reason for having none in a few words, the same for all such lines."""
-
-    parse: Parse | None
-    reason: str | None
-
-
 def match_parses(
     text_lines: Iterable[str], analyses: Iterable[Analysis], name: str
-) -> Iterator[Outcome]:
-    """Yield the outcome for each line of the text.
+) -> Iterator[Parse | BadParse]:
+    """Yield the parse of each line of the text, or why there is none.
 
     Lines and sentences match in order. Most parsers leave out blank lines, so these and empty
     sentences are skipped. If a sentence does not have the characters of its line (:mod:`.realign`),
@@ -44,18 +37,13 @@ def match_parses(
     sentences, or left out up to ``LOOK_AHEAD`` lines. A sentence is never assigned to a line with
     other characters.
 
-    Args:
-        text_lines: the text, words separated by white space.
-        analyses: the sentences of a parsed file, see :data:`.formats.FORMATS`.
-        name: the parsed file's name in errors.
-
     Raises:
-        DataError: the parsed file has more sentences than the text.
+        DataError: the parsed file, by name, has more sentences than the text.
     """
     lines = _Queue(map(_Line, text_lines))
     sentences = _Queue(_Sentence(analysis) for analysis in analyses if analysis.words)
     for line in lines:
-        yield _find_outcome(line, lines, sentences)
+        yield _find_parse(line, lines, sentences)
     left_over = sentences.ahead(1)
     if left_over:
         raise DataError(
@@ -112,24 +100,26 @@ class _Queue(Generic[_Item]):
             self._seen.popleft()
 
 
-def _find_outcome(line: _Line, lines: _Queue[_Line], sentences: _Queue[_Sentence]) -> Outcome:
+def _find_parse(
+    line: _Line, lines: _Queue[_Line], sentences: _Queue[_Sentence]
+) -> Parse | BadParse:
     """Find the parse of a line, and consume the sentences that belong to it."""
     if not line.words:
-        return Outcome(None, EMPTY)
+        return _refuse(EMPTY)
     following = sentences.ahead(1)
     if not following:
-        return Outcome(None, STOPPED)
+        return _refuse(STOPPED)
     if not following[0].fits(line):
         following = sentences.ahead(LOOK_AHEAD + 1)
         parts = _split(line, following)
         if parts:
             sentences.skip(parts)
-            return Outcome(None, SPLIT)
+            return _refuse(SPLIT)
         coming = [line, *(later for later in lines.ahead(LOOK_AHEAD) if later.words)]
         skipped_lines, skipped = _count_skips(coming, following)
         if skipped_lines:
             sentences.skip(min(skipped, 1))
-            return Outcome(None, DIFFERENT if skipped else DROPPED)
+            return _refuse(DIFFERENT if skipped else DROPPED)
         sentences.skip(skipped)
         following = following[skipped:]
     sentences.skip(1)
@@ -154,11 +144,15 @@ def _count_skips(lines: list[_Line], sentences: list[_Sentence]) -> tuple[int, i
     return 1, 1
 
 
-def _parse(line: _Line, analysis: Analysis) -> Outcome:
+def _parse(line: _Line, analysis: Analysis) -> Parse | BadParse:
     if analysis.heads is None:
-        return Outcome(None, NO_TREE)
+        return _refuse(NO_TREE)
     try:
         check_tree(analysis.heads)
     except BadParse as fault:
-        return Outcome(None, fault.reason)
-    return Outcome(realign(line.words, analysis), None)
+        return fault
+    return realign(line.words, analysis) or _refuse(DIFFERENT)
+
+
+def _refuse(reason: str) -> BadParse:
+    return BadParse(reason, reason)

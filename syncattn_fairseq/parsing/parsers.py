@@ -21,10 +21,8 @@ PARSERS: Mapping[str, type[ParserSource]] = {
 def open_parser(spec: str) -> Parser:
     """Load a parser; nothing is downloaded.
 
-    Args:
-        spec: ``stanza:LANG`` takes Stanza's models from its own folder, ``stanza:LANG:DIR`` from a
-            directory; ``spacy:MODEL``, ``eda:MODEL``, ``command:FORMAT:COMMAND`` and
-            ``random:SEED`` are the parsers of these names in ``syncattn-parse``.
+    The spec ``stanza:LANG`` takes Stanza's models from its own folder, ``stanza:LANG:DIR`` from a
+    directory; others are the parsers of these names in ``syncattn-parse``.
 
     Raises:
         DataError: there is no such parser, it is not installed, or its models are missing.

@@ -56,17 +56,10 @@ _UNSEEN = ("Cc", "Cf", "Zs", "Zl", "Zp")
 
 
 def realign(words: Sequence[str], analysis: Analysis) -> Parse | None:
-    """Transfer a parser's tree to the words of the text; see the module.
+    """Transfer a parser's tree to the words of the text; None if the characters differ.
 
     If the parser's words are the text's, the tree is returned unchanged. If words are written as
     one (CoNLL-U's ranges), the text may have either form.
-
-    Args:
-        words: the text's words.
-        analysis: the parser's analysis of the same sentence, a tree.
-
-    Returns:
-        A tree over ``words``; None if the characters differ.
     """
     assert analysis.heads is not None
     if list(words) == analysis.words:

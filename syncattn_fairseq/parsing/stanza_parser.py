@@ -28,15 +28,9 @@ _NEEDED = (*_PROCESSORS, "pretrain", "forward_charlm", "backward_charlm")
 class StanzaModels(ParserSource):
     """Stanza's models of one language; nothing is downloaded.
 
-    The directory was filled by ``stanza.download``, or contains your own models, ``LANG_tagger.pt``
-    and ``LANG_parser.pt``, trained without pretrained vectors, character language models and
-    lemmas. Your own models can also be given one by one.
-
-    Args:
-        language: Stanza's language code.
-        directory: the models' directory; None: Stanza's own.
-        tagger: your own tagger, together with ``depparse``.
-        depparse: your own parser, together with ``tagger``.
+    The directory, by default Stanza's own, was filled by ``stanza.download``, or contains your own
+    models, ``LANG_tagger.pt`` and ``LANG_parser.pt``, trained without pretrained vectors, character
+    language models and lemmas. Your own tagger and parser can also be given one by one.
     """
 
     about: ClassVar = "Stanza, on a GPU if there is one"

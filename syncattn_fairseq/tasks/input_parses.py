@@ -53,11 +53,8 @@ class InputParses:
     ) -> tuple[list[Tensor], list[Tensor]]:
         """Return the marks (:mod:`.subwords`) of the next lines' heads and labels.
 
-        Without a dictionary of labels there are no marks of labels.
-
-        Args:
-            texts: the lines, in subwords.
-            parses: theirs; None: the parser's, if there is one.
+        Without a dictionary of labels there are no marks of labels. The lines are in subwords;
+        without their ``parses``, the parser is asked, if there is one.
 
         Raises:
             DataError: a parse does not fit its line, or a file ends before the input does.

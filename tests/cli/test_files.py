@@ -55,29 +55,24 @@ def test_one_name_for_two_outputs_is_refused_before_anything_is_written(
 @pytest.mark.parametrize(
     ("command", "argv"),
     [
-        (align, "--forward s o --output s forward o"),
         (average, "a link b --output o"),
         (bpe, "learn --input o.model --vocab-size 9 --model o"),
-        (bpe, "apply --model link --input a --output o"),
         (clean, "--languages en de --input p --output folder/../p"),
         (clean, "--languages en de --input q --output r --exclude p --every 2 --held-out p"),
         (collect, "plain=p.{language} --archives . --languages en de --output p"),
         (collect, "plain=o --archives . --languages hard de --output ./x"),
         (draw, "parses x --path o.svg --output o.svg"),
-        (multitask, "mix --source a --target b --heads h --labels o --output new link"),
-        (parse, "--input a --output h --labels o --parsed o --format conllu"),
         (parse, "--input a --output h --conllu link --parser eda --model o"),
         (parse, "--input h.manifest.json --output h --lang en"),
         (report, "--references b --system s a --log s o --output o"),
-        (score, "--system s a o --references b --latex folder/../o"),
         (score, "--system s a --references b --target-trees o --json hard"),
-        (trees, "induce --decoded o --output o"),
         (trees, "score --gold a --system x o --json link"),
     ],
 )
 def test_an_output_that_is_an_input_is_refused_before_anything_is_written(
     folder, capsys, command, argv
 ):
+    """tests/fuzz/test_commands.py has more commands."""
     for name in ("x.hard", "o.model", "o.svg"):
         Path(name).hardlink_to("o")
     before = contents(folder)

@@ -1,11 +1,11 @@
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import count, islice
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from syncattn_fairseq.base.errors import DataError
+from syncattn_fairseq.base.errors import BadParse, DataError
 from syncattn_fairseq.parsing.formats.parsed_sentence import Analysis, Surface
 from syncattn_fairseq.parsing.parsed_file import (
     DIFFERENT,
@@ -15,7 +15,6 @@ from syncattn_fairseq.parsing.parsed_file import (
     NO_TREE,
     SPLIT,
     STOPPED,
-    Outcome,
     match_parses,
 )
 from syncattn_fairseq.parsing.parser import Parse
@@ -26,18 +25,19 @@ def chain(*words: str) -> Analysis:
     return Analysis(list(words), [*range(2, size + 1), 0][:size], ["l"] * size)
 
 
-def outcomes(lines: list[str], analyses: list[Analysis]) -> list[Outcome]:
-    return list(match_parses(lines, analyses, "parsed.txt"))
+def outcomes(lines: Iterable[str], analyses: Iterable[Analysis]) -> Iterator[Parse | str]:
+    for parse in match_parses(lines, analyses, "parsed.txt"):
+        yield parse.reason if isinstance(parse, BadParse) else parse
 
 
-def reasons(lines: list[str], analyses: list[Analysis]) -> list[str | None]:
-    return [outcome.reason for outcome in outcomes(lines, analyses)]
+def reasons(lines: Iterable[str], analyses: Iterable[Analysis]) -> list[str | None]:
+    return [one if isinstance(one, str) else None for one in outcomes(lines, analyses)]
 
 
 def test_lines_and_sentences_go_together_in_order():
     found = outcomes(["a b", "c"], [chain("a", "b"), chain("c")])
-    assert found == [(Parse([2, 0], ["l", "l"]), None), (Parse([0], ["l"]), None)]
-    assert outcomes([], []) == []
+    assert [*found] == [Parse([2, 0], ["l", "l"]), Parse([0], ["l"])]
+    assert [*outcomes([], [])] == []
 
 
 def test_words_cut_otherwise_are_realigned():
@@ -45,7 +45,7 @@ def test_words_cut_otherwise_are_realigned():
         chain("do", "n't", "''"),
         Analysis(["in", "dem", "Haus"], [3, 3, 0], ["x", "y", "z"], [Surface("im", 0, 2)]),
     ])  # fmt: skip
-    assert found == [(Parse([2, 0], ["l", "l"]), None), (Parse([2, 0], ["x", "z"]), None)]
+    assert [*found] == [Parse([2, 0], ["l", "l"]), Parse([2, 0], ["x", "z"])]
 
 
 def chains(*lines: str) -> list[Analysis]:
@@ -102,7 +102,7 @@ def test_lines_that_the_parser_left_out_cost_nothing_else(dropped):
 
 def test_sentences_after_the_last_line_are_an_error():
     found = match_parses(["a"], [chain("a"), Analysis([]), chain("b", "c")], "parsed.txt")
-    assert next(found).reason is None
+    assert isinstance(next(found), Parse)
     fault = r"^parsed\.txt: more sentences .* being 'b c'; parse exactly"
     with pytest.raises(DataError, match=fault):
         next(found)
@@ -119,8 +119,8 @@ def test_nothing_is_read_far_ahead():
     lines = (f"a{number} b" for number in counted("lines"))
     # Every third sentence is not that of its line.
     sentences = (chain(f"a{n}" if n % 3 else "x", "b") for n in counted("sentences"))
-    found = list(islice(match_parses(lines, sentences, "parsed.txt"), 99))
-    assert [outcome.reason for outcome in found[:4]] == [DIFFERENT, None, None, DIFFERENT]
+    first, _, _, last, *_ = islice(outcomes(lines, sentences), 99)
+    assert first == last == DIFFERENT
     assert max(read.values()) <= 99 + LOOK_AHEAD
 
 
@@ -140,10 +140,10 @@ def test_trouble_in_some_lines_costs_no_others(troubles):
             "split": [chain(*words[:1]), chain(*words[1:])],
             "changed": [chain(*words, "!")],
         }.get(fate, [])
-    found = iter(outcomes(lines, analyses))
+    found = outcomes(lines, analyses)
     number = 0
     for trouble in troubles:
-        reasons_of_trouble = [outcome.reason for outcome in islice(found, len(trouble))]
+        reasons_of_trouble = [*islice(found, len(trouble))]
         assert [reason == EMPTY for reason in reasons_of_trouble] == [
             fate == "blank" for fate in trouble
         ]
@@ -151,5 +151,5 @@ def test_trouble_in_some_lines_costs_no_others(troubles):
             assert reasons_of_trouble == [FATES[trouble[0]]]
         number += len(trouble) + 1
         heads = [*range(2, len(lines[number - 1].split()) + 1), 0]
-        assert next(found) == (Parse(heads, ["l"] * len(heads)), None)
+        assert next(found) == Parse(heads, ["l"] * len(heads))
     assert list(found) == []
