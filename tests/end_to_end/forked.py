@@ -2,7 +2,8 @@
 
 A server imports them once. Programs with the names of the commands, for the front of PATH, send it
 their arguments, environment, folder and open files, and it forks a process that is the command.
-A second server has our own package too, for our commands; fairseq's import it with --user-dir.
+A second server has the modules of our own package too, for commands that are ours or name a
+--user-dir: that is left to import the package and its plugin, which mends fairseq.
 """
 
 from __future__ import annotations
@@ -10,9 +11,10 @@ from __future__ import annotations
 import atexit
 import gc
 import importlib
-import json
 import logging
+import marshal
 import os
+import pkgutil
 import signal
 import socket
 import socketserver
@@ -22,6 +24,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.metadata import entry_points
 from pathlib import Path
+from types import ModuleType
 
 #: Not fairseq_cli itself, which sets up the log of the command that is imported.
 LIBRARIES = (
@@ -33,27 +36,27 @@ LIBRARIES = (
 
 _PROGRAM = """\
 #!{python} -ISE
-import json, os, socket, sys
-with socket.socket(socket.AF_UNIX) as server:
-    server.connect({address!r})
-    socket.send_fds(server, [b"0"], [0, 1, 2])
-    task = [{name!r}, *sys.argv[1:]], os.getcwd(), dict(os.environ)
-    server.sendall(json.dumps(task).encode() + b"\\n")
-    status = server.recv(10)
-sys.exit(int(status or 137))
+import _socket, marshal, os, sys  # what the module socket imports takes as long as Python itself
+words = [{name!r}, *sys.argv[1:]]
+ours = words[0].startswith("syncattn-") or any("user-dir" in w or "user_dir" in w for w in words)
+server = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
+server.connect({addresses!r}[ours])
+files = b"".join(number.to_bytes(4, sys.byteorder) for number in range(3))
+server.sendmsg([b"0"], [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, files)])
+server.sendall(marshal.dumps((words, os.getcwd(), dict(os.environ))))
+sys.exit(int(server.recv(10) or 137))
 """
 
 
 @contextmanager
 def forked_commands(folder: Path) -> Iterator[Path]:
     """Give a folder of programs that are the commands, for the time of a block."""
-    fairseq, ours = addresses = [str(folder / name) for name in ("fairseq", "ours")]
+    addresses = [str(folder / name) for name in ("fairseq", "ours")]
     programs = folder / "bin"
     programs.mkdir()
     for name in _commands():
-        address = ours if name.startswith("syncattn-") else fairseq
         path = programs / name
-        path.write_text(_PROGRAM.format(python=sys.executable, address=address, name=name))
+        path.write_text(_PROGRAM.format(python=sys.executable, addresses=addresses, name=name))
         path.chmod(0o755)
     here = Path(__file__).parent
     path = os.pathsep.join(map(str, (here / "unused", here.parents[1])))
@@ -90,20 +93,18 @@ class _Handler(socketserver.BaseRequestHandler):
             os.dup2(descriptor, number)
             os.close(descriptor)
         logging.getLogger().handlers.clear()  # of what was imported; the command has its own
-        status = _become(*json.loads(self.request.makefile().readline()))
+        status = _become(*marshal.load(self.request.makefile("rb")))
         self.request.sendall(str(status).encode())
 
 
 def _serve(fairseq: str, ours: str) -> None:
     for library in LIBRARIES:
         importlib.import_module(library)
-    _warm()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit())
     second = os.fork()
     if second == 0:
-        importlib.import_module("syncattn_fairseq.plugin")
-        # Models that have hardly been trained do not know where a sentence ends.
-        importlib.import_module("syncattn_fairseq.inference.model").MAX_LEN = 50
+        _import_modules()
+    _warm()
     gc.disable()  # a command makes little garbage; to look for it copies what is shared
     try:
         with _Server(fairseq if second else ours, _Handler) as server:
@@ -113,6 +114,21 @@ def _serve(fairseq: str, ours: str) -> None:
         if second:
             os.kill(second, signal.SIGTERM)
             os.waitpid(second, 0)
+
+
+def _import_modules() -> None:
+    """Import our modules; that of the plugin, and the package, are left to the command."""
+    left = "syncattn_fairseq", "syncattn_fairseq.plugin"
+    sys.modules[left[1]] = ModuleType(left[1])
+    importlib.import_module("syncattn_fairseq.models")
+    importlib.import_module("syncattn_fairseq.tasks")
+    patches = importlib.import_module("syncattn_fairseq.patches")
+    for module in pkgutil.iter_modules(patches.__path__, f"{patches.__name__}."):
+        importlib.import_module(module.name)
+    # Models that have hardly been trained do not know where a sentence ends.
+    importlib.import_module("syncattn_fairseq.inference.model").MAX_LEN = 50
+    for name in left:
+        del sys.modules[name]
 
 
 def _warm() -> None:
