@@ -64,9 +64,9 @@ def data(text: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def syncattn(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with checkpoints of SyncAttn after 8, 16, ... 32 updates."""
+    """A folder with checkpoints of SyncAttn after 5, 10 and 15 updates."""
     folder = tmp_path_factory.mktemp("syncattn")
-    options = ("--max-update=32", "--save-interval-updates=8", "--decoder-layers=3")
+    options = ("--max-update=15", "--save-interval-updates=5", "--decoder-layers=3")
     output = commands.train(data, folder, "transformer_syncattn", *options)
     (folder / "log").write_text(output)
     return folder
