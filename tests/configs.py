@@ -15,15 +15,19 @@ SYSTEMS = [(corpus, name) for corpus in CORPORA for name in corpus.systems]
 
 
 def _choose_pairs() -> list[tuple[Corpus, str]]:
-    seen: set[Path | tuple[str, str]] = set()
-    pairs = []
+    """Choose the pair that shows most of what none has shown yet, until all is seen."""
+    parts: list[set[Path | tuple[str, str]]] = []
     for corpus, name in SYSTEMS:
         system = corpus.system(name)
-        parts = {*system.files[-system.own :], (corpus.name, system.family)}
-        if not parts <= seen:
-            pairs.append((corpus, name))
-            seen |= parts
-    return pairs
+        parts.append({*system.files[-system.own :], (corpus.name, system.family)})
+    seen: set[Path | tuple[str, str]] = set()
+    pairs = []
+    while True:
+        most = max(range(len(parts)), key=lambda number: len(parts[number] - seen))
+        if parts[most] <= seen:
+            return pairs
+        pairs.append(SYSTEMS[most])
+        seen |= parts[most]
 
 
 #: One system of each family of every corpus, one corpus of every system, and the pairs with files.

@@ -19,12 +19,14 @@ settings.register_profile("syncattn", deadline=None, max_examples=50)
 settings.load_profile("syncattn")
 
 
-#: What takes longest begins first: a worker runs a whole file.
-LONGEST = ("tests/end_to_end/", "tests/test_site", "tests/test_two_processes", "tests/test_devices")
+#: What takes longest begins first, in this order: a worker runs a whole file.
+LONGEST = "end_to_end/test_recipes end_to_end/ test_site test_devices test_two_processes "
+LONGEST += "test_configs test_serve fuzz/ lab/ test_"
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    items.sort(key=lambda item: not item.nodeid.startswith(LONGEST))
+    starts = [f"tests/{start}" for start in LONGEST.split()] + [""]
+    items.sort(key=lambda item: [item.nodeid.startswith(start) for start in starts].index(True))
 
 
 @pytest.fixture(scope="session", autouse=True)
