@@ -21,16 +21,13 @@ _LARGEST = 1e15
 
 @dataclass(frozen=True)
 class Logged:
-    """One line of numbers.
-
-    Attributes:
-        kind: ``train_inner``, every ``--log-interval`` updates, or ``train`` or ``valid``, once per
-            epoch or validation, or ``test``, by ``fairseq-validate --valid-subset test``.
-        numbers: by name, such as ``loss``, ``num_updates`` and ``train_wall``; all are finite.
-    """
+    """One line of numbers."""
 
     kind: str
+    """``train_inner``, every ``--log-interval`` updates, or ``train`` or ``valid``, once per epoch
+    or validation, or ``test``, by ``fairseq-validate --valid-subset test``."""
     numbers: Mapping[str, float]
+    """By name, such as ``loss``, ``num_updates`` and ``train_wall``; all are finite."""
 
 
 def read_fairseq_log(lines: Iterable[str]) -> Iterator[Logged]:

@@ -9,11 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from ...base.errors import DataError
 from .measures import format_signed
-from .significance import compute_bleu
-
-_SAMPLES, _SEED = 1000, 12345
+from .significance import SAMPLES, SEED, check_same_text, compute_bleu
 
 
 @dataclass(frozen=True)
@@ -82,38 +79,32 @@ class Blocks:
     Trainings of one seed share their first weights and batches, so that seeds raise and lower
     systems together. A difference within seeds varies by the rest alone. It is estimated from all
     systems, as if it were the same for each.
-
-    Attributes:
-        deviation: the rest's standard deviation.
-        freedom: its degrees of freedom, (systems - 1) (seeds - 1).
-        seeds: how many there are.
-        share: of a system's variance over seeds, the share that seeds explain (ICC), from 0 to 1.
     """
 
     deviation: float
+    """The rest's standard deviation."""
     freedom: int
+    """Its degrees of freedom, (systems - 1) (seeds - 1)."""
     seeds: int
     share: float
+    """Of a system's variance over seeds, the share that seeds explain (ICC), from 0 to 1."""
 
-    def interval(self, difference: float, confidence: float = 0.95) -> Interval:
-        """Return the interval of the difference of two systems' means."""
+    def interval(self, difference: float) -> Interval:
+        """Return the 95 % interval of the difference of two systems' means."""
         from scipy.stats import t
 
-        half = float(t.ppf((1 + confidence) / 2, self.freedom)) * self._error()
+        half = float(t.ppf(0.975, self.freedom)) * self._error()
         return Interval(difference, difference - half, difference + half)
 
-    def detectable(self, power: float = 0.8, level: float = 0.05) -> float:
-        """Return the smallest true difference of which a test at a level has a power.
-
-        The smallest of n corrected p is tested at level .05 / n.
-        """
+    def detectable(self) -> float:
+        """Return the smallest true difference that a test at .05 finds in 80 % of cases."""
         from scipy.optimize import brentq
         from scipy.stats import nct, t
 
-        limit = float(t.isf(level / 2, self.freedom))
+        limit = float(t.isf(0.025, self.freedom))
 
         def missing(errors: float) -> float:
-            return power - float(nct.sf(limit, self.freedom, errors))
+            return 0.8 - float(nct.sf(limit, self.freedom, errors))
 
         return float(brentq(missing, 0, limit + 10)) * self._error()
 
@@ -149,33 +140,20 @@ def bootstrap_seeds(
     """Bootstrap the difference of mean scores over seeds and sentences together.
 
     Each sample draws sentences, the same for all outputs, and of each system seeds. The 95 %
-    interval tells what other seeds and other sentences may give; that of one system's seeds alone,
-    or of the sentences alone, is too narrow. Of n seeds, n − 1 are drawn: with n, the variance of
-    the mean would be (n − 1) / n of what it is.
+    interval tells what other seeds and other sentences may give. Of n seeds, n − 1 are drawn: with
+    n, the variance of the mean would be (n − 1) / n of what it is.
 
-    Quantiles of these samples would be too narrow, too: they ignore that few seeds know their own
-    variance badly. So the half width is the samples' standard deviation times Student's quantile.
-    Its degrees of freedom are Satterthwaite's, where the part of the variance that seeds explain
-    has Welch's, and that of the sentences has so many that they do not matter.
+    Quantiles of these samples ignore that few seeds know their own variance badly. So the half
+    width is the samples' standard deviation times Student's quantile. Its degrees of freedom are
+    Satterthwaite's, where the part of the variance that seeds explain has Welch's, and that of the
+    sentences has so many that they do not matter. Of a single seed, and where no seed differs, only
+    sentences vary, and the interval is that of the samples' quantiles.
 
-    A single seed is always drawn, so that only sentences vary. Then, and where no seed differs,
-    the interval is that of the samples' quantiles.
-
-    Args:
-        system: what is counted in each sentence, ``(sentences, counts)``, with each seed.
-        baseline: the same for the baseline, perhaps with other seeds.
-        score: the scores of sums over sentences, ``(..., counts)``.
-
-    Raises:
-        DataError: the outputs have different numbers of sentences.
+    Args and errors are those of `randomisation`.
     """
-    sentences = {len(counts) for counts in (*system, *baseline)}
-    if len(sentences) > 1:
-        sizes = " and ".join(map(str, sorted(sentences)))
-        raise DataError(f"outputs of different texts, with {sizes} sentences")
-    [size] = sentences
+    size = check_same_text(*system, *baseline)
     pair = [np.stack([*outputs]).astype(float) for outputs in (system, baseline)]
-    generator = np.random.default_rng(_SEED)
+    generator = np.random.default_rng(SEED)
 
     def draw() -> float:
         weights = np.bincount(generator.choice(size, size), minlength=size).astype(float)
@@ -185,7 +163,7 @@ def bootstrap_seeds(
 
     scores = [score(outputs.sum(1)) for outputs in pair]
     difference = float(scores[0].mean() - scores[1].mean())
-    samples = np.array([draw() for _ in range(_SAMPLES)])
+    samples = np.array([draw() for _ in range(SAMPLES)])
     test = _welch(scores[0].tolist(), scores[1].tolist())
     if test is None:
         return Interval(difference, *map(float, np.quantile(samples, [0.025, 0.975])))

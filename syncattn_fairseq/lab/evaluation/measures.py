@@ -104,11 +104,8 @@ def decide(
 ) -> Verdict:
     """Say whether a system is better than its baseline, worse or the same, or that nobody knows.
 
-    Args:
-        difference: the system's score minus the baseline's.
-        p: of the difference, corrected for all comparisons that are made; None: it was not tested.
-        higher_is_better: whether more is better.
-        p_same: of the test that both are the same, corrected, too.
+    ``p`` is that of the difference, ``p_same`` of the test that both are the same; both are
+    corrected for all comparisons that are made, None if they were not.
     """
     if p is not None and p < LEVEL:
         return "better" if (difference > 0) == higher_is_better else "worse"

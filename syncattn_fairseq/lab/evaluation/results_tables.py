@@ -61,8 +61,7 @@ def make_rows(
 
     Args:
         results: from `load_results`.
-        systems: those to show, in this order.
-        seeds: those to include; None: all.
+        systems, seeds: those to show; None: all seeds.
         baseline: returns the system that a system is compared with.
 
     Raises:

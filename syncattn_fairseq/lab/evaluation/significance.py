@@ -18,7 +18,7 @@ from ...base.errors import DataError
 from .measures import Verdict, decide, holm
 
 #: sacreBLEU's defaults: samples of randomisation (ar) and bootstrap (bs), and the seed of both.
-_EXCHANGES, _SAMPLES, _SEED = 10000, 1000, 12345
+_EXCHANGES, SAMPLES, SEED = 10000, 1000, 12345
 #: Differences smaller than this are due to rounding.
 _ROUNDING = 1e-9
 Score = Callable[[np.ndarray], np.ndarray]
@@ -79,7 +79,7 @@ def compare_with_baseline(
     metric = BLEU(tokenize=tokenize, force=True)
     metric.num_refs = 1  # it would learn that from the texts
     signature = metric.get_signature()
-    for name, value in (("seed", _SEED), ("bs", _SAMPLES), ("ar", _EXCHANGES)):
+    for name, value in (("seed", SEED), ("bs", SAMPLES), ("ar", _EXCHANGES)):
         signature.update(name, value)
     return compare_scores(counts, baseline, str(signature))
 
@@ -110,14 +110,14 @@ def randomisation(
 ) -> tuple[float, float]:
     """Test the score of a system's outputs with all seeds against the baseline's.
 
-    Paired approximate randomisation (Riezler and Maxwell 2005) of sentences: each is exchanged or
-    not, with the outputs of all seeds together, since they are not independent. p is the share of
-    exchanges whose difference is at least as large, in either direction.
+    Each sentence is exchanged or not, with the outputs of all seeds together, since they are not
+    independent. p is the share of exchanges whose difference is at least as large, in either
+    direction.
 
     Args:
-        system: what is counted in each sentence, such as by `count_ngrams`, with each seed.
+        system: what is counted in each sentence, ``(sentences, counts)``, with each seed.
         baseline: the same for the baseline, perhaps with other seeds.
-        score: the score of these counts.
+        score: the scores of sums over sentences, ``(..., counts)``.
 
     Returns:
         The difference of the score to the baseline's, and p.
@@ -125,17 +125,14 @@ def randomisation(
     Raises:
         DataError: the outputs have different numbers of sentences.
     """
-    lengths = sorted({len(counts) for counts in (*system, *baseline)})
-    if len(lengths) > 1:
-        raise DataError(f"outputs of different texts, with {lengths[0]} and {lengths[1]} sentences")
+    size = check_same_text(*system, *baseline)
     # The mean counts as one output, however many seeds.
     ours, theirs = (np.asarray(counts).mean(axis=0) for counts in (system, baseline))
     totals = ours.sum(0), theirs.sum(0)
     difference = float(score(totals[0]) - score(totals[1]))
     theirs -= ours
     del ours
-    generator = np.random.default_rng(_SEED)
-    size = len(theirs)
+    generator = np.random.default_rng(SEED)
     bytes_each = -(-size // 8)
     as_large, left = 0, _EXCHANGES
     while left:
@@ -147,6 +144,14 @@ def randomisation(
         as_large += int((chance >= abs(difference) - _ROUNDING).sum())
         left -= rows
     return difference, (as_large + 1) / (_EXCHANGES + 1)
+
+
+def check_same_text(*outputs: np.ndarray) -> int:
+    """Return the number of sentences; raise `DataError` if outputs have different ones."""
+    sizes = sorted({len(counts) for counts in outputs})
+    if len(sizes) > 1:
+        raise DataError(f"outputs of different texts, with {sizes[0]} and {sizes[1]} sentences")
+    return sizes[0]
 
 
 def bootstrap_interval(system: np.ndarray, baseline: np.ndarray) -> tuple[float, float]:
@@ -163,8 +168,8 @@ def measure_confidence(counts: np.ndarray, score: Score = compute_bleu) -> float
 
 def _resample(counts: np.ndarray, score: Score = compute_bleu) -> np.ndarray:
     """Return the score of many random samples of sentences, the same for each output of a text."""
-    generator = np.random.default_rng(_SEED)
+    generator = np.random.default_rng(SEED)
     size = len(counts)
     counts = counts.astype(float)  # exact, and the fastest to multiply
-    drawn = (generator.integers(size, size=size) for _ in range(_SAMPLES))
+    drawn = (generator.integers(size, size=size) for _ in range(SAMPLES))
     return score(np.array([np.bincount(sample, minlength=size) @ counts for sample in drawn]))

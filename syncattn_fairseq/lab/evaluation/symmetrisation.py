@@ -19,9 +19,7 @@ the neighbours of a link. A link added after the current one is visited in the s
 are repeated until one adds nothing. (Lilt's script takes the neighbours in the order of a Python
 set; this is the order in Python 3.8 and later.)
 
-A third tool, fast_align's ``atools``, has the same condition as Moses. But it goes through the
-missing links, by source and then target position, and adds each one that has a neighbour by now.
-The results differ in a few links per thousand; it is not offered here.
+fast_align's ``atools`` differs from Moses in a few links per thousand; it is not offered here.
 
 Links are (source, target), 0-based. `forward` comes from a source-to-target model, usually with one
 source word for each target word, `backward` from a target-to-source model.

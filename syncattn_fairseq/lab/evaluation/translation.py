@@ -182,13 +182,9 @@ def score_round_trip(references: Sequence[str], language: str, tokenize: str) ->
 
 
 def words_by(command: str, texts: Sequence[str]) -> list[str]:
-    """Remove the spaces of texts, and let a command split them into words again.
+    """Remove the spaces of texts, and let a command, such as KyTea, split them into words again.
 
     For languages without spaces, this makes systems with different words comparable.
-
-    Args:
-        command: a program and its arguments that turns lines into lines, such as KyTea.
-        texts: one sentence each.
 
     Raises:
         DataError: the command is missing, fails, or does not print a line of UTF-8 for each text.
@@ -215,11 +211,7 @@ def words_by(command: str, texts: Sequence[str]) -> list[str]:
 
 
 def bleu_by_part(counts: np.ndarray, parts: Mapping[str, int]) -> dict[str, float]:
-    """Compute BLEU of each of several consecutive test sets, and its ``mean``.
-
-    Args:
-        counts: of `count_ngrams`, of all sets.
-        parts: the number of sentences of each set, by its name.
+    """Compute BLEU of several consecutive test sets, with their sizes by name, and its ``mean``.
 
     Raises:
         DataError: the parts do not add up to the number of sentences.

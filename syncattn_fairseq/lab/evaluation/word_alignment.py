@@ -130,10 +130,7 @@ def read_word_alignments(
 def pair_sentences(
     outputs: Mapping[str, Sequence[WordAlignment | None]],
 ) -> Iterator[list[WordAlignment] | None]:
-    """Yield the alignments of each sentence, or None if an output has none for it.
-
-    Args:
-        outputs: at least one, by its name in errors.
+    """Yield the alignments of each sentence, or None if an output, which has a name, has none.
 
     Raises:
         DataError: the outputs have different sentences, or nothing is left.

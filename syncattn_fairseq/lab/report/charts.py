@@ -118,7 +118,7 @@ def pair(prefix: str = "") -> alt.LayerChart:
     )
 
 
-def heat(prefix: str = "", colour: str = "#12408a") -> alt.LayerChart:
+def heat(prefix: str = "") -> alt.LayerChart:
     """Draw a matrix of weights, darker for larger ones, with rings around gold.
 
     Data ``rows`` and ``columns``: ``word`` of each; ``cells``: ``row``, ``column``, from 0,
@@ -126,7 +126,7 @@ def heat(prefix: str = "", colour: str = "#12408a") -> alt.LayerChart:
     ``gold``: ``row``, ``column``.
     """
     cells = _cells(alt.Chart(alt.NamedData(prefix + "cells")))
-    squares = cells.mark_rect(fill=colour, stroke="#dee2e6", strokeWidth=0.5).encode(
+    squares = cells.mark_rect(fill="#12408a", stroke="#dee2e6", strokeWidth=0.5).encode(
         **_square(), fillOpacity=alt.FillOpacity("weight:Q", scale=None), tooltip="text:N"
     )
     rings = (

@@ -64,12 +64,10 @@ def read_example(prefix: str, source: str, target: str | None, number: int) -> E
     """Read one sentence of a test set, with all of its available gold annotation.
 
     Args:
-        prefix: of the files ``PREFIX.en``, ``PREFIX.de``, ``PREFIX.heads.en``,
-            ``PREFIX.labels.en``, ``PREFIX.trees.en`` and ``PREFIX.align``, of which only the first
-            two must exist.
-        source, target: the languages, ``en`` and ``de`` here; without a target, only the source is
-            read.
-        number: number of the sentence, from 1.
+        prefix: of ``PREFIX.en``, ``PREFIX.de`` and, if they exist, ``PREFIX.heads.en``,
+            ``PREFIX.labels.en``, ``PREFIX.trees.en`` and ``PREFIX.align``.
+        source, target: the languages, here ``en`` and ``de``; None: only the source is read.
+        number: of the sentence, from 1.
 
     Raises:
         DataError: there is no such sentence, or its gold does not fit its words.

@@ -135,13 +135,8 @@ class _System:
 def tree_nodes(tree: Tree, gold: set[tuple[int, ...]] | None = None) -> dict[str, Any]:
     """Lay out a tree: ``nodes`` of several words, and for each word its ``parents`` among them.
 
-    Args:
-        tree: over words; brackets around a single word are not shown.
-        gold: spans of the gold tree, if known.
-
-    Returns:
-        Each node is its first word, the one after its last, its height, the index of its parent
-        (None for the topmost), its label, and 1 if it is right, 0 if not, None if that is unknown.
+    Each node is its first word, the one after its last, its height, the index of its parent (None
+    for the topmost), its label, and 1 if it is in the gold tree's spans, 0 if not, None without.
     """
     nodes: list[list[Any]] = []
     parents: list[int | None] = []

@@ -23,12 +23,8 @@ def draw_arcs(
 ) -> str:
     """Draw dependencies, including cycles and several roots.
 
-    Args:
-        words: the sentence's words.
-        heads: each word's head, from 1, 0 = root; None if a decoder cannot look at the gold head,
-            which is to the right of the word.
-        gold: the right heads; wrong heads are marked with a cross, followed by the right one.
-        labels: the relations' labels, if known.
+    Heads count from 1, 0 is the root; None: a decoder cannot look at the gold head, which is to the
+    right of the word. Wrong heads are marked with a cross, followed by the gold one.
     """
     arcs = [(word, head) for word, head in enumerate(heads, 1) if head]
     lanes = _lanes(arcs)

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from syncattn_fairseq.lab.evaluation.symmetrisation import (
     SYMMETRISATIONS,
     VARIANTS,
-    add_final,
     grow_diag,
     symmetrise,
 )
@@ -80,21 +79,6 @@ def test_growth_agrees_with_the_pseudocode(links, variant):
     assert symmetrise(*links, [method]) == {method: reference(*links, variant, final=True)}
 
 
-def test_variants_by_hand():
-    # From 0-0, Moses takes 1-0, whose source word is free, and from there 2-1, both free. Lilt's
-    # way never takes a link in the row or column of its neighbour, so 2-1 is out of reach.
-    forward, backward = read("# f . .", ". . b .", ". . . .", "f . . b")
-    final = symmetrise(forward, backward, SYMMETRISATIONS)
-    assert final["intersection"] == {(0, 0)}
-    assert final["union"] == {(0, 0), (1, 0), (2, 1), (0, 3), (3, 3)}
-    assert grow_diag(forward, backward, "moses") == {(0, 0), (1, 0), (2, 1)}
-    assert grow_diag(forward, backward, "lilt") == {(0, 0)}
-    # 3-3 has two free words. 0-3 comes first, being forward's, but source word 0 is aligned.
-    assert final["grow-diag-final-and-moses"] == {(0, 0), (1, 0), (2, 1), (3, 3)}
-    # Without growth, 2-1 is added too; 1-0 is not, since target word 0 is aligned.
-    assert final["grow-diag-final-and-lilt"] == {(0, 0), (2, 1), (3, 3)}
-
-
 @pytest.mark.parametrize(
     ("grid", "moses", "lilt"),
     [
@@ -120,15 +104,6 @@ def test_variants_by_hand():
 def test_growth_by_hand(grid, moses, lilt):
     links = read(*grid)
     assert (grow_diag(*links, "moses"), grow_diag(*links, "lilt")) == (moses, lilt)
-
-
-def test_final_by_hand():
-    # Forward's links come first, by target word: 1-0, then 0-2, but not 1-1, whose source word is
-    # aligned by now. That leaves source word 2 and target word 1 to backward's.
-    forward, backward = read("b f .", "b f b", "f . .")
-    assert add_final(set(), forward, backward) == {(1, 0), (0, 2), (2, 1)}
-    assert add_final(set(), backward, forward) == {(0, 0), (2, 1)}
-    assert add_final({(1, 2)}, forward, backward) == {(1, 2), (0, 0), (2, 1)}
 
 
 def test_names():

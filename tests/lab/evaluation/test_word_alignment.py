@@ -23,11 +23,6 @@ def test_links_of_subwords_become_links_of_words():
     assert align_words(DOG, "none") == WordAlignment({(0, 0), (0, 1), (2, 2)}, (3, 3))
 
 
-def test_reversed():
-    alignment = WordAlignment({(0, 1), (2, 1)}, (3, 2))
-    assert alignment.reversed() == WordAlignment({(1, 0), (1, 2)}, (2, 3))
-
-
 def test_gold_outside_the_sentence():
     alignment = WordAlignment(set(), (2, 1))
     alignment.check_gold({(1, 0), (0, 0)})
