@@ -109,9 +109,8 @@ def _read(args: argparse.Namespace) -> _Outputs:
             if (name, direction) in outputs:
                 raise DataError(f"--{direction} {name}: give each name once")
             backward = direction == "backward"
-            for topic, alignments in read_word_alignments(
-                path, args.subword_marks, backward
-            ).items():
+            by_topic = read_word_alignments(path, args.subword_marks, backward)
+            for topic, alignments in by_topic.items():
                 outputs[name if topic is None else f"{name} {topic.name}", direction] = alignments
     return outputs
 
@@ -124,17 +123,11 @@ def _list_ways(outputs: _Outputs, name: str) -> list[str]:
 
 def _score(ways: Mapping[str, Sequence[str]], counts: _Counts) -> Scores:
     """Score each way of each system by what `count_links` found in the sentences."""
-    return {
-        name: {
-            way: {
-                **vars(score_counts(counts[name, way])),
-                "links": sum(row[2] for row in counts[name, way]),
-            }
-            for way in some
-        }
-        for name, some in ways.items()
-        if some
-    }
+
+    def score(each: Sequence[tuple[int, int, int, int]]) -> dict[str, float]:
+        return {**vars(score_counts(each)), "links": sum(row[2] for row in each)}
+
+    return {name: {way: score(counts[name, way]) for way in some} for name, some in ways.items()}
 
 
 def _report(scores: Scores, sentences: int, left_out: int) -> str:
@@ -143,17 +136,10 @@ def _report(scores: Scores, sentences: int, left_out: int) -> str:
         for way, score in ways.items():
             percent = (f"{100 * score[part]:.2f}" for part in ("aer", "precision", "recall"))
             rows.append([f"{name} {way}", *percent, str(score["links"])])
-    parts = []
-    if scores:
-        parts.append(
-            f"{format_table(rows)}\n\nAER, precision and recall in %, over {sentences} sentences"
-        )
-    if left_out:
-        parts.append(
-            f"left out: {left_out} of {sentences + left_out} sentences, where an unknown subword "
-            "hides where words begin"
-        )
-    return "\n".join(parts)
+    parts = [format_table(rows), "", f"AER, precision and recall in %, over {sentences} sentences"]
+    note = f"left out: {left_out} of {sentences + left_out} sentences, where an unknown subword "
+    note += "hides where words begin"
+    return "\n".join(parts * bool(scores) + [note] * bool(left_out))
 
 
 def _parser() -> CommandLine:

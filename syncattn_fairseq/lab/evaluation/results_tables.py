@@ -233,8 +233,8 @@ def _list_trainings(rows: Sequence[TableRow]) -> list[list[str]]:
         )
     table = [["system", *columns]]
     for row in rows:
-        numbers = (([*map(number, row.cells)], digits) for number, digits in columns.values())
-        table.append([row.name, *(spread(*column) for column in numbers)])
+        means = (spread([*map(get, row.cells)], digits) for get, digits in columns.values())
+        table.append([row.name, *means])
     return leave_out_empty(table)
 
 

@@ -134,20 +134,17 @@ def _panel(
         means.mark_rule(strokeWidth=2).encode(x=x("low"), x2="high", y=y, color=colour),
         dots.encode(x=x("mean"), y=y, color=colour, shape=shape),
     ]
-    for left in (True, False):
-        far = alt.Chart(alt.NamedData(f"far {number}"))
-        layers.append(
-            far.transform_filter(f"datum.left == {str(left).lower()}")
-            .mark_text(align="left" if left else "right", fontSize=11, dx=3 if left else -3)
-            .encode(x=x("edge"), y=y, text="text:N", color=colour)
+    far = alt.Chart(alt.NamedData(f"far {number}"))
+    sides: list[tuple[str, Any, int]] = [("datum.left", "left", 3), ("!datum.left", "right", -3)]
+    for condition, align, dx in sides:
+        text = far.transform_filter(condition).mark_text(align=align, fontSize=11, dx=dx)
+        layers.append(text.encode(x=x("edge"), y=y, text="text:N", color=colour))
+    weights: list[tuple[str, Any]] = [("names", "normal"), ("headings", "bold")]
+    for name, weight in weights if labelled else ():
+        text = alt.Chart(alt.NamedData(name)).mark_text(
+            align="left", baseline="top", fontSize=12, fontWeight=weight, color=INK
         )
-    if labelled:
-        weights: list[tuple[str, Any]] = [("names", "normal"), ("headings", "bold")]
-        for name, weight in weights:
-            text = alt.Chart(alt.NamedData(name)).mark_text(
-                align="left", baseline="top", fontSize=12, fontWeight=weight, color=INK
-            )
-            layers.append(text.encode(x=alt.value(0), y=y, text="text:N"))
+        layers.append(text.encode(x=alt.value(0), y=y, text="text:N"))
     panel: Any = alt.layer(*layers)
     return panel.properties(width=320 if labelled else 250, height=height)
 

@@ -100,11 +100,11 @@ def say_changes(
 def _most(numbers: Mapping[str, float], gains: str, losses: str) -> str:
     """Name the three largest gains and the three largest losses."""
     ranked = sorted(numbers, key=lambda name: (-abs(numbers[name]), name))
-    parts = [
-        (text, [name for name in ranked if sign * numbers[name] > 0][:3])
+    most = {
+        text: [name for name in ranked if sign * numbers[name] > 0][:3]
         for text, sign in ((gains, 1), (losses, -1))
-    ]
-    return _list([text.format(_list(names)) for text, names in parts if names])
+    }
+    return _list([text.format(_list(names)) for text, names in most.items() if names])
 
 
 def _words(text: str) -> Counter[str]:

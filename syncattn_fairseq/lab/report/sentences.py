@@ -25,10 +25,9 @@ _GOLD = ("heads", "labels", "trees")
 
 @dataclass(frozen=True)
 class ReportedSentence:
-    """One sentence, ready for JSON.
+    """One sentence, ready for JSON; None or empty: not printed, without gold, or hidden words.
 
-    Words are counted from 0, but heads from 1, with 0 for the root. A value is None or empty if it
-    was not printed, has no gold, or is unknown because an unknown subword hides the words.
+    Words are counted from 0, but heads from 1, with 0 for the root.
     """
 
     summary: dict[str, Any]
