@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from ..base.errors import DataError
+from ..base.errors import DataError, naming
 from ..base.files import read_file, read_json, replacing
 from ..base.text import split_lines
 from .moses import load_sacremoses, lower_case, open_detokenizer
@@ -18,6 +18,8 @@ NAME = "preparation.json"
 _LARGEST = 2**16
 TOKENIZERS = ("moses", "kytea", "spaces")
 CASES = ("kept", "lower", "true")
+_KYTEA = ("kytea", "-notags", "-out", "tok")
+_WITHOUT_KYTEA = "; install KyTea, which splits this model's text, or give words: --tokenised"
 
 
 @dataclass(frozen=True)
@@ -42,7 +44,7 @@ class Preparation:
     def tokenise(self, sentences: Sequence[str]) -> list[str]:
         """Return the words of sentences, separated by spaces."""
         if self.tokenizer == "kytea":
-            sentences = _run_kytea(sentences)
+            sentences = split_by(_KYTEA, sentences, "kytea", _WITHOUT_KYTEA)
         return [self.tokenise_line(sentence) for sentence in sentences]
 
     def tokenise_line(self, text: str) -> str:
@@ -82,19 +84,27 @@ class Preparation:
         return str if self.tokenizer == "spaces" else lambda line: "".join(line.split())
 
 
-def _run_kytea(sentences: Sequence[str]) -> list[str]:
+def split_by(
+    program: Sequence[str], sentences: Sequence[str], name: str, advice: str = ""
+) -> list[str]:
+    """Remove the spaces of sentences, and let a program, with a name in errors, split them again.
+
+    Raises:
+        DataError: it is missing, fails, or does not print a line of UTF-8 for each sentence.
+    """
     text = "".join("".join(sentence.split()) + "\n" for sentence in sentences)
-    command = ["kytea", "-notags", "-out", "tok"]
-    try:
-        done = subprocess.run(command, input=text.encode(), capture_output=True)
-    except OSError as error:
-        raise DataError(
-            f"kytea: {error.strerror}; install KyTea, which splits this model's text into words, "
-            "or give words separated by spaces: --tokenised"
-        ) from None
-    lines = [line.strip() for line in split_lines(done.stdout)]
-    if done.returncode or len(lines) != len(sentences):
-        raise DataError(f"kytea: ended with status {done.returncode}, {len(lines)} lines written")
+    with naming(name):
+        try:
+            done = subprocess.run(program, input=text.encode(), capture_output=True)
+            lines = [line.strip() for line in split_lines(done.stdout)]
+        except OSError as error:
+            raise DataError(f"{error.strerror or error}{advice}") from None
+        except UnicodeDecodeError:
+            raise DataError("its output is not UTF-8; make it so") from None
+        if done.returncode or len(lines) != len(sentences):
+            errors = done.stderr.decode(errors="replace").strip().splitlines()
+            reasons = errors[-1:] or [f"{len(lines)} lines of {len(sentences)}"]
+            raise DataError(f"ended with status {done.returncode}: {reasons[0]}")
     return lines
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import shlex
-import subprocess
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
@@ -18,8 +17,9 @@ from sacrebleu.metrics.chrf import CHRF
 
 from ...base.errors import DataError
 from ...base.packed import BLOCK, Packed
-from ...base.text import read_lines, split_lines
+from ...base.text import read_lines
 from ...data.moses import check_language, load_sacremoses, open_detokenizer
+from ...data.preparation import split_by
 from ...data.words import detect_scheme, join_subwords
 from .ribes import ALPHA, BETA, score_sentence
 
@@ -189,25 +189,14 @@ def words_by(command: str, texts: Sequence[str]) -> list[str]:
     Raises:
         DataError: the command is missing, fails, or does not print a line of UTF-8 for each text.
     """
+    name = f"--words-by {command}"
     try:
         program = shlex.split(command)
     except ValueError as error:
-        raise DataError(f"--words-by {command}: {error}") from None
+        raise DataError(f"{name}: {error}") from None
     if not program:
         raise DataError("--words-by: the command is empty; name a program that splits lines")
-    joined = "".join("".join(text.split()) + "\n" for text in texts)
-    try:
-        done = subprocess.run(program, input=joined.encode(), capture_output=True)
-        lines = [*split_lines(done.stdout)]
-    except OSError as error:
-        raise DataError(f"--words-by {command}: {error.strerror or error}") from None
-    except UnicodeDecodeError:
-        raise DataError(f"--words-by {command}: its output is not UTF-8; make it so") from None
-    if done.returncode or len(lines) != len(texts):
-        errors = done.stderr.decode(errors="replace").strip().splitlines()
-        reasons = errors[-1:] or [f"{len(lines)} lines of {len(texts)}"]
-        raise DataError(f"--words-by {command}: ended with status {done.returncode}: {reasons[0]}")
-    return lines
+    return split_by(program, texts, name)
 
 
 def bleu_by_part(counts: np.ndarray, parts: Mapping[str, int]) -> dict[str, float]:
