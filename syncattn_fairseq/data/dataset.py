@@ -19,10 +19,9 @@ from fairseq.data.indexed_dataset import MMapIndexedDataset
 from torch import Tensor
 
 from ..base.errors import DataError
-from .checksums import check_checksums
 from .controls import CONTROLS, count_words, take_tree
 from .fields import NOTHING, LossField, SourceField, SourceFields
-from .mmap_blocks import check_dataset, has_entry
+from .mmap_blocks import check_checksums, check_dataset, has_entry
 from .subwords import NO_HEAD, NO_TOKEN, find_parents, mark_subwords
 from .words import detect_scheme, find_word_starts
 
@@ -37,15 +36,14 @@ class SyntaxPairDataset(BaseWrapperDataset):
 
     Args:
         pairs: the sentence pairs; without targets if they are only to be translated.
-        src_heads: one integer tensor of marks (:mod:`.subwords`) per source sentence, or None.
-        tgt_heads: the same for the target.
+        src_heads, tgt_heads: one integer tensor of marks (:mod:`.subwords`) per sentence, or None.
         src_labels: the same with the index of a label in place of a head, or None.
         fields: what the model needs.
         gold: make dependency heads attend to the source's parents: pass these to the encoder, as
             ``forced_parents`` in ``net_input``.
         loss_fields: what the losses need besides parents; without heads, only what needs none.
-        schemes: how the subwords of source and target are marked (:mod:`.words`), for words without
-            heads; None if this must be seen from the dictionary.
+        schemes: how both sides' subwords are marked (:mod:`.words`), for words without heads; None
+            if this must be seen from the dictionary.
         lengths_on_cpu: also pass the encoder a list of the sentences' lengths, which stays where it
             is when fairseq moves the batch to a GPU.
     """

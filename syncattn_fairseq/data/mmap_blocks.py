@@ -5,6 +5,7 @@ entries each sentence has (int32), and at which byte of the data file each begin
 are named by their paths without suffix.
 """
 
+import re
 import struct
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -21,8 +22,13 @@ from fairseq.data.indexed_dataset import (
 )
 
 from ..base.errors import DataError
-from ..base.files import open_file, replacing
+from ..base.files import hash_file, open_file, replacing
+from ..base.text import read_file_lines
 
+SUFFIX = ".sha256"
+"""Of the checksums of marks and of the text that they belong to, as ``sha256sum`` writes them."""
+_LINE = re.compile("([0-9a-f]{64})  .+")
+_MEND = "binarise the text and its parses again, with syncattn-preprocess"
 _HEADER = struct.Struct("<9sQBQ")
 _DAMAGED = "damaged or cut short; binarise the text again"
 #: How the indices of fairseq's other kinds of dataset begin.
@@ -109,3 +115,34 @@ def write_dataset(
                 data.write(entries.astype(dtype, copy=False).tobytes())
                 builder._sizes += sizes.tolist()
         builder.finalize(str(index_name))
+
+
+def store_checksums(text: str, marks: str) -> None:
+    """Write the checksums of a text and of its marks, both binarised; paths without suffix."""
+    with replacing(Path(marks + SUFFIX)) as temporary:
+        lines = [f"{hash_file(path)}  {path.name}\n" for path in _list_files(text, marks)]
+        temporary.write_text("".join(lines), encoding="utf-8")
+
+
+def check_checksums(text: str, marks: str) -> None:
+    """Check that neither a text nor its marks have changed; without checksums, nothing is checked.
+
+    The files may have other names now.
+
+    Raises:
+        DataError: one of the files has changed.
+    """
+    path = Path(marks + SUFFIX)
+    if not path.exists():  # from an earlier version
+        return
+    matches = [_LINE.fullmatch(line) for line in read_file_lines(path)]
+    files = _list_files(text, marks)
+    if len(matches) != len(files) or None in matches:
+        raise DataError(f"{path}: not the checksums of {len(files)} files; remove it, or {_MEND}")
+    for match, file in zip(matches, files, strict=True):
+        if match and hash_file(file) != match[1]:
+            raise DataError(f"{file}: not the file that {path} was made for; {_MEND}")
+
+
+def _list_files(*datasets: str) -> list[Path]:
+    return [Path(name(path)) for path in datasets for name in (index_file_path, data_file_path)]

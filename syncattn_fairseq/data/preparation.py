@@ -1,4 +1,7 @@
-"""How a text was prepared: from sentences as people write them to words, and back."""
+"""How a text was prepared: from sentences as people write them to words, and back.
+
+This, and how the words' subwords are marked, is stored beside data, whose text is not kept.
+"""
 
 import json
 import re
@@ -13,8 +16,10 @@ from ..base.errors import DataError, naming
 from ..base.files import read_file, read_json, replacing
 from ..base.text import split_lines
 from .moses import load_sacremoses, lower_case, open_detokenizer
+from .words import SCHEMES
 
 NAME = "preparation.json"
+SCHEMES_NAME = "subwords.json"
 _LARGEST = 2**16
 TOKENIZERS = ("moses", "kytea", "spaces")
 CASES = ("kept", "lower", "true")
@@ -163,3 +168,31 @@ def score_round_trip(preparation: Preparation, references: Sequence[str]) -> flo
     texts = preparation.detokenise(preparation.tokenise(references))
     gold = [lower_case(text, preparation.language) if case else text for text in references]
     return words.corpus_score(texts, [gold]).score
+
+
+def stored_schemes(folder: Path | str) -> dict[str, str]:
+    """Return the scheme of each language of a binarised corpus, see `.words.find_word_starts`.
+
+    Empty if the corpus was not binarised by `syncattn-preprocess`.
+
+    Raises:
+        DataError: the file is damaged.
+    """
+    path = Path(folder) / SCHEMES_NAME
+    try:
+        schemes = read_json(path)
+    except FileNotFoundError:
+        return {}
+    except ValueError:
+        schemes = None
+    if not isinstance(schemes, dict) or any(value not in SCHEMES for value in schemes.values()):
+        raise DataError(
+            f"{path}: expected one of {', '.join(SCHEMES)} for each language; remove it"
+        )
+    return schemes
+
+
+def store_schemes(folder: Path | str, schemes: Mapping[str, str]) -> None:
+    """Store the schemes of languages."""
+    with replacing(Path(folder) / SCHEMES_NAME) as temporary:
+        temporary.write_text(json.dumps(schemes, sort_keys=True) + "\n", "utf-8")

@@ -27,7 +27,6 @@ from ..base.text import (
     open_text,
     read_lines,
 )
-from . import checksums
 from .binarise import KINDS, LABELS, AnnotatedText, TextCounts, binarise, check_lengths
 from .labels import (
     build_dictionary,
@@ -37,9 +36,16 @@ from .labels import (
     save_dictionary,
 )
 from .links import binarise_links
+from .mmap_blocks import SUFFIX, store_checksums
 from .parses import LINKS, SPLITS
-from .preparation import NAME, Preparation, score_round_trip, store_preparations
-from .schemes import store_schemes, stored_schemes
+from .preparation import (
+    NAME,
+    Preparation,
+    score_round_trip,
+    store_preparations,
+    store_schemes,
+    stored_schemes,
+)
 from .segmenters import SubwordModel, store_subwords
 from .words import SYMBOLS, UNKNOWN, find_schemes
 
@@ -49,24 +55,20 @@ _READ_OTHERWISE = re.compile("[\r\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f]")
 
 @dataclass(frozen=True)
 class Preprocessing:
-    """What to binarise, and how.
+    """What to binarise, and how; tuples are for source and target.
 
     Args:
-        languages: of source and target; with ``only_source``, the target has no text.
-        only_source: binarise only the source.
+        languages: of both; with ``only_source``, the target has no text.
         texts: of each split, the prefixes of its texts; `None`: there is no such split.
         heads: of each split, the prefixes of its heads and labels; `None`: those of its texts.
-        dictionaries: the text dictionaries to reuse, of source and target.
-        label_dictionaries: the label dictionaries to reuse, of source and target.
+        dictionaries, label_dictionaries: of the text and of labels, to reuse.
         destination: the folder to write into.
         scheme: how subwords are marked; `None`: detected.
-        on_bad_parse: see :class:`.binarise.AnnotatedText`.
-        min_parsed: see there.
+        on_bad_parse, min_parsed: see :class:`.binarise.AnnotatedText`.
         add: the only heads or labels to binarise, for texts that are binarised already.
         preparations: how sentences became the words of each language; empty: not said.
-        subwords: the subword models that split the words, of source and target; `None`: not said.
-        raw: the prefix of sentences as people write them, to see what is lost; `None`: there are
-            none.
+        subwords: the subword models that split the words; `None`: not said.
+        raw: the prefix of sentences as people write them, to see what is lost; or `None`.
         fairseq: the arguments of ``fairseq-preprocess``, which binarises the texts.
     """
 
@@ -346,7 +348,7 @@ def preprocess_texts(plan: Preprocessing) -> None:
         for (part, source), (marks, counts) in zip(sources, made, strict=True):
             text = plan.locate(plan.destination if plan.add else folder, part)
             check_lengths(source, marks, text)
-            checksums.store_checksums(str(text), str(marks))
+            store_checksums(str(text), str(marks))
             print(f"{plan.destination / marks.name}: {counts}")
         for one, other in zip(linked[::2], linked[1::2], strict=True):
             dataset = folder / f"{one.split}.{LINKS}.{'-'.join(plan.languages)}"
@@ -420,7 +422,7 @@ def _remove_earlier(plan: Preprocessing, parts: Sequence[SplitText]) -> None:
     """Remove heads and labels of an earlier run, which do not belong to the new text."""
     for part in parts:
         for kind in KINDS:
-            for suffix in (".idx", ".bin", checksums.SUFFIX):
+            for suffix in (".idx", ".bin", SUFFIX):
                 Path(f"{plan.locate(plan.destination, part, kind)}{suffix}").unlink(missing_ok=True)
 
 

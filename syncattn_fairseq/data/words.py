@@ -115,17 +115,11 @@ def check_choice(name: str, value: str, choices: Sequence[str]) -> None:
 
 
 def find_word_heads(parents: Sequence[int], lengths: Sequence[int]) -> list[int]:
-    """Find the heads of words from the parents of subwords, undoing `.subwords`'s ``chain``.
+    """Find the 1-based heads of words, 0 for the root, undoing `.subwords`'s ``chain``.
 
     Under that rule only a word's last subword points out of the word: it points into the head, or,
-    if the word is the root, into the word itself.
-
-    Args:
-        parents: 0-based position of the parent of each subword.
-        lengths: number of subwords of each word, at least 1.
-
-    Returns:
-        One 1-based head per word, 0 for the root.
+    if the word is the root, into the word itself. The parents of subwords are 0-based; each word has
+    at least one.
 
     Raises:
         DataError: the two differ in length, or a parent lies outside the sentence.

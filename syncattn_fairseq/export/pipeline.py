@@ -6,8 +6,7 @@ from typing import Any
 
 from ..base.errors import DataError
 from ..base.folders import making
-from ..data.preparation import store_preparations
-from ..data.schemes import store_schemes
+from ..data.preparation import store_preparations, store_schemes
 from ..data.segmenters import SubwordFiles, store_subwords
 from ..inference.exported import About
 from .card import Facts, make_card

@@ -16,7 +16,7 @@ import numpy as np
 
 from ..base.errors import DataError, shorten
 from ..base.files import hash_file, open_file, read_json
-from ..data.schemes import stored_schemes
+from ..data.preparation import stored_schemes
 from ..data.segmenters import Segmenter, SubwordFiles, is_file_name, open_segmenters
 from .answers import Alignment, Sentence, Translation
 from .model import Heads, Model

@@ -25,11 +25,9 @@ class AnalysisPrinter:
     that the layer's cross-attention, averaged over heads, attends to most.
 
     Args:
-        src_dict: dictionary of the source.
-        tgt_dict: dictionary of the target.
+        src_dict, tgt_dict: dictionaries of source and target.
         options: the task's.
-        schemes: how the subwords of the source and of the target are marked; None: detect it from
-            the dictionary.
+        schemes: how both sides' subwords are marked; None: detect it from the dictionary.
     """
 
     src_dict: Any

@@ -142,11 +142,8 @@ _HAS_KERNEL = torch._C._dispatch_has_kernel_for_dispatch_key("aten::_fused_adamw
 def fuse_optimizer(optimizer: Any, on_cpu: bool = False) -> None:
     """Let fairseq's Adam move, clip and convert all parameters together, not one by one.
 
-    Another optimizer stays as it is, as does one for parameters in half precision alone.
-
-    Args:
-        optimizer: fairseq's; in half precision, with float32 copies of the parameters.
-        on_cpu: also on a CPU, where the numbers differ in their last digits.
+    Another optimizer stays as it is, as does one for parameters in half precision alone. On a CPU,
+    where the numbers differ in their last digits, only if asked for.
     """
     inner = getattr(optimizer, "fp32_optimizer", optimizer)
     if type(inner) is not FairseqAdam or type(inner.optimizer) is not Adam:

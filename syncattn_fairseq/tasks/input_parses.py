@@ -20,12 +20,11 @@ class InputParses:
     """Finds the parse of each line of the input.
 
     Args:
-        dictionary: of the text; shows how subwords are marked.
+        dictionary: of the text; shows how subwords are marked, without a ``scheme``.
         labels: dictionary of the dependency labels, or None.
-        heads_file: heads of the input's words, line by line, or None.
-        labels_file: their labels, or None.
-        parser: for input without a file, see :func:`..parsing.registry.open_parser`; or None.
-        scheme: how the subwords are marked; None: detect it from the dictionary.
+        heads_file, labels_file: heads and labels of the input's words, line by line, or None.
+        parser: for input without a file, see :func:`..parsing.parsers.open_parser`; or None.
+        scheme: how the subwords are marked, or None.
 
     Raises:
         DataError: the parser cannot be opened.

@@ -25,7 +25,7 @@ from ..data.dataset import SyntaxPairDataset, Unparsed, list_texts, load_marks
 from ..data.fields import NOTHING, LossField
 from ..data.labels import check_same_dictionaries, load_dictionary, locate_dictionary
 from ..data.mmap_blocks import check_dataset, check_symbols
-from ..data.schemes import stored_schemes
+from ..data.preparation import stored_schemes
 from ..registered_names import TASK
 from .analysis_printer import AnalysisPrinter
 from .fast import bf16_products, fuse_optimizer, multiplies_bf16, replace_dropout

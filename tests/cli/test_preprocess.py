@@ -15,7 +15,7 @@ from fairseq.data.indexed_dataset import MMapIndexedDataset
 
 from syncattn_fairseq.cli import preprocess
 from syncattn_fairseq.data import preprocess_texts as preprocessing
-from syncattn_fairseq.data.schemes import stored_schemes
+from syncattn_fairseq.data.preparation import stored_schemes
 
 FILES = {
     "bpe/train.en": "the ob@@ ser@@ ver sleeps\n\nshe r@@ uns\nhe sees\n",

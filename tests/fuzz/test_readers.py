@@ -29,7 +29,7 @@ from syncattn_fairseq.data.labels import load_dictionary, load_unambiguous
 from syncattn_fairseq.data.mmap_blocks import check_dataset, check_symbols, write_dataset
 from syncattn_fairseq.data.parses import check_tree, parse_heads, read_heads, read_labels
 from syncattn_fairseq.data.pieces import apply_pieces, open_pieces
-from syncattn_fairseq.data.schemes import stored_schemes
+from syncattn_fairseq.data.preparation import stored_schemes
 from syncattn_fairseq.data.words import SCHEMES
 from syncattn_fairseq.export.card import read_scores
 from syncattn_fairseq.lab.evaluation.alignment import read_alignments
