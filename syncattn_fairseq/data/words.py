@@ -117,9 +117,8 @@ def check_choice(name: str, value: str, choices: Sequence[str]) -> None:
 def find_word_heads(parents: Sequence[int], lengths: Sequence[int]) -> list[int]:
     """Find the 1-based heads of words, 0 for the root, undoing `.subwords`'s ``chain``.
 
-    Under that rule only a word's last subword points out of the word: it points into the head, or,
-    if the word is the root, into the word itself. The parents of subwords are 0-based; each word has
-    at least one.
+    Under that rule only a word's last subword points out of the word: it points into the head,
+    or, if the word is the root, into the word itself. Parents are 0-based; words have subwords.
 
     Raises:
         DataError: the two differ in length, or a parent lies outside the sentence.
