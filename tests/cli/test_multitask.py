@@ -110,8 +110,6 @@ def test_options_reach_the_mix(text, tmp_path):
     ("options", "message"),
     [
         (["--trees={0}/words/train.heads.en"], "train.heads.en:1: the word '"),
-        (["--trees={0}/words/valid.trees.en"], "valid.trees.en:10: 10 lines here but 60 in"),
-        (["--heads={0}/words/train.heads.de"], "words in the text"),
         (["--trees={0}/words/train.trees.en", "--labels=x"], "--labels needs --heads"),
         (["--trees={0}/words/none"], "No such file"),
         (["--trees={0}/words/train.trees.en", "--subword-marks=none"], "but '▁"),

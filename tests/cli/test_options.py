@@ -69,22 +69,17 @@ def test_a_plugin_of_the_user_is_shown(capsys):
     ("content", "message"),
     [
         (None, "--user-dir {}: no such folder"),
+        ("a file", "--user-dir {}: a file; give the folder of your plugin"),
         ("import no_such_module\n", "--user-dir {}: No module named 'no_such_module'"),
         ("\n1 +\n", "{}/__init__.py:2: invalid syntax"),
     ],
 )
 def test_a_plugin_that_cannot_be_imported(tmp_path, capsys, content, message):
     folder = tmp_path / f"plugin_{len(content or '')}"
-    if content is not None:
+    if content == "a file":
+        folder.touch()
+    elif content is not None:
         folder.mkdir()
         (folder / "__init__.py").write_text(content)
     assert options.main([f"--user-dir={folder}"]) == 1
     assert capsys.readouterr().err == f"error: {message.format(folder)}\n"
-
-
-def test_a_plugin_that_is_a_file(tmp_path, capsys):
-    path = tmp_path / "plugin.py"
-    path.touch()
-    assert options.main([f"--user-dir={path}"]) == 1
-    told = capsys.readouterr().err
-    assert told == f"error: --user-dir {path}: a file; give the folder of your plugin\n"

@@ -90,16 +90,10 @@ def test_read_labels(tmp_path):
     assert list(read_labels(path)) == [
         ["det", "nsubj:pass", "root"], None, ["root"], ["mañana", "0"],
     ]  # fmt: skip
-    path.write_bytes(b"root\n\xff\n")
-    with pytest.raises(DataError, match=r"train\.labels\.en:2: not UTF-8"):
-        list(read_labels(path))
 
 
 def test_what_is_not_a_heads_file_names_its_line(tmp_path):
     path = tmp_path / "train.heads.en"
     path.write_text("0\n0 _\n")
     with pytest.raises(DataError, match=r"train\.heads\.en:2: expected one integer per word"):
-        list(read_heads(path))
-    path.write_bytes(b"0\n\n\n0 \xff\n")
-    with pytest.raises(DataError, match=r"train\.heads\.en:4: not UTF-8"):
         list(read_heads(path))

@@ -335,14 +335,6 @@ def test_parses_of_a_file_are_those_that_were_written(run):
     assert rate > 0
 
 
-def test_a_file_of_another_text_leaves_nothing_behind(run):
-    parsed = run.text.with_name("parsed")
-    parsed.write_text("1\tother\t_\t_\t_\t_\t0\troot\t_\t_\n\n" * 100)
-    with pytest.raises(DataError, match=f"{parsed}: "):
-        convert_parsed(run.text, parsed, "conllu", run.outputs)
-    assert {path.name for path in run.text.parent.iterdir()} == {"text", "parsed"}
-
-
 def parse_all(task: ShardTask, shards: Sequence[Shard], progress: Progress) -> None:
     for shard in shards:
         task.parse(shard, Chain(), progress)

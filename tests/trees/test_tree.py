@@ -34,15 +34,6 @@ def test_with_words_the_tree_is_read_back(tree):
     )
 
 
-def test_what_is_written_for_a_word():
-    tree = parse_tree("(S (NP (DT the) (NN man)) (VP (VBZ sleeps)) (. .))")
-    assert tree is not None
-    assert " ".join(linearise(tree)) == "(S (NP (DT) (NN) ) (VP (VBZ) ) (.) )"
-    assert " ".join(linearise(tree, ["▁the", "▁m an", "▁sleep s", "▁."])) == (
-        "(S (NP (DT ▁the ) (NN ▁m an ) ) (VP (VBZ ▁sleep s ) ) (. ▁. ) )"
-    )
-
-
 def test_dependencies_in_brackets():
     heads, labels = [2, 3, 0, 3], ["det", "nsubj", "root", "punct"]
     tree = bracket_dependencies(heads, labels, ["the", "man", "sleeps", "."])
