@@ -93,7 +93,7 @@ def test_the_citation_has_the_version_and_all_papers():
     rows = [line for line in page.splitlines() if line.startswith("| ") and "Positions" not in line]
     links = {link.rstrip("/") for link in re.findall(r"\]\((https://[^)]*)\)", "\n".join(rows))}
     cited = {reference.get("url", "").rstrip("/") for reference in citation["references"]}
-    assert len(links) == 13 and links <= cited
+    assert len(links) == 12 and links <= cited
     assert all(reference["authors"] for reference in citation["references"])
 
 
