@@ -15,12 +15,12 @@ from ..recipes.downloads import MIRRORS, SUMS, fetch
 def _parser() -> argparse.ArgumentParser:
     parser = new_parser(
         "syncattn-fetch",
-        "Download a file unless it is there already. An interrupted download continues where it "
-        f"stopped. Mirrors, base URLs in the environment variable {MIRRORS}, are tried first, at "
-        "BASE/HOST/PATH. If no checksum is given, the server has to say how long the file is; the "
+        "Download a file unless it is there already. With a checksum, an interrupted download "
+        "continues where it stopped. Without, the server has to say how long the file is; the "
         f"checksum of the first download is recorded in DIR/{SUMS}, and later downloads are "
-        "compared with it. A download may take five minutes, and longer as long as it has 10 kB "
-        "per second on average.",
+        f"compared with it. Mirrors, base URLs in the environment variable {MIRRORS}, are tried "
+        "first, at BASE/HOST/PATH. A download may take five minutes, and longer as long as it has "
+        "10 kB per second on average.",
         example="syncattn-fetch https://www.statmt.org/wmt14/test-full.tgz --directory download",
     )
     parser.add_argument("source", metavar="URL", help="the file's URL (with --licence: its name)")

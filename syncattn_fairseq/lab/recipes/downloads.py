@@ -1,11 +1,10 @@
 """Files from the web: complete and verified, or not at all."""
 
-import json
 import os
 import re
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -16,7 +15,7 @@ from urllib3.exceptions import HTTPError
 
 from ... import __version__
 from ...base.errors import DataError, naming_full_disk, printable, shorten
-from ...base.files import hash_file, read_json
+from ...base.files import hash_file
 from ...base.locks import claiming, refuse_links
 from ...base.text import read_file_lines
 
@@ -26,8 +25,6 @@ MIRRORS = "SYNCATTN_MIRROR"
 #: Checksums of first downloads, for files without published ones; the format of ``sha256sum``.
 SUMS = "SHA256SUMS"
 
-#: Seconds until a server that is only asked has to answer.
-ANSWER = 15.0
 #: Seconds without a byte after which a connection counts as broken.
 SILENCE = 60.0
 #: Seconds that a request may take whatever comes, and bytes that buy it another second.
@@ -40,7 +37,6 @@ MOST = 20 * 10**9
 
 _BLOCK = 1 << 14
 _HEADERS = {"User-Agent": f"syncattn-fairseq/{__version__}", "Accept-Encoding": "identity"}
-
 
 #: The size and the checksums of a file; None: unknown.
 Expected = dict[str, int | str | None]
@@ -61,22 +57,17 @@ def fetch(
     """Download a file unless it is already there.
 
     It is written to ``.NAME.part`` and renamed when it is complete and verified. After an
-    interruption, only the rest is downloaded if the server supports it.
-
-    The mirrors in ``SYNCATTN_MIRROR`` are tried first, with the URL ``BASE/HOST/PATH``, the layout
-    of ``wget -x``.
+    interruption, only the rest is downloaded if a checksum is known and the server can do so.
+    Mirrors are tried first, with the URL ``BASE/HOST/PATH``, the layout of ``wget -x``.
 
     Args:
         url: http, https or file.
         directory: target folder; made if needed.
         name: the file's name there; None: the last part of the URL's path.
-        sha256, md5: its checksums, in hexadecimal.
+        sha256, md5: its checksums, in hexadecimal. Without them, the first download's is noted in
+            `SUMS`, and later downloads are compared with that; a server that cannot show that a
+            first download is complete and unchanged is refused.
         size: in bytes.
-
-    Returns:
-        the file. If it has no published checksum, the first download's is noted in ``SHA256SUMS``
-        next to it, and later downloads are compared with that. A server that cannot show that a
-        first download is complete and unchanged is refused.
 
     Raises:
         DataError: the file cannot be downloaded, it is not the expected one, or another run is
@@ -97,7 +88,7 @@ def fetch(
     if not target.exists():
         with claiming(target):
             if not target.exists():  # else: another run has finished it
-                _Download(target, expected).run(_list_urls(url))
+                _Download(target, expected).run(url)
     if not target.is_file():
         raise DataError(f"{target}: not a file; move it away, then fetch again")
     for what, value, actual in _compare(target, expected):
@@ -112,52 +103,55 @@ def fetch(
     return target
 
 
-def _list_urls(url: str) -> list[str]:
-    """List the addresses of a file, those of mirrors first."""
-    parts = urlsplit(url)
-    mirrors = os.environ.get(MIRRORS, "").split() if parts.netloc else []
-    return [*(f"{base.rstrip('/')}/{parts.netloc}{parts.path}" for base in mirrors), url]
-
-
-def probe(url: str, size: int | None = None) -> int:
-    """Ask for a file, on mirrors first, without downloading it.
-
-    Args:
-        url: as in `fetch`.
-        size: in bytes, if it is known.
-
-    Returns:
-        The size that the server says, 0 if it does not.
+def probe(url: str, size: int | None = None) -> None:
+    """Ask for a file of a size in bytes, on mirrors first, without downloading it.
 
     Raises:
-        DataError: no address answers with a file of this size.
+        DataError: no address answers with it.
     """
-    failures = []
-    for address in _list_urls(url):
+
+    def ask(address: str) -> None:
+        if address.startswith("file:"):
+            _find_local(address)
+            return
+        with _request(address) as answer:
+            if answer.status_code != 200:
+                raise _Failure(f"{answer.status_code} {answer.reason}")
+            if size and (length := answer.raw.length_remaining or size) != size:
+                raise _Failure(f"{length} bytes, expected {size}; has it changed there?")
+
+    try:
+        _try_all(url, ask)
+    except _Failure as failure:
+        raise DataError(str(failure)) from None
+
+
+def _try_all(url: str, action: Callable[[str], None]) -> None:
+    """Call a function with each address of a file, those of mirrors first, until it succeeds."""
+    parts, failures = urlsplit(url), []
+    mirrors = os.environ.get(MIRRORS, "").split() if parts.netloc else []
+    for address in (*(f"{base.rstrip('/')}/{parts.netloc}{parts.path}" for base in mirrors), url):
         try:
-            return _ask(address, size)
+            return action(address)
         except _Failure as failure:
             failures.append(f"{address}: {printable(shorten(failure, 300))}")
-    raise DataError("; ".join(failures))
+    raise _Failure("; ".join(failures))
 
 
-def _ask(url: str, size: int | None) -> int:
-    if url.startswith("file:"):
-        path = Path(unquote(urlsplit(url).path))
-        if not path.is_file():
-            raise _Failure("no such file")
-        return path.stat().st_size
-    with _network(), requests.get(url, headers=_HEADERS, stream=True, timeout=ANSWER) as answer:
-        if answer.status_code != 200:
-            raise _Failure(f"{answer.status_code} {answer.reason}")
-        length = answer.raw.length_remaining or 0
-        if size and length and length != size:
-            raise _Failure(f"{length} bytes, expected {size}; has it changed there?")
-        return int(length)
+def _request(url: str, begin: int = 0) -> requests.Response:
+    headers = _HEADERS | ({"Range": f"bytes={begin}-"} if begin else {})
+    with _network():
+        return requests.get(url, headers=headers, stream=True, timeout=SILENCE)
+
+
+def _find_local(url: str) -> Path:
+    path = Path(unquote(urlsplit(url).path))
+    if not path.is_file():
+        raise _Failure("no such file")
+    return path
 
 
 def _find_sum(path: Path, name: str) -> str | None:
-    """Return the noted checksum of a file; None if there is none."""
     sums: dict[str, str] = {}
     for number, line in enumerate(read_file_lines(path) if path.exists() else (), 1):
         entry = re.fullmatch(r"([0-9a-fA-F]{64}) [ *](.+)", line)
@@ -178,95 +172,70 @@ def _compare(path: Path, expected: Expected) -> Iterator[tuple[str, object, obje
 
 
 class _Download:
-    """A file that is not complete yet, and a note beside it: the URL and version of its bytes."""
+    """A file that is not complete yet; its part is kept from run to run if it can be verified."""
 
     def __init__(self, target: Path, expected: Expected) -> None:
         self.target, self.expected = target, expected
         self.verifiable = bool(expected["SHA-256"] or expected["MD5"])
         self.part = target.with_name(f".{target.name}.part")
-        self.note = target.with_name(f".{target.name}.part.json")
-        refuse_links(self.part, self.note)
+        refuse_links(self.part)
 
-    def run(self, urls: list[str]) -> None:
-        """Download from the first URL that has the file.
+    @property
+    def size(self) -> int:
+        return self.part.stat().st_size if self.part.exists() else 0
 
-        Raises:
-            DataError: none has it.
-        """
-        failures = []
+    def run(self, url: str) -> None:
         try:
-            for url in urls:
-                try:
-                    self._receive_all(url)
-                    return os.replace(self.part, self.target)
-                except _Failure as failure:
-                    failures.append(f"{url}: {printable(shorten(failure, 300))}")
+            _try_all(url, self._receive_all)
+            return os.replace(self.part, self.target)
+        except _Failure as failure:
+            kept = self.verifiable and self.size
+            again = "run the same command again to continue, " if kept else ""
+            raise DataError(
+                f"{self.target}: not downloaded ({failure}); {again}name a mirror in {MIRRORS}, or "
+                "put the file there by hand"
+            ) from None
         finally:
-            if not self.note.exists():  # nothing could be added to it
+            if not (self.verifiable and self.size):
                 self.part.unlink(missing_ok=True)
-        again = "run the same command again to continue, " if self.note.exists() else ""
-        raise DataError(
-            f"{self.target}: not downloaded ({'; '.join(failures)}); {again}name a mirror in "
-            f"{MIRRORS}, or put the file there by hand"
-        )
 
     def _receive_all(self, url: str) -> None:
         """Make requests as long as each gets further than all before; then verify the file."""
-        furthest = self._find_begin(url)[0]
+        before = furthest = self.size
         while True:
             try:
                 self._receive(url)
                 break
             except _Failure:
-                if (begin := self._find_begin(url)[0]) <= furthest:
+                if not self.verifiable or self.size <= furthest:
                     raise
-                furthest = begin
+                furthest = self.size
             time.sleep(PAUSE)
-        self.note.unlink(missing_ok=True)
-        if not self.verifiable and not self.part.stat().st_size:
+        if not self.verifiable and not self.size:
             raise _Failure("the server sent an empty file")
-        for what, value, actual in _compare(self.part, self.expected):
+        if faults := [*_compare(self.part, self.expected)]:
+            self.part.unlink()
+            if before:  # of another version
+                return self._receive_all(url)
+            what, value, actual = faults[0]
             raise _Failure(f"{what} {actual}, expected {value}; has it changed there?")
-
-    def _find_begin(self, url: str) -> tuple[int, str]:
-        """Return how many bytes are here already, and of which version of the file."""
-        try:
-            source, version = read_json(self.note)
-            return (self.part.stat().st_size, str(version)) if source == url else (0, "")
-        except (FileNotFoundError, ValueError, TypeError):
-            return 0, ""
 
     def _receive(self, url: str) -> None:
         """Make one request, and write what arrives."""
         if url.startswith("file:"):
-            source = Path(unquote(urlsplit(url).path))
-            if not source.is_file():
-                raise _Failure("no such file")
-            self.note.unlink(missing_ok=True)
-            shutil.copyfile(source, self.part)
+            shutil.copyfile(_find_local(url), self.part)
             return
-        begin, version = self._find_begin(url)
-        part = {"Range": f"bytes={begin}-", "If-Range": version} if begin else {}
-        with _network():
-            answer = requests.get(url, headers=_HEADERS | part, stream=True, timeout=SILENCE)
-        with answer:
-            # Only a strong ETag tells versions apart byte for byte.
-            tag = answer.headers.get("ETag", "W/")
-            new = answer.headers.get("Last-Modified") if tag.startswith("W/") else tag
+        begin = self.size if self.verifiable else 0
+        with _request(url, begin) as answer:
             if begin and answer.status_code in (206, 416):
-                rest = answer.headers.get("Content-Range", "").startswith(f"bytes {begin}-")
-                if answer.status_code == 416 or not rest or new != version:
-                    self.note.unlink()  # another file now: ask for all of it
+                if not answer.headers.get("Content-Range", "").startswith(f"bytes {begin}-"):
+                    self.part.unlink()  # not the rest: ask for all of it
                     return self._receive(url)
             elif answer.status_code != 200:
                 raise _Failure(f"{answer.status_code} {answer.reason}")
             else:
                 begin = 0
             self._check(answer)
-            if not begin:
-                self.note.unlink(missing_ok=True)
-                if new:
-                    self.note.write_text(json.dumps([url, new]))
             self._write(answer, begin)
 
     def _check(self, answer: requests.Response) -> None:
@@ -302,7 +271,7 @@ class _Download:
                     return
                 position += len(block)
                 if max(position, total) > most:
-                    self.note.unlink(missing_ok=True)
+                    part.truncate(0)
                     raise _Failure(f"more than {most} bytes; has it changed there?")
                 file.write(block)
                 if time.monotonic() - start > PATIENCE + (position - begin) / SLOWEST:

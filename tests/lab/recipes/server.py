@@ -1,6 +1,5 @@
 """A server of the files of a folder, on this machine, that can misbehave like those on the web."""
 
-import hashlib
 import re
 import threading
 import time
@@ -28,8 +27,7 @@ class Server:
     Attributes:
         folder: the paths of URLs are those in it; may change at any time.
         cuts: of each of the next answers, after how many bytes of it the connection breaks.
-        version: which header tells the versions of a file apart, ETag or Last-Modified.
-        ranges: whether a part of a file can be asked for; ``"always"``: even of another version.
+        ranges: whether a part of a file can be asked for.
         headers: more headers of all answers with a file; one that is None is left out.
         raw: the bytes of all answers, from the status line on; None: those of a file.
         pause: seconds before each of them.
@@ -39,8 +37,7 @@ class Server:
     url: str
     requests: list[Seen] = field(default_factory=list)
     cuts: list[int] = field(default_factory=list)
-    version: str = "ETag"
-    ranges: bool | str = True
+    ranges: bool = True
     headers: dict[str, str | None] = field(default_factory=dict)
     raw: bytes | None = None
     pause: float = 0
@@ -67,10 +64,8 @@ class _Handler(BaseHTTPRequestHandler):
         path = urlsplit(self.path).path
         file = files.folder / unquote(path).lstrip("/")
         content = file.read_bytes() if file.is_file() else b""
-        version = f'"{hashlib.sha256(content).hexdigest()}"'
         asked = re.fullmatch(r"bytes=(\d+)-", self.headers["Range"] or "")
-        joins = files.ranges == "always" or (files.ranges and self.headers["If-Range"] == version)
-        begin = int(asked[1]) if asked and joins else 0
+        begin = int(asked[1]) if asked and files.ranges else 0
         rest = content[begin:]
         status = (206 if begin else 200) if rest else (416 if begin else 404)
         # Before the bytes, so that it is there when the client has them.
@@ -86,7 +81,7 @@ class _Handler(BaseHTTPRequestHandler):
             return self.send_error(status)
         self.send_response(status)
         span = f"bytes {begin}-{len(content) - 1}/{len(content)}"
-        headers = {"Content-Length": str(len(rest)), "Content-Range": span, files.version: version}
+        headers = {"Content-Length": str(len(rest)), "Content-Range": span}
         for name, value in {**headers, **files.headers}.items():
             if value is not None:
                 self.send_header(name, value)
