@@ -9,7 +9,7 @@ from fairseq.models import ARCH_MODEL_REGISTRY
 
 from syncattn_fairseq.data.fields import SourceFields
 from syncattn_fairseq.lab.recipes.config_file import read_config
-from syncattn_fairseq.lab.recipes.needs import MULTI_TASK, describe_model, list_needs
+from syncattn_fairseq.lab.recipes.row_settings import MULTI_TASK, describe_model, list_needs
 from syncattn_fairseq.lab.recipes.systems import (
     FAMILIES,
     NAMED,

@@ -6,7 +6,6 @@ import os
 import re
 import shutil
 import subprocess
-import tarfile
 from base64 import b64decode
 from pathlib import Path
 
@@ -17,7 +16,7 @@ from sacrebleu.metrics.bleu import BLEU
 from syncattn_fairseq.lab.cli import recipe as recipes
 from syncattn_fairseq.lab.evaluation.results_file import load_results, unpack_counts
 from syncattn_fairseq.lab.recipes.corpus_facts import load_corpus, read_facts
-from syncattn_fairseq.lab.recipes.needs import describe_model, list_needs
+from syncattn_fairseq.lab.recipes.row_settings import describe_model, list_needs
 from tests import japanese
 from tests.end_to_end.commands import BIN
 from tests.lab.recipes import miniature
@@ -289,49 +288,3 @@ def test_seeds_of_the_built_in_corpus(tmp_path, forked_programs, monkeypatch, ca
         "lpsi, seed 1: train: done before with data that was made again since; take another "
         in (capsys.readouterr().err)
     )
-
-
-def test_a_download_that_breaks_goes_on_where_it_stopped(tmp_path, forked_programs, parsers):
-    recipe = Recipe("iwslt14_de_en", tmp_path, forked_programs, parsers)
-    with serve(recipe.published) as server:
-        server.cuts = [1000]
-        done = recipe.run(server, "--to=download")
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert [(seen.begin, seen.status) for seen in server.requests] == [(0, 200), (1000, 206)]
-
-
-def test_another_file_than_expected_stops_the_recipe(tmp_path, forked_programs, parsers):
-    recipe = Recipe("iwslt14_de_en", tmp_path, forked_programs, parsers)
-    (archive,) = recipe.published.rglob("de-en.tgz")
-    good = archive.read_bytes()
-    archive.write_bytes(good + b"changed")
-    with serve(recipe.published) as server:
-        stopped = recipe.run(server, "--to=collect")
-        assert stopped.returncode == 1
-        assert "de-en.tgz: not downloaded" in stopped.stderr
-        assert f"{recipe.corpus}: download: a command failed (status 1)" in stopped.stderr
-        assert not (recipe.work / "corpora" / recipe.corpus / "raw").exists()
-        archive.write_bytes(good)
-        assert recipe.run(server, "--to=collect").returncode == 0
-
-
-def test_nothing_is_written_outside_whatever_an_archive_holds(tmp_path, forked_programs, parsers):
-    recipe = Recipe("europarl_de_en_align", tmp_path, forked_programs, parsers)
-    archive = recipe.work / "corpora" / recipe.corpus / "download" / "DeEnGoldAlignment.tar.gz"
-    with tarfile.open(archive, "w:gz") as file:
-        file.addfile(tarfile.TarInfo("DeEn/../../../outside"))
-    with serve(recipe.published) as server:
-        stopped = recipe.run(server, "--to=collect")
-    assert stopped.returncode == 1
-    assert "download/DeEnGoldAlignment.tar.gz" in stopped.stderr  # it lacks the texts
-    assert not list(tmp_path.rglob("outside*"))
-
-
-def test_what_needs_a_licence_says_where_it_is_from(tmp_path, forked_programs, parsers):
-    recipe = Recipe("aspec_ja_en", tmp_path, forked_programs, parsers)
-    archive = recipe.work / "corpora" / recipe.corpus / "download" / "ASPEC.tar.gz"
-    archive.unlink()
-    stopped = recipe.run(None, "--to=download")
-    assert stopped.returncode == 1
-    assert "https://jipsti.jst.go.jp/aspec/" in stopped.stderr
-    assert f"download/{archive.name}: missing" in stopped.stderr

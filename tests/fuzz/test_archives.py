@@ -10,11 +10,11 @@ import pytest
 
 from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.lab.recipes import archives
-from syncattn_fairseq.lab.recipes.archived_pairs import collect
-from syncattn_fairseq.lab.recipes.text_formats import PAIRS, TEXTS
+from syncattn_fairseq.lab.recipes.text_formats import PAIRS, TEXTS, collect
 from tests.fuzz.mutation import mutate
 from tests.fuzz.test_readers import MEMORY, fuzzed, memory
-from tests.lab.recipes.test_archives import MEMBERS, special, tar, zipped
+from tests.lab.recipes.packing import special, tar, zipped
+from tests.lab.recipes.test_archives import MEMBERS
 from tests.lab.recipes.test_formats import IWSLT_XML, NEWSTEST, TRAIN_TAGS, TREEBANK
 
 SPECIAL = [

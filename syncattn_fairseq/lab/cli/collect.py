@@ -14,9 +14,8 @@ from ...base.files import replacing
 from ...cli.command_line import CommandLine
 from ...cli.common import command, new_parser, positive
 from ...data.parallel_text import sides, write_pairs
-from ..recipes.archived_pairs import collect, collect_lines, name_sides
 from ..recipes.archives import SEPARATOR
-from ..recipes.text_formats import PAIRS, TEXTS
+from ..recipes.text_formats import PAIRS, TEXTS, collect, collect_lines, name_sides
 
 
 @command

@@ -9,24 +9,20 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import syncattn_fairseq
-
 from ...base.errors import DataError
 from ...cli.command_line import CommandLine
 from ...cli.common import announce, command, new_parser, positive
 from ..recipes.corpus_facts import load_corpus
 from ..recipes.request import Request, read_request
-from .own_commands import check_calls
+from ..recipes.systems import SHARED
 from .recipe_results import ResultsView
 
 if TYPE_CHECKING:
-    from ..recipes.experiment import Experiment
     from ..recipes.launch import Machines
     from ..recipes.stages import Stage
 
 #: Each parser needs 1 or 2 GB.
 PARSERS_OF_A_GPU = 4
-PLUGIN = Path(syncattn_fairseq.__file__).parent
 
 
 @command
@@ -54,27 +50,25 @@ def main(argv: Sequence[str] | None = None) -> None:
 
         if args.plan or args.report or not args.seeds:
             raise DataError("--idea: give --seeds; it has a plan and a page of its own")
-        idea = read_idea(args.idea, corpus, PLUGIN, args.words)
-        folder = args.work / "ideas" / idea.row.label
-        plan, rows = idea.plan(args.seeds), (idea.row, *idea.controls)
-        request = Request(corpus, [row.text for row in rows], rows, {}, args.seeds, plan)
+        idea = read_idea(args.idea, corpus, args.words, args.seeds, args.work / "ideas")
+        folder, words = idea.folder, [row.text for row in idea.rows]
+        request = Request(corpus, words, idea.rows, {}, args.seeds, idea.plan)
     else:
         idea, request = None, read_request(corpus, args.words, args.seeds, args.plan)
     path = args.results or folder / f"{corpus.name}.json"
     view = ResultsView(request, path, args.baseline, args.markdown, args.figure)
     if args.report:
         _check_report(request, args.table)
+    runs = not (args.dry_run or args.check)
     if args.table:
         view.print_all()
     else:
         view.check_baseline()
-        if idea and not (args.dry_run or args.check):
-            idea.write_plan(args.seeds, folder / "_plan.yaml")
+        if idea and runs:
+            idea.write_plan()
         _run(args, request, view)
-    if idea and path.exists() and not (args.dry_run or args.check):
-        from .recipe_idea import write_idea_page
-
-        write_idea_page(idea, plan, path, folder / f"{corpus.name}.html")
+    if idea and path.exists() and runs:
+        announce(idea.write_page(path), f"whether {idea.row.label} helps", sys.stderr)
 
 
 def _write_corpus(folder: Path, args: argparse.Namespace) -> None:
@@ -100,24 +94,22 @@ def _check_report(request: Request, table: bool) -> None:
 
 
 def _run(args: argparse.Namespace, request: Request, view: ResultsView) -> None:
-    from ..recipes.cells import Grid, describe_run
+    from ..recipes.cell import list_stages, make_cells
     from ..recipes.display import Display
-    from ..recipes.experiment import Cell, Experiment
+    from ..recipes.grid import Grid, describe_run
     from ..recipes.processes import Processes
     from ..recipes.run import Runner, select_stages
+    from .recipe_check import check_calls, rehearse
 
     corpus = request.corpus
     machines, gpus = _choose_machines(args)
-    experiment = Experiment(corpus, PLUGIN, machines, request.overrides)
-    cells = [Cell(experiment, row, seed) for seed, row in request.list_cells()]
+    cells = make_cells(corpus, machines, request.overrides, request.list_cells())
     if args.check:
-        from .recipe_check import check
-
-        check(experiment, cells, args.work)
+        rehearse(request, machines, cells, args.work)
         return
     cores = len(os.sched_getaffinity(0))
     parsing = min(cores, PARSERS_OF_A_GPU * gpus) if gpus else cores
-    preparation, stages = experiment.list_stages(cells, cores, parsing)
+    preparation, stages = list_stages(corpus, cells, cores, parsing)
     chosen = select_stages(
         [*preparation, *(stage for each in stages.values() for stage in each)],
         args.first,
@@ -136,7 +128,7 @@ def _run(args: argparse.Namespace, request: Request, view: ResultsView) -> None:
     if any(stage.name == "score" for stage in chosen) and view.path.exists():
         view.print_all(partly=failure is not None)
         if args.report:
-            _write_report(args, experiment, view, partly=failure is not None)
+            _write_report(args, view, partly=failure is not None)
     if failure:
         raise failure
 
@@ -147,14 +139,11 @@ def _print_commands(stages: Sequence[Stage]) -> None:
         print(*(f"$ {step}" for step in stage.steps), sep="\n")
 
 
-def _write_report(
-    args: argparse.Namespace, experiment: Experiment, view: ResultsView, partly: bool
-) -> None:
+def _write_report(args: argparse.Namespace, view: ResultsView, partly: bool) -> None:
     from ..recipes.table_report import TableReport
     from .report import write_report
 
-    rows = {row.label: row for row in view.request.rows}
-    report = TableReport(experiment, args.work, view.load_rows(partly), rows)
+    report = TableReport(view.request, args.work, view.load_rows(partly))
     write_report(report, args.report, view.request.list_groups())
 
 
@@ -248,7 +237,7 @@ def _parser() -> CommandLine:
     parser.add_argument(
         "--configs",
         type=Path,
-        default=PLUGIN / "configs",
+        default=SHARED,
         metavar="DIR",
         help="where the configs are (default: those of this package)",
     )

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING
 from ...base.errors import DataError, suggest
 from ...base.text_tables import format_table, markdown_table
 from ...cli.common import announce, colour
-from ..recipes.request import Request
-from ..recipes.row import is_row, read_row
+from ..recipes.request import Request, is_row, read_row
 from ..recipes.systems import say_system
 
 if TYPE_CHECKING:
@@ -27,12 +26,7 @@ if TYPE_CHECKING:
 class ResultsView:
     """The part of a results file that was asked for.
 
-    Attributes:
-        request: the rows and seeds.
-        path: the results file.
-        baseline: the system to compare with; None: that of each system's paper.
-        markdown: whether tables are in Markdown.
-        figure: where to draw differences; None: nowhere.
+    Without a baseline, systems are compared with that of each one's paper.
     """
 
     request: Request
@@ -42,10 +36,7 @@ class ResultsView:
     figure: Path | None
 
     def print_all(self, partly: bool = False) -> None:
-        """Print the table, or the contrasts of the plan, and draw the figure.
-
-        Args:
-            partly: whether systems without results are left out.
+        """Print the table, perhaps partly, or the contrasts of the plan, and draw the figure.
 
         Raises:
             DataError: there are no such results.

@@ -41,7 +41,7 @@ def write_report(report: TableReport, page: Path, groups: Mapping[str, Sequence[
     from ..report.page import Trainings
 
     call = report.call(page)
-    log = report.work / "logs" / report.experiment.corpus.name / "report.log"
+    log = report.work / "logs" / report.corpus.name / "report.log"
     log.write_text(f"$ {call}\n", encoding="utf-8")
     trainings = None
     if any(len(row.cells) > 1 for row in report.rows):

@@ -57,12 +57,9 @@ def open_member(directory: Path, address: str) -> Iterator[BinaryIO]:
 
     Args:
         directory: folder of the archive or file.
-        address: ``FILE``, or ``ARCHIVE!MEMBER``. Archives end in .tar, .tar.gz, .tgz, .tar.bz2 or
-            .zip; one that was unpacked is a folder. Leading folders of MEMBER may be missing in
-            it, but not all of them. A FILE that ends in .gz or .bz2 is decompressed.
-
-    Yields:
-        its bytes.
+        address: ``FILE``, or ``ARCHIVE!MEMBER``; an archive that was unpacked is a folder. Leading
+            folders of MEMBER may be missing in it, but not all of them. A FILE that ends in .gz or
+            .bz2 is decompressed.
 
     Raises:
         DataError: there is no such file, or the archive is damaged.
@@ -103,12 +100,7 @@ def open_member(directory: Path, address: str) -> Iterator[BinaryIO]:
 
 
 class _Limited:
-    """A stream that ends with an error if an archive unpacks to too much.
-
-    Args:
-        file: unpacked bytes.
-        path: the archive.
-    """
+    """A stream of unpacked bytes that ends with an error if an archive unpacks to too much."""
 
     def __init__(self, file: IO[bytes], path: Path) -> None:
         self._file, self._path = file, path
@@ -116,7 +108,6 @@ class _Limited:
         self._position = 0
 
     def read(self, size: int) -> bytes:
-        """Read up to so many bytes."""
         if not 0 <= size <= _BLOCK:
             raise tarfile.ReadError(f"a header of {size} bytes")
         block = self._file.read(size)
@@ -124,12 +115,10 @@ class _Limited:
         return block
 
     def seek(self, position: int) -> None:
-        """Move to a position."""
         self._reach(position)
         self._file.seek(position)
 
     def tell(self) -> int:
-        """Return the position."""
         return self._position
 
     def _reach(self, position: int) -> None:
@@ -177,12 +166,9 @@ def _zip_entries(archive: zipfile.ZipFile) -> Iterator[tuple[str, Any, bool]]:
 
 
 def _find(entries: Iterator[tuple[str, Any, bool]], archive: Path, member: str) -> Any:
-    """Return the library's object for a member.
+    """Return the library's object for a member of an archive.
 
-    Args:
-        entries: name, object and whether it is a file, of all members.
-        archive: the file to name in messages.
-        member: the name.
+    Entries are name, object and whether it is a file, of all members.
     """
     names: list[str] = []
     wanted = _list_names(member)
@@ -207,5 +193,4 @@ def _list_names(member: str) -> list[str]:
 
 
 def _show(text: str) -> str:
-    """Return a name or reason as printable text on one line, not too long."""
     return printable(text[:_LENGTH])

@@ -39,8 +39,7 @@ def index_cells(
         names: other names of systems, from the plan.
 
     Raises:
-        DataError: a training has settings that were changed for all systems, so that it is not the
-            planned one.
+        DataError: a training is not the planned one, since a setting was changed for all systems.
     """
     cells: dict[tuple[str, int], Mapping[str, Any]] = {}
     for prefix, document in [("", results), *((f"{k}/", v) for k, v in others.items())]:
@@ -73,13 +72,7 @@ def nats_per_word(cell: Mapping[str, Any]) -> float | None:
 
 
 class MeasuredPlan:
-    """All contrasts of a plan in one measure.
-
-    Args:
-        plan: the contrasts.
-        cells: the results.
-        measure: what is compared; NLL per word where systems differ in their subwords.
-    """
+    """All contrasts of a plan in one measure; NLL per word where subwords differ."""
 
     def __init__(self, plan: Plan, cells: Cells, measure: Measure = NLL) -> None:
         self.plan, self.measure = plan, measure
@@ -104,7 +97,7 @@ class MeasuredPlan:
         return ours, theirs
 
     def is_complete(self, contrast: Contrast) -> bool:
-        """Tell whether all seeds of both systems are there."""
+        """Tell whether all seeds of both systems have results."""
         return all(len(values) == len(contrast.seeds) for values in self.samples(contrast))
 
     def interval(self, contrast: Contrast) -> Interval | None:
@@ -147,11 +140,7 @@ def make_contrast_tables(
 ) -> str:
     """Return a table of the contrasts in NLL with verdicts, one in chrF and BLEU, and notes.
 
-    Args:
-        plan: the contrasts.
-        cells: from `index_cells`.
-        table: formats rows as a table.
-        bullet: what each note begins with.
+    A function formats rows as a table; each note begins with a bullet.
     """
     likelihood = MeasuredPlan(plan, cells)
     scores = {
@@ -307,7 +296,6 @@ def _notes(
 def _disagreements(
     plan: Plan, likelihood: MeasuredPlan, scores: Mapping[str, MeasuredPlan]
 ) -> list[str]:
-    """List the contrasts of which a score says something else than NLL."""
     contrasts = []
     for contrast in plan.contrasts:
         if not likelihood.is_complete(contrast):

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import os
-import re
 import shlex
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import MISSING, dataclass, field, fields
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from types import UnionType
-from typing import Any, Union, get_args, get_origin, get_type_hints
+from typing import Any
 from urllib.parse import urlsplit
 
 from omegaconf import OmegaConf
@@ -17,9 +15,8 @@ from omegaconf import OmegaConf
 from ...base.errors import DataError, naming, suggest
 from ...data.parses import SPLITS
 from .archives import ARCHIVES, SEPARATOR
-from .config_file import read_config
-from .programs import check_programs
-from .stages import split_commands
+from .config_file import check_programs, make, need, read_config
+from .stages import read_options, split_commands
 from .systems import (
     SHARED,
     System,
@@ -43,11 +40,9 @@ TREEBANK = "conllu"
 
 @dataclass(frozen=True)
 class Archive:
-    """A file with texts: one to download, or one that needs a signed licence.
+    """A file with texts: one to download, or one that needs a signed licence; docs/recipes.md.
 
-    Attributes:
-        variable: environment variable with a licensed archive, the folder that it is in, or that
-            of its files.
+    The variable names a licensed archive, the folder that it is in, or that of its files.
     """
 
     url: str | None = None
@@ -65,11 +60,7 @@ class Archive:
 
     @property
     def own(self) -> Path | None:
-        """The archive that a user has somewhere else, or the folder of its files; None: neither.
-
-        Raises:
-            DataError: it is not there.
-        """
+        """The archive that a user has somewhere else, or the folder of its files; None: neither."""
         path = _named_by(self.variable)
         if path is None or path.is_file():
             return path
@@ -79,11 +70,7 @@ class Archive:
 
 
 def _named_by(variable: str | None) -> Path | None:
-    """Return the file or folder that a variable names, if it has a value.
-
-    Raises:
-        DataError: it is not there.
-    """
+    """Return the file or folder that a variable names, if it has a value; it must be there."""
     value = os.environ.get(variable or "")
     if value and not Path(value).expanduser().exists():
         raise DataError(f"{variable}={value}: no such file or folder")
@@ -92,14 +79,10 @@ def _named_by(variable: str | None) -> Path | None:
 
 @dataclass(frozen=True)
 class Here:
-    """Files that a user may already have, so that nothing is downloaded.
+    """Files that a user may already have, so that nothing is downloaded; docs/recipes.md.
 
-    Attributes:
-        variable: environment variable with their folder, if it is not ``folder``.
-        folder: their folder, as seen from that of ``_data.yaml``.
-        train, valid, test: the text of each split, with ``{language}`` for a language; ``valid``
-            may be left out if it is a part of the training pairs.
-        heads, labels: of the words, with ``{split}`` as well; None: the texts are parsed.
+    Their folder is as seen from that of ``_data.yaml``; ``valid`` may be left out if it is a part
+    of the training pairs.
     """
 
     train: str
@@ -112,11 +95,7 @@ class Here:
 
     @property
     def path(self) -> Path | None:
-        """Their folder; None if the user has none, so that the text is downloaded.
-
-        Raises:
-            DataError: it is not there.
-        """
+        """Their folder; None if the user has none, so that the text is downloaded."""
         path = Path(self.folder) if self.folder else _named_by(self.variable)
         if path and not path.is_dir():
             raise DataError(f"{path}: no such folder; _data.yaml says here that texts are in it")
@@ -125,15 +104,10 @@ class Here:
 
 @dataclass(frozen=True)
 class Subwords:
-    """How words are split.
+    """How words are split; docs/recipes.md.
 
-    Attributes:
-        size: size of the vocabulary; None: all words, or the text was published in subword-nmt's
-            subwords, which each language's "tokeniser" joins into words.
-        unit: ``subword``, or ``word``: words are not split, and all but the ``size`` most frequent
-            words of each side are unknown.
-        joint: whether subwords are learnt from both sides together.
-        joined_dictionary: whether both sides share fairseq's dictionary; None: as ``joint``.
+    The unit is ``subword``, or ``word``: words are not split, and all but the ``size`` most
+    frequent words of each side are unknown.
     """
 
     joint: bool
@@ -156,37 +130,20 @@ class Subwords:
 
 @dataclass(frozen=True)
 class Corpus:
-    """A parallel corpus, and how its text is prepared.
+    """A parallel corpus, and how its text is prepared; docs/recipes.md has the keys of its file.
 
     Attributes:
         folder: folder of its configs, with the corpus's name.
-        source, target: languages.
-        archives: the files with the texts.
-        train, valid, test: the texts, each ``FORMAT=ADDRESS`` (`.archived_pairs`).
-        words: for each language a tokeniser, a command from standard input to standard output;
-            ``syncattn-tokenise`` unless given.
-            ``{cores}`` in it is the number of processes; ``{normalise}`` is ``--normalise`` for
-            the training text and nothing for the others.
-        subwords: how words are split.
-        here: the same texts, if a user may already have them.
-        first: use only the first N training pairs; None: all.
-        every: every N-th training pair is for validation, in place of ``valid``.
-        last: the last N training pairs are for validation, in place of ``valid``.
-        clean: options of ``syncattn-clean`` for the training pairs; None: keep all. ``exclude``
-            names a split whose pairs are left out.
-        parses: options of ``syncattn-parse`` for each language; Stanza's unless given. A variable
-            such as ``PARSER_JA`` chooses another parser, as in ``--parser``: ``spacy:ja_ginza``.
-        treebank: languages whose heads and labels are those that come with the text; None: all, if
-            there are any. The others are parsed.
-        tokenised: splits that are published tokenised.
-        checkpoint: what to decode with: ``best``, ``last``, or the mean of the last N epochs.
-        score: options of ``syncattn-score``; ``references: words`` means tokenised references.
-        gold_alignments: address of the test set's alignments, counted from 1; if given, systems'
-            alignments are scored.
-        generated: options of ``syncattn-corpus``, which then writes the text with its gold
-            structure in place of archives, tokeniser and parsers; empty: not used.
-        systems: those that ``@all`` names.
-        groups: the systems of each group, ``@NAME`` on the command line.
+        source, target: languages, of ``_corpus.yaml``.
+        train, valid, test: the texts, each ``FORMAT=ADDRESS`` (`.text_formats`).
+        words: for each language a tokeniser. ``{cores}`` in it is the number of processes;
+            ``{normalise}`` is ``--normalise`` for the training text alone.
+        every, last: every N-th, or the last N, training pairs are for validation.
+        clean: options of ``syncattn-clean``; ``exclude`` names a split whose pairs are left out.
+        parses: options of ``syncattn-parse`` for each language. A variable such as ``PARSER_JA``
+            chooses another parser, as in ``--parser``: ``spacy:ja_ginza``.
+        checkpoint: an int is the mean of the last epochs.
+        gold_alignments: if given, systems' alignments are scored, in both directions.
         like: other corpora, whose facts and settings this one has unless it gives its own.
     """
 
@@ -246,17 +203,9 @@ class Corpus:
         return [x for x in self.languages if self.treebank is None or x in self.treebank]
 
     def list_parses(self, kind: str, split: str) -> list[str]:
-        """Return the heads or labels of a split that come with the text, of both sides.
-
-        Empty: there are none, or none is used.
-
-        Args:
-            kind: ``heads`` or ``labels``.
-            split: such as ``train``.
-        """
-        return self._list_parses(kind, split) if self.treebank != [] else []
-
-    def _list_parses(self, kind: str, split: str) -> list[str]:
+        """Return the heads or labels of a split that come with the text, if any are used."""
+        if self.treebank == []:
+            return []
         if self.here is not None and self.here.path is not None:
             pattern: str | None = getattr(self.here, kind)
             return [f"plain={pattern.replace('{split}', split)}"] if pattern else []
@@ -269,28 +218,25 @@ class Corpus:
         return "rnn_global" if system.startswith("rnn_") else "transformer"
 
     @property
+    def _files(self) -> tuple[tuple[Path, ...], tuple[str, ...]]:
+        """Where its settings are searched: in which folders, and of which corpora."""
+        return search_folders(self.folder.parent), (*self.like, self.name)
+
+    @property
     def settings(self) -> System:
         """The settings that all its systems share."""
-        return settings_of_all(search_folders(self.folder.parent), (*self.like, self.name))
+        return settings_of_all(*self._files)
 
     def known_systems(self) -> list[str]:
         """Return the names of all systems that can be trained on it."""
-        return list_systems(search_folders(self.folder.parent), (*self.like, self.name))
+        return list_systems(*self._files)
 
     def system(self, name: str) -> System:
-        """Return a system.
-
-        Raises:
-            DataError: there is no such system; the message lists the known ones.
-        """
-        return find_system(search_folders(self.folder.parent), (*self.like, self.name), name)
+        """Return a system, as `.systems.find_system`."""
+        return find_system(*self._files, name)
 
     def members(self, word: str) -> list[str]:
-        """Return the systems of ``@GROUP``; of any other word, the word.
-
-        Raises:
-            DataError: there is no such group.
-        """
+        """Return the systems of ``@GROUP``; of any other word, the word."""
         if not word.startswith("@"):
             return [word]
         groups = {"all": self.systems, **self.groups}
@@ -301,11 +247,9 @@ class Corpus:
 
 
 def load_corpus(folder: Path, programs: Collection[str] = ()) -> Corpus:
-    """Read the facts about a corpus.
+    """Read the facts about a corpus from the folder of its configs.
 
-    Args:
-        folder: of its configs.
-        programs: which programs a corpus that is not this package's may start (`.programs`).
+    Programs are those that a corpus that is not this package's may start (`check_programs`).
 
     Raises:
         DataError: the file is missing, does not describe a `Corpus`, or starts other programs.
@@ -318,12 +262,12 @@ def load_corpus(folder: Path, programs: Collection[str] = ()) -> Corpus:
             raise DataError(f"{path}: {twice[0]}: given twice, the second time in here")
         facts = {"archives": [], **texts, **facts}
     if not facts.get("generated"):
-        _need(path, facts, ("archives", "train", "test"))
+        need(path, facts, ("archives", "train", "test"))
     if isinstance(facts.get("archives"), list):
-        facts["archives"] = [_make(Archive, path, archive) for archive in facts["archives"]]
+        facts["archives"] = [make(Archive, path, archive) for archive in facts["archives"]]
     for name, kind in (("subwords", Subwords), ("here", Here)):
         if name in facts:
-            facts[name] = _make(kind, path, facts[name])
+            facts[name] = make(kind, path, facts[name])
     if (own := facts.get("here")) and bool(own.variable) == bool(own.folder):
         raise DataError(f"{path}: here: give one of variable and folder")
     if isinstance(facts.get("valid"), Mapping):
@@ -334,7 +278,7 @@ def load_corpus(folder: Path, programs: Collection[str] = ()) -> Corpus:
     settings = settings_of_all(search_folders(folder.parent), corpora)
     task = settings.load()["task"]
     place = settings.path if isinstance(task, Mapping) else settings.place_of("task")
-    _need(place, task, ("source_lang", "target_lang"))
+    need(place, task, ("source_lang", "target_lang"))
     for name in ("source_lang", "target_lang"):
         check_language(task[name], settings.place_of(f"task.{name}"))
     languages = {"source": task["source_lang"], "target": task["target_lang"]}
@@ -342,7 +286,9 @@ def load_corpus(folder: Path, programs: Collection[str] = ()) -> Corpus:
         _add_tools(facts, language)
     if isinstance(words := facts.get("words"), dict):
         facts["words"] = {name: words[name] for name in languages.values() if name in words} | words
-    corpus: Corpus = _make(Corpus, path, {"folder": folder, "like": like, **languages, **facts})
+    corpus: Corpus = make(
+        Corpus, path, {"folder": folder, "like": like, **languages, **facts}, _NO_KEYS
+    )
     _check(corpus, path)
     return corpus
 
@@ -363,11 +309,10 @@ def _add_tools(facts: dict[str, Any], language: str) -> None:
 
 def _complete(parsing: str, language: str) -> str:
     """Add Stanza and its language to options of ``syncattn-parse`` that leave them out."""
-    parsing = parsing.replace("--parser=", "--parser ")
-    chosen = re.search(r"--parser\s+(\S+)", parsing)
-    parser = "" if chosen else "--parser stanza"
-    stanza = not chosen or chosen[1] == "stanza"
-    spoken = f"--lang {language}" if stanza and not re.search(r"--lang\b", parsing) else ""
+    given = read_options(parsing)
+    stanza = given.get("--parser", "stanza") == "stanza"
+    parser = "" if "--parser" in given else "--parser stanza"
+    spoken = f"--lang {language}" if stanza and "--lang" not in given else ""
     return " ".join(filter(None, (parser, parsing, spoken)))
 
 
@@ -376,11 +321,7 @@ def read_facts(
 ) -> tuple[list[str], dict[str, Any]]:
     """Return the corpora that a corpus is like, the first one first, and its facts.
 
-    Args:
-        folders: where configs are searched.
-        name: the corpus's.
-        programs: which programs a corpus that is not this package's may start.
-        after: those that are like it.
+    Configs are searched in folders; those after it are like it.
 
     Raises:
         DataError: there is no such corpus, it is like itself, or starts other programs.
@@ -449,43 +390,3 @@ def _texts(path: Path, split: str, entries: Any) -> list[str]:
             known = ", ".join((*TEXTS, *PAIRS))
             raise DataError(f"{path}: {split}: no format {name!r}; choose from {known}")
     return [f"{name}={address}" for entry in entries for name, address in entry.items()]
-
-
-def _need(place: object, values: Any, names: Iterable[str]) -> None:
-    if not isinstance(values, Mapping):
-        raise DataError(f"{place}: expected names and values, not {values!r}")
-    for name in names:
-        if name not in values:
-            raise DataError(f"{place}: the key {name!r} is missing")
-
-
-def _make(kind: type[Any], path: Path, values: Any) -> Any:
-    """Make an object from a file's values, and check their types."""
-    known = {f.name: f for f in fields(kind)}
-    needed = [n for n, f in known.items() if f.default is MISSING and f.default_factory is MISSING]
-    _need(path, values, needed)
-    if unknown := sorted(values.keys() - known.keys()):
-        known_keys = ", ".join(name for name in known if name not in _NO_KEYS)
-        raise DataError(f"{path}: unknown key {unknown[0]!r}; known are {known_keys}")
-    for name, hint in get_type_hints(kind).items():
-        if name in values and not _fits(values[name], hint):
-            hint = known[name].type
-            raise DataError(f"{path}: {name}: {values[name]!r} is not of type {hint}")
-        if type(values.get(name)) is int and values[name] < 1:
-            raise DataError(f"{path}: {name}: {values[name]}: give a whole number, at least 1")
-    return kind(**values)
-
-
-def _fits(value: Any, hint: Any) -> bool:
-    parts = get_args(hint)
-    if hint is Any:
-        return True
-    if get_origin(hint) in (Union, UnionType):
-        return any(_fits(value, part) for part in parts)
-    if get_origin(hint) is list:
-        return isinstance(value, list) and all(_fits(item, parts[0]) for item in value)
-    if get_origin(hint) is dict:
-        return isinstance(value, dict) and all(
-            _fits(key, parts[0]) and _fits(item, parts[1]) for key, item in value.items()
-        )
-    return isinstance(value, hint) and not (hint is int and isinstance(value, bool))

@@ -19,55 +19,11 @@ UPDATES = re.compile(r"num_updates\W+(\d+)")
 REPORT_EVERY = 30
 
 
-class Bar:
-    """The bar of a stage.
-
-    Args:
-        title: the text before it.
-        updates: the planned number of updates; None: show what commands print instead.
-        position: line of the terminal, from 0.
-        say: prints a line.
-    """
-
-    def __init__(
-        self, title: str, updates: int | None, position: int, say: Callable[[str], object]
-    ) -> None:
-        self._title, self._updates, self._say = title, updates, say
-        self._report_time = time.monotonic()
-        layout = "{l_bar}{bar}{r_bar}" if updates else "{desc} [{elapsed}] {postfix}"
-        self._bar = tqdm(
-            desc=title,
-            total=updates,
-            position=position,
-            leave=False,
-            bar_format=layout,
-            unit=" updates",
-            dynamic_ncols=True,
-            disable=not sys.stderr.isatty(),
-        )
-
-    def show(self, text: str) -> None:
-        """Show what a command printed."""
-        if self._updates is None:
-            self._bar.set_postfix_str(text.strip()[:120])
-        elif match := UPDATES.search(text):
-            self._bar.n = int(match[1])
-            self._bar.refresh()
-            if self._bar.disable and time.monotonic() - self._report_time >= REPORT_EVERY:
-                self._report_time = time.monotonic()
-                self._say(f"   {self._title}: {match[1]} of {self._updates} updates")
-
-    def close(self) -> None:
-        """Remove the bar."""
-        self._bar.close()
-
-
 class Display:
     """Lines and bars of stages that run side by side."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._taken: set[int] = set()
 
     def say(self, text: str) -> None:
         """Print a line, above the bars."""
@@ -76,21 +32,32 @@ class Display:
             sys.stdout.flush()
 
     @contextmanager
-    def stage(self, title: str, updates: int | None) -> Iterator[Bar]:
-        """Show a stage while it runs, and a line with its time when it is done."""
-        if not sys.stderr.isatty():
+    def stage(self, title: str, updates: int | None) -> Iterator[Callable[[str], None]]:
+        """Show a stage while it runs, and a line with its time when it is done.
+
+        Without a number of planned updates, its bar shows what commands print instead. Yields what
+        to call with each line that a command prints.
+        """
+        terminal = sys.stderr.isatty()
+        if not terminal:
             self.say(f"== {title}")
-        with self._lock:
-            position = next(n for n in range(len(self._taken) + 1) if n not in self._taken)
-            self._taken.add(position)
-        bar = Bar(title, updates, position, self.say)
-        began = time.monotonic()
-        try:
-            yield bar
-        finally:
-            bar.close()
-            with self._lock:
-                self._taken.discard(position)
+        began = reported = time.monotonic()
+        layout = "{l_bar}{bar}{r_bar}" if updates else "{desc} [{elapsed}] {postfix}"
+        how = {"unit": " updates", "bar_format": layout, "dynamic_ncols": True, "leave": False}
+
+        def show(text: str) -> None:
+            nonlocal reported
+            if updates is None:
+                bar.set_postfix_str(text.strip()[:120])
+            elif match := UPDATES.search(text):
+                bar.n = int(match[1])
+                bar.refresh()
+                if not terminal and time.monotonic() - reported >= REPORT_EVERY:
+                    reported = time.monotonic()
+                    self.say(f"   {title}: {match[1]} of {updates} updates")
+
+        with tqdm(desc=title, total=updates, disable=not terminal, **how) as bar:
+            yield show
         self.say(f"== {title}: done in {duration(time.monotonic() - began)}")
 
 

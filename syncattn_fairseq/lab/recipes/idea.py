@@ -1,15 +1,21 @@
 """An idea beside the controls that fit it: ``syncattn-recipe CORPUS --idea PLUGIN:SETTINGS``."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
+from statistics import mean
 from typing import Any
+
+import yaml
 
 from ...base.errors import DataError
 from ...base.files import read_file, replacing
+from ..evaluation.measures import NONE, list_compared
+from ..evaluation.results_file import load_results
+from .contrasts import MeasuredPlan, group_contrasts, index_cells
 from .corpus_facts import Corpus
-from .plan import Contrast, Plan
-from .row import Row, is_row, read_row
+from .plan import Plan, make_plan
+from .request import Row, is_row, read_row
 from .row_settings import RowSettings
 
 #: What each control asks.
@@ -25,63 +31,52 @@ QUESTIONS = {
 _ROTARY = "model.positions=rotary"
 #: The controls of an idea that reads the source's parse: other ``--source-trees``.
 TREES = ("random", "mirrored", "another")
-PLAN = """\
-# What {name} is compared with on {corpus}. Written by syncattn-recipe before the first training.
-# Rows:
-{rows}
-family:
-  seeds: {seeds}
-  contrasts:
-    {name} against its controls:
-{contrasts}
-"""
 
 
 @dataclass(frozen=True)
 class Idea:
-    """A system with an idea, and its controls.
+    """A system with an idea, and its controls, the plain one first, with what each asks.
 
-    Attributes:
-        corpus: what they translate.
-        row: the system.
-        controls: the systems that it is compared with, the plain one first, and what each asks.
-        package: the folder ``syncattn_fairseq``.
+    The folder has plan, results and page.
     """
 
     corpus: Corpus
     row: Row
     controls: Mapping[Row, str]
-    package: Path
+    seeds: Sequence[int]
+    folder: Path
 
     @property
-    def questions(self) -> dict[str, str]:
-        """What each control asks, by its name."""
-        return {row.label: question for row, question in self.controls.items()}
+    def rows(self) -> list[Row]:
+        """The system and its controls."""
+        return [self.row, *self.controls]
 
-    def plan(self, seeds: Sequence[int]) -> Plan:
-        """Return what is planned: the idea beside each control, tested.
+    @property
+    def plan(self) -> Plan:
+        """The idea beside each control, tested."""
+        return make_plan(self._facts, self._plan_file)
 
-        Args:
-            seeds: one training each of the idea and of every control.
-        """
+    @property
+    def _plan_file(self) -> Path:
+        return self.folder / "_plan.yaml"
+
+    @property
+    def _facts(self) -> dict[str, Any]:
         name = self.row.label
-        group = f"{name} against its controls"
-        return Plan([Contrast(group, name, row.label, tuple(seeds), True) for row in self.controls])
+        contrasts = [f"{name} - {row.label}" for row in self.controls]
+        group = {f"{name} against its controls": contrasts}
+        return {"family": {"seeds": [*self.seeds], "contrasts": group}}
 
-    def write_plan(self, seeds: Sequence[int], path: Path) -> None:
+    def write_plan(self) -> None:
         """Write down what is planned, before the first training.
 
         Raises:
             DataError: something else was planned there.
         """
-        name = self.row.label
-        text = PLAN.format(
-            name=name,
-            corpus=self.corpus.name,
-            rows="\n".join(f"#   {row.text}" for row in (self.row, *self.controls)),
-            seeds=list(seeds),
-            contrasts="\n".join(f"      - {name} - {row.label}" for row in self.controls),
-        )
+        path = self._plan_file
+        text = f"# What {self.row.label} is compared with on {self.corpus.name}. Rows:\n"
+        text += "".join(f"#   {row.text}\n" for row in self.rows)
+        text += yaml.safe_dump(self._facts, sort_keys=False, width=1000)
         if path.exists() and read_file(path) != text.encode():
             raise DataError(
                 f"{path}: something else was planned; go on with its seeds and settings, or give "
@@ -91,20 +86,72 @@ class Idea:
         with replacing(path) as temporary:
             temporary.write_text(text, "utf-8")
 
-    def load_model_options(self, row: Row) -> dict[str, Any]:
-        """Return the section ``model`` of a system's settings."""
-        return {**RowSettings(row, self.corpus, self.package, {}).config["model"]}
+    def write_page(self, results: Path) -> Path:
+        """Write the page, once all seeds of the idea and its controls have results.
+
+        Raises:
+            DataError: some of them have none.
+        """
+        from ..report.idea_page import Comparison, render_idea
+
+        plan, cells = self.plan, index_cells(load_results(results), {})
+        measured = MeasuredPlan(plan, cells)
+        questions = {row.label: question for row, question in self.controls.items()}
+        comparisons = [
+            Comparison(contrast.baseline, questions[contrast.baseline], difference)
+            for contrast in plan.contrasts
+            if (difference := measured.difference(contrast))
+        ]
+        known = [one.name for one in comparisons]
+        if missing := [name for name in questions if name not in known]:
+            raise DataError(
+                f"{results}: no page yet, some seeds of {self.row.label} or {', '.join(missing)} "
+                "have no results; run the recipe again without --table"
+            )
+        notes = [
+            "NLL: of the validation text, in nats per subword, means over seeds; p is corrected "
+            "for all controls (Holm), intervals are not",
+            "operations: of forward and backward of a small batch on a CPU",
+            *sorted({f"commit {one['commit']}, {one['hardware']}" for one in cells.values()}),
+        ]
+        tables = {"Scores and costs": self._list_systems([*cells.values()])}
+        figure = group_contrasts(plan, cells)
+        page = self.folder / f"{self.corpus.name}.html"
+        page.parent.mkdir(parents=True, exist_ok=True)
+        with replacing(page) as temporary:
+            html = render_idea(self.row.label, comparisons, figure, tables, notes)
+            temporary.write_text(html, "utf-8")
+        return page
+
+    def _list_systems(self, cells: Sequence[Mapping[str, Any]]) -> list[list[str]]:
+        """Return the table of what each system reaches and costs."""
+        from ...testing import build_model, count_operations
+
+        measures = list_compared()
+        table = [["system", *(m.name for m in measures), "minutes a training", "operations"]]
+        for row in self.rows:
+            own = [cell for cell in cells if cell["system"] == row.label]
+            options = {**RowSettings(row, self.corpus).config["model"]}
+            model = build_model(options.pop("_name"), **options)
+            scores = [(m, [*m.by_seed(own).values()]) for m in measures]
+            means = [f"{mean(numbers):.{m.digits}f}" if numbers else NONE for m, numbers in scores]
+            minutes = f"{mean(cell['seconds'] for cell in own) / 60:.1f}"
+            table.append([row.label, *means, minutes, f"{count_operations(model):,}"])
+        return table
 
 
-def read_idea(text: str, corpus: Corpus, package: Path, words: Sequence[str]) -> Idea:
+def read_idea(
+    text: str, corpus: Corpus, words: Sequence[str], seeds: Sequence[int], ideas: Path
+) -> Idea:
     """Read an idea, and choose its controls.
 
     Args:
         text: ``FOLDER:SECTION.OPTION=VALUE:...``, the folder of a plugin, with ``NAME=`` before it
             or called like the folder.
         corpus: what it translates.
-        package: the folder ``syncattn_fairseq``.
         words: settings of all systems, ``SECTION.OPTION=VALUE``.
+        seeds: one training each of all systems.
+        ideas: the folder of all ideas.
 
     Raises:
         DataError: there is no such folder, or its settings are impossible.
@@ -127,7 +174,7 @@ def read_idea(text: str, corpus: Corpus, package: Path, words: Sequence[str]) ->
         return read_row(row, corpus.known_systems())
 
     row = make_row(name, *own)
-    settings = RowSettings(row, corpus, package, {})
+    settings = RowSettings(row, corpus)
     reads_trees = settings.model.fields.reads("heads")  # imports the plugin
     if words:
         plain, rotary = make_row(f"{name}_plain"), make_row(f"{name}_rotary", _ROTARY)
@@ -142,26 +189,20 @@ def read_idea(text: str, corpus: Corpus, package: Path, words: Sequence[str]) ->
     if reads_trees:
         for trees in TREES:
             controls[make_row(f"{name}_{trees}", *own, f"model.source_trees={trees}")] = trees
-    return Idea(corpus, row, {each: QUESTIONS[key] for each, key in controls.items()}, package)
+    questions = {control: QUESTIONS[key] for control, key in controls.items()}
+    return Idea(corpus, row, questions, seeds, ideas / name)
 
 
 def _find_layers(settings: RowSettings) -> tuple[str, str]:
     """Return the layers with the idea's heads, in the encoder and in the decoder; or ``none``."""
-    encoder = decoder = "none"
-    for kind in _list_kinds(settings):
-        chosen = {**vars(kind.Options()), **settings.config["model"]}
-        if encoder == decoder == "none":
-            encoder = str(chosen.get(kind.encoder_layers) or "none")
-            decoder = str(chosen.get(kind.decoder_layers) or "none")
-    return encoder, decoder
-
-
-def _list_kinds(settings: RowSettings) -> Iterator[Any]:
-    """Yield the kinds of heads that have an option among the idea's settings."""
     from ...modules.heads import Heads
     from ...modules.part import PARTS
 
     changed = {name.removeprefix("model.") for name in settings.own_changes}
-    for part in PARTS.values():
-        if issubclass(part, Heads) and changed & {option.name for option in fields(part.Options)}:
-            yield part
+    for kind in PARTS.values():
+        if issubclass(kind, Heads) and changed & {option.name for option in fields(kind.Options)}:
+            chosen = {**vars(kind.Options()), **settings.config["model"]}
+            encoder, decoder = chosen.get(kind.encoder_layers), chosen.get(kind.decoder_layers)
+            if encoder or decoder:
+                return str(encoder or "none"), str(decoder or "none")
+    return "none", "none"

@@ -27,7 +27,7 @@ from ...checkpoints.registered_options import (
     registry,
 )
 from .stages import options
-from .systems import GENERATION, IGNORED, WRITTEN, Place
+from .systems import GENERATION, IGNORED, ONLY_GIVEN, WRITTEN, Place
 
 #: Sections with the options of ``fairseq-generate``, which ``generation`` may hold.
 _GENERATING = (GENERATION, "common_eval", "dataset", "common", "distributed_training")
@@ -54,9 +54,6 @@ _ENDS = (
     *("optimization.stop_min_lr", "checkpoint.patience"),
 )
 
-#: Why a file may not name a plugin.
-ONLY_GIVEN = "a plugin is imported only if the command line names it: SYSTEM:common.user_dir=FOLDER"
-
 
 def check_known_options(
     config: Mapping[str, Any], place: Place, plugin: Path, changed: Collection[str]
@@ -70,10 +67,9 @@ def check_known_options(
         changed: the options, ``SECTION.OPTION``, that the command line gave.
 
     Raises:
-        DataError: an option or the ``_name`` of a section is unknown, and the message names a
-            similar one; a value is of the wrong type, or too small or large; nothing ends the
-            training; or the plugin cannot be imported, or is named
-            by a file only.
+        DataError: an option or the ``_name`` of a section is unknown; a value is of the wrong type,
+            or too small or large; nothing ends the training; or the plugin cannot be imported, or
+            is named by a file only.
     """
     _import_plugin(plugin, place, "common.user_dir" in changed)
     for section, values in config.items():
@@ -147,7 +143,6 @@ def _check_types(section: str, name: str, values: Mapping[str, Any], place: Plac
 
 @cache
 def _typed(schema: Any) -> DictConfig:
-    """Return a config that accepts values of these types; what is in it does not matter."""
     types: DictConfig = OmegaConf.structured(schema)
     return types
 

@@ -61,13 +61,9 @@ def divide_batch(config: dict[str, Any], processes: int) -> dict[str, Any]:
 def make_training(
     system: System, config: dict[str, Any], machines: Machines, changes: Mapping[str, Any]
 ) -> Step:
-    """Return the step that trains a system.
+    """Return the step that trains a system with its settings.
 
-    Args:
-        system: the system.
-        config: its settings, with the changes.
-        machines: where.
-        changes: values by ``SECTION.OPTION`` that differ from its files.
+    They have the changes already; the command gives them as values by ``SECTION.OPTION``.
     """
     settings = dict(changes)
     if config["task"]["_name"] == TASK:  # which can save without validating

@@ -9,12 +9,12 @@ from pathlib import Path
 
 from ...base.errors import DataError
 from ...parsing.parsers import find_parser
+from .cell import Cell
 from .corpus_facts import Archive, Corpus
 from .downloads import probe
-from .experiment import Cell
-from .prepare import DOWNLOAD, find_parser_name, folder, list_parsed
+from .prepare import DOWNLOAD, folder, list_parsed
 from .rehearsal import read_pairs
-from .stages import split_words
+from .stages import read_options
 
 GB = 10**9
 #: Bytes of text in one of an archive, and for one of text those on the disk and those in the memory
@@ -27,17 +27,11 @@ _PAIRS = 100_000
 
 
 def list_missing_parsers(corpus: Corpus, needs: set[str]) -> dict[str, str]:
-    """Return what is wrong with parsers, by language; a recipe downloads models of Stanza itself.
-
-    Args:
-        corpus: what is parsed.
-        needs: what its systems need (`.needs.list_needs`).
-    """
+    """Return what is wrong with parsers, by language; recipes download Stanza's models."""
     faults = {}
     for language in [] if corpus.generated else list_parsed(corpus, needs):
-        words = split_words(corpus.parses[language])
-        values = dict(zip(words, words[1:], strict=False))
-        spec = find_parser_name(corpus.parses[language])
+        values = read_options(corpus.parses[language])
+        spec = values.get("--parser", "")
         if spec == "stanza":
             directory = values.get("--stanza-dir") or os.environ.get("STANZA_DIR")
             spec = ":".join(filter(None, (spec, values.get("--lang"), directory)))
@@ -67,10 +61,7 @@ def _ask_stanza() -> str:
 def list_missing_texts(corpus: Corpus, work: Path, faults: Mapping[str, str]) -> Iterator[str]:
     """Yield what is wrong with the texts, or with the addresses that they are downloaded from.
 
-    Args:
-        corpus: whose texts.
-        work: the folder with its downloads.
-        faults: why a split cannot be read, if it cannot.
+    Faults say why a split cannot be read, if it cannot.
     """
     own = corpus.here and corpus.here.path
     if corpus.here and not own and not corpus.archives:
@@ -92,7 +83,6 @@ def _path(corpus: Corpus, archive: Archive, work: Path) -> Path:
 
 
 def _ask(archive: Archive) -> str:
-    """Say why an archive cannot be had; empty: it can."""
     if archive.licence:
         where = f"; then set {archive.variable} to it, packed or not" if archive.variable else ""
         return f"{archive.name}: {archive.licence}{where}"
@@ -104,13 +94,7 @@ def _ask(archive: Archive) -> str:
 
 
 def list_scarce(corpus: Corpus, cells: Collection[Cell], work: Path) -> Iterator[str]:
-    """Yield what of disk and memory is less than the recipe needs, as far as can be told.
-
-    Args:
-        corpus: its preparation.
-        cells: its trainings.
-        work: the folder that it runs in.
-    """
+    """Yield what of disk and memory is less than the recipe needs, as far as can be told."""
     text = _UNPACKED * sum(archive.size or 0 for archive in corpus.archives)
     if corpus.here and corpus.here.path:
         names = (corpus.here.train.replace("{language}", x) for x in corpus.languages)
@@ -127,7 +111,6 @@ def list_scarce(corpus: Corpus, cells: Collection[Cell], work: Path) -> Iterator
 
 
 def _count_weights(cell: Cell, vocabulary: int) -> int:
-    """Return about how many weights a model has."""
     model = cell.settings.config["model"]
     width = model.get("encoder_embed_dim", 512)
     inner = model.get("encoder_ffn_embed_dim", 4 * width)

@@ -13,9 +13,9 @@ from ...base.files import replacing
 from ...data.moses import check_language as check_moses
 from ...data.parallel_text import write_pairs
 from ...data.parses import SPLITS
-from .archived_pairs import collect
 from .missing import count_subwords
 from .systems import check_group, check_language
+from .text_formats import collect
 
 #: Models by the fewest pairs that they are for: layers, width, inner width, heads, dropout and the
 #: learning rate.
@@ -146,14 +146,9 @@ def _hold_out(
     sizes: Mapping[str, int],
     folder: Path,
 ) -> None:
-    """Write all splits, of which some are pairs from all over the training text.
+    """Write all splits into ``texts``; those left are pairs from all over the training text.
 
-    Args:
-        left: the splits that there are not.
-        names: the others, with ``{language}``.
-        languages: source and target.
-        sizes: the number of pairs in each of them.
-        folder: of the corpus; the text is written into ``texts``.
+    Names of the others are with ``{language}``; sizes are their numbers of pairs.
     """
     step = sizes["train"] // min(_HELD_OUT, sizes["train"] // _EVERY)
     chosen = {(n * step) // len(left): split for n, split in enumerate(left)}
@@ -196,14 +191,12 @@ def _knows(language: str) -> bool:
 
 
 def _name_tokeniser(language: str) -> str:
-    """Return the command that splits a language into words."""
     if language == "ja":
         return f"tr -d ' ' | {_KYTEA}"
     return f"syncattn-tokenise --lang {language if _knows(language) else 'en'} --workers {{cores}}"
 
 
 def _name_scores(language: str) -> str:
-    """Return what ``syncattn-score`` is told of a target language."""
     if language == "ja":
         return f'{{words_by: "{_KYTEA}", tokenize: none}}'
     if not _knows(language):

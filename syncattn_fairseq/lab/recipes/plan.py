@@ -31,8 +31,9 @@ from typing import Any
 from omegaconf import OmegaConf
 
 from ...base.errors import DataError
-from .config_file import read_config
+from .config_file import make, read_config
 
+_PARTS = ("family", "estimates", "added")
 _CONTRAST = re.compile(r"(\S+) - (\S+)( \(=\))?", re.ASCII)
 
 
@@ -100,67 +101,71 @@ class Plan:
         return list(dict.fromkeys(corpus for corpus, slash, _ in parts if slash))
 
 
-def load_plan(folder: Path) -> Plan:
-    """Read the plan of a corpus.
+@dataclass(frozen=True)
+class _Part:
+    seeds: list[int]
+    contrasts: dict[str, list[str]]
 
-    Args:
-        folder: of the corpus's configs.
+
+@dataclass(frozen=True)
+class _File:
+    margin: int | float = 0
+    family: _Part | None = None
+    estimates: _Part | None = None
+    added: _Part | None = None
+    per_word: list[str] = field(default_factory=list)
+    names: dict[str, str] = field(default_factory=dict)
+
+
+def load_plan(folder: Path) -> Plan:
+    """Read the plan of a corpus from the folder of its configs.
 
     Raises:
         DataError: there is none, or the file is something else.
     """
     path = folder / "_plan.yaml"
     facts: Any = OmegaConf.to_container(read_config(path))
-    per_word, names = facts.pop("per_word", []), facts.pop("names", {})
-    if not isinstance(per_word, list):
-        raise DataError(f"{path}: per_word: give a list of headings of contrasts")
-    if not isinstance(names, dict) or not all(isinstance(x, str) for x in names.values()):
-        raise DataError(f"{path}: names: give a system for each name")
-    contrasts: list[Contrast] = []
-    for part, tested in (("family", True), ("estimates", False), ("added", False)):
-        section = facts.pop(part, {})
-        if not isinstance(section, dict) or not {*section} <= {"seeds", "contrasts"}:
-            raise DataError(f"{path}: {part}: give seeds and contrasts")
-        seeds, groups = section.get("seeds", []), section.get("contrasts", {})
-        if not isinstance(seeds, list) or not all(type(n) is int and n >= 0 for n in seeds):
-            raise DataError(f"{path}: {part}: seeds: give a list of whole numbers from 0")
-        if len({*seeds}) < len(seeds) or bool(seeds) != bool(groups):
-            raise DataError(f"{path}: {part}: give seeds, each once, and contrasts")
-        if not isinstance(groups, dict) or not all(isinstance(g, list) for g in groups.values()):
-            raise DataError(f"{path}: {part}: contrasts: give headings, each with a list")
-        contrasts += [
-            _read(path, str(group), text, tuple(seeds), tested, group in per_word)
-            for group, texts in groups.items()
-            for text in texts
-        ]
-    margin = facts.pop("margin", 0)
-    if facts or not isinstance(margin, int | float) or not margin >= 0:
-        wrong = next(iter(facts), "margin")
-        raise DataError(
-            f"{path}: {wrong}: a plan has only "
-            "margin (a number from 0), family, estimates, added, per_word and names"
-        )
+    return make_plan(facts, path)
+
+
+def make_plan(facts: dict[str, Any], path: Path) -> Plan:
+    """Make a plan of what a file says.
+
+    Raises:
+        DataError: it is no plan.
+    """
+    parts = {name: make(_Part, f"{path}: {name}", facts[name]) for name in _PARTS if name in facts}
+    file: _File = make(_File, path, {**facts, **parts})
+    contrasts = [
+        _read(path, group, text, tuple(part.seeds), name == "family", group in file.per_word)
+        for name, part in parts.items()
+        for group, texts in part.contrasts.items()
+        for text in texts
+    ]
+    for name, part in parts.items():
+        if not part.seeds or min(part.seeds) < 0 or len({*part.seeds}) < len(part.seeds):
+            raise DataError(f"{path}: {name}: seeds: give whole numbers from 0, each once")
+    if not file.margin >= 0:
+        raise DataError(f"{path}: margin: give a number from 0")
     groups = [contrast.group for contrast in contrasts]
-    if any(group not in groups for group in per_word):
-        raise DataError(f"{path}: per_word: give a list of headings of contrasts")
+    if unknown := [group for group in file.per_word if group not in groups]:
+        raise DataError(f"{path}: per_word: {unknown[0]} is no heading of contrasts")
     if not contrasts:
         raise DataError(f"{path}: no contrasts; give some in family or estimates")
-    if any(contrast.same for contrast in contrasts) and not margin:
+    if any(contrast.same for contrast in contrasts) and not file.margin:
         raise DataError(f"{path}: (=) needs a margin above 0")
     compared = {name for contrast in contrasts for name in contrast.systems}
-    if unknown := [name for name in names if name not in compared]:
+    if unknown := [name for name in file.names if name not in compared]:
         raise DataError(f"{path}: names: {unknown[0]} is in no contrast")
-    return Plan(contrasts, margin, names)
+    return Plan(contrasts, file.margin, file.names)
 
 
 def _read(
-    path: Path, group: str, text: Any, seeds: tuple[int, ...], tested: bool, per_word: bool
+    path: Path, group: str, text: str, seeds: tuple[int, ...], tested: bool, per_word: bool
 ) -> Contrast:
-    match = _CONTRAST.fullmatch(str(text))
+    match = _CONTRAST.fullmatch(text)
     if match is None:
-        raise DataError(
-            f"{path}: {str(text)[:60]!r}; expected SYSTEM - SYSTEM, with (=) or without"
-        )
+        raise DataError(f"{path}: {text[:60]!r}; expected SYSTEM - SYSTEM, with (=) or without")
     if match[1] == match[2]:
         raise DataError(f"{path}: {text}: compare two different systems")
     if match[3] and not tested:

@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
-from itertools import pairwise, product
+from itertools import product
 from pathlib import Path
 
 from ...base.errors import DataError
 from ...cli.tokenise import read_preparation
 from ...data.parses import LINKS, SPLITS
 from .corpus_facts import Corpus
-from .needs import MULTI_TASK
-from .stages import Stage, Step, new_step, options, read_pipeline, split_words
+from .stages import Stage, Step, new_step, options, read_options, read_pipeline, split_words
 
 #: Parts of a corpus's folder.
 DOWNLOAD, RAW, TOKENS, WORDS = "download", "raw", "tokens", "words"
 PIECES, MIXED = "pieces", "mixed"
+#: What Multi-Task needs: translations mixed with parses of the source.
+MULTI_TASK = "multitask"
 
 #: The stage that stores how the text was prepared.
 RECORD = "binarise-record"
-#: The stages that make the words of a corpus that is not generated.
-TEXTS = ("download", "collect", "tokenise", "clean")
 #: Processors of Stanza whose models are downloaded.
 PROCESSORS = "pos,lemma,depparse"
 
@@ -45,36 +43,26 @@ def list_preparation(corpus: Corpus, cores: int, parsing: int, needs: set[str]) 
     """Return the stages up to the binarised corpus.
 
     The stages of the texts are the same for all systems. Parses have a stage for each language and
-    each kind, each with its own ``.done`` file: a later system adds only what it needs.
-
-    Args:
-        corpus: what to prepare.
-        cores: number of parallel processes.
-        parsing: how many processes parse.
-        needs: what the systems need (`list_needs`).
+    each kind, each with its own ``.done`` file: a later system adds only what it needs
+    (`.row_settings.list_needs`). So many processes run (cores), of which some parse.
     """
-    steps, compared = _steps(corpus, cores, parsing, needs), _steps(corpus, 1, 1, needs)
-    after = _list_sources(corpus, steps)
+    compared = _steps(corpus, 1, 1, needs)  # settings do not depend on the machine
     return [
         Stage(
             name.partition("-")[0],
             _log(corpus, name),
-            each,
+            steps,
             title=f"{corpus.name}: {name.replace('-', ' ')}",
-            settings={f"command {n}": str(step) for n, step in enumerate(compared[name], 1)},
-            after=tuple(_log(corpus, other) for other in after.get(name, ())),
-            programs=_programs(corpus, name),
+            settings={f"command {n}": str(step) for n, step in enumerate(compared[name][0], 1)},
+            after=tuple(_log(corpus, other) for other in after),
+            programs=_list_programs(corpus, name),
         )
-        for name, each in steps.items()
+        for name, (steps, after) in _steps(corpus, cores, parsing, needs).items()
     ]
 
 
 def list_logs(corpus: Corpus, needs: set[str]) -> tuple[Path, ...]:
-    """List the ``log`` of each stage whose result is read when a system is trained.
-
-    Args:
-        needs: what the system needs (`list_needs`).
-    """
+    """List the ``log`` of each stage that the training of a system with such needs reads."""
     names = [f"binarise-{kind.replace('.', '-', 1)}" for kind in sorted(needs)]
     return tuple(_log(corpus, name) for name in ("binarise", *names))
 
@@ -83,60 +71,46 @@ def _log(corpus: Corpus, stage: str) -> Path:
     return Path("logs", corpus.name, stage)
 
 
-def _list_sources(corpus: Corpus, stages: Iterable[str]) -> dict[str, list[str]]:
-    """Return the stages whose results a stage reads, those among them that there are."""
-    texts = [name for name in ("generate", *TEXTS) if name in stages]
-    words, source = texts[-1], corpus.source
-    after = {later: [earlier] for earlier, later in pairwise(texts)}
-    after |= {name: [words] for name in stages if name.startswith(("subwords", "parse"))}
-    after["binarise"] = ["subwords"]
-    for name in stages:
-        if name.startswith("binarise-"):
-            kind, _, language = name.removeprefix("binarise-").partition("-")
-            parsed = f"parse-{language or source}"  # Multi-Task parses the source
-            parses = [parse for parse in ("parse", parsed) if parse in stages]
-            after[name] = ["subwords" if kind == MULTI_TASK else "binarise", *parses]
-    if RECORD in stages:
-        after[RECORD] = ["binarise"]
-    return after
-
-
-def _steps(corpus: Corpus, cores: int, parsing: int, needs: set[str]) -> dict[str, list[Step]]:
-    """Return what each stage of the preparation does."""
+def _steps(
+    corpus: Corpus, cores: int, parsing: int, needs: set[str]
+) -> dict[str, tuple[list[Step], list[str]]]:
+    """Return what each stage of the preparation does, and the stages whose results it reads."""
     parsed = [] if corpus.generated else list_parsed(corpus, needs)
-    texts: dict[str, list[Step]] = {
-        **{f"download-{language}": _download_models(corpus, language) for language in parsed},
-        "download": _download(corpus),
-        "collect": _collect(corpus),
-        "tokenise": _tokenise(corpus, cores),
-        "clean": _clean(corpus),
-    }
-    if corpus.generated:
+    generate = new_step("syncattn-corpus", folder(corpus, WORDS), *options(corpus.generated))
+    texts: dict[str, tuple[list[Step], list[str]]] = {"generate": ([generate], [])}
+    if not corpus.generated:
         texts = {
-            "generate": [
-                new_step("syncattn-corpus", folder(corpus, WORDS), *options(corpus.generated))
-            ]
+            **{f"download-{x}": (_download_models(corpus, x), []) for x in parsed},
+            "download": (_download(corpus), []),
+            "collect": (_collect(corpus), ["download"]),
+            "tokenise": (_tokenise(corpus, cores), ["collect"]),
+            "clean": (_clean(corpus), ["tokenise"]),
         }
-    steps = {
+    words = [name for name, (steps, _) in texts.items() if steps][-1]
+    source = f"parse-{corpus.source}"  # which Multi-Task parses
+    stages = {
         **texts,
-        "subwords": _subwords(corpus, cores),
-        "parse": _collect_parses(corpus, needs) if needs else [],
-        **{f"parse-{language}": _parse(corpus, language, parsing) for language in parsed},
-        "binarise": _binarise(corpus, folder(corpus, PIECES), data(corpus), cores),
-        RECORD: _record(corpus),
-        **{
-            f"binarise-{kind.replace('.', '-', 1)}": [_add_parses(corpus, kind)]
-            for kind in sorted(needs - {MULTI_TASK})
-        },
-        f"binarise-{MULTI_TASK}": _mix(corpus, cores) if MULTI_TASK in needs else [],
+        "subwords": (_subwords(corpus, cores), [words]),
+        "parse": (_collect_parses(corpus, needs) if needs else [], [words]),
+        **{f"parse-{x}": (_parse(corpus, x, parsing), [words]) for x in parsed},
+        "binarise": (_binarise(corpus, folder(corpus, PIECES), data(corpus), cores), ["subwords"]),
+        RECORD: (_record(corpus), ["binarise"]),
     }
-    return {name: each for name, each in steps.items() if each}
+    for need in sorted(needs - {MULTI_TASK}):
+        kind, _, language = need.partition(".")
+        parses = ["parse", f"parse-{language}" if language else source]
+        name = f"binarise-{kind}" + f"-{language}" * bool(language)
+        stages[name] = ([_add_parses(corpus, need)], ["binarise", *parses])
+    if MULTI_TASK in needs:
+        stages[f"binarise-{MULTI_TASK}"] = (_mix(corpus, cores), ["subwords", "parse", source])
+    stages = {name: stage for name, stage in stages.items() if stage[0]}
+    return {n: (steps, [x for x in after if x in stages]) for n, (steps, after) in stages.items()}
 
 
-def _programs(corpus: Corpus, stage: str) -> tuple[str, ...]:
+def _list_programs(corpus: Corpus, stage: str) -> tuple[str, ...]:
     """Return the external programs that our commands start in a stage."""
     name, _, language = stage.partition("-")
-    parser = find_parser_name(corpus.parses.get(language, ""))
+    parser = read_options(corpus.parses.get(language, "")).get("--parser", "")
     uses_eda = name == "parse" and parser.partition(":")[0] == "eda"
     return ("kytea", "eda") if uses_eda else ()
 
@@ -151,19 +125,11 @@ def list_parsed(corpus: Corpus, needs: set[str]) -> list[str]:
     return [language for language in corpus.languages if language in languages]
 
 
-def find_parser_name(parsing: str) -> str:
-    """Return the parser among the options of ``syncattn-parse``."""
-    return next((word for flag, word in pairwise(split_words(parsing)) if flag == "--parser"), "")
-
-
 def _download_models(corpus: Corpus, language: str) -> list[Step]:
     """Return the step that downloads the models of a language's parser, if it needs any."""
-    parsing = corpus.parses[language]
-    if (
-        find_parser_name(parsing) != "stanza"
-        or os.environ.get("STANZA_DIR")
-        or "--stanza-dir" in parsing
-    ):
+    given = read_options(corpus.parses[language])
+    own = os.environ.get("STANZA_DIR") or "--stanza-dir" in given
+    if given.get("--parser") != "stanza" or own:
         return []
     models = f"import stanza; stanza.download({language!r}, processors={PROCESSORS!r})"
     return [new_step("python", "-c", models)]
@@ -228,7 +194,6 @@ def _tokenise(corpus: Corpus, cores: int) -> list[Step]:
 
 
 def _split_by(corpus: Corpus, language: str, cores: int, normalise: str) -> str:
-    """Return the command that splits a language's sentences into words."""
     command = corpus.words.get(language, f"syncattn-tokenise --lang {language}")
     return command.replace("{cores}", str(cores)).replace("{normalise}", normalise)
 
@@ -309,7 +274,8 @@ def _parse(corpus: Corpus, language: str, workers: int) -> list[Step]:
     words = folder(corpus, WORDS)
     parser = corpus.parses[language]
     heads = "parsed" if language in corpus.list_treebanks() else "heads"
-    stanza = os.environ.get("STANZA_DIR") if find_parser_name(parser) == "stanza" else None
+    uses_stanza = read_options(parser).get("--parser") == "stanza"
+    stanza = os.environ.get("STANZA_DIR") if uses_stanza else None
     models = ("--stanza-dir", Path(stanza).absolute()) if stanza else ()
     return [
         new_step(
@@ -328,7 +294,6 @@ def _parse(corpus: Corpus, language: str, workers: int) -> list[Step]:
 
 
 def _add_parses(corpus: Corpus, kind: str) -> Step:
-    """Add heads or labels to the binarised texts."""
     words, pieces = folder(corpus, WORDS), folder(corpus, PIECES)
     return new_step(
         *("syncattn-preprocess", "-s", corpus.source, "-t", corpus.target),
@@ -378,7 +343,6 @@ def _record(corpus: Corpus) -> list[Step]:
 
 
 def _mix(corpus: Corpus, cores: int) -> list[Step]:
-    """Make the corpus for Multi-Task: a translation and a parse of each source sentence."""
     words, pieces, mixed = (folder(corpus, part) for part in (WORDS, PIECES, MIXED))
     source, target = corpus.languages
     others = [split for split in SPLITS if split != "train"]
@@ -400,10 +364,5 @@ def _mix(corpus: Corpus, cores: int) -> list[Step]:
             *("--output", *(mixed / f"{split}.{source}" for split in others)),
         ),
         new_step("cp", *(pieces / f"{split}.{target}" for split in others), mixed),
-        *_binarise(corpus, mixed, multi_task_data(corpus), cores),
+        *_binarise(corpus, mixed, Path(f"{data(corpus)}-{MULTI_TASK}"), cores),
     ]
-
-
-def multi_task_data(corpus: Corpus) -> Path:
-    """Return the folder of the binarised corpus for Multi-Task."""
-    return data(corpus).with_name(f"{corpus.name}-{MULTI_TASK}")

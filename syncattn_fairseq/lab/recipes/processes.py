@@ -13,14 +13,11 @@ import threading
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
-from typing import IO, TypeAlias
+from typing import IO, Any
 
 from ...base.errors import DataError
 from ...base.files import replacing
 from .stages import Step
-
-OnLine: TypeAlias = Callable[[str], object]
-"""Called with each line that a command prints, and each state of its progress bars."""
 
 #: Size of the terminal that programs see; without one, they show no progress bars.
 _ROWS_AND_COLUMNS = 24, 100
@@ -86,19 +83,14 @@ class Processes:
         step: Step,
         work: Path,
         log: IO[bytes],
-        on_line: OnLine,
+        on_line: Callable[[str], object],
         environment: Mapping[str, str],
         locks: Iterable[int] = (),
     ) -> None:
-        """Run a step.
+        """Run a step in a folder, with more variables in its environment.
 
-        Args:
-            step: what to run.
-            work: folder to run in.
-            log: gets what its commands print.
-            on_line: see `OnLine`.
-            environment: variables that are set for its commands.
-            locks: open files that stay locked until the last process ends.
+        Each line that its commands print, and each state of their progress bars, is told; the log
+        gets what stays. Locks are open files that stay locked until the last process ends.
 
         Raises:
             Failed: a command failed.
@@ -109,15 +101,28 @@ class Processes:
             if step.output:
                 temporary = whole.enter_context(replacing(work / step.output))
                 output = whole.enter_context(temporary.open("wb"))
-            variables = {**os.environ, **environment}
-            variables["PATH"] = search_path(variables.get("PATH", ""))
             # If we run on a terminal, so do they: programs show progress bars only there.
             ours, theirs = _terminal() if sys.stderr.isatty() else os.pipe()
+            started: list[subprocess.Popen[bytes]] = []
+            shared: dict[str, Any] = {"cwd": work, "stderr": theirs, "start_new_session": True}
+            shared |= {"pass_fds": tuple(locks), "env": {**os.environ, **environment}}
+            shared["env"]["PATH"] = search_path(shared["env"].get("PATH", ""))
             try:
-                try:
-                    started = self._start(step, work, theirs, output, variables, tuple(locks))
-                finally:
-                    os.close(theirs)
+                with ExitStack() as closing:
+                    closing.callback(os.close, theirs)
+                    reading = (work / (step.source or os.devnull)).open("rb")
+                    source: IO[bytes] = closing.enter_context(reading)
+                    for words in step.commands:
+                        last = len(started) == len(step.commands) - 1
+                        target = (output or theirs) if last else subprocess.PIPE
+                        try:
+                            process = subprocess.Popen(words, stdin=source, stdout=target, **shared)
+                        except FileNotFoundError:
+                            raise DataError(f"{words[0]}: no such program") from None
+                        self._tell("+", process)
+                        started.append(process)
+                        if process.stdout:
+                            source = closing.enter_context(process.stdout)
                 _copy(ours, log, on_line)
             finally:
                 os.close(ours)
@@ -127,44 +132,9 @@ class Processes:
             if any(statuses):
                 raise Failed(f"status {next(filter(None, statuses))}")
 
-    def _start(
-        self,
-        step: Step,
-        work: Path,
-        log: int,
-        output: IO[bytes] | None,
-        variables: Mapping[str, str],
-        locks: tuple[int, ...],
-    ) -> list[subprocess.Popen[bytes]]:
-        started: list[subprocess.Popen[bytes]] = []
-        with ExitStack() as closing:
-            source: IO[bytes] = closing.enter_context(
-                (work / (step.source or os.devnull)).open("rb")
-            )
-            for words in step.commands:
-                last = len(started) == len(step.commands) - 1
-                try:
-                    process = subprocess.Popen(
-                        words,
-                        cwd=work,
-                        env=variables,
-                        stdin=source,
-                        stdout=(output or log) if last else subprocess.PIPE,
-                        stderr=log,
-                        start_new_session=True,
-                        pass_fds=locks,
-                    )
-                except FileNotFoundError:
-                    raise DataError(f"{words[0]}: no such program") from None
-                self._tell("+", process)
-                started.append(process)
-                if process.stdout:
-                    source = closing.enter_context(process.stdout)
-        return started
-
 
 def _terminal() -> tuple[int, int]:
-    """Open a terminal; return our end and the programs' end."""
+    """Open a terminal; return our end and that of programs."""
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", *_ROWS_AND_COLUMNS, 0, 0))
     return ours, theirs
@@ -175,7 +145,7 @@ def search_path(path: str) -> str:
     return os.pathsep.join(filter(None, [path, str(Path(sys.executable).parent)]))
 
 
-def _copy(descriptor: int, log: IO[bytes], on_line: OnLine) -> None:
+def _copy(descriptor: int, log: IO[bytes], on_line: Callable[[str], object]) -> None:
     """Copy lines to a log, but only the last state of each progress bar."""
     waiting = b""
     while True:

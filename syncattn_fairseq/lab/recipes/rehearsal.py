@@ -9,10 +9,10 @@ from typing import Any
 from ...base.errors import DataError
 from ...data.parses import SPLITS
 from ..synthetic.generated_corpus import generate
-from .archived_pairs import collect, collect_lines
 from .corpus_facts import Corpus, Here
 from .prepare import DOWNLOAD, folder
-from .row import Row
+from .request import Row
+from .text_formats import collect, collect_lines
 
 SENTENCES, UPDATES = 20, 2
 #: Subwords besides the characters of the text.
@@ -35,10 +35,7 @@ def shorten_row(row: Row) -> Row:
 def shorten_corpus(corpus: Corpus, work: Path, scratch: Path) -> tuple[Corpus, dict[str, str]]:
     """Write the first sentences of each split, with the heads and labels that come with them.
 
-    Args:
-        corpus: the whole one.
-        work: the folder with its downloads, if there are any yet.
-        scratch: where to write them, into ``texts``.
+    They are read in the folder with the corpus's downloads, and written into ``texts``.
 
     Returns:
         The corpus of these sentences; and why those of a split had to be invented, by split.

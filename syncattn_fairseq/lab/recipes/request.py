@@ -1,6 +1,7 @@
 """What a call of ``syncattn-recipe`` is about: rows of a corpus's table, and their seeds."""
 
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import Any
@@ -8,20 +9,92 @@ from typing import Any
 from ...base.errors import DataError
 from .corpus_facts import Corpus
 from .plan import Plan, load_plan
-from .row import Row, is_row, read_row
+from .systems import GENERATION, ONLY_GIVEN, read_overrides
+
+_NAMED = re.compile(r"([^=:.]*)=([^=:]*)(:.*)", re.DOTALL)
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_+-]{0,99}", re.ASCII)
+
+
+@dataclass(frozen=True)
+class Row:
+    """A system of a table, perhaps changed and named.
+
+    Attributes:
+        text: as written: ``SYSTEM:SECTION.OPTION=VALUE:...``, perhaps with ``NAME=`` before it.
+        system: the name of the config.
+        changes: each ``SECTION.OPTION=VALUE``.
+        name: the row's own; empty: it is called as it is written.
+    """
+
+    text: str
+    system: str
+    changes: tuple[str, ...] = ()
+    name: str = ""
+
+    @property
+    def label(self) -> str:
+        """Its name in tables, logs and results."""
+        return self.name or self.text
+
+    def model_folder(self, base: str) -> str:
+        """Return the name of the folder of its model; rows that differ only in decoding share it.
+
+        Args:
+            base: the name without changes.
+        """
+        return self.name if self.name and self._trained else _slug(base, *self._trained)
+
+    @property
+    def output_folder(self) -> str:
+        """The folder of its translations in that of its model; empty: the same."""
+        if self.name:
+            return "" if self._trained else self.name
+        return _slug(*filter(_is_decoding, self.changes))
+
+    @property
+    def _trained(self) -> list[str]:
+        return [text for text in self.changes if not _is_decoding(text)]
+
+
+def is_row(word: str) -> bool:
+    """Tell whether a word is meant as a row, and not as a setting of all systems."""
+    return "=" not in word.partition(":")[0] or _NAMED.fullmatch(word) is not None
+
+
+def read_row(text: str, known: Container[str] = ()) -> Row:
+    """Read a row such as ``rotary=transformer:model.positions=rotary``.
+
+    Raises:
+        DataError: its name is among the known ones, those of the corpus's configs, or has other
+            characters than letters, digits, _, + and -.
+    """
+    match = _NAMED.fullmatch(text)
+    if match is None:
+        system, *changes = text.split(":")
+        return Row(text, system, tuple(changes))
+    name, system, changes_text = match.groups()
+    if not _NAME.fullmatch(name):
+        raise DataError(f"{text}: name a row with letters, digits, _, + and - only, a letter first")
+    if name in known:
+        raise DataError(f"{text}: {name} is a config of its own; choose another name")
+    return Row(text, system, tuple(changes_text[1:].split(":")), name)
+
+
+def _is_decoding(change: str) -> bool:
+    return change.startswith(GENERATION)
+
+
+def _slug(*texts: str) -> str:
+    """Return the name of a folder, without colons: fairseq would read two paths."""
+    return "-".join(filter(None, (re.sub(r"[^\w.+-]+", "_", text) for text in texts)))
 
 
 @dataclass(frozen=True)
 class Request:
     """The arguments of a call, read.
 
-    Attributes:
-        corpus: what is translated.
-        words: systems, groups and settings as they were written.
-        rows: the systems to train, those of groups among them.
-        overrides: values by ``SECTION.OPTION`` for all rows.
-        seeds: one training each for every row; None: the config's.
-        plan: the corpus's plan, if rows and seeds are from there.
+    Overrides are values by ``SECTION.OPTION`` for all rows; rows have those of groups. Each row is
+    trained once with each seed; None: the config's. The plan is the corpus's, if seeds are from it.
     """
 
     corpus: Corpus
@@ -31,7 +104,7 @@ class Request:
     seeds: Sequence[int] | None
     plan: Plan | None
 
-    def list_cells(self) -> list[tuple[int | None, Row]]:
+    def list_cells(self) -> Sequence[tuple[int | None, Row]]:
         """List seeds and rows, all rows of a seed together; None: the config's seed.
 
         Raises:
@@ -39,13 +112,11 @@ class Request:
         """
         seeds: list[int | None] = [*dict.fromkeys(self.seeds or ())] or [None]
         if not self.plan:
-            return list(product(seeds, self.rows))
+            return [*product(seeds, self.rows)]
         planned = self.plan.list_trainings()
         every = sorted({seed for row in self.rows for seed in planned[row.label]})
-        seeds = seeds if self.seeds else list(every)
-        cells: list[tuple[int | None, Row]] = [
-            (seed, row) for seed in seeds for row in self.rows if seed in planned[row.label]
-        ]
+        seeds = seeds if self.seeds else [*every]
+        cells = [(s, row) for s, row in product(seeds, self.rows) if s in planned[row.label]]
         if not cells:
             raise DataError(f"--seeds {seeds[0]}: planned are {', '.join(map(str, every))}")
         return cells
@@ -59,19 +130,11 @@ class Request:
 def read_request(
     corpus: Corpus, words: Sequence[str], seeds: Sequence[int] | None, planned: bool
 ) -> Request:
-    """Read what to train.
-
-    Args:
-        corpus: what is translated.
-        words: systems, groups and settings, as on the command line.
-        seeds: of the command line.
-        planned: whether rows and seeds are those of the corpus's plan, if they are not given.
+    """Read what to train: the words and seeds of the command line, or of the corpus's plan.
 
     Raises:
         DataError: a word or the plan cannot be read, or a row is not planned.
     """
-    from .systems import read_overrides
-
     members = [name for word in words for name in corpus.members(word)]
     _check_files(members, words, corpus)
     settings = [word for word in members if not is_row(word)]
@@ -94,12 +157,10 @@ def read_request(
 
 def _check_files(members: Iterable[str], words: Sequence[str], corpus: Corpus) -> None:
     """Refuse plugins and settings of all systems that a file names, in a group or a plan."""
-    from .known_options import ONLY_GIVEN
-
-    for member in members:
-        if member not in words and not is_row(member):
+    for member in (member for member in members if member not in words):
+        if not is_row(member):
             raise DataError(f"{corpus.folder}: {member}: a group holds systems only")
-        if member not in words and "common.user_dir=" in member:
+        if "common.user_dir=" in member:
             raise DataError(f"{corpus.folder}: {member}: {ONLY_GIVEN}")
 
 

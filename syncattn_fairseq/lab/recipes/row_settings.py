@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from ...base.errors import DataError, naming
 from ...base.user_dir import hash_user_dir
+from ...data.parses import LINKS
+from ...registered_names import CRITERION
 from .corpus_facts import Corpus
 from .known_options import check_known_options
-from .needs import MULTI_TASK, describe_model, list_needs
-from .prepare import RAW, WORDS, folder
-from .row import Row
-from .systems import Place, System, check_system, check_written_paths, read_overrides
+from .prepare import MULTI_TASK, RAW, WORDS, folder
+from .request import Row
+from .stages import options
+from .systems import PLUGIN, Place, System, check_system, check_written_paths, read_overrides
 
 if TYPE_CHECKING:
     from ...models.description import Description
@@ -23,19 +26,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class RowSettings:
-    """What the seeds of a row share.
-
-    Attributes:
-        row: a config, perhaps with changes.
-        corpus: what it translates.
-        package: the folder ``syncattn_fairseq``.
-        overrides: the user's values by ``SECTION.OPTION`` for all rows.
-    """
+    """What the seeds of a row share; overrides are values by ``SECTION.OPTION`` for all rows."""
 
     row: Row
     corpus: Corpus
-    package: Path
-    overrides: Mapping[str, Any]
+    overrides: Mapping[str, Any] = field(default_factory=dict)
 
     @cached_property
     def base(self) -> System:
@@ -59,7 +54,7 @@ class RowSettings:
         place = partial(self.base.place_of, changed=self.changes)
         check_system(config, place)
         check_written_paths(config, place, self.overrides)
-        check_known_options(config, place, self._find_plugin(config), self.changes)
+        check_known_options(config, place, _find_plugin(config), self.changes)
         self._check_kept(config, place)
         return config
 
@@ -100,26 +95,19 @@ class RowSettings:
     @property
     def _origin(self) -> str:
         """Where the settings of model and losses are from, for messages."""
-        changes = ", ".join(
-            f"{name}={value}"
-            for name, value in self.changes.items()
-            if name.startswith(("model.", "criterion."))
-        )
-        return f"{self.base.path}, with {changes}" if changes else str(self.base.path)
+        parts = ("model.", "criterion.")
+        changes = [f"{k}={v}" for k, v in self.changes.items() if k.startswith(parts)]
+        return ", with ".join([str(self.base.path), *([", ".join(changes)] if changes else [])])
 
     @property
     def plugin(self) -> Path:
         """The folder that fairseq loads: this package, or the user's own from ``user_dir``."""
-        return self._find_plugin(self.config)
-
-    def _find_plugin(self, config: Mapping[str, Any]) -> Path:
-        folder = Path(config["common"].get("user_dir", self.package.name))
-        return self.package if str(folder) == self.package.name else folder.resolve()
+        return _find_plugin(self.config)
 
     @cached_property
     def own_plugin(self) -> str:
         """A checksum of the user's own plugin; empty: there is none."""
-        return "" if self.plugin == self.package else hash_user_dir(self.plugin)
+        return "" if self.plugin == PLUGIN else hash_user_dir(self.plugin)
 
     @property
     def references(self) -> Path:
@@ -149,3 +137,49 @@ class RowSettings:
         if not self.model.parses:
             return []
         return [x for x in corpus.languages if corpus.generated or f"heads.{x}" in self.needs]
+
+
+def _find_plugin(config: Mapping[str, Any]) -> Path:
+    chosen = Path(config["common"].get("user_dir", PLUGIN.name))
+    return PLUGIN if str(chosen) == PLUGIN.name else chosen.resolve()
+
+
+def describe_model(config: dict[str, Any]) -> Description:
+    """Ask the model of a system what it reads and shows.
+
+    Raises:
+        DataError: options, all of them known ones, do not go together.
+    """
+    from ... import plugin  # noqa: F401  (registers our models)
+    from ...models.description import describe
+
+    values = {name: value for name, value in config["model"].items() if name != "_name"}
+    return describe(config["model"]["_name"], [*options(values)])
+
+
+def list_needs(config: dict[str, Any], model: Description) -> set[str]:
+    """List what a system needs: ``heads.LANG``, ``labels.LANG``, links, or Multi-Task's texts."""
+    task = config["task"]
+    if task["data"].endswith(MULTI_TASK):
+        return {MULTI_TASK}
+    languages = {side: task[f"{side}_lang"] for side in ("source", "target")}
+    needs = {f"{k}.{languages['source']}" for k in ("heads", "labels") if model.fields.reads(k)}
+    sides = {side for term in _build_losses(config) for side in term.list_parses(model.exposed)}
+    needs |= {LINKS} if task.get("load_alignments") else set()
+    return needs | {f"heads.{languages[side]}" for side in sides}
+
+
+def _build_losses(config: dict[str, Any]) -> list[Any]:
+    """Build the syntactic losses of a system's criterion, as if for training."""
+    from fairseq.criterions import CRITERION_DATACLASS_REGISTRY
+    from fairseq.data import Dictionary
+
+    from ...criterions.terms import TERMS
+
+    values = config["criterion"]
+    if values["_name"] != CRITERION:
+        return []
+    cfg = SimpleNamespace(**{**vars(CRITERION_DATACLASS_REGISTRY[CRITERION]()), **values})
+    words = Dictionary()
+    task = SimpleNamespace(source_dictionary=words, target_dictionary=words)
+    return [term(cfg, task) for term in TERMS.values()]

@@ -1,23 +1,26 @@
-"""Run the stages of a recipe: log, skip what is done, stop at what fails."""
+"""Run the stages of a recipe: log, skip what is done, stop at what fails.
+
+The mark of a stage that is done has the checksums of the files that it made. A file that is gone is
+no fault: who reads it says so.
+"""
 
 import json
 import os
 import re
 import shutil
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from math import inf, nan
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from ...base.errors import DataError
-from ...base.files import read_json, replacing
+from ...base.files import hash_file, read_json, replacing
 from ...parsing.external import EDA, KYTEA
 from .display import Display
-from .outputs import hash_outputs, list_changed
 from .processes import Failed, Processes, search_path
-from .stages import Stage, Step, list_programs, list_unset_variables
+from .stages import Stage, Step
 
 #: How to get external programs.
 INSTALLATION = {
@@ -26,18 +29,22 @@ INSTALLATION = {
 }
 #: Folders with marks.
 _MARKED = ("logs", "checkpoints")
+#: Bytes of files that are trusted by size and time of change; smaller ones are always hashed.
+SMALL = 1 << 20
+#: Options of our commands and fairseq's that name files or the beginnings of files, or folders.
+_NAMING = (
+    *("--output", "--json", "--text", "--labels", "--model", "--held-out"),
+    *("--destdir", "--directory"),
+)
 #: A line that says why a command failed.
 _FAULT = re.compile(r"\b(\w*Error|error|fatal|usage)\b.*:", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
 class Runner:
-    """Runs stages.
+    """Runs stages in a folder.
 
     Attributes:
-        work: folder to run in.
-        processes: what starts commands.
-        display: shows their progress.
         again: whether to repeat stages that were done by an earlier run.
         provenance: the code and the hardware, stored with finished stages.
         finished: the ``log`` of each stage that this run has finished.
@@ -58,10 +65,8 @@ class Runner:
     ) -> None:
         """Run stages in order.
 
-        Args:
-            stages: what to run.
-            locks: open files that stay locked until the last process ends.
-            environment: variables for their commands.
+        Locks are open files that stay locked until the last process ends; the environment has
+        variables for commands.
 
         Raises:
             DataError: a command failed (the message says where its output is), or a stage was done
@@ -76,11 +81,21 @@ class Runner:
                 self._check_files(self.work / earlier.with_suffix(".done"))
             self._begin(stage, base, done)
             with (
-                self.display.stage(stage.title, stage.updates) as bar,
+                self.display.stage(stage.title, stage.updates) as show,
                 base.with_suffix(".log").open("ab") as log,
             ):
                 for step in stage.steps:
-                    self._step(stage, step, log, bar.show, environment or {}, locks)
+                    log.write(f"$ {step}\n".encode())
+                    log.flush()
+                    output = _Output(show)
+                    try:
+                        self.processes.run(step, self.work, log, output, environment or {}, locks)
+                    except Failed as failure:
+                        raise DataError(
+                            f"{stage.title}: a command failed ({failure}): {output.reason} (full "
+                            f"output: {log.name}); fix the cause, then run the same command again "
+                            "to continue"
+                        ) from None
             commands = [str(step) for step in stage.steps]
             time = datetime.now(UTC).isoformat()
             made = {"made": time, **self.provenance, "commands": commands}
@@ -155,34 +170,22 @@ class Runner:
             self._mark(begun, stage, {})
         done.unlink(missing_ok=True)
 
-    def _step(
-        self,
-        stage: Stage,
-        step: Step,
-        log: IO[bytes],
-        show: Callable[[str], object],
-        environment: Mapping[str, str],
-        locks: Iterable[int],
-    ) -> None:
-        log.write(f"$ {step}\n".encode())
-        log.flush()
-        last = fault = ""
 
-        def on_line(text: str) -> None:
-            nonlocal last, fault
-            last = text.strip() or last
-            if _FAULT.search(text):
-                fault = text.strip()
-            show(text)
+class _Output:
+    """What a command prints: the reason why it may have failed, its fault or last line."""
 
-        try:
-            self.processes.run(step, self.work, log, on_line, environment, locks)
-        except Failed as failure:
-            reason = fault or last or "it said nothing"
-            raise DataError(
-                f"{stage.title}: a command failed ({failure}): {reason} (full output: {log.name}); "
-                "fix the cause, then run the same command again to continue"
-            ) from None
+    def __init__(self, show: Callable[[str], object]) -> None:
+        self._show, self._fault, self._last = show, "", "it said nothing"
+
+    @property
+    def reason(self) -> str:
+        return self._fault or self._last
+
+    def __call__(self, text: str) -> None:
+        self._last = text.strip() or self._last
+        if _FAULT.search(text):
+            self._fault = text.strip()
+        self._show(text)
 
 
 def select_stages(stages: Sequence[Stage], first: str | None, last: str | None) -> list[Stage]:
@@ -203,17 +206,13 @@ def select_stages(stages: Sequence[Stage], first: str | None, last: str | None) 
 
 
 def list_missing_programs(stages: Sequence[Stage]) -> dict[str, str]:
-    """Return what is wrong with programs and variables that stages need, by their names."""
+    """Return what is wrong with programs that stages need, by their names."""
     path = search_path(os.environ.get("PATH", ""))
-    steps = [step for stage in stages for step in stage.steps]
-    unset = {
-        name: "set this variable; a command of the recipe needs it"
-        for step in steps
-        for name in list_unset_variables(step)
-    }
-    return unset | {
+    own = [program for stage in stages for program in stage.programs]
+    commands = (words for stage in stages for step in stage.steps for words in step.commands)
+    return {
         program: f"no such program; {INSTALLATION.get(program, 'install it')}"
-        for program in list_programs(stages)
+        for program in dict.fromkeys([*own, *(words[0] for words in commands)])
         if not shutil.which(program, path=path)
     }
 
@@ -237,11 +236,7 @@ def _read_mark(mark: Path) -> dict[str, Any]:
 def _check_mark(mark: Path, stage: Stage, before: Mapping[str, Any], same: bool) -> None:
     """Refuse a stage that can neither be skipped nor be begun or continued.
 
-    Args:
-        mark: says that it was done, or begun.
-        stage: the stage.
-        before: the mark's settings.
-        same: whether what the stage reads is still the same.
+    The mark has the settings before; what the stage reads is still the same, or not.
     """
     way_out = f"take another --work, or --from {stage.name} to start over"
     if not _continues(before, stage):
@@ -275,7 +270,66 @@ def _changed(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
 
 
 def _difference(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
-    """Say which settings differ, the first few of them."""
     names = _changed(before, now)
     changes = [f"{name} was {before.get(name)}, is {now.get(name)}" for name in names[:3]]
     return ", ".join([*changes, *(["..."] if len(names) > 3 else [])])
+
+
+def hash_outputs(stage: Stage, work: Path) -> dict[str, list[Any]]:
+    """Return size in bytes, time of change and SHA-256 of the files that a stage has just made."""
+    names = {name for step in stage.steps for name in _list_names(step)}
+    paths = {path for name in names for path in _list_files(work, name)}
+    if stage.resumes:  # the mean is made when it is decoded
+        checkpoints = (work / stage.log).parent.glob(stage.resumes)
+        paths |= {path for path in checkpoints if not path.stem.endswith("average")}
+    return {
+        path.relative_to(work).as_posix(): [*_describe(path), hash_file(path)]
+        for path in sorted(paths)
+    }
+
+
+def list_changed(files: Mapping[str, list[Any]], work: Path) -> dict[str, str]:
+    """Return the SHA-256 of each file of `hash_outputs` that is not what it was."""
+    changed = {}
+    for name, before in files.items():
+        path = work / name
+        if path.is_file():
+            now = _describe(path)
+            trusted = now[0] > SMALL and before[:2] == now
+            if not trusted and (digest := hash_file(path)) != before[-1]:
+                changed[name] = digest
+    return changed
+
+
+def _describe(path: Path) -> list[int]:
+    status = path.stat()
+    return [status.st_size, status.st_mtime_ns]
+
+
+def _list_names(step: Step) -> Iterator[str]:
+    """Yield what the commands of a step call the files that they write."""
+    if step.output:
+        yield str(step.output)
+    for program, *words in step.commands:
+        if program == "cp":
+            *sources, folder = words
+            yield from (f"{folder}/{Path(source).name}" for source in sources)
+        elif program == "syncattn-corpus":
+            yield words[0]
+        option = ""
+        for word in words:
+            if word.startswith("-"):
+                option = word
+            elif option in _NAMING:
+                yield word
+
+
+def _list_files(work: Path, name: str) -> Iterator[Path]:
+    """Yield the files of a folder, or those that have a name, perhaps with a suffix more."""
+    path = work / name
+    if Path(name).is_absolute() or not path.parent.is_dir():
+        return
+    for file in (path if path.is_dir() else path.parent).iterdir():
+        named = path.is_dir() or path.name in (file.name, file.stem)
+        if named and file.is_file() and not file.name.startswith(".") and file.suffix != ".log":
+            yield file

@@ -1,10 +1,10 @@
 """The stages of a recipe: each is a few commands that a person could type."""
 
-import os
 import re
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -89,12 +89,20 @@ def read_pipeline(text: str, source: Path, output: Path) -> Step:
 
 
 def split_words(text: str) -> list[str]:
-    """Split text into words as a shell does, and expand variables such as ``$NAME``.
+    """Split text into words as a shell does.
 
     Raises:
         DataError: a quote is not closed.
     """
     return [word for command in split_commands(text, pipes=False) for word in command]
+
+
+def read_options(text: str) -> dict[str, str]:
+    """Return the options in text, such as ``--lang de``, with their values; empty: none."""
+    words = split_words(text)
+    parts = [part for word in words for part in word.split("=", 1 if word[:1] == "-" else 0)]
+    pairs = pairwise([*parts, "-"])
+    return {a: "" if b.startswith("-") else b for a, b in pairs if a.startswith("-")}
 
 
 def split_commands(text: str, pipes: bool = True) -> list[tuple[str, ...]]:
@@ -107,18 +115,12 @@ def split_commands(text: str, pipes: bool = True) -> list[tuple[str, ...]]:
             if pipes and word == "|":
                 commands.append([])
             else:
-                commands[-1].append(os.path.expandvars(word))
+                commands[-1].append(word)
     except ValueError as error:
         raise DataError(f"{text!r}: {error}; quote as in a shell") from None
     if pipes and not all(commands):
         raise DataError(f"{text!r}: a command is missing next to a |")
     return [tuple(command) for command in commands]
-
-
-def list_unset_variables(step: Step) -> list[str]:
-    """Return the variables in a step's words that have no value."""
-    words = (word for command in step.commands for word in command)
-    return [name for word in words for name in re.findall(r"\$\{?([A-Z_][A-Z0-9_]*)\}?", word)]
 
 
 def options(values: Mapping[str, Any]) -> Iterator[str]:
@@ -149,10 +151,3 @@ def hydra_value(value: Any) -> str:
         return text
     quoted = re.sub(r"(\\*)'", r"\1\1\\'", text)
     return "'" + re.sub(r"(\\+)$", r"\1\1", quoted) + "'"
-
-
-def list_programs(stages: Sequence[Stage]) -> list[str]:
-    """Return the programs that stages start."""
-    commands = [c for stage in stages for step in stage.steps for c in step.commands]
-    own = [program for stage in stages for program in stage.programs]
-    return list(dict.fromkeys([*own, *(command[0] for command in commands)]))

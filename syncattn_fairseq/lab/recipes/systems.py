@@ -30,8 +30,9 @@ from ...base.errors import DataError, suggest
 from .config_file import first_line, read_config, read_value
 from .stages import hydra_value, options
 
-#: The configs of this package.
-SHARED = Path(__file__).parents[2] / "configs"
+#: This package, fairseq's plugin, and its configs.
+PLUGIN = Path(__file__).parents[2]
+SHARED = PLUGIN / "configs"
 #: The file that all systems begin with.
 TRAINING = Path("training", "all")
 #: What hydra begins with: no file, but all settings of fairseq, with their defaults.
@@ -62,6 +63,8 @@ WRITTEN = (
     *("common.tensorboard_logdir", "common.plasma_path", "common_eval.results_path"),
     "distributed_training.distributed_init_method",
 )
+#: Why a file may not name a plugin.
+ONLY_GIVEN = "a plugin is imported only if the command line names it: SYSTEM:common.user_dir=FOLDER"
 #: Begins a message about ``SECTION.OPTION`` with where it was set.
 Place = Callable[[str], str]
 #: Names of languages, and of the files and folders that hydra takes as its groups.
@@ -96,8 +99,6 @@ class System:
     """A system of a corpus.
 
     Attributes:
-        name: its name.
-        corpus: the corpus's.
         folders: where its files are searched.
         files: the files, without suffix, as they are merged; the last ones are its own.
         own: how many of them are its own; 0: these are the settings that all systems share.
@@ -122,8 +123,7 @@ class System:
     def load(self, overrides: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """Return its settings, by section and option; its own come first, no section is missing.
 
-        Args:
-            overrides: values by ``SECTION.OPTION`` that replace its own.
+        Values by ``SECTION.OPTION`` override its own.
 
         Raises:
             DataError: a file cannot be read.
@@ -144,11 +144,9 @@ class System:
         return {**merged, **{n: {} for n in (*SECTIONS, GENERATION) if n not in merged}}
 
     def place_of(self, name: str, changed: Container[str] = ()) -> str:
-        """Begin a message about ``SECTION.OPTION`` with where it was set, the last file with it.
+        """Begin a message about a setting or section with where it was set, the last file with it.
 
-        Args:
-            name: the setting, or a section.
-            changed: the settings that the command line gave.
+        Settings may have been changed on the command line.
         """
         setting = name.partition("[")[0]  # without the number of a list's element
         section, _, option = setting.partition(".")
@@ -214,15 +212,10 @@ def search_folders(folder: Path) -> tuple[Path, ...]:
 
 
 def find_system(folders: tuple[Path, ...], corpora: Sequence[str], name: str) -> System:
-    """Return a system of a corpus.
-
-    Args:
-        folders: from `search_folders`.
-        corpora: the corpus, after those whose settings it has.
-        name: the system's.
+    """Return a system of a corpus, the last one, after those whose settings it has.
 
     Raises:
-        DataError: there is no such system.
+        DataError: there is no such system in the folders, from `search_folders`.
     """
     corpus = corpora[-1]
     for family in FAMILIES if _NAME.fullmatch(name) else ():
@@ -285,11 +278,9 @@ def _read(path: Path) -> Any:
 
 
 def check_system(config: Mapping[str, Any], place: Place) -> None:
-    """Check that a system has what recipes read from it.
+    """Check that a system's settings, from `System.load`, have what recipes read.
 
-    Args:
-        config: from `System.load`.
-        place: begins a message about a setting (`System.place_of`).
+    A message about a setting begins with its place (`System.place_of`).
 
     Raises:
         DataError: something is missing or of the wrong type.
@@ -332,10 +323,7 @@ def check_system(config: Mapping[str, Any], place: Place) -> None:
 def check_written_paths(config: Mapping[str, Any], place: Place, trusted: Container[str]) -> None:
     """Check that a training writes only below the working folder: a config may be a stranger's.
 
-    Args:
-        config: from `System.load`, and checked by `check_system`.
-        place: begins a message about a setting (`System.place_of`).
-        trusted: the settings of all systems that the user has given.
+    Settings of all systems that the user has given are trusted.
 
     Raises:
         DataError: a file has it write elsewhere.
@@ -354,21 +342,13 @@ def check_written_paths(config: Mapping[str, Any], place: Place, trusted: Contai
 
 
 def check_group(name: str) -> None:
-    """Check that the name of a corpus can be that of one of hydra's groups.
-
-    Raises:
-        DataError: it cannot.
-    """
+    """Check that the name of a corpus can be that of one of hydra's groups."""
     if not _GROUP.fullmatch(name):
         raise DataError(f"{name}: name a corpus with letters, digits, _ and - only, a letter first")
 
 
 def check_language(name: Any, place: object) -> None:
-    """Check that a language can be part of the names of files.
-
-    Raises:
-        DataError: it cannot.
-    """
+    """Check that a language can be part of the names of files."""
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise DataError(f"{place}: {name!r} is not the name of a language, such as en")
 

@@ -1,14 +1,17 @@
 """The report of what a recipe has trained: a call of ``syncattn-report``, and what seeds tell."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from statistics import mean
 
 from ..evaluation.results_tables import TableRow
-from .experiment import Cell, Experiment
+from .cell import Cell, make_cells
+from .corpus_facts import Corpus
+from .launch import Machines
 from .prepare import PIECES, WORDS, data, folder, gold_alignments
-from .row import Row, read_row
+from .request import Request, read_row
 from .stages import Step, new_step, options
 
 #: Options of ``syncattn-score`` that ``syncattn-report`` has, too.
@@ -17,34 +20,33 @@ _SCORING = ("tokenize", "detokenize", "subword_marks", "words_by")
 
 @dataclass(frozen=True)
 class TableReport:
-    """What is shown of a table's systems.
+    """What is shown of a table's rows; the first one's system is the baseline."""
 
-    Attributes:
-        experiment: the experiment that they are part of.
-        work: the folder with its files.
-        rows: of the table; the first one's system is the baseline.
-        given: the rows of the command line, by label.
-    """
-
-    experiment: Experiment
+    request: Request
     work: Path
     rows: Sequence[TableRow]
-    given: Mapping[str, Row]
 
     @property
+    def corpus(self) -> Corpus:
+        """What they translate."""
+        return self.request.corpus
+
+    @cached_property
     def decoded(self) -> list[Cell]:
         """The trainings whose translations are here."""
-        configs = self.experiment.corpus.known_systems()
-        cells = [
-            Cell(self.experiment, self.given.get(row.system) or read_row(row.system), done["seed"])
+        given = {row.label: row for row in self.request.rows}
+        configs, overrides = self.corpus.known_systems(), self.request.overrides
+        chosen = [
+            (done["seed"], given.get(row.system) or read_row(row.system))
             for row in self.rows
-            if row.system in self.given or row.system in configs
+            if row.system in given or row.system in configs
             for done in row.cells
-            if done["overrides"] == self.experiment.overrides
+            if done["overrides"] == overrides
         ]
+        cells = make_cells(self.corpus, Machines(), overrides, chosen)
         return [c for c in cells if (self.work / c.output / "score.done").exists()]
 
-    @property
+    @cached_property
     def shown(self) -> dict[str, Cell]:
         """The first training of each system, whose sentences are shown."""
         first: dict[str, Cell] = {}
@@ -63,7 +65,7 @@ class TableReport:
             words += ["--system", name, *files]
         for cell in self.decoded:
             words += ["--log", cell.row.label, self.work / cell.folder / "train.log"]
-        corpus = self.experiment.corpus
+        corpus = self.corpus
         references = self.work / next(iter(self.shown.values())).settings.references
         scoring = options({k: v for k, v in corpus.score.items() if k in _SCORING})
         return new_step(
@@ -73,8 +75,7 @@ class TableReport:
         )
 
     def _gold(self) -> Iterator[object]:
-        """Yield the arguments for what is known about the test set."""
-        corpus = self.experiment.corpus
+        corpus = self.corpus
         words = self.work / folder(corpus, WORDS)
         yield from ("--source", words / f"test.{corpus.source}")
         for side, language in (("source", corpus.source), ("target", corpus.target)):
@@ -88,7 +89,7 @@ class TableReport:
 
     def _attention(self) -> list[object]:
         """Return the arguments that show the attention of models with heads that parse."""
-        corpus = self.experiment.corpus
+        corpus = self.corpus
         names = ["bpe"] if corpus.subwords.joint else [f"bpe.{side}" for side in corpus.languages]
         models = [self.work / folder(corpus, PIECES) / f"{name}.model" for name in names]
         arguments: list[object] = []

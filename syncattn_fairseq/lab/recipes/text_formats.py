@@ -1,17 +1,21 @@
-"""Formats in archives: one reader for each, from a binary stream to sentences of one line.
+"""Parallel text from archives: one reader for each format.
 
-A reader gets the stream and its name, which its `DataError` names with the line.
+A reader makes sentences of one line of a binary stream, and names the stream and its line in a
+`DataError`.
 """
 
 import html
 import re
 from collections.abc import Callable, Iterator
 from functools import partial
+from itertools import zip_longest
+from pathlib import Path
 from typing import BinaryIO
 
 from ...base.errors import DataError
 from ...base.text import MAX_LINE, join_line
 from ...parsing.formats import FORMATS, Analysis
+from .archives import open_member
 
 #: A segment of SGML begins or ends; the entities of its text.
 _SEGMENT = re.compile(r"<seg\b[^<>]*>|</seg\s*>", re.IGNORECASE)
@@ -100,11 +104,8 @@ def read_aspec(
 ) -> Iterator[tuple[str, str]]:
     """Read ASPEC: ``score ||| document ||| number ||| Japanese ||| English``.
 
-    Args:
-        file: the stream; development and test sets have no score.
-        name: its name.
-        languages: ja and en, in either order.
-        dates: whether dates at the end of Japanese sentences stay; WAT's baseline removes them.
+    Development and test sets have no score. WAT's baseline removes dates at the end of Japanese
+    sentences.
 
     Raises:
         DataError: a line has fewer than two columns, or a language is neither ja nor en.
@@ -159,3 +160,76 @@ PAIRS: dict[str, Callable[[BinaryIO, str, tuple[str, str]], Iterator[tuple[str, 
     "aspec": read_aspec,
     "aspec_undated": partial(read_aspec, dates=False),
 }
+
+#: Values of ``{role}`` in an address, for the source side and the target side.
+ROLES = ("src", "ref")
+
+
+def collect(
+    archives: Path,
+    format_name: str,
+    address: str,
+    languages: tuple[str, str],
+    keep_empty: bool = False,
+) -> Iterator[tuple[str, str]]:
+    """Yield the pairs of one text, each sentence on one line.
+
+    Args:
+        archives: folder of the archives.
+        format_name: a name in `TEXTS` or `PAIRS`.
+        address: the text's, ``ARCHIVE!MEMBER`` (`open_member`); ``{language}`` and ``{role}`` are
+            filled in if each side has its own file.
+        languages: source and target.
+        keep_empty: whether pairs with two empty sides are yielded as well.
+
+    Raises:
+        DataError: there are no pairs, one side has more sentences than the other, or a file is not
+            in its format.
+    """
+    empty = True
+    for pair in _read(archives, format_name, address, languages):
+        empty = False
+        if keep_empty or any(pair):
+            yield pair
+    if empty:
+        raise DataError(
+            f"{address}: no pairs of {' and '.join(languages)}; is {format_name} its format?"
+        )
+
+
+def collect_lines(archives: Path, address: str) -> list[str]:
+    """Return the lines of a file, which may be in an archive, but no blank ones."""
+    with open_member(archives, address) as file:
+        return [line for line in TEXTS["plain"](file, address) if line]
+
+
+def name_sides(address: str, languages: tuple[str, str]) -> list[str]:
+    """Return the address of each side."""
+    return [
+        address.replace("{language}", language).replace("{role}", role)
+        for language, role in zip(languages, ROLES, strict=True)
+    ]
+
+
+def _read(
+    archives: Path, format_name: str, address: str, languages: tuple[str, str]
+) -> Iterator[tuple[str, str]]:
+    if format_name in PAIRS:
+        with open_member(archives, address) as file:
+            yield from PAIRS[format_name](file, address, languages)
+        return
+    names = name_sides(address, languages)
+    if names[0] == names[1]:
+        raise DataError(f"{address}: the same file for both sides; put {{language}} into its name")
+    read = TEXTS[format_name]
+    with open_member(archives, names[0]) as first, open_member(archives, names[1]) as second:
+        sources, targets = read(first, names[0]), read(second, names[1])
+        for number, (source, target) in enumerate(zip_longest(sources, targets)):
+            if source is None or target is None:
+                counts = (
+                    number + (sentence is not None) + sum(1 for _ in rest)
+                    for sentence, rest in ((source, sources), (target, targets))
+                )
+                have = " but ".join(f"{n} in {name}" for name, n in zip(names, counts, strict=True))
+                raise DataError(f"the sides differ in length: {have}; fetch the files again")
+            yield source, target

@@ -1,6 +1,6 @@
 """The page that says whether an idea helps: one self-contained HTML file without scripts."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from typing import Any
@@ -54,7 +54,7 @@ def render_idea(
     idea: str,
     comparisons: Sequence[Comparison],
     figure: tuple[Sequence[Measure], Sequence[Group]],
-    tables: dict[str, Sequence[Sequence[str]]],
+    tables: Mapping[str, Sequence[Sequence[str]]],
     notes: Sequence[str],
 ) -> str:
     """Render the page: comparisons with each control, the plain system first, tables by heading.

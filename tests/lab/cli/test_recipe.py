@@ -12,9 +12,9 @@ import pytest
 import yaml
 
 from syncattn_fairseq.lab.cli.recipe import main
+from syncattn_fairseq.lab.recipes.config_file import check_programs
 from syncattn_fairseq.lab.recipes.corpus_facts import load_corpus
-from syncattn_fairseq.lab.recipes.needs import describe_model, list_needs
-from syncattn_fairseq.lab.recipes.programs import check_programs
+from syncattn_fairseq.lab.recipes.row_settings import describe_model, list_needs
 from tests.cli.errors import read_error
 from tests.configs import CORPORA, PAIRS
 
@@ -341,12 +341,6 @@ def test_a_parser_is_one_word_with_its_own_models(capsys, monkeypatch, parser):
         parsing = [shlex.split(c) for c in commands if c.startswith("syncattn-parse")]
         assert [words[2:4] for words in parsing] == [[parser, "--input"]] * 3
         assert not any("stanza.download" in command for command in commands)
-
-
-def test_japanese_words_are_those_of_kytea_without_escapes(capsys):
-    _, commands = dry(capsys, "aspec_ja_en", "transformer", "--to=tokenise")
-    japanese = [c for c in commands if "kytea" in c and ".ja" in c]
-    assert len(japanese) == 3 and all("| kytea -notags -out tok >" in c for c in japanese)
 
 
 def test_punctuation_is_normalised_in_the_training_text_alone(capsys):
@@ -744,6 +738,10 @@ def test_hydra_merges_the_same(where, tmp_path, capsys, monkeypatch):
         ("multi30k_en_de", "test: [{plane: x}]", "test: no format 'plane'; choose from plain, "),
         ("multi30k_en_de", "checkpoint: best/../x", "checkpoint: 'best/../x': give best, last"),
         ("multi30k_en_de", "gold_alignments: x", "gold_alignments: give ARCHIVE!MEMBER"),
+        ("multi30k_en_de", "word: {}", "unknown key 'word'; known are subwords, "),
+        ("multi30k_en_de", "archives: [{url: 'http://x/y', crc: '1'}]", "unknown key 'crc'; known"),
+        ("multi30k_en_de", "subwords: {size: 8000}", "the key 'joint' is missing"),
+        ("atis_en_tr", "treebank: [de]", "treebank: de; choose from en and tr"),
     ],
 )
 def test_facts_that_are_wrong(corpus, facts, fault, tmp_path, capsys):

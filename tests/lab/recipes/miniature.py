@@ -7,19 +7,18 @@ writes the archives as ``wget -x`` would, and says what their texts are.
 import gzip
 import hashlib
 import html
-import io
 import tarfile
-import zipfile
 import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
 
-from syncattn_fairseq.lab.recipes.archived_pairs import name_sides
 from syncattn_fairseq.lab.recipes.corpus_facts import read_facts
 from syncattn_fairseq.lab.recipes.systems import SHARED
+from syncattn_fairseq.lab.recipes.text_formats import name_sides
 from syncattn_fairseq.lab.synthetic.generated_corpus import generate
+from tests.lab.recipes.packing import special, tar, zipped
 
 TRAIN, HELD_OUT = 60, 8
 
@@ -73,7 +72,6 @@ def make(corpus: str, published: Path, licensed: Path) -> Miniature:
 
 
 def languages_of(corpus: str) -> Pair:
-    """Return source and target."""
     source, target = ["en", "ja"] if corpus == "enja" else corpus.split("_")[1:3]
     return source, target
 
@@ -107,7 +105,9 @@ def _pack(name: str, files: Files) -> bytes:
     members = {m: c for a, c in files.items() for n, _, m in [a.partition("!")] if n == name}
     decoys = {f"other/{member}": b"a decoy\n" for member in members}
     if name.endswith((".tgz", ".tar.gz")):
-        return tgz(decoys | members)
+        folders = dict.fromkeys(str(parent) for m in members for parent in Path(m).parents)
+        infos = (special(folder, tarfile.DIRTYPE) for folder in folders if folder != ".")
+        return tar(decoys | members, "w:gz", *infos)
     if name.endswith(".zip"):
         return zipped(decoys | members)
     [content] = members.values()
@@ -202,7 +202,6 @@ def aligned(languages: Pair) -> tuple[Pairs, bytes]:
 
 
 def lines(texts: Iterable[str]) -> bytes:
-    """Return plain text."""
     return "".join(f"{text}\n" for text in texts).encode()
 
 
@@ -240,7 +239,6 @@ def iwslt_xml(texts: Sequence[str], name: str, reference: bool) -> bytes:
 
 
 def facts(talk: int, title: str) -> list[str]:
-    """Return what is said of a talk."""
     return [
         f"<url>http://www.ted.com/talks/talk_{talk}.html</url>",
         "<keywords>talks, art, science</keywords>",
@@ -251,7 +249,6 @@ def facts(talk: int, title: str) -> list[str]:
 
 
 def iwslt_tags(texts: Sequence[str], title: str) -> bytes:
-    """Return IWSLT's training text; sentences begin with a space."""
     rows = []
     for talk, begin in enumerate(range(0, len(texts), 20)):
         rows += facts(talk, title) + [f" {text}" for text in texts[begin : begin + 20]]
@@ -259,7 +256,6 @@ def iwslt_tags(texts: Sequence[str], title: str) -> bytes:
 
 
 def write_plain(found: Pairs, read: Pairs, languages: Pair, address: str) -> tuple[Files, Pairs]:
-    """Write a sentence on each line."""
     sides = zip(name_sides(address, languages), zip(*found, strict=True), strict=True)
     return {name: lines(side) for name, side in sides}, read
 
@@ -271,7 +267,6 @@ def write_latin1(found: Pairs, read: Pairs, languages: Pair, address: str) -> tu
 
 
 def write_sgm(found: Pairs, read: Pairs, languages: Pair, address: str) -> tuple[Files, Pairs]:
-    """Write a source and a reference in SGML."""
     pairs = [(f"{a} R&D, \u201cQ&A\u201d", f"{b} F&E, \u201eF&A\u201c") for a, b in found]
     names = name_sides(address, languages)
     sides = zip(names, zip(*pairs, strict=True), (None, languages[1]), strict=True)
@@ -293,7 +288,6 @@ def write_talks(found: Pairs, read: Pairs, languages: Pair, address: str) -> tup
 
 
 def write_xml(found: Pairs, read: Pairs, languages: Pair, address: str) -> tuple[Files, Pairs]:
-    """Write two talks in XML."""
     sides = zip(name_sides(address, languages), zip(*found, strict=True), (0, 1), strict=True)
     files = {name: iwslt_xml(side, "dev", bool(n)) for name, side, n in sides}
     return files, read[0::2] + read[1::2]
@@ -338,31 +332,3 @@ WRITERS: dict[str, Callable[[Pairs, Pairs, Pair, str], tuple[Files, Pairs]]] = {
     "aspec": write_aspec,
     "aspec_undated": partial(write_aspec, undated=True),
 }
-
-
-# Archives.
-
-
-def tgz(members: Mapping[str, bytes]) -> bytes:
-    """Return a compressed tar file; folders are members of their own."""
-    buffer = io.BytesIO()
-    with tarfile.open(fileobj=buffer, mode="w:gz") as archive:
-        for folder in dict.fromkeys(str(parent) for n in members for parent in Path(n).parents):
-            if folder != ".":
-                entry = tarfile.TarInfo(folder)
-                entry.type = tarfile.DIRTYPE
-                archive.addfile(entry)
-        for name, content in members.items():
-            entry = tarfile.TarInfo(name)
-            entry.size = len(content)
-            archive.addfile(entry, io.BytesIO(content))
-    return buffer.getvalue()
-
-
-def zipped(members: Mapping[str, bytes]) -> bytes:
-    """Return a zip file."""
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, content in members.items():
-            archive.writestr(name, content)
-    return buffer.getvalue()

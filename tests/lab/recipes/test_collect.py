@@ -1,23 +1,16 @@
 """Pairs out of archives."""
 
-import gzip
-import io
-import tarfile
 from pathlib import Path
 
 import pytest
 
 from syncattn_fairseq.base.errors import DataError
-from syncattn_fairseq.lab.recipes.archived_pairs import collect
+from syncattn_fairseq.lab.recipes.text_formats import collect
+from tests.lab.recipes.packing import tar
 
 
 def pack(archive: Path, members: dict[str, str]) -> None:
-    with tarfile.open(archive, "w:gz") as tar:
-        for name, content in members.items():
-            data = content.encode()
-            member = tarfile.TarInfo(name)
-            member.size = len(data)
-            tar.addfile(member, io.BytesIO(data))
+    archive.write_bytes(tar({name: text.encode() for name, text in members.items()}, "w:gz"))
 
 
 def pairs(folder: Path, name: str, place: str) -> list[tuple[str, str]]:
@@ -35,12 +28,6 @@ def test_roles_name_the_sides_of_a_test_set(tmp_path):
     members = {"test-src.en.sgm": "<seg>s</seg>", "test-ref.de.sgm": "<seg>r</seg>"}
     pack(tmp_path / "t.tgz", {**members, "test-src.de.sgm": "<seg>other way round</seg>"})
     assert pairs(tmp_path, "sgm", "t.tgz!test-{role}.{language}.sgm") == [("s", "r")]
-
-
-def test_both_sides_can_be_in_one_file(tmp_path):
-    (tmp_path / "t.txt.gz").write_bytes(gzip.compress("1 ||| 本 ||| book\n".encode()))
-    found = list(collect(tmp_path, "aspec", "t.txt.gz", ("en", "ja")))
-    assert found == [("book", "本")]
 
 
 @pytest.mark.parametrize(
@@ -67,11 +54,6 @@ def test_a_text_without_pairs_is_an_error(tmp_path, name):
     with pytest.raises(DataError) as caught:
         pairs(tmp_path, name, place)
     assert str(caught.value) == f"{place}: no pairs of en and de; is {name} its format?"
-
-
-def test_pairs_of_nothing_are_left_out(tmp_path):
-    pack(tmp_path / "t.tgz", {"x.en": "a\n \n\n", "x.de": "\n\nä\n"})
-    assert pairs(tmp_path, "plain", "t.tgz!x.{language}") == [("a", ""), ("", "ä")]
 
 
 def test_one_file_is_not_both_sides(tmp_path):

@@ -13,10 +13,10 @@ LINES = {
 def test_a_training_says_in_a_log_how_far_it_is(text, monkeypatch, capsys):
     now = 0.0
     monkeypatch.setattr(display.time, "monotonic", lambda: now)
-    with Display().stage("dbsa: train", 850) as bar:
+    with Display().stage("dbsa: train", 850) as show:
         for now in range(0, 70, 10):
-            bar.show(text.format(5 * now))
-            bar.show("something else")
+            show(text.format(5 * now))
+            show("something else")
     assert capsys.readouterr().out.splitlines() == [
         "== dbsa: train",
         "   dbsa: train: 150 of 850 updates",
@@ -27,8 +27,8 @@ def test_a_training_says_in_a_log_how_far_it_is(text, monkeypatch, capsys):
 
 def test_other_stages_say_nothing_in_a_log(monkeypatch, capsys):
     monkeypatch.setattr(display, "REPORT_EVERY", 0)
-    with Display().stage("binarise", None) as bar:
-        bar.show("num_updates=3")
+    with Display().stage("binarise", None) as show:
+        show("num_updates=3")
     assert capsys.readouterr().out.splitlines() == ["== binarise", "== binarise: done in 0 s"]
 
 

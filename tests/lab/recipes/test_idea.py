@@ -3,26 +3,29 @@
 import json
 import subprocess
 import sys
+from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 
 from syncattn_fairseq.base.errors import DataError
-from syncattn_fairseq.lab.cli.recipe import PLUGIN, main
+from syncattn_fairseq.lab.cli.recipe import main
 from syncattn_fairseq.lab.recipes.corpus_facts import load_corpus
 from syncattn_fairseq.lab.recipes.idea import TREES, read_idea
 from syncattn_fairseq.lab.recipes.plan import load_plan
+from syncattn_fairseq.lab.recipes.systems import PLUGIN, SHARED
 from syncattn_fairseq.testing import build_model, count_operations, make_batch
 from tests.cli.errors import read_error
 from tests.lab.evaluation.test_results import cell
 
 #: An idea may be one of the package's own; a plugin would be registered in this process.
 OWN = PLUGIN
-CORPUS = load_corpus(PLUGIN / "configs" / "builtin_en_de")
+CORPUS = load_corpus(SHARED / "builtin_en_de")
 TREE = f"{OWN}:model.distance_bias_layers=2:model.distance_bias_distance=tree"
 
 
-def read(text: str, *words: str):
-    return read_idea(text, CORPUS, PLUGIN, words)
+def read(text: str, *words: str, seeds: Sequence[int] = (1, 2), ideas: str | Path = "ideas"):
+    return read_idea(text, CORPUS, words, seeds, Path(ideas))
 
 
 def test_heads_that_read_the_parse_are_compared_with_other_trees():
@@ -60,12 +63,12 @@ def test_what_has_no_layers_has_no_rivals_there():
 
 
 def test_the_plan_is_written_once(tmp_path):
-    idea, path = read(f"mine={TREE}"), tmp_path / "mine" / "_plan.yaml"
-    idea.write_plan([1, 2], path)
-    assert load_plan(path.parent) == idea.plan([1, 2])
-    idea.write_plan([1, 2], path)
+    idea = read(f"mine={TREE}", ideas=tmp_path)
+    for _ in range(2):
+        idea.write_plan()
+        assert load_plan(tmp_path / "mine") == idea.plan
     with pytest.raises(DataError, match="something else was planned; go on with its seeds"):
-        idea.write_plan([1, 2, 3], path)
+        read(f"mine={TREE}", seeds=[1, 2, 3], ideas=tmp_path).write_plan()
 
 
 def test_the_page_says_whether_the_idea_helps(tmp_path, capsys):

@@ -7,9 +7,9 @@ import pytest
 from sacrebleu.dataset import DATASETS
 
 from syncattn_fairseq.lab.evaluation.alignment import read_alignments
-from syncattn_fairseq.lab.recipes.archived_pairs import collect
 from syncattn_fairseq.lab.recipes.archives import open_member
 from syncattn_fairseq.lab.recipes.corpus_facts import read_facts
+from syncattn_fairseq.lab.recipes.text_formats import collect
 from tests.lab.recipes.miniature import CORPORA, languages_of, make
 
 CONFIGS = Path(__file__).parents[3] / "configs"

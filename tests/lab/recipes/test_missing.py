@@ -10,10 +10,9 @@ import pytest
 from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.lab.cli.recipe import main
 from syncattn_fairseq.lab.recipes import missing
-from syncattn_fairseq.lab.recipes.archived_pairs import collect
-from syncattn_fairseq.lab.recipes.cells import Grid
+from syncattn_fairseq.lab.recipes.cell import make_cells
 from syncattn_fairseq.lab.recipes.corpus_facts import Corpus, Here, load_corpus
-from syncattn_fairseq.lab.recipes.experiment import Cell, Experiment
+from syncattn_fairseq.lab.recipes.grid import Grid
 from syncattn_fairseq.lab.recipes.launch import Machines
 from syncattn_fairseq.lab.recipes.missing import (
     list_missing_parsers,
@@ -23,9 +22,10 @@ from syncattn_fairseq.lab.recipes.missing import (
 )
 from syncattn_fairseq.lab.recipes.prepare import list_preparation
 from syncattn_fairseq.lab.recipes.rehearsal import SENTENCES, shorten_corpus, shorten_row
-from syncattn_fairseq.lab.recipes.row import read_row
+from syncattn_fairseq.lab.recipes.request import read_row
 from syncattn_fairseq.lab.recipes.stages import Stage
 from syncattn_fairseq.lab.recipes.systems import SHARED
+from syncattn_fairseq.lab.recipes.text_formats import collect
 
 HEADS = {"heads.en", "heads.de", "heads.ja"}
 
@@ -118,8 +118,7 @@ def test_parsers(monkeypatch, tmp_path):
 
 def test_disk_memory_and_subwords(monkeypatch, tmp_path):
     corpus = write_texts(tmp_path, 30)
-    experiment = Experiment(corpus, SHARED.parent, Machines(cpu=True))
-    cells = [Cell(experiment, read_row("transformer"))]
+    cells = make_cells(corpus, Machines(cpu=True), {}, [(None, read_row("transformer"))])
     assert [*list_scarce(corpus, cells, tmp_path)] == []
     usage = namedtuple("usage", "free")
     monkeypatch.setattr(missing.shutil, "disk_usage", lambda path: usage(10**6))

@@ -2,19 +2,18 @@
 
 import re
 import sys
-from pathlib import Path
 
 import pytest
 
 from syncattn_fairseq.base.errors import DataError
+from syncattn_fairseq.lab.recipes.cell import Cell
 from syncattn_fairseq.lab.recipes.corpus_facts import load_corpus
-from syncattn_fairseq.lab.recipes.experiment import Cell, Experiment
 from syncattn_fairseq.lab.recipes.launch import Machines
-from syncattn_fairseq.lab.recipes.row import read_row
+from syncattn_fairseq.lab.recipes.request import read_row
+from syncattn_fairseq.lab.recipes.row_settings import RowSettings
 from syncattn_fairseq.lab.recipes.systems import SHARED
 from syncattn_fairseq.modules.part import PARTS
 
-PLUGIN = Path(__file__).parents[3] / "syncattn_fairseq"
 BUILTIN = load_corpus(SHARED / "builtin_en_de")
 
 BOTH = ["heads.de", "heads.en"]
@@ -41,7 +40,7 @@ PARSES += ["planted_tree", "planted_linear", "planted_random"]
 
 
 def make_cell(row: str) -> Cell:
-    return Cell(Experiment(BUILTIN, PLUGIN, Machines(cpu=True)), read_row(row))
+    return Cell(RowSettings(read_row(row), BUILTIN), Machines(cpu=True))
 
 
 @pytest.mark.parametrize("name", BUILTIN.known_systems())

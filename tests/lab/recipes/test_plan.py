@@ -17,7 +17,6 @@ from syncattn_fairseq.lab.cli.recipe import main
 from syncattn_fairseq.lab.evaluation.measures import holm
 from syncattn_fairseq.lab.evaluation.results_file import pack_counts
 from syncattn_fairseq.lab.evaluation.translation import count_ngrams
-from syncattn_fairseq.lab.recipes.cells import measure_subwords_per_word
 from syncattn_fairseq.lab.recipes.contrasts import (
     MeasuredPlan,
     group_contrasts,
@@ -26,6 +25,7 @@ from syncattn_fairseq.lab.recipes.contrasts import (
     make_contrast_tables,
 )
 from syncattn_fairseq.lab.recipes.corpus_facts import load_corpus
+from syncattn_fairseq.lab.recipes.grid import measure_subwords_per_word
 from syncattn_fairseq.lab.recipes.plan import load_plan
 from tests.lab.evaluation.test_results import cell
 
@@ -263,25 +263,26 @@ def test_only_what_was_planned_counts() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("family: [1]", "family: give seeds and contrasts"),
-        ("family: {seeds: [x], contrasts: {}}", "family: seeds: give a list of whole numbers"),
-        ("family: {seeds: [-1], contrasts: {}}", "family: seeds: give a list of whole numbers"),
-        ("family: {seeds: [1, 1], contrasts: {A: [a - b]}}", "family: give seeds, each once, and"),
-        ("family: {contrasts: {A: [a - b]}}", "family: give seeds, each once, and contrasts"),
+        ("family: [1]", r"family: expected names and values, not \[1\]"),
+        ("family: {seeds: [x], contrasts: {}}", r"family: seeds: \['x'\] is not of type list\[int"),
+        ("family: {seeds: [-1], contrasts: {}}", "family: seeds: give whole numbers from 0, each"),
+        ("family: {seeds: [1, 1], contrasts: {A: [a - b]}}", "family: seeds: give whole numbers"),
+        ("family: {seeds: [], contrasts: {A: [a - b]}}", "family: seeds: give whole numbers"),
+        ("family: {contrasts: {A: [a - b]}}", "family: the key 'seeds' is missing"),
         ("family: {seeds: [1], contrasts: {A: [a - a]}}", "a - a: compare two different systems"),
         ("margin: 0.1", "no contrasts; give some in family or estimates"),
         ("family: {seeds: [1], contrasts: {A: []}}", "no contrasts; give some in family"),
-        ("family: {seeds: [1], contrasts: {A: x}}", "family: contrasts: give headings"),
+        ("family: {seeds: [1], contrasts: {A: x}}", "family: contrasts: {'A': 'x'} is not of type"),
         ("family: {seeds: [1], contrasts: {A: [a-b]}}", "'a-b'; expected SYSTEM - SYSTEM"),
         ("family: {seeds: [1], contrasts: {A: [a - b (=)]}}", r"\(=\) needs a margin above 0"),
-        ("margin: x", "margin: a plan has only margin"),
-        ("margin: .nan", "margin: a plan has only margin"),
-        ("per_word: [A]", "per_word: give a list of headings"),
-        (f"{PLAN}per_word: 3", "per_word: give a list of headings"),
-        (f"{PLAN}names: [a]", "names: give a system for each name"),
-        (f"{PLAN}names: {{a: 3}}", "names: give a system for each name"),
+        ("margin: x", "margin: 'x' is not of type int"),
+        ("margin: .nan", "margin: give a number from 0"),
+        ("per_word: [A]", "per_word: A is no heading of contrasts"),
+        (f"{PLAN}per_word: 3", "per_word: 3 is not of type"),
+        (f"{PLAN}names: [a]", "names: .* is not of type"),
+        (f"{PLAN}names: {{a: 3}}", "names: .* is not of type"),
         (f"{PLAN}names: {{x: y}}", "names: x is in no contrast"),
-        ("margin: 1\nfamilies: {}", "families: a plan has only margin"),
+        ("margin: 1\nfamilies: {}", "unknown key 'families'; known are margin, family, "),
         (
             "margin: 1\nestimates: {seeds: [1], contrasts: {A: [a - b (=)]}}",
             "only contrasts of the family",

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from syncattn_fairseq.lab.recipes.corpus_facts import load_corpus
-from syncattn_fairseq.lab.recipes.needs import describe_model, list_needs
 from syncattn_fairseq.lab.recipes.prepare import list_logs, list_preparation
+from syncattn_fairseq.lab.recipes.row_settings import describe_model, list_needs
 
 CONFIGS = Path(__file__).parents[3] / "configs"
 

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.lab.cli.collect import main
 from syncattn_fairseq.lab.recipes.corpus_facts import load_corpus
 from syncattn_fairseq.lab.recipes.prepare import list_preparation
@@ -89,10 +88,3 @@ def test_a_parser_or_chance_in_place_of_a_treebank(monkeypatch):
     neither = steps_of("atis_en_tr_random")
     assert [name for name in neither if name.startswith("parse")] == ["parse-en", "parse-tr"]
     assert "--parser random" in neither["parse-en"][0]
-
-
-def test_a_treebank_of_another_language_is_refused(tmp_path):
-    (tmp_path / "mine").mkdir()
-    (tmp_path / "mine" / "_data.yaml").write_text("like: atis_en_tr\ntreebank: [de]\n")
-    with pytest.raises(DataError, match=r"_data\.yaml: treebank: de; choose from en and tr$"):
-        load_corpus(tmp_path / "mine")

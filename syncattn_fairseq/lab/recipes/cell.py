@@ -1,9 +1,9 @@
-"""From a binarised corpus to scored systems: a cell is a system with a seed."""
+"""A cell of a table: a system with a seed, from the binarised corpus to scores."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,7 @@ from .cell_results import REVERSED
 from .corpus_facts import Corpus
 from .launch import Machines, make_training
 from .prepare import WORDS, folder, gold_alignments, list_logs, list_preparation
-from .row import Row, read_row
+from .request import Row, read_row
 from .row_settings import RowSettings
 from .stages import Stage, Step, new_step, options, split_commands
 from .systems import GENERATION, IGNORED, generation_options
@@ -25,67 +25,56 @@ LIMITS = (
 ENDLESS = ("inverse_sqrt", "fixed")
 
 
-@dataclass(frozen=True, eq=False)
-class Experiment:
-    """What all cells of a table share.
+def make_cells(
+    corpus: Corpus,
+    machines: Machines,
+    overrides: Mapping[str, Any],
+    chosen: Iterable[tuple[int | None, Row]],
+) -> list[Cell]:
+    """Make the cells of seeds and rows; those of a row share its settings."""
+    rows: dict[Row, RowSettings] = {}
+    return [
+        Cell(rows.setdefault(row, RowSettings(row, corpus, overrides)), machines, seed)
+        for seed, row in chosen
+    ]
 
-    Attributes:
-        corpus: what the systems translate.
-        plugin: the folder ``syncattn_fairseq``.
-        machines: where they are trained.
-        overrides: values by ``SECTION.OPTION`` for all cells.
+
+def list_needs(corpus: Corpus, cells: Iterable[Cell]) -> set[str]:
+    """Return what cells, or all systems of a corpus if there are none, need besides its texts."""
+    rows = [cell.settings for cell in cells] or [
+        RowSettings(read_row(name), corpus) for name in corpus.members("@all")
+    ]
+    return set().union(*(row.needs for row in rows))
+
+
+def list_stages(
+    corpus: Corpus, cells: Sequence[Cell], cores: int, parsing: int
+) -> tuple[list[Stage], dict[Cell, list[Stage]]]:
+    """Return the stages of the preparation, for all systems if there are no cells, and of each.
+
+    The preparation starts so many processes (cores), of which some parse.
     """
-
-    corpus: Corpus
-    plugin: Path
-    machines: Machines
-    overrides: Mapping[str, Any] = field(default_factory=dict)
-    _rows: dict[Row, RowSettings] = field(default_factory=dict, repr=False)
-
-    def list_stages(
-        self, cells: Sequence[Cell], cores: int, parsing: int
-    ) -> tuple[list[Stage], dict[Cell, list[Stage]]]:
-        """Return the stages of the preparation, and those of each cell.
-
-        Args:
-            cells: what is trained; nothing: the corpus is prepared for all of its systems.
-            cores: number of parallel processes.
-            parsing: how many of them parse.
-        """
-        needs = self.list_needs(cells)
-        preparation = list_preparation(self.corpus, cores, parsing, needs)
-        return preparation, {cell: cell.stages() for cell in cells}
-
-    def list_needs(self, cells: Sequence[Cell]) -> set[str]:
-        """Return what cells, or all systems if there are none, need besides the texts."""
-        prepared = cells or [Cell(self, read_row(name)) for name in self.corpus.members("@all")]
-        return set().union(*(cell.settings.needs for cell in prepared))
-
-    def load_row(self, row: Row) -> RowSettings:
-        """Return the settings of a row, the same for all of its seeds."""
-        if row not in self._rows:
-            self._rows[row] = RowSettings(row, self.corpus, self.plugin, self.overrides)
-        return self._rows[row]
+    preparation = list_preparation(corpus, cores, parsing, list_needs(corpus, cells))
+    return preparation, {cell: cell.stages() for cell in cells}
 
 
 @dataclass(frozen=True, eq=False)
 class Cell:
-    """A system with a seed.
+    """A system with a seed; without one given, the config's."""
 
-    Attributes:
-        experiment: the experiment it is part of.
-        row: a config, perhaps with changes.
-        given_seed: seed of the training; None: the config's.
-    """
-
-    experiment: Experiment
-    row: Row
+    settings: RowSettings
+    machines: Machines
     given_seed: int | None = None
 
     @property
-    def settings(self) -> RowSettings:
-        """The settings that it shares with the other seeds."""
-        return self.experiment.load_row(self.row)
+    def row(self) -> Row:
+        """The row of the table that it is in."""
+        return self.settings.row
+
+    @property
+    def corpus(self) -> Corpus:
+        """What it translates."""
+        return self.settings.corpus
 
     @property
     def seed(self) -> int:
@@ -110,12 +99,8 @@ class Cell:
         return self.folder / self.row.output_folder
 
     def checkpoint(self, below: Path = Path()) -> Path:
-        """Return the file of the model that translates.
-
-        Args:
-            below: the folder of its direction, below the cell's.
-        """
-        kind = self.experiment.corpus.checkpoint
+        """Return the file of the model that translates, in the folder of its direction."""
+        kind = self.corpus.checkpoint
         kind = "average" if isinstance(kind, int) else kind
         return self.folder / below / f"checkpoint_{kind}.pt"
 
@@ -124,7 +109,7 @@ class Cell:
         trainings = [self._training(*direction) for direction in self._directions()]
         trained = tuple(training.log for training in trainings)
         decoding = Stage("decode", self.output / "decode", self._decode(), after=trained)
-        words_by = split_commands(self.experiment.corpus.score.get("words_by", "cat"))
+        words_by = split_commands(self.corpus.score.get("words_by", "cat"))
         scoring = Stage(
             *("score", self.output / "score", self._score()),
             after=(decoding.log,),
@@ -141,7 +126,7 @@ class Cell:
 
     def _settings(self, stage: str) -> dict[str, Any]:
         """Return the settings that the result of a stage depends on."""
-        corpus, config = self.experiment.corpus, self.settings.config
+        corpus, config = self.corpus, self.settings.config
         if stage == "score":
             return dict(corpus.score)
         if stage == "decode":
@@ -152,14 +137,13 @@ class Cell:
 
     def _directions(self) -> Iterator[tuple[Path, dict[str, Any]]]:
         """Yield each direction's folder below the cell's, and its changed settings."""
-        corpus = self.experiment.corpus
+        corpus = self.corpus
         yield Path(), {}
         if corpus.gold_alignments:  # alignments are symmetrised
             languages = {"task.source_lang": corpus.target, "task.target_lang": corpus.source}
             yield Path(REVERSED), languages
 
     def _training(self, below: Path, direction: Mapping[str, Any]) -> Stage:
-        """Return the training of one direction."""
         row, save_dir = self.settings, self.folder / below
         changes = {"task.data": row.config["task"]["data"], **row.changes, **direction}
         changes |= {"common.seed": self.seed, "checkpoint.save_dir": str(save_dir)}
@@ -172,10 +156,10 @@ class Cell:
             save_dir / "train",
             [
                 new_step("mkdir", "-p", save_dir),
-                make_training(row.base, row.config, self.experiment.machines, changes),
+                make_training(row.base, row.config, self.machines, changes),
             ],
             title=below.name,
-            after=list_logs(self.experiment.corpus, row.needs),
+            after=list_logs(self.corpus, row.needs),
             resumes="checkpoint*.pt",
             limits=LIMITS if scheduler in ENDLESS else (),
             updates=row.config["optimization"].get("max_update") or None,
@@ -188,7 +172,7 @@ class Cell:
         return {"common.tensorboard_logdir": str(folder)} if logs else {}
 
     def _decode(self) -> list[Step]:
-        corpus = self.experiment.corpus
+        corpus = self.corpus
         steps = []
         for below, changes in self._directions():
             steps.append(new_step("mkdir", "-p", self.output / below))
@@ -206,29 +190,28 @@ class Cell:
 
     def _validate(self) -> Step:
         """Measure the NLL of the test text, which had no part in choosing the checkpoint."""
-        machines, task = self.experiment.machines, self.settings.config["task"]
+        task = self.settings.config["task"]
         return new_step(
             *("fairseq-validate", task["data"], "--user-dir", self.settings.plugin),
             *("--task", task["_name"], "--path", self.checkpoint(), "--valid-subset", "test"),
             # BLEU is that of the translations.
             *("--model-overrides", "{'eval_bleu': False}", "--log-format", "simple"),
-            *("--batch-size", "100", *(["--cpu"] if machines.cpu else [])),
+            *("--batch-size", "100", *(["--cpu"] if self.machines.cpu else [])),
         )
 
     def _generate(self, path: Path, output: Path, changes: dict[str, Any], *how: str) -> Step:
-        machines = self.experiment.machines
         task = self.settings.config["task"]
         source = changes.get("task.source_lang", task["source_lang"])
         target = changes.get("task.target_lang", task["target_lang"])
         step = new_step(
             *("fairseq-generate", task["data"], "--user-dir", self.settings.plugin),
             *("--task", task["_name"], "-s", source, "-t", target, "--path", path),
-            *("--batch-size", "100", *(["--cpu"] if machines.cpu else []), *how),
+            *("--batch-size", "100", *(["--cpu"] if self.machines.cpu else []), *how),
         )
         return replace(step, output=self.output / output)
 
     def _score(self) -> list[Step]:
-        corpus, output = self.experiment.corpus, self.output
+        corpus, output = self.corpus, self.output
         words = folder(corpus, WORDS)
         how = {name: value for name, value in corpus.score.items() if name != "references"}
         reference = self.settings.scored_reference
@@ -263,9 +246,8 @@ class Cell:
         return steps
 
     def _score_reversed(self, how: Mapping[str, Any]) -> Step:
-        """Score the translations in the other direction."""
         output = self.output / REVERSED
-        references = self.settings.references.with_name(f"test.{self.experiment.corpus.source}")
+        references = self.settings.references.with_name(f"test.{self.corpus.source}")
         return new_step(
             *("syncattn-score", "--references", references, *options(how)),
             *("--system", self.row.label, output / "test.txt", "--json", output / "scores.json"),
@@ -273,7 +255,7 @@ class Cell:
 
     def _trees(self, words: Path) -> list[Step]:
         """Induce trees of the target side from the distances of each gated layer."""
-        target, output = self.experiment.corpus.target, self.output
+        target, output = self.corpus.target, self.output
         steps, systems = [], []
         for layer in self.settings.model.exposed["tgt_distances"]:
             trees = output / f"trees-{layer}.{target}"

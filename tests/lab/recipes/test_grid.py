@@ -5,7 +5,7 @@ import pytest
 import torch
 from sacrebleu.metrics.bleu import BLEU
 
-from syncattn_fairseq.lab.recipes.cells import MOST_THREADS, _count_ngrams, list_environments
+from syncattn_fairseq.lab.recipes.grid import MOST_THREADS, _count_ngrams, list_environments
 from syncattn_fairseq.lab.recipes.launch import Machines
 
 
@@ -60,7 +60,7 @@ def test_the_kept_counts_give_the_scores_bleu(tmp_path, score):
     (tmp_path / "reference").write_text("\n".join([*references, ""]))
     corpus = SimpleNamespace(score=score)
     cell: Any = SimpleNamespace(
-        experiment=SimpleNamespace(corpus=corpus),
+        corpus=corpus,
         output="",
         settings=SimpleNamespace(references="reference"),
     )

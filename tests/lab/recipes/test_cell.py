@@ -1,13 +1,14 @@
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from syncattn_fairseq.lab.recipes.cell import Cell
 from syncattn_fairseq.lab.recipes.corpus_facts import load_corpus
-from syncattn_fairseq.lab.recipes.experiment import Cell, Experiment
 from syncattn_fairseq.lab.recipes.launch import Machines
-from syncattn_fairseq.lab.recipes.row import Row, read_row
-
-PLUGIN = Path(__file__).parents[3] / "syncattn_fairseq"
+from syncattn_fairseq.lab.recipes.request import Row, read_row
+from syncattn_fairseq.lab.recipes.row_settings import RowSettings
+from syncattn_fairseq.lab.recipes.systems import SHARED
 
 
 @pytest.mark.parametrize(
@@ -15,18 +16,19 @@ PLUGIN = Path(__file__).parents[3] / "syncattn_fairseq"
     [({}, True), ({"_name": "fixed"}, True), ({"_name": "polynomial_decay"}, False)],
 )
 def test_only_a_schedule_without_an_end_can_continue(schedule, continues):
-    corpus = load_corpus(PLUGIN / "configs" / "multi30k_tiny_en_de")
+    corpus = load_corpus(SHARED / "multi30k_tiny_en_de")
     changes = {f"lr_scheduler.{name}": value for name, value in schedule.items()}
-    cell = Cell(Experiment(corpus, PLUGIN, Machines(cpu=True), changes), read_row("transformer"))
+    settings = RowSettings(read_row("transformer"), corpus, changes)
+    cell = Cell(settings, Machines(cpu=True))
     training, decoding, _ = cell.stages()
     assert ("optimization.max_update" in training.limits) == continues
     assert not decoding.limits and not decoding.resumes
 
 
-def make_cell(text: str) -> Cell:
-    corpus = load_corpus(PLUGIN / "configs" / "builtin_en_de")
+def make_cell(text: str, changes: dict[str, Any] | None = None, seed: int | None = None) -> Cell:
+    corpus = load_corpus(SHARED / "builtin_en_de")
     row = read_row(text, corpus.known_systems())
-    return Cell(Experiment(corpus, PLUGIN, Machines(cpu=True)), row)
+    return Cell(RowSettings(row, corpus, changes or {}), Machines(cpu=True), seed)
 
 
 @pytest.mark.parametrize(
@@ -79,8 +81,7 @@ def test_a_changed_plugin_is_another_training(tmp_path):
 
 def test_each_training_has_its_own_folder_for_tensorboard():
     changes = {"common.tensorboard_logdir": "tb"}
-    corpus = load_corpus(PLUGIN / "configs" / "builtin_en_de")
-    cell = Cell(Experiment(corpus, PLUGIN, Machines(cpu=True), changes), read_row("lisa"), 3)
+    cell = make_cell("lisa", changes, 3)
     step = cell.stages()[0].steps[-1]
     assert "++common.tensorboard_logdir=tb/builtin_en_de/lisa/3" in step.commands[0]
     assert (cell.stages()[0].settings or {})["common.tensorboard_logdir"] == "tb"

@@ -19,9 +19,9 @@ from ...base.files import read_json
 from ...base.locks import locked
 from ...base.text import read_lines
 from ..evaluation.results_file import pack_counts, record
+from .cell import Cell
 from .cell_results import read_scores, read_test_nll, read_training
 from .corpus_facts import Corpus
-from .experiment import Cell
 from .launch import Machines
 from .prepare import PIECES, WORDS, folder
 from .run import Runner, list_missing_programs
@@ -36,14 +36,9 @@ MOST_THREADS = 8
 
 @dataclass(frozen=True)
 class Grid:
-    """Cells to run.
+    """Cells to run, each with its stages, so many at a time (jobs).
 
-    Attributes:
-        cells: the cells, each with the stages to run.
-        runner: runs them.
-        jobs: how many cells at a time.
-        results: the results file.
-        overrides: settings that the user changed for all cells, as written.
+    Results keep the settings that the user changed for all cells, as written (overrides).
     """
 
     cells: Mapping[Cell, Sequence[Stage]]
@@ -80,15 +75,12 @@ class Grid:
         return None
 
     def run(self, locks: Sequence[int]) -> None:
-        """Run all cells; a cell that fails does not stop the others.
-
-        Args:
-            locks: open files that stay locked until the last process ends.
+        """Run all cells, holding locks; a cell that fails does not stop the others.
 
         Raises:
             DataError: some cells failed.
         """
-        machines = next(iter(self.cells)).experiment.machines
+        machines = next(iter(self.cells)).machines
         free: queue.Queue[Mapping[str, str]] = queue.Queue()
         for environment in list_environments(machines, self.jobs):
             free.put(environment)
@@ -128,7 +120,7 @@ class Grid:
         with locked(lock, lambda: say(f"== {cell.name}: waiting for another recipe")) as own:
             self.runner.run(stages, [*locks, own], environment)
             if any(stage.name == "score" for stage in stages):
-                record(self.results, cell.experiment.corpus.name, [self._result(cell)])
+                record(self.results, cell.corpus.name, [self._result(cell)])
 
     def _result(self, cell: Cell) -> dict[str, Any]:
         work = self.runner.work
@@ -145,7 +137,7 @@ class Grid:
             "ngrams": pack_counts(_count_ngrams(cell, work)),
             **read_training(work / cell.folder / "train.log"),
             **read_test_nll(work / cell.output / "decode.log"),
-            "subwords_per_word": measure_subwords_per_word(work, cell.experiment.corpus),
+            "subwords_per_word": measure_subwords_per_word(work, cell.corpus),
             **{k: v for k, v in (done.get("settings") or {}).items() if k == "plugin"},
             "commit": done["commit"],
             "hardware": done["hardware"],
@@ -167,10 +159,9 @@ def measure_subwords_per_word(work: Path, corpus: Corpus) -> float:
 
 
 def _count_ngrams(cell: Cell, work: Path) -> np.ndarray:
-    """Count what BLEU counts in each sentence of a cell's output."""
     from ..evaluation.translation import count_ngrams, read_text, words_by
 
-    score = cell.experiment.corpus.score
+    score = cell.corpus.score
 
     def words(texts: Sequence[str]) -> Sequence[str]:
         return words_by(score["words_by"], texts) if "words_by" in score else texts
