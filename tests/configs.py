@@ -19,7 +19,8 @@ def _choose_pairs() -> list[tuple[Corpus, str]]:
     parts: list[set[Path | tuple[str, str]]] = []
     for corpus, name in SYSTEMS:
         system = corpus.system(name)
-        parts.append({*system.files[-system.own :], (corpus.name, system.family)})
+        family = system.files[-1].parent.name
+        parts.append({*system.files[-system.own :], (corpus.name, family)})
     seen: set[Path | tuple[str, str]] = set()
     pairs = []
     while True:

@@ -35,7 +35,7 @@ SIZES_RNN = (*SIZES[:2], "encoder_hidden_size", "decoder_hidden_size")
 def test_fairseq_reads_what_the_config_says_and_builds_the_model(corpus, name):
     rnn = name.startswith("rnn")
     system = corpus.system(name)
-    assert system.family == FAMILIES[rnn]
+    assert system.files[-1].parent.name == FAMILIES[rnn]
     changes = [f"common.user_dir={ROOT / 'syncattn_fairseq'}"]
     changes += [f"model.{size}=16" for size in (SIZES_RNN if rnn else SIZES)]
     config = system.load(read_overrides(changes))

@@ -123,7 +123,7 @@ def _run(args: argparse.Namespace, request: Request, view: ResultsView) -> None:
         provenance = describe_run(machines, args.jobs)
         runner = Runner(args.work, processes, Display(), args.first is not None, provenance)
         rest = {cell: [stage for stage in each if stage in chosen] for cell, each in stages.items()}
-        grid = Grid(rest, runner, args.jobs, view.path, request.overrides)
+        grid = Grid(rest, runner, args.jobs, view.path)
         failure = grid.run_after([stage for stage in preparation if stage in chosen], corpus)
     if any(stage.name == "score" for stage in chosen) and view.path.exists():
         view.print_all(partly=failure is not None)

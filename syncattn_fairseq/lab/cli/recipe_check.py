@@ -117,7 +117,7 @@ def rehearse(request: Request, machines: Machines, cells: Sequence[Cell], work: 
     with Processes() as processes:
         provenance = describe_run(machines, 1)
         runner = Runner(scratch, processes, Display(), provenance=provenance)
-        grid = Grid(trainings, runner, 1, scratch / "results.json", CHANGES)
+        grid = Grid(trainings, runner, 1, scratch / "results.json")
         failure = grid.run_after(preparation, short)
     if failure:
         raise failure

@@ -14,13 +14,8 @@ from .prepare import WORDS, folder, gold_alignments, list_logs, list_preparation
 from .request import Row, read_row
 from .row_settings import RowSettings
 from .stages import Stage, Step, new_step, options, split_commands
-from .systems import GENERATION, IGNORED, generation_options
+from .systems import GENERATION, IGNORED, LIMITS, generation_options
 
-#: Settings that only say when a training ends, if the learning rate does not depend on them.
-LIMITS = (
-    *("optimization.max_update", "optimization.max_epoch", "optimization.stop_time_hours"),
-    "checkpoint.patience",
-)
 #: Schedules of the learning rate that do not depend on when the training ends.
 ENDLESS = ("inverse_sqrt", "fixed")
 

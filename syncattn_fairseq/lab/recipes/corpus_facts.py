@@ -222,11 +222,6 @@ class Corpus:
         """Where its settings are searched: in which folders, and of which corpora."""
         return search_folders(self.folder.parent), (*self.like, self.name)
 
-    @property
-    def settings(self) -> System:
-        """The settings that all its systems share."""
-        return settings_of_all(*self._files)
-
     def known_systems(self) -> list[str]:
         """Return the names of all systems that can be trained on it."""
         return list_systems(*self._files)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import platform
-import queue
 import subprocess
+import threading
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
@@ -36,16 +36,12 @@ MOST_THREADS = 8
 
 @dataclass(frozen=True)
 class Grid:
-    """Cells to run, each with its stages, so many at a time (jobs).
-
-    Results keep the settings that the user changed for all cells, as written (overrides).
-    """
+    """Cells to run, each with its stages, so many at a time (jobs)."""
 
     cells: Mapping[Cell, Sequence[Stage]]
     runner: Runner
     jobs: int
     results: Path
-    overrides: Mapping[str, Any]
 
     def run_after(self, preparation: Sequence[Stage], corpus: Corpus) -> DataError | None:
         """Prepare a corpus, then run all cells; return why some of them failed.
@@ -66,34 +62,24 @@ class Grid:
         if not all(map(runner.is_done, preparation)):
             with locked(path, announce) as lock:
                 runner.run(preparation, [lock])
-        if any(self.cells.values()):
-            with locked(path, announce, shared=True) as lock:
-                try:
-                    self.run([lock])
-                except DataError as error:
-                    return error
-        return None
+        if not any(self.cells.values()):
+            return None
+        with locked(path, announce, shared=True) as lock:
+            return self._run_cells(lock)
 
-    def run(self, locks: Sequence[int]) -> None:
-        """Run all cells, holding locks; a cell that fails does not stop the others.
+    def _run_cells(self, lock: int) -> DataError | None:
+        """Run all cells, holding a lock; one that fails does not stop the others."""
+        environments = list_environments(next(iter(self.cells)).machines, self.jobs)
+        here = threading.local()  # each thread has an environment of its own
 
-        Raises:
-            DataError: some cells failed.
-        """
-        machines = next(iter(self.cells)).machines
-        free: queue.Queue[Mapping[str, str]] = queue.Queue()
-        for environment in list_environments(machines, self.jobs):
-            free.put(environment)
+        def begin() -> None:
+            here.environment = environments.pop(0)
 
-        def one(cell: Cell, stages: Sequence[Stage]) -> None:
-            environment = free.get()
-            try:
-                self._cell(cell, stages, locks, environment)
-            finally:
-                free.put(environment)
+        def run(cell: Cell, stages: Sequence[Stage]) -> None:
+            self._run_cell(cell, stages, lock, here.environment)
 
-        pool = ThreadPoolExecutor(self.jobs)
-        running = {pool.submit(one, *item): item[0] for item in self.cells.items()}
+        pool = ThreadPoolExecutor(self.jobs, initializer=begin)
+        running = {pool.submit(run, *item): item[0] for item in self.cells.items()}
         failures: list[str] = []
         try:
             for future in as_completed(running):
@@ -104,21 +90,16 @@ class Grid:
                     self.runner.display.say(f"== {running[future].name}: failed")
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
-        if failures:
-            count = f"{len(failures)} of {len(running)} cells failed: " if len(running) > 1 else ""
-            raise DataError(count + "\n".join(failures))
+        count = f"{len(failures)} of {len(running)} cells failed: " if len(running) > 1 else ""
+        return DataError(count + "\n".join(failures)) if failures else None
 
-    def _cell(
-        self,
-        cell: Cell,
-        stages: Sequence[Stage],
-        locks: Sequence[int],
-        environment: Mapping[str, str],
+    def _run_cell(
+        self, cell: Cell, stages: Sequence[Stage], shared: int, environment: Mapping[str, str]
     ) -> None:
         say = self.runner.display.say
         lock = self.runner.work / cell.folder / "lock"
         with locked(lock, lambda: say(f"== {cell.name}: waiting for another recipe")) as own:
-            self.runner.run(stages, [*locks, own], environment)
+            self.runner.run(stages, [shared, own], environment)
             if any(stage.name == "score" for stage in stages):
                 record(self.results, cell.corpus.name, [self._result(cell)])
 
@@ -132,7 +113,7 @@ class Grid:
             "config": cell.row.system,
             "changes": cell.settings.own_changes,
             "seed": cell.seed,
-            "overrides": dict(self.overrides),
+            "overrides": dict(cell.settings.overrides),
             **read_scores(work / cell.output),
             "ngrams": pack_counts(_count_ngrams(cell, work)),
             **read_training(work / cell.folder / "train.log"),

@@ -27,7 +27,7 @@ from ...checkpoints.registered_options import (
     registry,
 )
 from .stages import options
-from .systems import GENERATION, IGNORED, ONLY_GIVEN, WRITTEN, Place
+from .systems import GENERATION, IGNORED, LIMITS, ONLY_GIVEN, WRITTEN, Place
 
 #: Sections with the options of ``fairseq-generate``, which ``generation`` may hold.
 _GENERATING = (GENERATION, "common_eval", "dataset", "common", "distributed_training")
@@ -49,10 +49,7 @@ _RANGES = {
     r"model\.\w*dropout|criterion\.label_smoothing": (0, 1),
 }
 #: Settings that end a training, if they are above 0.
-_ENDS = (
-    *("optimization.max_update", "optimization.max_epoch", "optimization.stop_time_hours"),
-    *("optimization.stop_min_lr", "checkpoint.patience"),
-)
+_ENDS = (*LIMITS, "optimization.stop_min_lr")
 
 
 def check_known_options(

@@ -63,6 +63,11 @@ WRITTEN = (
     *("common.tensorboard_logdir", "common.plasma_path", "common_eval.results_path"),
     "distributed_training.distributed_init_method",
 )
+#: Settings that only say when a training ends, if the learning rate does not depend on them.
+LIMITS = (
+    *("optimization.max_update", "optimization.max_epoch", "optimization.stop_time_hours"),
+    "checkpoint.patience",
+)
 #: Why a file may not name a plugin.
 ONLY_GIVEN = "a plugin is imported only if the command line names it: SYSTEM:common.user_dir=FOLDER"
 #: Begins a message about ``SECTION.OPTION`` with where it was set.
@@ -114,11 +119,6 @@ class System:
     def path(self) -> Path:
         """The file to name in messages."""
         return find_file(self.folders, self.files[-1]) or self.folders[0] / self.files[-1]
-
-    @property
-    def family(self) -> str:
-        """The family of its model."""
-        return self.files[-1].parent.name
 
     def load(self, overrides: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """Return its settings, by section and option; its own come first, no section is missing.

@@ -116,7 +116,7 @@ def test_languages_have_their_own_tools(raw):
     assert japanese.words["ja"].endswith("kytea -notags -out tok") and not japanese.subwords.joint
     assert (
         "words_by" in japanese.score
-        and japanese.settings.load()["model"]["share_decoder_input_output_embed"]
+        and japanese.system("transformer").load()["model"]["share_decoder_input_output_embed"]
     )
     unknown = written("en", "xx")
     assert "--lang en" in unknown.words["xx"] and unknown.score["references"] == "words"
