@@ -273,18 +273,3 @@ def test_seeds_of_the_built_in_corpus(tmp_path, forked_programs, monkeypatch, ca
     assert cell["updates"] == 6 and cell["overrides"]["model.dropout"] == 0.5
     assert not list(tmp_path.rglob("here")) and not list(tmp_path.rglob("*.log.*"))
     assert not list(tmp_path.rglob("hydra_train.log"))
-    # What reads what was made again is made again; a training does not continue on other data.
-    facts["subwords"]["size"] = 310
-    (configs / "small" / "_data.yaml").write_text(yaml.safe_dump(facts))
-    assert recipes.main(changed[:1] + changed[3:]) == 1
-    assert "small: subwords: done before with other settings: command 2 was " in (
-        capsys.readouterr().err
-    )
-    assert recipe("--from=subwords", "--to=subwords")[0] == ["small: subwords"]
-    assert recipe("--to=binarise")[0][0] == "small: binarise"
-    same = ("optimization.max_update=6", "generation.max_len_b=20", "--seeds=1")
-    assert recipes.main([*changed, *same]) == 1
-    assert (
-        "lpsi, seed 1: train: done before with data that was made again since; take another "
-        in (capsys.readouterr().err)
-    )

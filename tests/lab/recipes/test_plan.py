@@ -283,10 +283,7 @@ def test_only_what_was_planned_counts() -> None:
         (f"{PLAN}names: {{a: 3}}", "names: .* is not of type"),
         (f"{PLAN}names: {{x: y}}", "names: x is in no contrast"),
         ("margin: 1\nfamilies: {}", "unknown key 'families'; known are margin, family, "),
-        (
-            "margin: 1\nestimates: {seeds: [1], contrasts: {A: [a - b (=)]}}",
-            "only contrasts of the family",
-        ),
+        ("estimates: {seeds: [1], contrasts: {A: [a - b (=)]}}", "only contrasts of the family"),
     ],
 )
 def test_what_is_no_plan_is_refused(tmp_path: Path, text: str, message: str) -> None:
