@@ -34,8 +34,11 @@ import syncattn_fairseq  # noqa: E402
 from benchmarks import common  # noqa: E402
 from syncattn_fairseq.export import export  # noqa: E402
 from syncattn_fairseq.export.ctranslate2_format import CTranslate2Format  # noqa: E402
-from syncattn_fairseq.export.fold import fold, list_transformer_options  # noqa: E402
-from syncattn_fairseq.export.folded_model import FoldedModel  # noqa: E402
+from syncattn_fairseq.export.fold import (  # noqa: E402
+    FoldedModel,
+    fold,
+    list_transformer_options,
+)
 from syncattn_fairseq.inference import load  # noqa: E402
 from syncattn_fairseq.inference.exported import load_ctranslate2  # noqa: E402
 from syncattn_fairseq.tasks.translation_with_syntax import sharing_sources  # noqa: E402
@@ -91,6 +94,7 @@ def make_exports(
         alignment_layer=1,
         subwords=None,
         segmenters=None,
+        preparations={},
         history=[],
     )
     decoders = {"fairseq, as trained": make_decoder(arch, {}, args, task)}

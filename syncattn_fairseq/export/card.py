@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +14,18 @@ from ..data.preparation import Preparation
 _LARGEST = 1e15
 
 
-@dataclass(frozen=True)
-class Facts:
-    """What a card says.
+def make_card(
+    languages: tuple[str, str],
+    format: str,
+    made_from: str,
+    checked: str,
+    usage: Sequence[str],
+    quantization: str | None = None,
+    scores: Mapping[str, Any] | None = None,
+) -> str:
+    """Return the card.
 
-    Attributes:
+    Args:
         languages: of source and target.
         format: the program that the model is for.
         made_from: the checkpoint's name.
@@ -28,24 +34,12 @@ class Facts:
         quantization: type of the stored weights; None: float32.
         scores: from `read_scores`; None: the card has none.
     """
-
-    languages: tuple[str, str]
-    format: str
-    made_from: str
-    checked: str
-    usage: Sequence[str]
-    quantization: str | None = None
-    scores: Mapping[str, Any] | None = None
-
-
-def make_card(facts: Facts) -> str:
-    """Return the card."""
-    source, target = facts.languages
-    stored = f", weights in {facts.quantization}" if facts.quantization else ""
+    source, target = languages
+    stored = f", weights in {quantization}" if quantization else ""
     head = {
-        "language": [*dict.fromkeys(facts.languages)],
+        "language": [*dict.fromkeys(languages)],
         "pipeline_tag": "translation",
-        "library_name": facts.format,
+        "library_name": format,
         "tags": ["translation", "syncattn-fairseq"],
     }
     # JSON is YAML, whatever the texts contain.
@@ -53,12 +47,12 @@ def make_card(facts: Facts) -> str:
     parts = [
         "\n".join(["---", *lines, "---"]),
         f"# A translation model, {source} to {target}",
-        f"For {facts.format}{stored}; made by syncattn-export from `{facts.made_from}`.\n"
-        f"{facts.checked[0].upper()}{facts.checked[1:]}, here and in that checkpoint.",
-        *(f"```python\n{code}\n```" for code in facts.usage),
+        f"For {format}{stored}; made by syncattn-export from `{made_from}`.\n"
+        f"{checked[0].upper()}{checked[1:]}, here and in that checkpoint.",
+        *(f"```python\n{code}\n```" for code in usage),
     ]
-    if facts.scores is not None:
-        parts.append("\n\n".join(["## Scores", *_describe(facts.scores)]))
+    if scores is not None:
+        parts.append("\n\n".join(["## Scores", *_describe(scores)]))
     return "\n\n".join(parts) + "\n"
 
 

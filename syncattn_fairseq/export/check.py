@@ -12,7 +12,7 @@ from torch import Tensor
 from ..base.errors import DataError
 from ..data.segmenters import Codes
 from ..data.words import join_subwords
-from .folded_model import FoldedModel
+from .fold import FoldedModel
 
 #: Splits to take sentences from; the first one that exists is used.
 _SAMPLED = ("valid", "test", "train")

@@ -13,7 +13,7 @@ from ..inference.exported import FACTOR, load_ctranslate2
 from ..modules.positions import POSITIONS
 from .card import detokenise_code, tokenise_code
 from .check import Sample
-from .folded_model import FoldedModel
+from .fold import FoldedModel
 from .format import Format
 
 _ACTIVATIONS = {"relu": "RELU", "gelu": "GELU", "gelu_fast": "GELUTanh", "swish": "SWISH"}

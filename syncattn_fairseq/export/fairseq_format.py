@@ -16,7 +16,7 @@ from ..base.errors import DataError
 from ..data.segmenters import Pieces
 from .check import Sample, scores
 from .ctranslate2_format import refuse_positions
-from .folded_model import FoldedModel
+from .fold import FoldedModel
 from .format import Format
 
 

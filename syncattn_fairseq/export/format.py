@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from .check import Sample
-from .folded_model import FoldedModel
+from .fold import FoldedModel
 
 
 class Format(ABC):

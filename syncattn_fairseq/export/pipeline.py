@@ -9,11 +9,11 @@ from ..base.folders import making
 from ..data.preparation import store_preparations, store_schemes
 from ..data.segmenters import SubwordFiles, store_subwords
 from ..inference.exported import About
-from .card import Facts, make_card
+from .card import make_card
 from .check import check_subwords, compare, load_sample, scores
 from .ctranslate2_format import CTranslate2Format
 from .fairseq_format import FairseqFormat
-from .folded_model import FoldedModel, fold_checkpoint
+from .fold import FoldedModel, fold_checkpoint
 from .format import Format
 from .shortlist import write_shortlist
 from .transformers_format import TransformersFormat
@@ -84,8 +84,8 @@ def export(
             _add_subwords(folded, folder)
             _describe(folded, format, shortlist).write(folder)
         languages, usage = (folded.source, folded.target), kind.usage(folded, output)
-        facts = Facts(languages, format, folded.name, verdict, usage, quantization, scores_of)
-        (folder / "README.md").write_text(make_card(facts), encoding="utf-8")
+        card = make_card(languages, format, folded.name, verdict, usage, quantization, scores_of)
+        (folder / "README.md").write_text(card, encoding="utf-8")
         readable = (folder / "README.md").stat().st_mode
         for path in folder.iterdir():  # safetensors makes files for the owner alone
             path.chmod(readable)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..base.errors import DataError, naming_full_disk
-from .folded_model import FoldedModel
+from .fold import FoldedModel
 
 #: How many links are in memory at a time.
 _LINKS = 2**22

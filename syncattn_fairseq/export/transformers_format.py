@@ -13,7 +13,7 @@ from ..inference.model import MAX_LEN
 from .card import detokenise_code, tokenise_code
 from .check import Sample, target_scores
 from .ctranslate2_format import are_sentencepiece, refuse_options, refuse_positions
-from .folded_model import FoldedModel
+from .fold import FoldedModel
 from .format import Format
 
 _ACTIVATIONS = {"relu": "relu", "gelu": "gelu", "swish": "silu"}

@@ -54,7 +54,7 @@ class CheckpointModel(Model):
     @property
     def languages(self) -> tuple[str, str]:
         """As the task of the checkpoints has them."""
-        return self.ensemble.source, self.ensemble.target
+        return self.ensemble.languages
 
     @property
     def longest(self) -> tuple[int, int]:

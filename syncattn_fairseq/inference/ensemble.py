@@ -1,7 +1,7 @@
 """Load fairseq checkpoints, with the task and the dictionaries that they were trained with."""
 
 from argparse import Namespace
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -69,6 +69,16 @@ class Ensemble:
         self.options = _model_options(self.paths[0], states[0])
         #: That training's history, as fairseq keeps it.
         self.history: list[dict[str, Any]] = states[0].get("optimizer_history") or []
+
+    @property
+    def languages(self) -> tuple[str, str]:
+        """Of source and target."""
+        return self.source, self.target
+
+    @property
+    def vocabularies(self) -> tuple[Sequence[str], Sequence[str]]:
+        """Of source and target."""
+        return self.task.source_dictionary.symbols, self.task.target_dictionary.symbols
 
     def _find_data(self, data: str | Path | None, trained: dict[str, Any]) -> Path:
         """Find the dictionaries, and from them the languages if training did not name them."""

@@ -77,8 +77,8 @@ def load(
     segmenters = open_segmenters(
         subwords,
         [ensemble.paths[0].parent, ensemble.data],
-        (ensemble.source, ensemble.target),
-        (ensemble.task.source_dictionary.symbols, ensemble.task.target_dictionary.symbols),
+        ensemble.languages,
+        ensemble.vocabularies,
         ensemble.task.schemes,
     )
     return CheckpointModel(ensemble, segmenters, torch_device)

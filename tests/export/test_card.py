@@ -7,10 +7,10 @@ import yaml
 
 from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.cli import export as cli
-from syncattn_fairseq.export.card import Facts, make_card, read_scores
+from syncattn_fairseq.export.card import make_card, read_scores
 from syncattn_fairseq.lab.cli import score
 
-FACTS = Facts(("en", "de"), "ctranslate2", "model.pt", "the same scores", ["print(1)"], "int8")
+FACTS = (("en", "de"), "ctranslate2", "model.pt", "the same scores", ["print(1)"], "int8")
 
 
 @pytest.fixture
@@ -28,7 +28,7 @@ def scored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_a_card_is_read_by_hubs_and_by_people():
-    _, head, text = make_card(FACTS).split("---\n")
+    _, head, text = make_card(*FACTS).split("---\n")
     assert yaml.safe_load(head) == {
         **{"language": ["en", "de"], "pipeline_tag": "translation"},
         **{"library_name": "ctranslate2", "tags": ["translation", "syncattn-fairseq"]},
@@ -41,14 +41,14 @@ def test_scores_and_their_significance(scored):
     systems = json.loads(scored.read_text())["systems"]
     found = read_scores(scored, "A")
     assert found == systems["A"]
-    card = make_card(Facts(*list(vars(FACTS).values())[:-1], found))
+    card = make_card(*FACTS, found)
     assert "| BLEU | chrF | RIBES | COMET/x |\n|---|---|---|---|\n| 100.00 | 100.00 | " in card
     assert "| 0.6250 |" in card and "\n\n2 sentences. BLEU `nrefs:1|" in card
     assert ", RIBES `nrefs:1|" in card
     test = systems["A"]["significance"]
     assert f"{test['difference']:.2f} BLEU ahead of B, which may be chance" in card
     assert f" (p = {test['corrected']:.4f} by paired" in card
-    card = make_card(Facts(*list(vars(FACTS).values())[:-1], read_scores(scored, "B")))
+    card = make_card(*FACTS, read_scores(scored, "B"))
     assert "ahead of" not in card, "the baseline"
 
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from sacrebleu.metrics.ter import TER
 
-from syncattn_fairseq.export.card import Facts, make_card, read_scores
+from syncattn_fairseq.export.card import make_card, read_scores
 from syncattn_fairseq.lab.cli import score
 from syncattn_fairseq.lab.evaluation.measures import MEASURES, Measure, decide, format_p, holm
 from syncattn_fairseq.lab.evaluation.translation import TranslationScore
@@ -64,9 +64,8 @@ def test_a_new_score_is_one_entry(tmp_path, monkeypatch):
             "& TER & " in Path("t.tex").read_text() and " & 25.00 & " in Path("t.tex").read_text()
         )
         assert cell_results.read_scores(tmp_path)["scores"]["TER"] == 25
-        card = make_card(
-            Facts(("en", "de"), "x", "m", "the same", "", None, read_scores("scores.json"))
-        )
+        scores = read_scores("scores.json")
+        card = make_card(("en", "de"), "x", "m", "the same", "", scores=scores)
         assert "| TER |" in card and "| 25.00 |" in card and ", TER `nrefs:1|" in card
         pytest.importorskip("altair", reason="needs the extra viz")
         from syncattn_fairseq.lab.cli import report
