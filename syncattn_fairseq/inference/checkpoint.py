@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
+import numpy as np
 import torch
 from fairseq import utils
 from fairseq.data import LanguagePairDataset
@@ -17,7 +18,7 @@ from ..data.segmenters import Segmenter
 from ..tasks.forced_decoding import ForcedDecoding, average
 from .answers import Alignment, Distances, Pair, Parse, Sentence, Translation
 from .ensemble import Ensemble
-from .model import Heads, Model
+from .model import Heads, Model, unaligned
 
 T = TypeVar("T")
 
@@ -83,25 +84,21 @@ class CheckpointModel(Model):
         layers = self._list_layers_exposing("dependency")
         if not any(layers):
             raise DataError(f"{self.name}: the model has no dependency heads")
+
+        def read(forced: ForcedDecoding) -> Iterator[Sequence[Any] | None]:
+            for name, tokens in ("src", forced.source), ("tgt", forced.target):
+                attention = forced.dependencies(f"{name}_dependency")
+                yield (
+                    attention
+                    if attention is None
+                    else [
+                        matrix.numpy()
+                        for matrix in forced.between_tokens(attention, tokens, tokens)
+                    ]
+                )
+
         pairs = self._pairs(sentences, translations, heads)
-        answers = [
-            _unread(pair, layers, lambda sentence, _: Parse(sentence, _nothing(sentence, sentence)))
-            for pair in pairs
-        ]
-        for indices, forced in self._force(pairs):
-            sides = [forced.dependencies(key) for key in ("src_dependency", "tgt_dependency")]
-            matrices = [
-                attention if attention is None else forced.between_tokens(attention, tokens, tokens)
-                for attention, tokens in zip(sides, (forced.source, forced.target), strict=True)
-            ]
-            for row, index in enumerate(indices):
-                source, target = pairs[index]
-                parses = [
-                    None if matrix is None else Parse(sentence, matrix[row].numpy())
-                    for matrix, sentence in zip(matrices, (source, target.sentence), strict=True)
-                ]
-                answers[index] = Pair(target, *parses)
-        return answers
+        return self._answer(pairs, layers, Parse, lambda _: np.zeros((0, 0)), read)
 
     def align(
         self,
@@ -116,10 +113,7 @@ class CheckpointModel(Model):
         if layer is not None and not 1 <= layer <= layers:
             raise DataError(f"{self.name}: no layer {layer}; the decoder has layers 1 to {layers}")
         pairs = self._pairs(sentences, translations, heads)
-        alignments = [
-            Alignment(source, target.sentence, _nothing(target.sentence, source))
-            for source, target in pairs
-        ]
+        alignments = [unaligned(*pair) for pair in pairs]
         with self.lock, self._exposing_head(head):
             for indices, forced in self._force(pairs):
                 if layer is None:
@@ -161,27 +155,49 @@ class CheckpointModel(Model):
         layers = self._list_layers_exposing("distances")
         if not all(layers):
             raise DataError(f"{self.name}: the model measures no syntactic distances")
-        pairs = self._pairs(sentences, translations, heads)
         temperature = float(getattr(self.ensemble.options, "gate_temperature", 1.0))
 
-        def gapped(sentence: Sentence, gaps: dict[int, list[float]]) -> Distances:
+        def make(sentence: Sentence, gaps: dict[int, list[float]]) -> Distances:
             return Distances(sentence, gaps, temperature)
 
-        answers = [
-            _unread(pair, layers, lambda sentence, side: gapped(sentence, {n: [] for n in side}))
-            for pair in pairs
-        ]
+        def read(forced: ForcedDecoding) -> Iterator[Sequence[Any]]:
+            for name in ("src_distances", "tgt_distances"):
+                by_layer = forced.distances(name)
+                rows = zip(*by_layer.values(), strict=True)
+                yield [dict(zip(by_layer, row, strict=True)) for row in rows]
+
+        pairs = self._pairs(sentences, translations, heads)
+        return self._answer(pairs, layers, make, lambda side: {n: [] for n in side}, read)
+
+    def _answer(
+        self,
+        pairs: Sequence[tuple[Sentence, Translation]],
+        layers: Sequence[list[int]],
+        make: Callable[[Sentence, Any], T],
+        nothing: Callable[[list[int]], Any],
+        read: Callable[[ForcedDecoding], Iterator[Sequence[Any] | None]],
+    ) -> list[Pair[T]]:
+        """Answer for both sides of each pair.
+
+        Args:
+            pairs: sources and translations.
+            layers: those of each side that show something.
+            make: makes the answer from a sentence and what is read of it.
+            nothing: what is read of a sentence without words, given its side's layers.
+            read: returns what is read of each side of a batch, sentence by sentence; None: nothing.
+        """
+        answers = []
+        for source, target in pairs:
+            sides = zip((source, target.sentence), layers, strict=True)
+            empty = (make(x, nothing(n)) if n and not x.pieces else None for x, n in sides)
+            answers.append(Pair(target, *empty))
         for indices, forced in self._force(pairs):
-            source, target = forced.distances("src_distances"), forced.distances("tgt_distances")
+            sides_read = [*read(forced)]
             for row, index in enumerate(indices):
-                of_source, translation = pairs[index]
-                answers[index] = Pair(
-                    translation,
-                    gapped(of_source, {layer: rows[row] for layer, rows in source.items()}),
-                    gapped(
-                        translation.sentence, {layer: rows[row] for layer, rows in target.items()}
-                    ),
-                )
+                source, target = pairs[index]
+                sentences = zip((source, target.sentence), sides_read, strict=True)
+                values = [None if rows is None else make(x, rows[row]) for x, rows in sentences]
+                answers[index] = Pair(target, *values)
         return answers
 
     def _list_layers_exposing(self, name: str) -> list[list[int]]:
@@ -265,27 +281,3 @@ def find_device(name: str | None) -> torch.device:
             f"device {name}: PyTorch cannot use it ({reason}); give cpu, or cuda for a GPU"
         ) from None
     return torch.device(name)
-
-
-def _unread(
-    pair: tuple[Sentence, Translation],
-    layers: Sequence[list[int]],
-    make: Callable[[Sentence, list[int]], T],
-) -> Pair[T]:
-    """Return what is found in sentences without words, on the sides with layers that show it.
-
-    Args:
-        pair: source and translation.
-        layers: those of each side.
-        make: makes it from an empty sentence and its side's layers.
-    """
-    source, target = pair
-    sides = zip((source, target.sentence), layers, strict=True)
-    answers = [
-        make(sentence, side) if side and not sentence.pieces else None for sentence, side in sides
-    ]
-    return Pair(target, *answers)
-
-
-def _nothing(rows: Sentence, columns: Sentence) -> Any:
-    return torch.zeros(len(rows.pieces), len(columns.pieces)).numpy()

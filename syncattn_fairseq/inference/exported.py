@@ -19,7 +19,7 @@ from ..base.files import hash_file, open_file, read_json
 from ..data.preparation import stored_schemes
 from ..data.segmenters import Segmenter, SubwordFiles, is_file_name, open_segmenters
 from .answers import Alignment, Sentence, Translation
-from .model import Heads, Model
+from .model import Heads, Model, unaligned
 
 #: Separates a subword from its dependency label.
 FACTOR = "￨"
@@ -85,12 +85,12 @@ class About:
                 f"{folder}: no {ABOUT}; export the model with syncattn-export"
             ) from None
         except (ValueError, TypeError):
-            about = None
-        if about is None or not about._is_sound():
-            raise DataError(f"{path}: damaged or missing; export the model again")
+            raise _damaged(path) from None
+        if not about._is_sound():
+            raise _damaged(path)
         for name, digest in about.files.items():
             if not (folder / name).is_file() or hash_file(folder / name) != digest:
-                raise DataError(f"{folder / name}: damaged or missing; export the model again")
+                raise _damaged(folder / name)
         return about
 
     def _is_sound(self) -> bool:
@@ -191,14 +191,7 @@ class CTranslate2Model(Model):
         if head is not None:
             raise DataError(f"{self.folder}: shows only the mean of the layer's heads")
         pairs = self._pairs(sentences, translations, heads)
-        alignments = [
-            Alignment(
-                source,
-                target.sentence,
-                np.zeros((len(target.sentence.pieces), len(source.pieces))),
-            )
-            for source, target in pairs
-        ]
+        alignments = [unaligned(*pair) for pair in pairs]
         for indices in self._batches([source for source, _ in pairs]):
             targets = [[*pairs[i][1].sentence.pieces] for i in indices]
             # CTranslate2 returns no attention for a forced prefix, but it does for one that the
@@ -349,7 +342,11 @@ def _read_json(path: Path, is_sound: Callable[[Any], bool]) -> Any:
             return content
     except (FileNotFoundError, ValueError):
         pass
-    raise DataError(f"{path}: damaged or missing; export the model again")
+    raise _damaged(path)
+
+
+def _damaged(path: Path) -> DataError:
+    return DataError(f"{path}: damaged or missing; export the model again")
 
 
 def _check_heads(path: Path) -> None:

@@ -364,6 +364,12 @@ class Model(ABC):
             yield order[start : start + self.batch_size]
 
 
+def unaligned(source: Sentence, target: Translation) -> Alignment:
+    """Return the alignment of a sentence of which nothing is read."""
+    shape = len(target.sentence.pieces), len(source.pieces)
+    return Alignment(source, target.sentence, np.zeros(shape))
+
+
 def _texts(lines: Sequence[str], what: str) -> list[str]:
     """Return a list of strings.
 
