@@ -15,7 +15,7 @@ from ..base.option_fields import as_fairseq, flag
 from ..criterions.terms import TERMS
 from ..models import config
 from ..models.architectures import SIZES, SYSTEMS
-from ..models.rnn_config import SyntaxRNNConfig
+from ..models.syntax_rnn import SyntaxRNNConfig
 from ..registered_names import CRITERION, TASK
 from ..tasks.translation_with_syntax import TranslationWithSyntaxConfig
 

@@ -12,7 +12,6 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from ._numerics import multiply, widen
-from ._trees import find_ancestors
 
 
 def additive_scores(query: Tensor, key: Tensor, weight: Tensor) -> Tensor:
@@ -149,7 +148,7 @@ def tree_distances(parents: Tensor) -> Tensor:
         M, ``(..., T, T)`` int64.
 
     Raises:
-        ValueError: the parents form a cycle, see :func:`._trees.find_ancestors`.
+        ValueError: the parents form a cycle, see :func:`find_ancestors`.
     """
     above = find_ancestors(parents)
     depth = above.sum(-1)
@@ -266,3 +265,28 @@ def _offsets(position: Tensor, scores: Tensor) -> Tensor:
     """Return `j − p_i`, ``(..., S)``."""
     columns = torch.arange(scores.size(-1), dtype=scores.dtype, device=scores.device)
     return columns - position.unsqueeze(-1)
+
+
+def find_ancestors(parents: Tensor) -> Tensor:
+    """Find which words are above which; every word is above itself.
+
+    Args:
+        parents: ``(..., T)`` integer columns; a root is its own parent.
+
+    Returns:
+        ``(..., T, T)`` of 0.0 and 1.0, row = word, column = the word above it.
+
+    Raises:
+        ValueError: the parents form a cycle. Only tensors on the CPU, where data is prepared, are
+            checked: elsewhere the program would have to wait for the device.
+    """
+    length = parents.size(-1)
+    above = torch.eye(length, device=parents.device).expand(*parents.shape, length)
+    ancestor = parents
+    for _ in range((length - 1).bit_length()):  # each round looks twice as far up
+        reached = above.gather(-2, ancestor.unsqueeze(-1).expand_as(above))
+        above = torch.maximum(above, reached)
+        ancestor = ancestor.gather(-1, ancestor)
+    if parents.device.type == "cpu" and not torch.equal(parents.gather(-1, ancestor), ancestor):
+        raise ValueError("the parents form a cycle: some words hang from no root")
+    return above

@@ -10,9 +10,8 @@ from ..base.errors import DataError
 from ..modules import BatchView
 from ..modules.layer_numbers import read_layers
 from .config import aligning_layer
-from .layer_drop import bypass_decoder_layer
 from .layers import SyntaxDecoderLayer, wrap
-from .stack import SyntaxStack
+from .stack import SyntaxStack, bypass_decoder_layer
 from .tree_cross_attention import TreeCrossAttention
 
 

@@ -6,9 +6,8 @@ from fairseq.models.transformer import TransformerEncoderBase
 from torch import Tensor, nn
 
 from ..modules import BatchView, LabelEmbedding
-from .layer_drop import bypass_encoder_layer
 from .layers import SyntaxEncoderLayer, wrap
-from .stack import SyntaxStack
+from .stack import SyntaxStack, bypass_encoder_layer
 
 
 class SyntaxTransformerEncoder(SyntaxStack, TransformerEncoderBase):

@@ -10,17 +10,67 @@ from fairseq.modules.transformer_layer import (
     TransformerDecoderLayerBase,
     TransformerEncoderLayerBase,
 )
-from torch import nn
+from torch import Tensor, nn
 
 from ..base.errors import DataError
 from ..modules import BatchView
 from ..modules.heads import Heads, Slot
 from ..modules.heads.slots import divide_layer, find_name
 from ..modules.layer_numbers import read_layers
-from ..modules.positions import POSITIONS
+from ..modules.positions import POSITIONS, Positions
+from ..modules.syntax_attention import HeadGroups
 from .backward_cross_attention import BackwardCrossAttention
-from .self_attention import FairseqSyntaxAttention
 from .tree_cross_attention import TreeCrossAttention
+
+
+class FairseqSyntaxAttention(HeadGroups, MultiheadAttention):
+    """fairseq's multi-head self-attention, where each group of heads attends in its own way.
+
+    If all groups attend like ordinary heads, at most with rewritten queries, and positions change
+    neither scores nor states, fairseq's code and its fused kernel do the work.
+
+    Args:
+        heads, positions: as for :class:`.SyntaxAttention`.
+        args, kwargs: as for :class:`fairseq.modules.MultiheadAttention`.
+    """
+
+    _get_input_buffer: Any
+    _set_input_buffer: Any
+
+    def __init__(
+        self, *args: Any, heads: dict[str, Heads], positions: Positions | None = None, **kwargs: Any
+    ) -> None:
+        super().__init__(*args, **kwargs)
+        self.compose(heads, positions)
+
+    def forward(
+        self,
+        query: Tensor,
+        key: Tensor | None,
+        value: Tensor | None,
+        key_padding_mask: Tensor | None = None,
+        incremental_state: Any = None,
+        attn_mask: Tensor | None = None,
+        **kwargs: Any,
+    ) -> tuple[Tensor, Tensor | None]:
+        """Attend; leave it to fairseq if every head is like fairseq's."""
+        if self.positions is None and all(group.fused for group, _ in self.groups):
+            return super().forward(
+                query,
+                key,
+                value,
+                key_padding_mask,
+                incremental_state=incremental_state,
+                attn_mask=attn_mask,
+                **kwargs,
+            )
+        if incremental_state is None:
+            return self.attend(query, key_padding_mask, attn_mask), None
+        state = dict(self._get_input_buffer(incremental_state))
+        context = self.attend(query, key_padding_mask, attn_mask, state)
+        self._set_input_buffer(incremental_state, state)
+        return context, None
+
 
 #: Copies of weights that official fairseq 0.12.2 passes to a PyTorch kernel in evaluation.
 KERNEL_COPIES = [

@@ -3,9 +3,9 @@
 from . import heads, positions
 from .batch_view import BatchView
 from .folded_linear import FoldedLinear
-from .gru import gru_step
 from .label_embedding import LabelEmbedding
 from .part import PARTS, register_part
+from .recurrent_steps import StepwiseLinear, gru_step
 from .source_attention import (
     FlexibleAttention,
     GlobalAttention,
@@ -15,5 +15,4 @@ from .source_attention import (
     SourceAttention,
     SyntaxDirectedAttention,
 )
-from .stepwise_linear import StepwiseLinear
 from .syntax_attention import DropInAttention, SyntaxAttention

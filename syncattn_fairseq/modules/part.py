@@ -1,4 +1,4 @@
-"""The base class of a model's syntactic parts, and their registry."""
+"""The base class of a model's syntactic parts, their registry, and where heads stand."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields
@@ -7,6 +7,7 @@ from typing import Any, ClassVar, TypeVar
 from ..base.errors import DataError
 from ..base.option_fields import add_named
 from ..data.fields import NOTHING, SourceFields
+from .batch_view import BatchView
 
 
 @dataclass
@@ -74,3 +75,34 @@ def register_part(name: str) -> Callable[[P], P]:
         return part
 
     return register
+
+
+@dataclass(frozen=True)
+class Slot:
+    """A set of neighbouring heads in one self-attention layer, all of one kind; or all its heads.
+
+    Attributes:
+        side: ``encoder`` or ``decoder``.
+        layer: counted from 1 at the bottom.
+        numbers: which heads of the layer they are, counted from 0.
+        total: H, how many heads the layer has.
+        head_dim: d.
+        view: the batch.
+    """
+
+    side: str
+    layer: int
+    numbers: range
+    total: int
+    head_dim: int
+    view: BatchView
+
+    @property
+    def count(self) -> int:
+        """How many heads these are."""
+        return len(self.numbers)
+
+    @property
+    def embed_dim(self) -> int:
+        """D, the width of the layer's input."""
+        return self.total * self.head_dim

@@ -1,7 +1,7 @@
 import torch
 from torch import nn
 
-from syncattn_fairseq.models.layer_drop import NumberedLayerDrop, bypass_encoder_layer
+from syncattn_fairseq.models.stack import NumberedLayerDrop, bypass_encoder_layer
 
 
 def test_numbers_stay_and_kept_layers_are_never_dropped():

@@ -5,7 +5,7 @@ import pytest
 import torch
 from torch import nn
 
-from syncattn_fairseq.models.self_attention import FairseqSyntaxAttention
+from syncattn_fairseq.models.layers import FairseqSyntaxAttention
 from syncattn_fairseq.modules import BatchView, FoldedLinear
 from syncattn_fairseq.modules.heads import DependencyHeads, Heads
 

@@ -4,7 +4,7 @@ from fairseq.modules import MultiheadAttention
 from torch import Tensor, nn
 
 from syncattn_fairseq.base.errors import DataError
-from syncattn_fairseq.models.self_attention import FairseqSyntaxAttention
+from syncattn_fairseq.models.layers import FairseqSyntaxAttention
 from syncattn_fairseq.modules import BatchView, DropInAttention, SyntaxAttention
 from syncattn_fairseq.modules.heads import (
     DependencyHeads,

@@ -11,7 +11,7 @@ from torch.nn import functional as F
 
 from .._gates import sum_left
 from .._numerics import widen
-from .._trees import find_ancestors
+from ..sdatt import find_ancestors
 
 
 def supervised_log_gates(distances: Tensor, temperature: float = 10.0) -> Tensor:
@@ -63,7 +63,7 @@ def gap_heights(parents: Tensor, words: Tensor) -> Tensor:
         0 at other tokens of a word and in the first column.
 
     Raises:
-        ValueError: the parents form a cycle, see :func:`._trees.find_ancestors`.
+        ValueError: the parents form a cycle, see :func:`.find_ancestors`.
     """
     columns = torch.arange(parents.size(-1), device=parents.device)
     above = find_ancestors(parents)

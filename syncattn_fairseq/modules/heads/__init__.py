@@ -4,7 +4,7 @@ A new kind is a subclass of :class:`Heads` under :func:`register_part`: either a
 line here, or a file in a user's own ``--user-dir``.
 """
 
-from ..slot import Slot
+from ..part import Slot
 from .dependency import DependencyHeads
 from .gated import GatedHeads
 from .heads import Heads, Scope

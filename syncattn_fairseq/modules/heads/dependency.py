@@ -15,8 +15,7 @@ from ...functional.dbsa import biaffine_query
 from ...functional.lisa import rectify
 from ..batch_view import BatchView
 from ..layer_numbers import read_layer
-from ..part import register_part
-from ..slot import Slot
+from ..part import Slot, register_part
 from .heads import Heads, Scope
 
 

@@ -9,9 +9,8 @@ from torch.nn import functional as F
 from ...data.fields import NOTHING, SourceField, SourceFields
 from ..batch_view import BatchView
 from ..layer_numbers import read_layers
-from ..part import Part
+from ..part import Part, Slot
 from ..positions.positions import Order
-from ..slot import Slot
 
 
 @dataclass

@@ -5,8 +5,15 @@ decoder, whatever the kinds of their heads. A new one is a subclass of :class:`P
 :func:`register_positions`, here or in a user's own ``--user-dir``.
 """
 
-from .absolute import AbsolutePositions, NoPositions
 from .alibi import AlibiPositions
 from .bias import BiasPositions
-from .positions import POSITIONS, Order, Positions, offsets, register_positions
+from .positions import (
+    POSITIONS,
+    AbsolutePositions,
+    NoPositions,
+    Order,
+    Positions,
+    offsets,
+    register_positions,
+)
 from .rotary import InterleavedPositions, RotaryPositions

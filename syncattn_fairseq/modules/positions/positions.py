@@ -11,8 +11,7 @@ from torch import Tensor, nn
 
 from ...base.option_fields import add_named
 from ..batch_view import BatchView
-from ..part import Part
-from ..slot import Slot
+from ..part import Part, Slot
 
 
 class Positions(Part, nn.Module):
@@ -131,3 +130,15 @@ def register_positions(name: str) -> Callable[[P], P]:
         return positions
 
     return register
+
+
+@register_positions("absolute")
+class AbsolutePositions(Positions):
+    """fairseq's position embeddings, which are added to the tokens': sinusoids, unless learnt."""
+
+    embedded = True
+
+
+@register_positions("none")
+class NoPositions(Positions):
+    """No positions; a decoder still sees how many tokens there are to the left of each."""

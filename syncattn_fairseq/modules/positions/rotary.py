@@ -8,9 +8,8 @@ from torch import Tensor
 from ...base.errors import DataError
 from ...functional.controls.rotary import rotary_angles, rotate_by, unit_complex
 from ..layer_numbers import SIDES
-from ..slot import Slot
-from .absolute import NoPositions
-from .positions import Positions, register_positions
+from ..part import Slot
+from .positions import NoPositions, Positions, register_positions
 
 
 @register_positions("rotary")

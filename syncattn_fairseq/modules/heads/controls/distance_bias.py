@@ -17,9 +17,8 @@ from ....data.fields import NOTHING, TREE_DISTANCES, SourceFields
 from ....functional import alibi_slopes, linear_biases
 from ...batch_view import BatchView
 from ...layer_numbers import encoder_layers_option
-from ...part import register_part
+from ...part import Slot, register_part
 from ...positions.positions import offsets
-from ...slot import Slot
 from ..heads import Heads, Scope
 
 #: In subwords, or in edges of the tree that the data gives.

@@ -12,8 +12,7 @@ from ....functional._numerics import widen
 from ....functional.controls.forget_gate import last_forget_log_gates
 from ...batch_view import BatchView
 from ...layer_numbers import decoder_layers_option, encoder_layers_option
-from ...part import register_part
-from ...slot import Slot
+from ...part import Slot, register_part
 from ..heads import Heads, Scope
 
 
