@@ -10,11 +10,11 @@ from torch import Tensor
 from ..base.errors import DataError
 from ..base.option_fields import option
 from ..data.fields import NOTHING, TREE_DISTANCES, SourceFields
-from ..functional import distances_from, expected_distances, syntax_directed_scores
+from ..functional import distances_from, syntax_directed_scores
 from ..modules.batch_view import BatchView
 from ..modules.layer_numbers import check_range, read_layer
 from ..modules.part import Part, register_part
-from ..modules.source_attention import TREE_POSITIONS, PositionPredictor, Source
+from ..modules.source_attention import PositionPredictor, Source
 
 
 @dataclass
@@ -27,12 +27,6 @@ class TreeWindowOptions:
         "syntax-directed heads see words (SDAtt: 4; 0 = no such heads)",
         at_least=0,
     )
-    cross_attention_tree_position: str = option(
-        "predicted",
-        "the word that edges are counted from: predicted from the layer's state, as in "
-        "SDAtt; or expected: the mean over all words, weighted by the head's attention",
-        choices=TREE_POSITIONS,
-    )
     cross_attention_tree_layer: int = option(0, "decoder layer with these heads (0 = the top one)")
     cross_attention_tree_heads: int = option(
         0, "number of these heads (0 = half of the layer's heads)"
@@ -43,35 +37,26 @@ class TreeWindowOptions:
 class TreeCrossAttention(Part, MultiheadAttention):
     """fairseq's cross-attention whose first heads see what is close by in the source's tree.
 
-    Their scores are SDAtt's (Eq. 10-11) with scaled dot products in place of e.
+    Their scores are SDAtt's (Eq. 10-11) with scaled dot products in place of e. They share one
+    position, predicted from the layer's state.
 
     Args:
         view: the decoder's batch.
         tree_heads: how many of the first heads are syntax-directed.
         tree_window: n, in edges.
-        tree_position: ``predicted``: they share one position, predicted from the layer's state.
-            ``expected``: each has its own distances, averaged over all words, weighted by its
-            softmax without a window; nothing is predicted.
         args, kwargs: as for :class:`fairseq.modules.MultiheadAttention`.
     """
 
     Options = TreeWindowOptions
 
     def __init__(
-        self,
-        *args: Any,
-        view: BatchView,
-        tree_heads: int,
-        tree_window: int,
-        tree_position: str = "predicted",
-        **kwargs: Any,
+        self, *args: Any, view: BatchView, tree_heads: int, tree_window: int, **kwargs: Any
     ) -> None:
         super().__init__(*args, **kwargs)
         self.view = view
         self.tree_heads = tree_heads
         self.tree_window = tree_window
-        predicts = tree_position == "predicted"
-        self.position = PositionPredictor(self.embed_dim) if predicts else None
+        self.position = PositionPredictor(self.embed_dim)
 
     @classmethod
     def check(cls, cfg: Any) -> None:
@@ -99,7 +84,6 @@ class TreeCrossAttention(Part, MultiheadAttention):
         return {
             "tree_heads": cfg.cross_attention_tree_heads or half,
             "tree_window": cfg.cross_attention_tree_window,
-            "tree_position": cfg.cross_attention_tree_position,
         }
 
     @classmethod
@@ -135,15 +119,13 @@ class TreeCrossAttention(Part, MultiheadAttention):
         scores = attn_weights.view(bsz, self.num_heads, tgt_len, src_len)
         near, rest = scores.split([self.tree_heads, self.num_heads - self.tree_heads], dim=1)
         near = near.masked_fill(self._source.padding_mask[:, None, None], -torch.inf)
-        near = syntax_directed_scores(near, self._distances(near), self.tree_window)
+        near = syntax_directed_scores(near, self._distances(), self.tree_window)
         return torch.cat([near.type_as(rest), rest], dim=1).view_as(attn_weights)
 
-    def _distances(self, scores: Tensor) -> Tensor:
-        """Return the distances, ``(B, h or 1, T, S)``, by which ``(B, h, T, S)`` scores fade."""
+    def _distances(self) -> Tensor:
+        """Return the distances, ``(B, 1, T, S)``, by which scores fade."""
         source = self._source
         assert source.tree_distances is not None  # forward requires them
-        if self.position is None:
-            return expected_distances(scores, source.tree_distances.unsqueeze(1))
         position = self.position(self._state, source)
         self.view.notes["positions"] = position.detach()
         return distances_from(source.columns(position), source.tree_distances).unsqueeze(1)

@@ -250,20 +250,11 @@ def test_a_batch_without_a_usable_label_adds_nothing():
     assert all(p.grad is None or p.grad.isfinite().all() for p in model.parameters())
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        *(
-            ({f"{term}_weight": weight}, f"--{term.replace('_', '-')}-weight {weight}: must be 0")
-            for term in ("src_dep", "sync_mse")
-            for weight in (-0.5, float("nan"))
-        ),
-        ({"sync_rank_weight": 0.5, "sync_margin": -1.0}, r"--sync-margin -1.0: must be 0 or more"),
-    ],
-)
-def test_a_negative_weight_or_margin_would_train_away_from_the_parse(options, message):
-    with pytest.raises(DataError, match=message):
-        criterion(**options)
+@pytest.mark.parametrize("term", ["src_dep", "sync_mse"])
+@pytest.mark.parametrize("weight", [-0.5, float("nan")])
+def test_a_negative_weight_would_train_away_from_the_parse(term, weight):
+    with pytest.raises(DataError, match=f"--{term.replace('_', '-')}-weight {weight}: must be 0"):
+        criterion(**{f"{term}_weight": weight})
 
 
 def test_training_heads_without_parses_is_refused_with_the_way_out():
@@ -330,7 +321,7 @@ def test_distances_are_tied_layer_by_layer(shift):
         else:
             outside = padding
         squared += reference.sync_mse_loss(d, mapped, outside)
-        ranked += reference.sync_rank_loss(d, mapped, outside, margin=0.5)
+        ranked += reference.sync_rank_loss(d, mapped, outside, margin=1.0)
     base = translation_loss(model, sample).item()
     for options, expected in (
         ({"sync_mse_weight": 0.3}, 0.3 * squared),
@@ -338,7 +329,7 @@ def test_distances_are_tied_layer_by_layer(shift):
         ({"sync_mse_weight": 0.3, "sync_rank_weight": 0.2}, 0.3 * squared + 0.2 * ranked),
         ({}, 0.0),
     ):
-        make = criterion(sync_margin=0.5, sync_shift=shift, **options)
+        make = criterion(sync_shift=shift, **options)
         loss, _, log = make(model, sample)
         assert loss.item() == pytest.approx(base + expected, rel=1e-5)
         assert [key for key in log if key.startswith("sync")] == [

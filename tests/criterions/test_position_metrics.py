@@ -78,11 +78,6 @@ def test_nothing_is_logged_where_no_position_is_predicted():
         ("rnn_syntax_directed", {"tree_position": "expected"}, False),
         ("rnn_global", {}, False),
         ("syntax_transformer_tiny", {"cross_attention_tree_window": 3}, True),
-        (
-            "syntax_transformer_tiny",
-            {"cross_attention_tree_window": 3, "cross_attention_tree_position": "expected"},
-            False,
-        ),
     ],
 )
 def test_the_criterion_logs_them(arch, options, predicts):

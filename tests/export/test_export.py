@@ -563,8 +563,6 @@ def test_what_a_format_lacks_is_refused(small_corpus, tmp_path, format, options,
 @pytest.mark.parametrize(
     ("format", "options"),
     [
-        ("ctranslate2", {"positions": "rotary"}),
-        ("ctranslate2", {"positions": "bias"}),
         ("fairseq", {"positions": "none"}),
         ("ctranslate2", {"layernorm_embedding": True, **PRE_NORM}),
         ("ctranslate2", {"decoder_learned_pos": True, "encoder_learned_pos": True}),

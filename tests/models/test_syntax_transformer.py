@@ -23,6 +23,7 @@ from syncattn_fairseq.data.fields import (
 )
 from syncattn_fairseq.functional import biaffine_scores
 from syncattn_fairseq.models.config import aligning_layer
+from syncattn_fairseq.models.stack import NumberedLayerDrop, bypass_encoder_layer
 from syncattn_fairseq.modules import PARTS
 from syncattn_fairseq.modules.heads.controls.supervised_gate import GAP_HEIGHTS
 from syncattn_fairseq.modules.positions import POSITIONS
@@ -54,12 +55,6 @@ VARIANTS: dict[str, dict[str, Any]] = {
     },
     "lpsi": {"arch": "transformer_lpsi_tiny", **SYNC},
     "tree window": {"arch": "syntax_transformer_tiny", "cross_attention_tree_window": 3},
-    "tree window, expected": {
-        "arch": "syntax_transformer_tiny",
-        "cross_attention_tree_window": 3,
-        "cross_attention_tree_position": "expected",
-        "decoder_attention_heads": 4,
-    },
     "all at once": {
         "cross_attention_tree_window": 2,
         "arch": "transformer_syncattn_tiny",
@@ -311,6 +306,21 @@ def test_checkpointed_activations_work_with_distributed_training(name, tied, tmp
         torch.distributed.destroy_process_group()
 
 
+def test_layer_drop_keeps_numbers_and_never_drops_required_layers():
+    layers = [torch.nn.Linear(2, 2) for _ in range(6)]
+    dropping = NumberedLayerDrop(0.5, layers, bypass_encoder_layer, required=[2, 5])
+    torch.manual_seed(0)
+    dropped = [0] * 6
+    for _ in range(200):
+        present = list(dropping)
+        assert len(present) == 6
+        for i, layer in enumerate(present):
+            assert layer is layers[i] or layer is bypass_encoder_layer
+            dropped[i] += layer is not layers[i]
+    assert dropped[1] == dropped[4] == 0
+    assert all(60 < n < 140 for i, n in enumerate(dropped) if i not in (1, 4))
+
+
 def test_layer_drop_keeps_supervised_layers_and_their_numbers(uneven):
     options = {"encoder_layerdrop": 0.9, "decoder_layerdrop": 0.9, "dropout": 0.0}
     dropping = build.model(**VARIANTS["syncattn"], **options).train()
@@ -477,7 +487,7 @@ LIMITED = {
 
 
 def test_numbers_that_are_too_small_are_refused():
-    assert len(LIMITED) == 9
+    assert len(LIMITED) == 7
     for name, option in LIMITED.items():
         at_least, above = option.metadata["at_least"], option.metadata["above"]
         smallest, flag = at_least if above is None else 1e-9, f"--{name.replace('_', '-')}"
@@ -542,10 +552,6 @@ SETTINGS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "shuffled_gate": ({"shuffled_gate_layers": "1"} | GATES[0], GATES[1]),
     "window": ({"local_layers": "1", "local_window": 3}, {"window": 3}),
     "forget_gate": ({"forget_gate_layers": "1"}, {"weight": (2, 64)}),
-    "supervised_gate": (
-        {"supervised_gate_layers": "1", "supervised_gate_temperature": 3},
-        {"temperature": 3},
-    ),
     "dasa": (
         {
             "dasa_layers": "1",
@@ -556,12 +562,8 @@ SETTINGS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
         {"strength": 3, "form": "released", "distance": "linear"},
     ),
     "distance_bias": (
-        {
-            "distance_bias_layers": "1",
-            "distance_bias_limit": 3,
-            "distance_bias_distance": "tree",
-        },
-        {"weight": (3 + 1, 2), "distance": "tree"},
+        {"distance_bias_layers": "1", "distance_bias_distance": "tree"},
+        {"weight": (16 + 1, 2), "distance": "tree"},
     ),
     "parent_scaled": (
         {"pascal_layers": "1", "pascal_std": 3.0, "pascal_parents": "self", "parent_ignoring": 0.2},

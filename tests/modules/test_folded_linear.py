@@ -6,7 +6,7 @@ import torch
 from torch import nn
 
 from syncattn_fairseq.models.layers import FairseqSyntaxAttention
-from syncattn_fairseq.modules import BatchView, FoldedLinear
+from syncattn_fairseq.modules import BatchView
 from syncattn_fairseq.modules.heads import DependencyHeads, Heads
 
 HEADS, WIDTH, TOKENS = 4, 3, 5
@@ -76,10 +76,3 @@ def test_initialisation_is_xavier_uniform_with_gain_of_one_over_root_two():
     largest = heads.weight.abs().max().item()
     assert 0.99 * limit < largest <= limit
     assert heads.key_bias.abs().max() == 0
-
-
-def test_any_function_can_rewrite():
-    linear = nn.Linear(2, 3)
-    folded = FoldedLinear(linear, lambda weight, bias: (2 * weight, bias + 1))
-    x = torch.randn(4, 2)
-    torch.testing.assert_close(folded(x), 2 * (linear(x) - linear.bias) + linear.bias + 1)

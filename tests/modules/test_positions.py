@@ -155,8 +155,8 @@ def test_constant_gates_halve_from_token_to_token(rows):
     assert gates.log().min() > SHUT
 
 
-def test_supervised_gates_have_their_temperature():
+def test_supervised_gates_have_the_temperature_of_their_paper():
     heights = torch.tensor([[0.0, 1, 3, 1, 2, 1]])
-    heads = SupervisedGateHeads(3, 4, view(src_gap_heights=heights), temperature=0.5)
+    heads = SupervisedGateHeads(3, 4, view(src_gap_heights=heights))
     bias = heads.bias(states(), states(), scope())
-    torch.testing.assert_close(bias[:, 0], supervised_log_gates(heights, 0.5))
+    torch.testing.assert_close(bias[:, 0], supervised_log_gates(heights, 10.0))

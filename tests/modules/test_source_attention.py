@@ -5,7 +5,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
-from syncattn_fairseq.functional import syntax_directed_attention
 from syncattn_fairseq.models.tree_cross_attention import TreeCrossAttention
 from syncattn_fairseq.modules import (
     BatchView,
@@ -17,7 +16,6 @@ from syncattn_fairseq.modules import (
     SyntaxDirectedAttention,
     gru_step,
 )
-from syncattn_fairseq.modules.source_attention import TREE_POSITIONS
 
 
 def source(seed: int, left: bool) -> Source:
@@ -127,10 +125,9 @@ def shown_trees(attention: TreeCrossAttention) -> Tensor:
     return attention.view.require("src_tree_distances", "")
 
 
-def tree_attention(heads: int, tree_position: str = "predicted") -> TreeCrossAttention:
+def tree_attention(heads: int) -> TreeCrossAttention:
     torch.manual_seed(0)
     options = {"view": BatchView(), "tree_heads": heads, "tree_window": 2}
-    options["tree_position"] = tree_position
     attention = TreeCrossAttention(8, 4, encoder_decoder_attention=True, **options)
     distances = torch.randint(0, 5, (2, 6, 6))
     columns = torch.arange(6)
@@ -144,7 +141,6 @@ def test_tree_heads_of_a_transformer_see_their_window_and_the_others_everything(
     query, key = torch.randn(5, 2, 8), torch.randn(6, 2, 8)
     padding = torch.tensor([[False] * 6, [True, True] + [False] * 4])
     _, weights = attention(query, key, key, key_padding_mask=padding, need_head_weights=True)
-    assert attention.position is not None
     where = Source(padding)
     column = where.columns(attention.position(query.transpose(0, 1), where)).round().long()
     rows = shown_trees(attention).gather(1, column.unsqueeze(-1).expand(2, 5, 6))
@@ -155,31 +151,8 @@ def test_tree_heads_of_a_transformer_see_their_window_and_the_others_everything(
     torch.testing.assert_close(weights.sum(-1), torch.ones(4, 2, 5))
 
 
-def test_each_tree_head_expects_distances_of_its_own():
-    attention = tree_attention(heads=3, tree_position="expected")
-    assert attention.position is None
-    query, key = torch.randn(5, 2, 8), torch.randn(6, 2, 8)
-    padding = torch.tensor([[False] * 6, [True, True] + [False] * 4])
-    _, weights = attention(query, key, key, key_padding_mask=padding, need_head_weights=True)
-    q, k = attention.q_proj(query) / 2**0.5, attention.k_proj(key)  # 2 columns a head
-    for b in range(2):
-        seen = ~padding[b]
-        distances = shown_trees(attention)[b][seen][:, seen].double()
-        for head in range(3):
-            columns = slice(2 * head, 2 * head + 2)
-            for t in range(5):
-                scores = (k[:, b][seen][:, columns] @ q[t, b, columns]).double()
-                expected = scores.softmax(0) @ distances
-                row = weights[head, b, t][seen].double()
-                torch.testing.assert_close(
-                    row, syntax_directed_attention(scores, expected, 2), atol=1e-6, rtol=1e-5
-                )
-                assert (weights[head, b, t][~seen] == 0).all()
-
-
-@pytest.mark.parametrize("tree_position", TREE_POSITIONS)
-def test_without_a_parse_tree_heads_are_ordinary(tree_position):
-    attention = tree_attention(2, tree_position)
+def test_without_a_parse_tree_heads_are_ordinary():
+    attention = tree_attention(heads=2)
     show_trees(attention, torch.zeros_like(shown_trees(attention)))
     query, key = torch.randn(5, 2, 8), torch.randn(6, 2, 8)
     theirs = MultiheadAttention(8, 4, encoder_decoder_attention=True).eval()

@@ -123,20 +123,6 @@ def causal_mask(length: int) -> Tensor:
     return torch.full((length, length), -torch.inf).double().triu(1)
 
 
-def test_a_head_with_unit_matrix_is_fairseqs_own():
-    attention = make()
-    with torch.no_grad():
-        attention.heads["dependency"].weight.copy_(torch.eye(D // H).expand(1, -1, -1))
-    plain = MultiheadAttention(D, H, self_attention=True).double().eval()
-    state = attention.state_dict()
-    del state["heads.dependency.weight"]
-    plain.load_state_dict(state)
-    x = torch.randn(4, 2, D).double()
-    torch.testing.assert_close(
-        attention(x, x, x, need_weights=False)[0], plain(x, x, x, need_weights=False)[0]
-    )
-
-
 def test_probabilities_are_float32_whatever_the_type_of_the_model():
     attention = make().to(torch.bfloat16)
     heads = observe(attention, "dependency", torch.randn(4, 2, D).bfloat16())
@@ -185,7 +171,6 @@ KINDS = [
     {"heads": 0, "window": 1},
     {"heads": 1, "parser": "lisa", "window": 2, "scaled": 1},
 ]
-IN_DECODERS = [{"heads": 2, "key_bias": True}, {"heads": 0, "look_back": 5}, {"look_back": 2}]
 PARENTS = [1.5, 1.5, 2.0, 0.5, 4.0]
 
 
@@ -222,30 +207,6 @@ def test_every_kind_of_heads_equals_the_loop_over_each_sentence(kinds, pads, cau
             assert heads.isfinite().all()
 
 
-@pytest.mark.parametrize("kinds", IN_DECODERS, ids=str)
-@pytest.mark.parametrize("folded", [False, True])
-@torch.no_grad()
-def test_steps_equal_the_full_pass_and_reorder_with_the_beam(kinds, folded):
-    attention = make(**kinds)
-    x = torch.randn(9, 3, D).double()
-    full, _ = attention(x, x, x, need_weights=False, attn_mask=causal_mask(9))
-    if folded and "dependency" in attention.heads:
-        attention.q_proj.make_generation_fast_()
-    state: dict = {}
-    order = torch.arange(3)
-    for t in range(9):
-        if t in (3, 7):
-            turn = torch.tensor([2, 0, 0])
-            attention.reorder_incremental_state(state, turn)
-            order = order[turn]
-        step = x[t : t + 1, order]
-        output, _ = attention(step, step, step, incremental_state=state, need_weights=False)
-        # fairseq, which attends if all heads are its own or rewrite their queries, takes the
-        # softmax of single steps in float32.
-        error = {} if "gated" in attention.heads else {"atol": 1e-5, "rtol": 1e-5}
-        torch.testing.assert_close(output[0], full[t, order], **error)
-
-
 @torch.no_grad()
 def test_distances_are_those_that_gate():
     attention = make(heads=1, look_back=2)
@@ -260,20 +221,6 @@ def test_distances_are_those_that_gate():
             keys[first:, b], gates.weight[0], gates.distance_bias[0].item()
         )
         assert distances[b, 0, first:].tolist() == pytest.approx(expected)
-
-
-@pytest.mark.parametrize("scaled", [1, 3])
-@torch.no_grad()
-def test_rows_of_ones_make_ordinary_heads(scaled):
-    attention, plain = make(heads=0, scaled=scaled), make(heads=0)
-    plain.load_state_dict(attention.state_dict())
-    x = torch.randn(5, 2, D).double()
-    padding = torch.tensor([[False] * 5, [True, True, False, False, False]])
-    show_parents(attention, torch.full((2, 5), float("nan")).double())
-    torch.testing.assert_close(
-        attention(x, x, x, padding, need_weights=False)[0],
-        plain(x, x, x, padding, need_weights=False)[0],
-    )
 
 
 @pytest.mark.parametrize(

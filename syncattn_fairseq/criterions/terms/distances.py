@@ -19,7 +19,6 @@ class DistanceLossOptions:
     sync_rank_weight: float = option(
         0.0, "weight of SynchRank, which ties the order of syntactic distances"
     )
-    sync_margin: float = option(1.0, "margin of SynchRank", at_least=0)
     sync_shift: bool = option(
         False,
         "SynchMSE and SynchRank: compare a token's distance with the cross-attention of the step "
@@ -42,7 +41,6 @@ class DistanceTerm(Term):
     def __init__(self, options: Any, task: Any) -> None:
         super().__init__(options, task)
         self.shift: bool = options.sync_shift
-        self.margin: float = options.sync_margin
 
     def compare(self, distances: Tensor, projected: Tensor, padding_mask: Tensor) -> Tensor:
         """Return the loss, summed.
@@ -90,4 +88,4 @@ class SyncRankTerm(DistanceTerm):
 
     def compare(self, distances: Tensor, projected: Tensor, padding_mask: Tensor) -> Tensor:
         """Return Eq. 10."""
-        return sync_rank_loss(distances, projected, padding_mask, self.margin)
+        return sync_rank_loss(distances, projected, padding_mask)

@@ -43,12 +43,9 @@ class DistanceBiasOptions:
     )
     distance_bias_form: str = option(
         "learnt",
-        "the bias: one number per head and distance, from 0 on (learnt), or the "
+        "the bias: one number per head and distance, from 0 to 16 and more (learnt), or the "
         "distance times ALiBi's slope of the head (slopes)",
         choices=("learnt", "slopes"),
-    )
-    distance_bias_limit: int = option(
-        16, "largest distance with a learnt bias of its own; larger ones share it", at_least=1
     )
 
 
@@ -92,7 +89,7 @@ class DistanceBiasHeads(DistanceHeads):
     Args:
         count, head_dim, view: as for :class:`.Heads`.
         distance: one of :data:`DISTANCES`.
-        limit: K; 0 for slopes.
+        limit: K, of learnt biases.
         slopes: m of these heads; None for learnt biases.
     """
 
@@ -125,8 +122,8 @@ class DistanceBiasHeads(DistanceHeads):
         slopes = None
         if cfg.distance_bias_form == "slopes":
             slopes = alibi_slopes(slot.total)[list(slot.numbers)]
-        options = (cfg.distance_bias_distance, cfg.distance_bias_limit, slopes)
-        return cls(slot.count, slot.head_dim, slot.view, *options)
+        distance = cfg.distance_bias_distance
+        return cls(slot.count, slot.head_dim, slot.view, distance, slopes=slopes)
 
     @classmethod
     def check(cls, cfg: Any) -> None:

@@ -6,12 +6,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ....base.option_fields import option
 from ....data.fields import SourceField
 from ....data.subwords import NO_HEAD, NO_TOKEN
 from ....data.tree_distances import lay_out_trees
 from ....functional.controls.supervised_gate import gap_heights, supervised_log_gates
-from ...batch_view import BatchView
 from ...layer_numbers import encoder_layers_option
 from ...part import register_part
 from ..heads import Heads, Scope
@@ -39,15 +37,10 @@ GAP_HEIGHTS = SourceField("src_gap_heights", collate_gap_heights)
 
 @dataclass
 class SupervisedGateOptions:
-    """Supervised gate: which heads have it and how steep it is."""
+    """Supervised gate: which heads have it."""
 
     supervised_gate_layers: str = encoder_layers_option(
         "whose heads are gated by the distances of the parser's trees"
-    )
-    supervised_gate_temperature: float = option(
-        10.0,
-        "τ, which divides differences of distances: the larger, the more gently gates shut",
-        above=0,
     )
 
 
@@ -57,30 +50,19 @@ class SupervisedGateHeads(Heads):
 
     The distances come from the dependency tree, the only tree that is binarised with the text. In a
     sentence without a parse all gates are open.
-
-    Args:
-        count, head_dim, view: as for :class:`.Heads`.
-        temperature: τ.
     """
 
     Options = SupervisedGateOptions
     title = "gated (supervised)"
     encoder_layers = "supervised_gate_layers"
-    arguments = ("supervised_gate_temperature",)
     reads = GAP_HEIGHTS
-
-    def __init__(
-        self, count: int, head_dim: int, view: BatchView, temperature: float = 10.0
-    ) -> None:
-        super().__init__(count, head_dim, view)
-        self.temperature = temperature
 
     def bias(self, query: Tensor, key: Tensor, scope: Scope) -> Tensor:
         """Return the logarithm of the gates, ``(B, 1, T, T)``, the same for all heads."""
         heights = self.read()
         wide = torch.promote_types(query.dtype, torch.float32)
         gates = self.view.share(
-            f"log_gates_{self.temperature}",
-            lambda: supervised_log_gates(heights.to(wide), self.temperature),
+            "log_gates",
+            lambda: supervised_log_gates(heights.to(wide)),
         )
         return gates.unsqueeze(1)
