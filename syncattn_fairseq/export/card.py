@@ -130,22 +130,14 @@ def _describe(scores: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _number(value: Any) -> Any:
-    """Return a number.
-
-    Raises:
-        TypeError: it is something else, or not finite.
-    """
+    """Return a number; `TypeError`: it is something else, or not finite."""
     if type(value) not in (int, float) or not abs(value) < _LARGEST:
         raise TypeError(value)
     return value
 
 
 def _line(text: Any) -> str:
-    """Return a name that fits into a cell.
-
-    Raises:
-        TypeError: it does not.
-    """
+    """Return a name that fits into a cell; `TypeError`: it does not."""
     if not isinstance(text, str) or not text.isprintable():
         raise TypeError(text)
     return text.replace("`", "'")

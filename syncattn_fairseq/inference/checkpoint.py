@@ -85,20 +85,16 @@ class CheckpointModel(Model):
         if not any(layers):
             raise DataError(f"{self.name}: the model has no dependency heads")
 
+        def make(sentence: Sentence, matrix: Any) -> Parse:
+            return Parse(sentence, np.asarray(matrix))
+
         def read(forced: ForcedDecoding) -> Iterator[Sequence[Any] | None]:
-            for name, tokens in ("src", forced.source), ("tgt", forced.target):
-                attention = forced.dependencies(f"{name}_dependency")
-                yield (
-                    attention
-                    if attention is None
-                    else [
-                        matrix.numpy()
-                        for matrix in forced.between_tokens(attention, tokens, tokens)
-                    ]
-                )
+            for side, tokens in ("src", forced.source), ("tgt", forced.target):
+                found = forced.dependencies(f"{side}_dependency")
+                yield None if found is None else forced.between_tokens(found, tokens, tokens)
 
         pairs = self._pairs(sentences, translations, heads)
-        return self._answer(pairs, layers, Parse, lambda _: np.zeros((0, 0)), read)
+        return self._answer(pairs, layers, make, lambda _: np.zeros((0, 0)), read)
 
     def align(
         self,
@@ -227,10 +223,7 @@ class CheckpointModel(Model):
         return translations
 
     def _batch(self, sources: Sequence[Sentence]) -> dict[str, Any]:
-        """Make a batch of sentences; fairseq reorders them, ``id`` gives their numbers.
-
-        ``unparsed`` lists those without a parse that the model reads.
-        """
+        """Make a batch; ``id`` has the sentences' numbers, ``unparsed`` those that lack a parse."""
         dictionary, fields = self.task.source_dictionary, self.task.fields
         texts = [" ".join(source.pieces) for source in sources]
         tokens = [dictionary.encode_line(text, add_if_not_exist=False).long() for text in texts]

@@ -166,16 +166,7 @@ def _model_options(path: Path, state: dict[str, Any]) -> Namespace:
 
 
 def _with_parsers(options: Namespace) -> Namespace:
-    """Restore the parser heads of an exported model.
-
-    Exports name these heads in their options, which fairseq's own Transformer ignores.
-
-    Args:
-        options: a checkpoint's options.
-
-    Returns:
-        For an export, the options of a syntax Transformer with ordinary heads; else the same.
-    """
+    """Restore an export's parsers: its options name them, which fairseq's Transformer ignores."""
     values = dict(vars(options))
     if values.get("arch") == "transformer" and "alignment_layer" in values:
         values |= {"arch": "syntax_transformer", "_name": "syntax_transformer"}
@@ -185,16 +176,7 @@ def _with_parsers(options: Namespace) -> Namespace:
 
 @torch.no_grad()
 def _try_model(task: Any, model: Any) -> None:
-    """Let a model translate an unknown word, and score another as its translation.
-
-    Args:
-        task: has the dictionaries.
-        model: on the CPU; is in evaluation mode afterwards.
-
-    Raises:
-        DataError: the scores are not finite.
-        Exception: anything, if the options make no sense.
-    """
+    """Let a model, on the CPU, translate an unknown word, and score another as its translation."""
     words, target_words = task.source_dictionary, task.target_dictionary
     sentence = torch.tensor([words.unk(), words.eos()])
     pairs = LanguagePairDataset([sentence], [2], words, tgt_dict=target_words)

@@ -17,7 +17,7 @@ import numpy as np
 from ..base.errors import DataError, shorten
 from ..base.files import hash_file, open_file, read_json
 from ..data.preparation import stored_schemes
-from ..data.segmenters import Segmenter, SubwordFiles, is_file_name, open_segmenters
+from ..data.segmenters import SubwordFiles, is_file_name, open_segmenters
 from .answers import Alignment, Sentence, Translation
 from .model import Heads, Model, unaligned
 
@@ -114,31 +114,30 @@ class CTranslate2Model(Model):
 
     Args:
         folder: the model's folder.
-        about: its description.
-        segmenters: for source and target.
-        source_parser: the source's parser, for models that read labels.
-        device: ``cpu`` or ``cuda``.
-        threads: of the CPU; 0: as many as CTranslate2 chooses.
-        compute_type: what it computes with.
+        subwords, source_parser, device, threads, compute_type: as for :func:`.load`.
 
     Raises:
-        DataError: CTranslate2 is not installed or cannot run the model, or the parser cannot be
-            opened.
+        DataError: the folder is damaged, CTranslate2 is not installed or cannot run the model, or
+            the parser cannot be opened.
     """
 
     def __init__(
         self,
         folder: Path,
-        about: About,
-        segmenters: tuple[Segmenter, Segmenter],
+        subwords: SubwordFiles,
         source_parser: str | None,
-        device: str,
-        threads: int,
-        compute_type: str,
+        device: str | None,
+        threads: int | None,
+        compute_type: str | None,
     ) -> None:
-        super().__init__(segmenters)
         self.folder = folder
-        self.about = about
+        self.about = about = About.read(folder)
+        vocabularies = _vocabulary(folder, "source"), _vocabulary(folder, "target")
+        _check_config(folder, vocabularies[1])
+        stored = stored_schemes(folder)
+        schemes = stored.get(about.source), stored.get(about.target)
+        super().__init__(open_segmenters(subwords, [folder], self.languages, vocabularies, schemes))
+        device = device or ("cuda" if _can_use_gpu() else "cpu")
         if about.labels and source_parser is not None:
             from ..parsing.parsers import open_parser
 
@@ -147,7 +146,10 @@ class CTranslate2Model(Model):
         _check_heads(folder / "model.bin")
         try:
             self.translator = ctranslate2.Translator(
-                str(folder), device=device, intra_threads=threads, compute_type=compute_type
+                str(folder),
+                device=device,
+                intra_threads=threads or 0,
+                compute_type=compute_type or "default",
             )
         except (ValueError, RuntimeError, LookupError) as error:
             raise DataError(
@@ -236,11 +238,7 @@ class CTranslate2Model(Model):
         ]
 
     def _run(self, sources: Sequence[Sentence], **options: Any) -> tuple[Any, list[int]]:
-        """Return CTranslate2's results, and the indices of sources without a parse to be read.
-
-        Raises:
-            DataError: the folder's files do not fit each other.
-        """
+        """Return CTranslate2's results, and the indices of sources without a parse to be read."""
         tokens, unparsed = self._tokens(sources)
         try:
             return self.translator.translate_batch(tokens, max_input_length=0, **options), unparsed
@@ -270,38 +268,8 @@ class CTranslate2Model(Model):
         return rows, [index for index, parse in enumerate(parses) if parse is None]
 
 
-def load_exported(
-    folder: Path,
-    subwords: SubwordFiles,
-    source_parser: str | None,
-    device: str | None,
-    threads: int | None,
-    compute_type: str | None,
-) -> CTranslate2Model:
-    """Load a CTranslate2 folder; for the arguments see :func:`.load.load`."""
-    about = About.read(folder)
-    vocabularies = _vocabulary(folder, "source"), _vocabulary(folder, "target")
-    _check_config(folder, vocabularies[1])
-    languages, schemes = (about.source, about.target), stored_schemes(folder)
-    segmenters = open_segmenters(
-        subwords,
-        [folder],
-        languages,
-        vocabularies,
-        (schemes.get(about.source), schemes.get(about.target)),
-    )
-    if device is None:
-        device = "cuda" if _can_use_gpu() else "cpu"
-    kind = compute_type or "default"
-    return CTranslate2Model(folder, about, segmenters, source_parser, device, threads or 0, kind)
-
-
 def _vocabulary(folder: Path, side: str) -> list[str]:
-    """Read the vocabulary that CTranslate2 keeps with a model, without dependency labels.
-
-    Raises:
-        DataError: the file is missing or damaged.
-    """
+    """Read the vocabulary that CTranslate2 keeps with a model, without dependency labels."""
     for name in (f"{side}_vocabulary.json", f"{side}_1_vocabulary.json", "shared_vocabulary.json"):
         if (folder / name).is_file():
             return _read_json(folder / name, _is_vocabulary)
@@ -309,11 +277,7 @@ def _vocabulary(folder: Path, side: str) -> list[str]:
 
 
 def _check_config(folder: Path, words: Sequence[str]) -> None:
-    """Check the settings that CTranslate2 keeps with a model; it may crash if they are wrong.
-
-    Raises:
-        DataError: the file is missing or damaged.
-    """
+    """Check the settings that CTranslate2 keeps with a model; it may crash if they are wrong."""
 
     def is_config(config: Any) -> bool:
         return (
@@ -350,11 +314,7 @@ def _damaged(path: Path) -> DataError:
 
 
 def _check_heads(path: Path) -> None:
-    """Check that there are heads in CTranslate2's file: it would divide by their number.
-
-    Raises:
-        DataError: there are none, or the file is damaged.
-    """
+    """Check that there are heads in CTranslate2's file: it would divide by their number."""
     with open_file(path) as file:
 
         def number(kind: str) -> int:

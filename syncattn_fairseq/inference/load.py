@@ -4,7 +4,7 @@ from pathlib import Path
 
 from ..base.errors import DataError
 from ..data.segmenters import SubwordFiles, open_segmenters
-from .exported import ABOUT, About, load_exported
+from .exported import ABOUT, About, CTranslate2Model
 from .model import Model
 
 
@@ -54,7 +54,7 @@ def load(
         raise DataError(f"threads {threads!r}: give a whole number from 1")
     folder = Path(path)
     if (folder / "model.bin").is_file():
-        return load_exported(folder, subwords, source_parser, device, threads, compute_type)
+        return CTranslate2Model(folder, subwords, source_parser, device, threads, compute_type)
     if compute_type is not None:
         raise DataError(f"compute_type {compute_type}: only exports for CTranslate2 have one")
     if folder.is_dir():

@@ -109,11 +109,7 @@ class Model(ABC):
         return translations
 
     def _decode(self, sources: Sequence[Sentence]) -> list[Translation]:
-        """Translate in batches. Whoever holds the lock decodes for all that wait, in their order.
-
-        Raises:
-            Exception: one of its batches has failed.
-        """
+        """Translate in batches; whoever holds the lock decodes for all that wait, in order."""
         order = [index for indices in self._batches(sources) for index in indices]
         jobs = [_Job(sources[index]) for index in order]
         with self._waiting_lock:
@@ -349,11 +345,7 @@ class Model(ABC):
         return [*zip(sources, known, strict=True)]
 
     def _batches(self, sources: Sequence[Sentence]) -> Iterator[list[int]]:
-        """Yield batches of indices of similarly long, non-empty sentences, longest first.
-
-        Raises:
-            DataError: the size of the batch or of the beam is not a whole number from 1.
-        """
+        """Yield batches of indices of similarly long, non-empty sentences, longest first."""
         for name in ("batch_size", "beam"):
             value = getattr(self, name)
             if not isinstance(value, int) or value < 1:
@@ -371,11 +363,7 @@ def unaligned(source: Sentence, target: Translation) -> Alignment:
 
 
 def _texts(lines: Sequence[str], what: str) -> list[str]:
-    """Return a list of strings.
-
-    Raises:
-        TypeError: it is one string, or has other things.
-    """
+    """Return a list of strings; `TypeError`: it is one string, or has other things."""
     if isinstance(lines, str):
         raise TypeError(f"expected a list of {what}, got one string")
     texts = list(lines)
