@@ -7,16 +7,16 @@ from syncattn_fairseq.modules.heads.controls.supervised_gate import collate_gap_
 from tests.functional.test_supervised_gate import slow_heights
 from tests.models.build import EOS, PAD, dictionary
 
-HEADS = [[2, 5, 4, 2, 0], [0, 1], [2, 0, 2]]  # of words, from 1; 0 = root
+HEADS = [[2, 5, 4, 2, 0], [0, 1], [NO_HEAD] * 3]  # of words, from 1; 0 = root
 LENGTHS = [[1, 2, 1, 3, 1], [2, 2], [1, 1, 1]]  # subwords
-N = CONTINUATION
 
 
-def lay_out(left: bool, unparsed: int | None = None) -> tuple[Tensor, Tensor]:
-    rows = []
-    for heads, lengths in zip(HEADS, LENGTHS, strict=True):
-        own = [NO_HEAD] * len(heads) if len(rows) == unparsed else heads
-        rows.append([m for h, n in zip(own, lengths, strict=True) for m in [h] + [N] * (n - 1)])
+def lay_out(left: bool) -> tuple[Tensor, Tensor]:
+    sentences = zip(HEADS, LENGTHS, strict=True)
+    rows = [
+        [m for h, n in zip(heads, lengths, strict=True) for m in [h] + [CONTINUATION] * (n - 1)]
+        for heads, lengths in sentences
+    ]
     width = max(map(len, rows)) + 1
     marks, tokens = torch.full((3, width), NO_TOKEN), torch.full((3, width), PAD)
     for b, row in enumerate(rows):
@@ -33,7 +33,7 @@ def at_first_subwords(values: list[int], lengths: list[int]) -> list[int]:
 
 @pytest.mark.parametrize("left", [False, True])
 def test_gap_heights_are_those_of_the_words(left):
-    marks, tokens = lay_out(left, unparsed=2)
+    marks, tokens = lay_out(left)
     result = collate_gap_heights(marks, tokens, dictionary())
     assert result.dtype == torch.float64
     for b, (heads, lengths) in enumerate(zip(HEADS[:2], LENGTHS[:2], strict=True)):
