@@ -15,12 +15,7 @@ _MISMATCH = re.compile(
 
 
 def build(task: Any, options: Namespace, weights: Mapping[str, Any]) -> Any:
-    """Build the model that a checkpoint's options describe, and give it the weights.
-
-    Args:
-        task: fairseq's, with the dictionaries.
-        options: a checkpoint's; they may change.
-        weights: the checkpoint's.
+    """Build the model that a checkpoint's options, which may change, describe; load its weights.
 
     Raises:
         DataError: options and weights do not go together.
@@ -37,10 +32,7 @@ def build(task: Any, options: Namespace, weights: Mapping[str, Any]) -> Any:
 
 @contextmanager
 def naming_checkpoint(*paths: object) -> Iterator[None]:
-    """Turn all errors of building a model into one line that names its checkpoint.
-
-    Args:
-        paths: the checkpoint; several if it is an ensemble.
+    """Turn all errors of building a model into one line that names its checkpoint, or several.
 
     Raises:
         DataError: the model cannot be built.

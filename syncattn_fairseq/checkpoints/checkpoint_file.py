@@ -47,10 +47,6 @@ def read_options(path: str | Path, section: str) -> dict[str, Any]:
 def load_checkpoint(path: Path | str, read: Callable[[], Any]) -> dict[str, Any]:
     """Load a fairseq checkpoint; check that its bytes are as written, and its options harmless.
 
-    Args:
-        path: the file.
-        read: loads it.
-
     Raises:
         DataError: the file is damaged, or not a checkpoint.
         OSError: the file cannot be read.

@@ -45,11 +45,7 @@ class Sample:
 
 
 def load_sample(task: Any, longest: tuple[int, int]) -> Sample:
-    """Take some sentence pairs from the binarised corpus.
-
-    Args:
-        task: has the corpus.
-        longest: how many tokens the model reads of a source and of a target.
+    """Take some sentence pairs, not longer than this, from the task's binarised corpus.
 
     Raises:
         DataError: the corpus has none that are short enough.
@@ -92,14 +88,7 @@ def compare(
     exact: bool,
     where: Path | str,
 ) -> str:
-    """Compare an exported model's scores with the checkpoint's, and describe the difference.
-
-    Args:
-        expected: the checkpoint's scores.
-        exported: the export's scores.
-        tokens: the number of target tokens.
-        exact: whether weights are still float32; if not, scores may differ more.
-        where: the export's name in the error.
+    """Describe the difference of an export's scores, of so many tokens, from the checkpoint's.
 
     Raises:
         DataError: the scores differ by more than rounding explains.

@@ -50,10 +50,6 @@ _REASONS: dict[type[Heads], str] = {
 def refuse(model: Any, name: str) -> None:
     """Check that all attention of a model is plain, apart from source labels and positions.
 
-    Args:
-        model: built by fairseq.
-        name: the model's name in the error.
-
     Raises:
         DataError: it cannot; the message says which system it is and why.
     """
@@ -105,12 +101,7 @@ def fold(model: Any, options: Any, task: Any) -> TransformerModel:
 
 
 def list_transformer_options(model: Any, options: Any) -> Namespace:
-    """Return only the options of the plain Transformer, for ``--arch transformer``.
-
-    Args:
-        model: the syntax Transformer.
-        options: the options it was built from: a namespace, or a config as in a checkpoint.
-    """
+    """Return only the options of the plain Transformer, for ``--arch transformer``."""
     parser = ArgumentParser()
     TransformerModel.add_args(parser)
     names = {action.dest for action in parser._actions} - {"help"}
@@ -194,11 +185,7 @@ class FoldedModel:
         return self.preparations.get(self.source), self.preparations.get(self.target)
 
     def reject(self, reason: str) -> None:
-        """Raise `DataError`: the format cannot represent the model.
-
-        Args:
-            reason: what the model has and the format lacks.
-        """
+        """Raise `DataError`: the format lacks something that the model has."""
         raise DataError(f"{self.name}: cannot be exported: {reason}")
 
 
@@ -208,13 +195,7 @@ def fold_checkpoint(
     subwords: SubwordFiles,
     user_dir: str | Path | None = None,
 ) -> FoldedModel:
-    """Load a checkpoint and fold it.
-
-    Args:
-        path: the checkpoint.
-        data: folder of the binarised corpus, with its dictionaries.
-        subwords: as for :func:`..inference.load`.
-        user_dir: as for :func:`..inference.load`.
+    """Load a checkpoint, with the arguments of :func:`..inference.load`, and fold it.
 
     Raises:
         DataError: the file is not a checkpoint, no plain Transformer computes what it does, or the

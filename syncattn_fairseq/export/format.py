@@ -36,9 +36,4 @@ class Format(ABC):
 
     @abstractmethod
     def usage(self, folded: FoldedModel, folder: Path) -> list[str]:
-        """Return some lines of Python, in one or more ways, that translate with the written model.
-
-        Args:
-            folded: the model.
-            folder: where it will be.
-        """
+        """Return lines of Python, in one or more ways, that translate with the written model."""

@@ -19,12 +19,7 @@ Pair = tuple[np.ndarray, np.ndarray]
 
 
 def write_shortlist(folded: FoldedModel, folder: Path, number: int) -> None:
-    """Write CTranslate2's vocabulary map into an exported folder.
-
-    Args:
-        folded: the model, with its corpus.
-        folder: where ``vmap.txt`` goes.
-        number: of target subwords for each source subword.
+    """Write CTranslate2's vocabulary map, with so many target subwords for each of the source.
 
     Raises:
         DataError: the corpus has no training text.
@@ -149,11 +144,9 @@ def _number(links: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _explain(per_source: np.ndarray, per_target: np.ndarray) -> np.ndarray:
-    """Return which of the block's target symbols each link has: pair by pair, source by source.
+    """Return the number of each link's target in the block: pair by pair, source by source.
 
-    Args:
-        per_source: (pairs,) symbols of each source.
-        per_target: (pairs,) symbols of each target.
+    Both arguments, ``(pairs,)``, are numbers of symbols.
     """
     begins, lengths = (
         np.repeat(each, per_source * (per_target > 0))

@@ -65,12 +65,7 @@ def list_options() -> list[type[FairseqDataclass]]:
 
 
 def set_defaults(args: Any, *options: type[FairseqDataclass]) -> None:
-    """Set every option that ``args`` lacks to its default.
-
-    Args:
-        args: a namespace or a configuration.
-        options: the options; by default the syntax Transformer's.
-    """
+    """Set each of the options, by default the syntax Transformer's, that ``args`` lacks."""
     for config in options or list_options():
         for field in fields(config):
             if getattr(args, field.name, None) is None and not field.name.startswith("_"):

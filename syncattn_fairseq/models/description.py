@@ -27,11 +27,7 @@ class Description:
 
 
 def describe(arch: str, options: Sequence[str]) -> Description:
-    """Describe the model of an architecture.
-
-    Args:
-        arch: such as ``transformer_dbsa``.
-        options: the model's, as on the command line.
+    """Describe the model of an architecture, given its options as on the command line.
 
     Raises:
         DataError: the options do not go together.

@@ -74,11 +74,7 @@ class SyntaxStack:
     def complete(self, cfg: Any, side: str, bypass: Any, required: Iterable[int] = ()) -> None:
         """Find out what the layers, now built, expose; and apply LayerDrop to the others.
 
-        Args:
-            cfg: the model's options.
-            side: ``encoder`` or ``decoder``.
-            bypass: stands in for a dropped layer.
-            required: numbers of layers, from 1, that are needed, besides those that expose.
+        Layers whose numbers are ``required`` are never dropped either.
         """
         self.exposing_layers = {n: list_exposing_layers(cfg, side, n) for n in list_exposed()}
         self.decoder_fields = [field.name for field in TreeCrossAttention.list_fields(cfg).fields]

@@ -196,10 +196,6 @@ def require_syntax_losses(task: Any, heads: str) -> None:
 
     Training and validation build a criterion after the model, from the same task. This may be
     fairseq's own task, so we have no other place to check.
-
-    Args:
-        task: builds the model.
-        heads: the kind of heads, for the message.
     """
     build = getattr(task, "build_criterion", None)
 

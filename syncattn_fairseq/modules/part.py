@@ -30,8 +30,7 @@ class Part:
     def check(cls, cfg: Any) -> None:
         """Raise ``DataError`` for options that are impossible or contradict each other.
 
-        Args:
-            cfg: fairseq's ``TransformerConfig``, which also has the options of all parts.
+        ``cfg`` is fairseq's ``TransformerConfig``, which also has the options of all parts.
         """
 
     @classmethod

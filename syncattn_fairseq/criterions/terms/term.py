@@ -149,11 +149,7 @@ def average_heads(exposed: Tensor) -> Tensor:
 def log_sums(logs: list[dict[str, Any]], *names: str) -> None:
     """Log sums over logging intervals for :func:`log_ratio`, under their names with a ``_`` before.
 
-    Each sum must be logged once: a second call adds to it.
-
-    Args:
-        logs: of all workers.
-        names: of numbers that the term logged.
+    The logs are those of all workers. Each sum must be logged once: a second call adds to it.
     """
     from fairseq.logging import metrics
 
@@ -165,13 +161,7 @@ def log_ratio(name: str, above: str, below: str, scale: float = 1.0, digits: int
     """Log the ratio of two sums, NaN for nothing over nothing.
 
     fairseq asks for it after every update and prints few of them. So it stays on the device, and
-    only printing waits.
-
-    Args:
-        name: of the ratio.
-        above, below: names of the sums, see :func:`log_sums`.
-        scale: 100 for a percentage.
-        digits: to round to.
+    only printing waits. ``scale`` is 100 for a percentage.
     """
 
     def divide(meters: Any) -> Tensor:

@@ -144,23 +144,12 @@ class Heads(Part, nn.Module):
 
     @classmethod
     def count_heads(cls, cfg: Any, side: str, free: int) -> int:
-        """Count the heads of this kind in each of its layers.
-
-        Args:
-            cfg: the model's options.
-            side: ``encoder`` or ``decoder``.
-            free: how many heads of the layer other kinds have left free.
-        """
+        """Count the heads of this kind in each of its layers, where others left some ``free``."""
         return free
 
     @classmethod
     def build(cls, cfg: Any, slot: Slot) -> "Heads":
-        """Build the heads of one layer from the options.
-
-        Args:
-            cfg: the model's options.
-            slot: where the heads stand.
-        """
+        """Build the heads of one layer from the options."""
         values = (getattr(cfg, name) for name in cls.arguments)
         return cls(slot.count, slot.head_dim, slot.view, *values)
 

@@ -21,12 +21,7 @@ def find_name(kind: type[Heads]) -> str:
 
 
 def divide_layer(cfg: Any, side: str, layer: int) -> dict[type[Heads], int]:
-    """Divide the heads of a self-attention layer among the kinds.
-
-    Args:
-        cfg: the model's options.
-        side: ``encoder`` or ``decoder``.
-        layer: counted from 1.
+    """Divide the heads of a self-attention layer, counted from 1, among the kinds.
 
     Returns:
         The number of heads of each kind, in the order of the heads; all are ordinary if no kind

@@ -42,12 +42,7 @@ class Positions(Part, nn.Module):
 
     @classmethod
     def build(cls, cfg: Any, layer: Slot) -> Positions:
-        """Build the positions of one layer from the options; layers may differ.
-
-        Args:
-            cfg: the model's options.
-            layer: its side, its number and all of its heads.
-        """
+        """Build the positions of one layer, with all of its heads; layers may differ."""
         values = (getattr(cfg, name) for name in cls.arguments)
         return cls(layer.total, layer.head_dim, layer.view, layer.side == "decoder", *values)
 
