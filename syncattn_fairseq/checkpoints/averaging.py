@@ -55,10 +55,6 @@ def average_checkpoints(paths: Sequence[str | Path], output: str | Path) -> list
     the most updates. Everything else comes from that checkpoint: integer buffers, configuration
     and training history. The optimizer state is left out: it belongs to other parameters.
 
-    Args:
-        paths: checkpoints of one model, written by fairseq.
-        output: where to write.
-
     Returns:
         The number of updates of each checkpoint.
 

@@ -77,11 +77,7 @@ def detokenise_code(preparation: Preparation | None, words: str) -> str:
 
 
 def read_scores(path: str | Path, system: str | None = None) -> dict[str, Any]:
-    """Read what ``syncattn-score --json`` wrote about a system.
-
-    Args:
-        path: the file.
-        system: the name; None: the file has only one.
+    """Read what ``syncattn-score --json`` wrote about a system, by default the only one.
 
     Raises:
         DataError: the file is something else, or does not say which system it is.

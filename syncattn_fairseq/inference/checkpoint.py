@@ -24,13 +24,7 @@ T = TypeVar("T")
 
 
 class CheckpointModel(Model):
-    """An ensemble of checkpoints, usually just one.
-
-    Args:
-        ensemble: the checkpoints.
-        segmenters: for source and target.
-        device: where to run.
-    """
+    """An ensemble of checkpoints, usually just one."""
 
     def __init__(
         self, ensemble: Ensemble, segmenters: tuple[Segmenter, Segmenter], device: torch.device
@@ -180,7 +174,7 @@ class CheckpointModel(Model):
             layers: those of each side that show something.
             make: makes the answer from a sentence and what is read of it.
             nothing: what is read of a sentence without words, given its side's layers.
-            read: returns what is read of each side of a batch, sentence by sentence; None: nothing.
+            read: yields what is read of each side of a batch, by sentence; None: nothing.
         """
         answers = []
         for source, target in pairs:

@@ -151,12 +151,7 @@ class Model(ABC):
     def list_warnings(
         self, translations: Sequence[Translation], faults: Collection[str] = FAULTS
     ) -> dict[str, list[int]]:
-        """Return what may be wrong with translations, and the indices of those with that fault.
-
-        Args:
-            translations: from `translate`.
-            faults: those to look for, attributes of a translation.
-        """
+        """Return which of the faults translations have, and the indices of those that have it."""
         warnings = {
             f"the search came to {self._most} subwords (--max-len); it may be cut": "cut",
             "translated without the parse that the model reads": "unparsed",

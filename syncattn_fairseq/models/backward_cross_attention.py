@@ -38,10 +38,6 @@ class BackwardCrossAttention(Part, MultiheadAttention):
     probabilities over the source, then T × S probabilities over the target (each of the latter's
     columns sums to one). It is one tensor because fairseq's decoder layer passes on nothing else,
     with or without activation checkpointing.
-
-    Args:
-        view: the decoder's batch.
-        args, kwargs: as for :class:`fairseq.modules.MultiheadAttention`.
     """
 
     Options = SyncOptions

@@ -28,10 +28,6 @@ class FairseqSyntaxAttention(HeadGroups, MultiheadAttention):
 
     If all groups attend like ordinary heads, at most with rewritten queries, and positions change
     neither scores nor states, fairseq's code and its fused kernel do the work.
-
-    Args:
-        heads, positions: as for :class:`.SyntaxAttention`.
-        args, kwargs: as for :class:`fairseq.modules.MultiheadAttention`.
     """
 
     _get_input_buffer: Any
@@ -85,11 +81,6 @@ class SyntaxEncoderLayer(TransformerEncoderLayerBase):
 
     In evaluation, official fairseq's layer uses a PyTorch kernel, which would ignore syntactic
     heads. This layer does not use it, and removes its copies of the weights, which get no gradient.
-
-    Args:
-        cfg: the model's options.
-        number: of the layer.
-        view: of the encoder's batch.
     """
 
     def __init__(self, cfg: Any, number: int, view: BatchView) -> None:
@@ -113,14 +104,7 @@ class SyntaxEncoderLayer(TransformerEncoderLayerBase):
 
 
 class SyntaxDecoderLayer(TransformerDecoderLayerBase):
-    """fairseq's decoder layer; the ``number``-th, counted from 1, of its stack.
-
-    Args:
-        cfg: the model's options.
-        no_encoder_attn: leave out the cross-attention.
-        number: of the layer.
-        view: of the decoder's batch.
-    """
+    """fairseq's decoder layer; the ``number``-th, counted from 1, of its stack."""
 
     #: The head, from 1, whose cross-attention is returned; None for all of them.
     chosen_head: int | None = None

@@ -21,10 +21,6 @@ def fill_in(model: nn.Module, state_dict: dict[str, Any]) -> None:
     plain Transformer. Parts that can start by computing the same as the plain one do so
     (:meth:`.Part.start_plain`); the log lists all new parameters. If the checkpoint has some
     parameters of a part, none are added: fairseq reports those that are missing.
-
-    Args:
-        model: the syntax Transformer, whose parts may change.
-        state_dict: of the checkpoint; gains their parameters.
     """
     parts: list[tuple[str, Any]] = [
         (name, module) for name, module in model.named_modules() if isinstance(module, Part)

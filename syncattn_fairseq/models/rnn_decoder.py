@@ -50,10 +50,8 @@ class ConditionalGRUDecoder(FairseqIncrementalDecoder):
     products of words and of annotations with weights, the second context and the output.
 
     Args:
-        dictionary: of the target.
-        embed_tokens: embeddings of its tokens.
-        annotation_dim: of the encoder's annotations.
-        hidden_size: of the state.
+        dictionary, embed_tokens: of the target.
+        annotation_dim, hidden_size: of the encoder's annotations, and of the state.
         attention: turns scores into the weights of the context that drives the state.
         second_attention: turns them into the weights of the second context; None for one context.
         dropout: of embeddings, and before the output layer.

@@ -14,15 +14,7 @@ MAX_POSITIONS = 100_000
 
 
 class BidirectionalGRUEncoder(FairseqEncoder):
-    """A bidirectional GRU: each token's annotation depends on the whole sentence.
-
-    Args:
-        dictionary: of the source.
-        embed_tokens: embeddings of its tokens.
-        hidden_size: of each direction.
-        dropout: of embeddings.
-        reads_trees: the decoder needs tree distances.
-    """
+    """A bidirectional GRU: each token's annotation depends on the whole sentence."""
 
     #: How many hypotheses of each sentence follow one another; 1 if that is not known.
     beam_size = 1

@@ -17,13 +17,7 @@ class NumberedLayerDrop(LayerDropModuleList):
 
     fairseq skips a dropped layer, which renumbers every layer above it: "the third layer's
     attention" would come from different layers in different steps. Here numbers stay, and layers
-    that a loss reads are never dropped.
-
-    Args:
-        p: probability of dropping a layer.
-        modules: the layers.
-        bypass: called in place of a dropped layer.
-        required: numbers, counted from 1, of layers that always stay.
+    that a loss reads, ``required``, counted from 1, are never dropped.
     """
 
     def __init__(

@@ -41,10 +41,8 @@ class TreeCrossAttention(Part, MultiheadAttention):
     position, predicted from the layer's state.
 
     Args:
-        view: the decoder's batch.
         tree_heads: how many of the first heads are syntax-directed.
         tree_window: n, in edges.
-        args, kwargs: as for :class:`fairseq.modules.MultiheadAttention`.
     """
 
     Options = TreeWindowOptions

@@ -73,11 +73,7 @@ class BatchView:
         return self._fields.get(field)
 
     def require(self, field: str, reader: str) -> Tensor:
-        """Return a field of ``net_input`` that the model needs.
-
-        Args:
-            field: its name.
-            reader: the part of the model that reads it, for the message: "parent-scaled heads".
+        """Return a field that some reader needs, such as "parent-scaled heads", for the message.
 
         Raises:
             DataError: the batch lacks it.

@@ -16,10 +16,6 @@ class FoldedLinear(nn.Module):
     Checkpoints hold the plain parameters under their usual names, ``weight`` and ``bias``. Code
     that reads these attributes, such as PyTorch's fused attention, gets the rewritten ones, with
     gradients.
-
-    Args:
-        linear: the layer whose parameters it takes over.
-        rewrite: computes the rewritten parameters.
     """
 
     folded_weight: Tensor | None

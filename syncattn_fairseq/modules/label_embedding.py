@@ -29,12 +29,7 @@ class LabelEmbedding(Part, nn.Embedding):
     """The dependency labels' share of the source embedding, its last dimensions.
 
     This is Sennrich and Haddow's (WMT 2016) concatenation. If source and target share the token
-    embedding, only the target uses its last columns.
-
-    Args:
-        dictionary: the labels'.
-        dim: how many dimensions they take.
-        width: of the whole embedding.
+    embedding, only the target uses its last columns. ``width`` is that of the whole embedding.
     """
 
     Options = LabelOptions

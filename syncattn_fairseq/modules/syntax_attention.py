@@ -36,13 +36,7 @@ class HeadGroups(nn.Module):
     exposed: dict[str, Tensor]
 
     def compose(self, heads: dict[str, Heads], positions: Positions | None) -> None:
-        """Divide the layer among groups of heads.
-
-        Args:
-            heads: the groups by name, in the order of the heads; together, all heads of the layer.
-            positions: what they know of the order of the tokens; None if it is in the tokens, or
-                nowhere.
-        """
+        """Divide the layer among groups of heads, as for :class:`SyntaxAttention`."""
         self.heads = nn.ModuleDict(heads)
         self.positions = positions
         self.exposed = {}

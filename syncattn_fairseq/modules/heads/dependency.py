@@ -67,7 +67,6 @@ class DependencyHeads(Heads):
     ``(B, T)`` columns, -1 = none, replace what they predict.
 
     Args:
-        count, head_dim, view: as for :class:`.Heads`.
         parser: their form, see above.
         key_bias: whether to learn b as well; not for ordinary heads.
         rows_predict: whether row t, which reads `y_{t−1}` and predicts `y_t`, looks for the parent

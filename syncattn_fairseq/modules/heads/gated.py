@@ -47,7 +47,6 @@ class GatedHeads(Heads):
     of the gates (Eq. 5) to its scores, so that its softmax is Eq. 6.
 
     Args:
-        count, head_dim, view: as for :class:`.Heads`.
         look_back: M; the convolution sees M + 1 keys.
         temperature: τ of the gates.
     """

@@ -57,7 +57,6 @@ class ParentScaledHeads(Heads):
     dot products only.
 
     Args:
-        count, head_dim, view: as for :class:`.Heads`.
         parents: one of the above.
         std: σ, in subwords.
         ignoring: q, the probability that a row of D becomes ones in training, for all heads of the

@@ -23,10 +23,6 @@ class AlibiPositions(Positions):
     """Scores that fall linearly with the distance, in each head with another slope.
 
     The paper has a decoder only; here an encoder falls off in the same way on both sides.
-
-    Args:
-        heads, head_dim, view, causal: as for :class:`.Positions`.
-        scale: factor of the published slopes.
     """
 
     Options = AlibiOptions

@@ -18,9 +18,6 @@ class BiasPositions(Positions):
 
     It differs from T5 in three ways: each layer has biases of its own, where T5's layers share
     them; dot products are divided by `√d` as usual, which T5 does not do; and biases start at 0.
-
-    Args:
-        heads, head_dim, view, causal: as for :class:`.Positions`.
     """
 
     def __init__(self, heads: int, head_dim: int, view: BatchView, causal: bool) -> None:

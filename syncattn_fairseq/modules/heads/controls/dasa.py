@@ -38,7 +38,6 @@ class DasaHeads(DistanceHeads):
     As in PASCAL, what positions add to scores is added after scaling.
 
     Args:
-        count, head_dim, view: as for :class:`.Heads`.
         distance: one of :data:`.DISTANCES`.
         form: ``reading`` or ``released``.
         strength: λ of our reading.

@@ -53,7 +53,6 @@ class DistanceHeads(Heads):
     """Heads that know how far apart two words are.
 
     Args:
-        count, head_dim, view: as for :class:`.Heads`.
         distance: one of :data:`DISTANCES`.
     """
 
@@ -87,7 +86,6 @@ class DistanceBiasHeads(DistanceHeads):
     Learnt biases start at 0; with slopes, the bias is ALiBi's, `−m_h · distance_{ij}`.
 
     Args:
-        count, head_dim, view: as for :class:`.Heads`.
         distance: one of :data:`DISTANCES`.
         limit: K, of learnt biases.
         slopes: m of these heads; None for learnt biases.

@@ -34,7 +34,6 @@ class ForgetGateHeads(Heads):
     LPSI's do; the paper draws w.
 
     Args:
-        count, head_dim, view: as for :class:`.Heads`.
         embed_dim: D, the width of the layer's input x.
     """
 

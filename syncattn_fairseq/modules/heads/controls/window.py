@@ -26,12 +26,7 @@ class WindowOptions:
 
 @register_part("window")
 class WindowHeads(Heads):
-    """Heads that see only a token's neighbourhood; in a decoder, what is to the left of it.
-
-    Args:
-        count, head_dim, view: as for :class:`.Heads`.
-        window: how many tokens they see on either side.
-    """
+    """Heads that see so many tokens on either side; in a decoder, on the left only."""
 
     Options = WindowOptions
     title = "window"
