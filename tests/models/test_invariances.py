@@ -164,20 +164,25 @@ def test_heads_with_scores_of_their_own_turn_queries_and_keys(monkeypatch, optio
     assert not torch.allclose(turned, unturned)
 
 
-@pytest.mark.parametrize("positions", ["alibi", "rotary"])
-@pytest.mark.parametrize("options", [KINDS["dbsa"], OTHERS["lisa"]], ids=["dbsa", "lisa"])
+@pytest.mark.parametrize("side", ["src", "tgt"])
+@pytest.mark.parametrize("positions", ["absolute", "alibi", "rotary"])
+@pytest.mark.parametrize("kind", ["dbsa", "lisa"])
 @torch.no_grad()
-def test_dependency_heads_know_positions(options, positions):
-    model = testing.build_model(positions=positions, dependency_heads=2, **options)
+def test_dependencies_are_those_of_the_layers_own_attention(kind, positions, side):
+    options = {"positions": positions, "dependency_heads": 2, **(KINDS | OTHERS)[kind]}
+    model = testing.build_model(**options)
     batch = testing.make_batch(model, [2])["net_input"]
-    layer, seen = model.encoder.layers[0].self_attn, []
+    layer, seen = {"src": model.encoder, "tgt": model.decoder}[side].layers[0].self_attn, []
     layer.register_forward_pre_hook(
         lambda module, args, kwargs: seen.append(kwargs["query"]), with_kwargs=True
     )
     _, extra = model(**batch)
+    if (kind, side) == ("lisa", "tgt"):
+        assert "tgt_dependency" not in extra
+        return
     heads, x = layer.heads["dependency"], seen[0][:, 0]
     queries, keys = F.linear(x, *layer.q_proj.plain), layer.k_proj(x)
-    for h, attention in enumerate(extra["src_dependency"][0][0]):
+    for h, attention in enumerate(extra[f"{side}_dependency"][0][0]):
         query, key = (states[:, 32 * h : 32 * h + 32] for states in (queries, keys))
         if heads.parser == "lisa":
             query, key = rectify(query), rectify(key)
@@ -191,6 +196,8 @@ def test_dependency_heads_know_positions(options, positions):
         scores = query @ key.T / 32**0.5
         if positions == "alibi":
             scores = scores - 2.0 ** (-4 * (h + 1)) * (columns - columns[:, None]).abs()
+        if side == "tgt":
+            scores = scores.masked_fill(torch.ones_like(scores).triu(1).bool(), -torch.inf)
         torch.testing.assert_close(attention, scores.softmax(-1), atol=1e-6, rtol=1e-5)
 
 

@@ -12,7 +12,6 @@ import torch
 from fairseq.models import ARCH_CONFIG_REGISTRY, ARCH_MODEL_REGISTRY
 from fairseq.modules import MultiheadAttention
 from omegaconf import OmegaConf
-from torch.nn import functional as F
 
 from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.data.fields import (
@@ -21,7 +20,6 @@ from syncattn_fairseq.data.fields import (
     TREE_DISTANCES,
     SourceFields,
 )
-from syncattn_fairseq.functional import biaffine_scores
 from syncattn_fairseq.models.config import aligning_layer
 from syncattn_fairseq.models.stack import NumberedLayerDrop, bypass_encoder_layer
 from syncattn_fairseq.modules import PARTS
@@ -183,29 +181,6 @@ def test_step_by_step_is_the_same_as_all_at_once(variant):
             torch.testing.assert_close(
                 step_extra["attn"][0][:, 0], extra["attn"][0][order, t], atol=1e-5, rtol=1e-5
             )
-
-
-@pytest.mark.parametrize("pre_norm", [False, True])
-def test_dependencies_are_those_of_the_layers_own_attention(pre_norm, one):
-    norms = {f"{side}_normalize_before": pre_norm for side in ("encoder", "decoder")}
-    model = build.model("transformer_dbsa_tiny", **norms)
-    seen = {}
-    for side in ("encoder", "decoder"):
-        attention = getattr(model, side).layers[0].self_attn
-        attention.register_forward_pre_hook(
-            lambda module, args, kwargs, side=side: seen.update({side: kwargs["query"]}),
-            with_kwargs=True,
-        )
-    _, extra = model(**one)
-    for side, key in (("encoder", "src_dependency"), ("decoder", "tgt_dependency")):
-        attention = getattr(model, side).layers[0].self_attn
-        x = seen[side][:, 0]
-        q = F.linear(x, *attention.q_proj.plain)[:, :32]
-        k = attention.k_proj(x)[:, :32]
-        scores = biaffine_scores(q, k, attention.heads["dependency"].weight[0])
-        if side == "decoder":
-            scores = scores.masked_fill(torch.ones_like(scores).triu(1).bool(), -torch.inf)
-        torch.testing.assert_close(extra[key][0][0, 0], scores.softmax(-1))
 
 
 def test_distances_are_exposed_in_training_only_if_a_loss_reads_them(one):
