@@ -42,13 +42,9 @@ class DistanceTerm(Term):
         super().__init__(options, task)
         self.shift: bool = options.sync_shift
 
-    def compare(self, distances: Tensor, projected: Tensor, padding_mask: Tensor) -> Tensor:
-        """Return the loss, summed.
-
-        Args:
-            distances, projected: ``(layers, B, T)``.
-            padding_mask: ``(B, T)``, True = the word does not count.
-        """
+    @staticmethod
+    def compare(distances: Tensor, projected: Tensor, padding_mask: Tensor) -> Tensor:
+        """Sum over distances ``(layers, B, T)`` that are not masked, ``(B, T)``."""
         raise NotImplementedError
 
     def applies(self, extra: dict[str, Any], sample: dict[str, Any]) -> bool:
@@ -74,10 +70,7 @@ class SyncMSETerm(DistanceTerm):
     """SynchMSE: the squared difference (LPSI Eq. 7)."""
 
     weight_option = "sync_mse_weight"
-
-    def compare(self, distances: Tensor, projected: Tensor, padding_mask: Tensor) -> Tensor:
-        """Return Eq. 7."""
-        return sync_mse_loss(distances, projected, padding_mask)
+    compare = staticmethod(sync_mse_loss)
 
 
 @register_term("sync_rank_loss")
@@ -85,7 +78,4 @@ class SyncRankTerm(DistanceTerm):
     """SynchRank: a hinge loss on the order (LPSI Eq. 10)."""
 
     weight_option = "sync_rank_weight"
-
-    def compare(self, distances: Tensor, projected: Tensor, padding_mask: Tensor) -> Tensor:
-        """Return Eq. 10."""
-        return sync_rank_loss(distances, projected, padding_mask)
+    compare = staticmethod(sync_rank_loss)
