@@ -89,7 +89,7 @@ class GatedHeads(Heads):
     @classmethod
     def is_exposed_in_training(cls, cfg: Any) -> bool:
         """Tell whether distances are tied."""
-        return bool(read_layers(cfg, "distance_sync_layers", "decoder"))
+        return cls.exposes is not None and bool(read_layers(cfg, "distance_sync_layers", "decoder"))
 
     def measure(self, keys: Tensor, padding_mask: Tensor | None = None) -> Tensor:
         """Measure the distances (LPSI Eq. 4).

@@ -69,6 +69,7 @@ class ParentScaledHeads(Heads):
     option = "pascal_heads"
     encoder_layers = "pascal_layers"
     arguments = ("pascal_parents", "pascal_std", "parent_ignoring")
+    reads = PARENT_POSITIONS
 
     def __init__(
         self,
@@ -97,9 +98,7 @@ class ParentScaledHeads(Heads):
     @classmethod
     def list_fields(cls, cfg: Any) -> SourceFields:
         """Ask for the parents' positions, unless a control does without."""
-        if not cls.list_layers(cfg, "encoder") or cfg.pascal_parents != "parse":
-            return NOTHING
-        return SourceFields(fields=frozenset([PARENT_POSITIONS]))
+        return super().list_fields(cfg) if cfg.pascal_parents == "parse" else NOTHING
 
     def attend(self, query: Tensor, key: Tensor, value: Tensor, scope: Scope) -> Tensor:
         """Attend with scaled scores."""
@@ -133,5 +132,5 @@ class ParentScaledHeads(Heads):
         if self.parents == "self":
             positions = torch.arange(length, device=device).expand(batch, length)
         else:
-            positions = self.view.require("src_parent_positions", reader="parent-scaled heads")
+            positions = self.read()
         return parent_gaussian(positions.to(dtype), length, self.std)

@@ -58,6 +58,7 @@ class DistanceHeads(Heads):
 
     #: The option that chooses the distance.
     distance_option: ClassVar[str]
+    reads = TREE_DISTANCES
 
     def __init__(self, count: int, head_dim: int, view: BatchView, distance: str) -> None:
         super().__init__(count, head_dim, view)
@@ -65,16 +66,15 @@ class DistanceHeads(Heads):
 
     @classmethod
     def list_fields(cls, cfg: Any) -> SourceFields:
-        """Ask for the distances in the tree."""
-        if getattr(cfg, cls.distance_option) == "linear" or not cls.list_layers(cfg, "encoder"):
-            return NOTHING
-        return SourceFields(fields=frozenset([TREE_DISTANCES]))
+        """Ask for the distances in the tree, unless others are chosen."""
+        linear = getattr(cfg, cls.distance_option) == "linear"
+        return NOTHING if linear else super().list_fields(cfg)
 
     def measure(self, rows: int, columns: int, device: torch.device) -> Tensor:
         """Return the distances of the last rows, ``(B, T, T)`` or ``(rows, T)`` integers."""
         if self.distance == "linear":
             return offsets(rows, columns, device).abs()
-        return self.view.require(TREE_DISTANCES.name, reader=f"{self.title} heads").int()
+        return self.read().int()
 
 
 @register_part("distance_bias")

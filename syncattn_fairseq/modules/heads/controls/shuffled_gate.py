@@ -43,11 +43,6 @@ class ShuffledGateHeads(GatedHeads):
     def check(cls, cfg: Any) -> None:
         """Leave M and τ to :class:`.GatedHeads`, whose options they are."""
 
-    @classmethod
-    def is_exposed_in_training(cls, cfg: Any) -> bool:
-        """Tell that no loss reads these distances."""
-        return False
-
     def log_gates(self, distances: Tensor, scope: Scope) -> Tensor:
         """Compute the gates of shuffled distances, ``(B, h, T)`` to ``(B, h, T, T)``."""
         if not scope.causal:
