@@ -47,14 +47,7 @@ def sum_between(log_factors: Tensor, causal: bool = False) -> Tensor:
 
 
 def sum_left(log_factors: Tensor) -> Tensor:
-    """Multiply the factors of the words between query and key, as logarithms, for keys on the left.
-
-    Args:
-        log_factors: `log α_{j,t}`, ``(..., T, T)``, row = query t, column = j.
-
-    Returns:
-        log g, ``(..., T, T)``, row = query; 0 for other keys.
-    """
+    """Do what :func:`sum_between` does for keys on the left; others get 0."""
     size = log_factors.size(-1)
     before = log_factors.new_ones(size, size).tril(-1)
     return multiply(log_factors * before, before)  # sum over the j before t that i is before

@@ -31,15 +31,7 @@ def multiply(left: Tensor, right: Tensor) -> Tensor:
 
 
 def dot_products(query: Tensor, key: Tensor) -> Tensor:
-    """Compute the scores of ordinary attention, Q Kᵀ / sqrt(d).
-
-    Args:
-        query: Q, ``(..., T, d)``.
-        key: K, ``(..., S, d)``.
-
-    Returns:
-        ``(..., T, S)``, in float32 or wider.
-    """
+    """Compute Q Kᵀ / sqrt(d), ``(..., T, d)`` and ``(..., S, d)``, in float32 or wider."""
     return multiply(query, key.transpose(-1, -2)) / math.sqrt(query.size(-1))
 
 

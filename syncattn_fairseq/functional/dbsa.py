@@ -38,12 +38,6 @@ def biaffine_query(query: Tensor, weight: Tensor, key_bias: Tensor | None = None
     """Return the query with which an ordinary head has :func:`biaffine_scores`.
 
     .. math:: Q' = Q U + √d b
-
-    Args:
-        query, weight, key_bias: as there.
-
-    Returns:
-        Q', ``(..., T, d)``.
     """
     rewritten = multiply_by_head(query, weight)
     if key_bias is not None:
@@ -74,14 +68,9 @@ def dependency_loss(
 
 
 def gold_parent_surprisals(attention: Tensor, gold_parents: Tensor, visible: Tensor) -> Tensor:
-    """Return the terms of the sum in :func:`dependency_loss`.
+    """Return the terms of the sum in :func:`dependency_loss`, ``(..., T)``.
 
-    Args:
-        attention, gold_parents: as there.
-        visible: which parents count, ``(..., T)``, see :func:`visible_gold_parents`.
-
-    Returns:
-        ``(..., T)``: `−log A[t, head(t)]`, 0 if the parent does not count.
+    They are `−log A[t, head(t)]`, and 0 where the parent is not visible, ``(..., T)``.
     """
     columns = gold_parents.clamp_min(0)
     probability = attention.gather(-1, columns.unsqueeze(-1)).squeeze(-1)
@@ -91,14 +80,9 @@ def gold_parent_surprisals(attention: Tensor, gold_parents: Tensor, visible: Ten
 
 
 def visible_gold_parents(gold_parents: Tensor, causal: bool) -> Tensor:
-    """Find which gold parents a row can predict.
+    """Find which rows, ``(..., T)``, have a parent that they can attend to.
 
-    Args:
-        gold_parents: ``(..., T)`` integer columns, -1 = none.
-        causal: a parent to the right of its row is out of view.
-
-    Returns:
-        ``(..., T)`` boolean, True = there is a parent and the row can attend to it.
+    Parents are integer columns, ``(..., T)``, -1 = none; if causal, none to the right is in view.
     """
     visible = gold_parents >= 0
     if causal:

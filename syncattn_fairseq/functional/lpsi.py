@@ -70,9 +70,6 @@ def log_gates(distances: Tensor, temperature: float = 1.0, causal: bool = False)
     Products become sums, whose gradients are also sums. A gate with a saturated factor, α = 0 or
     1, passes no gradient to it, since a saturated hardtanh has none.
 
-    Args:
-        distances, temperature, causal: as for :func:`distance_gates`.
-
     Returns:
         log g, ``(..., T, T)``, row = query; ``SHUT`` or less for 0.
     """
@@ -165,29 +162,14 @@ def sync_rank_loss(
 
 
 def last_syntactic_distance(keys: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
-    """Compute the last of :func:`syntactic_distances`, for one step of decoding, in O(1).
-
-    Args:
-        keys, weight, bias: as there; only the last M + 1 keys count.
-
-    Returns:
-        ``(...)``.
-    """
+    """Compute the last of :func:`syntactic_distances`, ``(...)``, for one step, in O(1)."""
     seen = widen(keys[..., -weight.size(-2) :, :])
     products = seen * widen(weight)[..., -seen.size(-2) :, :]
     return torch.tanh(products.sum((-1, -2)) + widen(bias))
 
 
 def log_gates_of_last(distances: Tensor, temperature: float = 1.0) -> Tensor:
-    """Compute the last row of :func:`log_gates`, for one step of decoding, in O(T).
-
-    Args:
-        distances: of all words so far, ``(..., T)``.
-        temperature: τ.
-
-    Returns:
-        ``(..., T)``.
-    """
+    """Compute the last row of :func:`log_gates`, ``(..., T)``, for one step, in O(T)."""
     pivot, between = gate_pivots(distances, temperature)
     factors = gate_log_factors(pivot[..., -1:], between)
     left = factors[..., :-1].flip(-1).cumsum(-1).flip(-1)

@@ -180,12 +180,7 @@ def rows_beside_the_next(distances: Tensor) -> Tensor:
 
 
 def distances_between(position: Tensor, rows: Tensor) -> Tensor:
-    """Compute :func:`distances_from` for positions that are inside.
-
-    Args:
-        position: p, ``(..., T)`` columns.
-        rows: ``(..., S, 2 S)``, see :func:`rows_beside_the_next`.
-    """
+    """Compute :func:`distances_from` for positions that are inside."""
     fixed = position.detach()
     before = fixed.floor()
     index = before.long().unsqueeze(-1)
@@ -241,11 +236,7 @@ def syntax_directed_attention(scores: Tensor, distances: Tensor, n: int = 4) -> 
 def syntax_directed_scores(scores: Tensor, distances: Tensor, n: int = 4) -> Tensor:
     """Return `e^s` of :func:`syntax_directed_attention`, minus infinity outside the window.
 
-    Args:
-        scores, distances, n: as there.
-
-    Returns:
-        ``(..., S)``.
+    The shapes are those there.
     """
     scores = widen(scores)
     distances = distances.to(scores.dtype)

@@ -34,10 +34,7 @@ class SyntaxTransformerEncoder(SyntaxStack, TransformerEncoderBase):
         """Encode as fairseq does.
 
         Args:
-            src_tokens: ``(B, S)``.
-            src_lengths: not used; fairseq passes it.
-            return_all_hiddens: also return the input of every layer.
-            token_embeddings: ``(B, S, D)``, used instead of looking up ``src_tokens``.
+            src_tokens, src_lengths, return_all_hiddens, token_embeddings: fairseq's.
             fields: information about the parse (:mod:`..data.fields`), by name; fields that the
                 model does not read are ignored. For analysis, dependency heads attend to
                 ``forced_parents``, ``(B, S)`` columns, -1 = none, instead of what they predict.

@@ -103,14 +103,7 @@ class ConditionalGRUDecoder(FairseqIncrementalDecoder):
         features_only: bool = False,
         **unused: Any,
     ) -> tuple[Tensor, dict[str, Any]]:
-        """Decode.
-
-        Args:
-            prev_output_tokens: ``(B, T)``.
-            encoder_out: what the encoder returned.
-            incremental_state: for decoding step by step; then only the last token is read.
-            features_only: leave out the projection to the vocabulary.
-            unused: arguments for other decoders.
+        """Decode ``(B, T)`` tokens, or step by step only the last ones.
 
         Returns:
             Scores ``(B, T, V)``, and a dictionary with ``attn``, a list of one attention

@@ -151,14 +151,7 @@ class SyntaxRNNModel(FairseqEncoderDecoderModel):
         features_only: bool = False,
         **encoder_input: Any,
     ) -> tuple[Tensor, dict[str, Any]]:
-        """Run encoder and decoder with teacher forcing.
-
-        Args:
-            src_tokens: ``(B, S)``.
-            src_lengths: ``(B,)``.
-            prev_output_tokens: ``(B, T)``.
-            features_only: leave out the projection to the vocabulary.
-            encoder_input: passed on to the encoder.
+        """Run encoder and decoder with teacher forcing, as fairseq does.
 
         Returns:
             Scores ``(B, T, V)``, and a dictionary with ``attn`` and ``positions``; see

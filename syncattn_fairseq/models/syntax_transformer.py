@@ -145,17 +145,9 @@ class SyntaxTransformerModel(TransformerModel):
         alignment_heads: int | None = None,
         **encoder_input: Tensor,
     ) -> tuple[Tensor, dict[str, Any]]:
-        """Run encoder and decoder with teacher forcing.
+        """Run encoder and decoder with teacher forcing, as fairseq does.
 
-        Args:
-            src_tokens: ``(B, S)``.
-            src_lengths: ``(B,)``.
-            prev_output_tokens: ``(B, T)``.
-            return_all_hiddens: ignored, since nobody reads the encoder's hidden states.
-            features_only: leave out the projection to the vocabulary.
-            alignment_layer: decoder layer, from 0, whose cross-attention is returned.
-            alignment_heads: average only this many of its heads.
-            encoder_input: passed on to the encoder.
+        ``return_all_hiddens`` is ignored, since nobody reads the encoder's hidden states.
 
         Returns:
             Scores ``(B, T, V)``, and fairseq's dictionary with what heads expose by a NAME

@@ -146,7 +146,6 @@ class LocalAttention(SourceAttention):
     """Attention that fades out around the expected position (SDAtt Eq. 6).
 
     Args:
-        state_dim: of the decoder's state.
         half_window: D.
         renormalise: make the weights sum to one, unlike in the paper.
     """
@@ -173,7 +172,6 @@ class FlexibleAttention(SourceAttention):
     """Attention in a window of predicted size around the expected position (Shu and Nakayama).
 
     Args:
-        state_dim: of the decoder's state.
         half_window: D.
     """
 
@@ -200,7 +198,6 @@ class SyntaxDirectedAttention(SourceAttention):
     """Attention near the expected word in the source's tree (SDAtt Eq. 10-11).
 
     Args:
-        state_dim: of the decoder's state.
         tree_window: n, in edges.
         tree_position: ``predicted``: that word is at the position predicted from the state, as in
             the paper. ``expected``: the distances are averaged over all words, weighted by the
