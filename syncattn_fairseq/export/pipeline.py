@@ -82,7 +82,18 @@ def export(
             store_preparations(folder, folded.preparations)
         if kind.loads_here:
             _add_subwords(folded, folder)
-            _describe(folded, format, shortlist).write(folder)
+            longest_source, longest_target = (n - 1 for n in folded.model.max_positions())
+            About(
+                format=format,
+                source=folded.source,
+                target=folded.target,
+                labels=folded.labels is not None,
+                alignment_layer=folded.alignment_layer,
+                longest_source=longest_source,
+                longest_target=longest_target,
+                positions=folded.positions,
+                shortlist=shortlist,
+            ).write(folder)
         languages, usage = (folded.source, folded.target), kind.usage(folded, output)
         card = make_card(languages, format, folded.name, verdict, usage, quantization, scores_of)
         (folder / "README.md").write_text(card, encoding="utf-8")
@@ -100,17 +111,3 @@ def _add_subwords(folded: FoldedModel, folder: Path) -> None:
         store_schemes(folder, known)
     if folded.subwords is not None:
         store_subwords(folder, languages, folded.subwords)
-
-
-def _describe(folded: FoldedModel, format: str, shortlist: int) -> About:
-    return About(
-        format=format,
-        source=folded.source,
-        target=folded.target,
-        labels=folded.labels is not None,
-        alignment_layer=folded.alignment_layer,
-        longest_source=folded.model.max_positions()[0] - 1,
-        longest_target=folded.model.max_positions()[1] - 1,
-        positions=folded.positions,
-        shortlist=shortlist,
-    )

@@ -291,7 +291,7 @@ class Model(ABC):
             DataError: one has more subwords than the model reads, unless it may be ``too_long``; or
                 a parse does not fit.
         """
-        sources = self._segment(sentences)
+        sources = self._cut(self.source_segmenter, sentences)
         for index, reason in {} if too_long else self._find_long(sources).items():
             beginning = f"{str(sources[index])[:60]!r}..."
             raise DataError(f"sentence {index + 1}: {reason}; split it: {beginning}")
@@ -315,9 +315,6 @@ class Model(ABC):
         others = [source.words for source in sources if source.given is None]
         parsed = iter(self.parser(others) if self.parser and others else [None] * len(others))
         return [next(parsed) if tree is None else tree for tree in trees]
-
-    def _segment(self, sentences: Sequence[str]) -> list[Sentence]:
-        return self._cut(self.source_segmenter, sentences)
 
     def _cut(self, segmenter: Segmenter, sentences: Sequence[str]) -> list[Sentence]:
         lines = sentences if self.tokenised else segmenter.tokenise(sentences)
