@@ -20,6 +20,8 @@ from tests.models import build
 
 aten = torch.ops.aten
 SYNC = {"encoder_layers": 3, "decoder_layers": 3, "encoder_attention_heads": 4}
+LOSSES = ("src_dep", "tgt_dep", "sync", "sync_mse", "sync_rank")
+WEIGHTS = {f"{loss}_weight": 0.5 for loss in LOSSES}
 TIED = {"distance_layers": "1,2", "distance_sync_layers": "2,3", "decoder_attention_heads": 4}
 
 
@@ -438,18 +440,9 @@ class NoHostSynchronisation(TorchDispatchMode):
 
 def test_nothing_waits_for_the_device():
     model, sample = build.model("transformer_syncattn_tiny", noise=0.1, **SYNC, **TIED), batch()
-    make = criterion(
-        src_dep_weight=0.5,
-        tgt_dep_weight=0.5,
-        sync_weight=0.5,
-        sync_without_eos=True,
-        sync_mse_weight=0.5,
-        sync_rank_weight=0.5,
-        sync_shift=True,
-        src_planted_weight=0.5,
-        tgt_planted_weight=0.5,
-        guided_alignment_weight=0.5,
-    )
+    planted = {"src_planted_weight": 0.5, "tgt_planted_weight": 0.5}
+    options = {"sync_without_eos": True, "sync_shift": True, "guided_alignment_weight": 0.5}
+    make = criterion(**WEIGHTS, **planted, **options)
     sample["alignments"] = torch.tensor([[2, 1], [3, 6]])
     previous = sample["net_input"].pop("prev_output_tokens")
     _, extra = model(**sample["net_input"], prev_output_tokens=previous)
@@ -478,13 +471,7 @@ def test_nothing_waits_for_the_device():
     ids=str,
 )
 def test_half_precision_gives_nearly_the_same_and_finite_gradients(dtype, kinds):
-    make = criterion(
-        src_dep_weight=0.5,
-        tgt_dep_weight=0.5,
-        sync_weight=0.5,
-        sync_mse_weight=0.5,
-        sync_rank_weight=0.1,
-    )
+    make = criterion(**WEIGHTS | {"sync_rank_weight": 0.1})
     values = []
     for narrow in (torch.float32, dtype):
         model = build.model("transformer_syncattn_tiny", noise=0.03, dropout=0.0, **SYNC, **kinds)

@@ -6,28 +6,16 @@ import torch
 from fairseq.models import ARCH_MODEL_NAME_REGISTRY
 from torch import Tensor
 
-from tests.criterions.test_criterion import TIED, criterion
+from tests.criterions.test_criterion import TIED, WEIGHTS, criterion
 from tests.models import build
+from tests.models.test_syntax_rnn import SIZES
 
 UNKNOWN = 3
-SMALL_RNN = {
-    "encoder_embed_dim": 8,
-    "encoder_hidden_size": 8,
-    "decoder_embed_dim": 8,
-    "decoder_hidden_size": 8,
-}
 NAMES = [
     name
     for name, model in ARCH_MODEL_NAME_REGISTRY.items()
     if (model == "syntax_transformer" and name.endswith("_tiny")) or model == "syntax_rnn"
 ]
-WEIGHTS = {
-    "src_dep_weight": 0.5,
-    "tgt_dep_weight": 0.5,
-    "sync_weight": 0.5,
-    "sync_mse_weight": 0.5,
-    "sync_rank_weight": 0.5,
-}
 
 
 def batch(source: list[int], target: list[int], parent: Callable[[Tensor], Tensor]) -> Any:
@@ -109,7 +97,7 @@ INPUTS = (
 
 def make_model(name: str, **options: Any) -> Any:
     if name.startswith(("rnn", "syntax_rnn")):
-        options |= SMALL_RNN
+        options |= SIZES
     if name == "transformer_lpsi_tiny":
         options |= {**TIED, "decoder_layers": 3}
     return build.model(name, **options).train()
