@@ -143,7 +143,7 @@ def blocks(page: str) -> Iterator[Block]:
         yield Block(page, text.count("\n", 0, found.start()) + 1, found[1], found[2])
 
 
-#: Files that tests/lab/recipes/test_own_corpus.py reads are in YAML.
+#: Files that tests/lab/recipes/test_corpus_facts.py reads are in YAML.
 BLOCKS = [block for page in PAGES for block in blocks(page) if block.language not in ("", "yaml")]
 COMMANDS = [line for block in BLOCKS if block.language == "bash" for line in block.commands]
 
