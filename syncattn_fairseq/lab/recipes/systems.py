@@ -238,6 +238,8 @@ def _words() -> dict[str, str]:
 
 def say_system(system: str) -> str:
     """Return what figures call a system or ``@GROUP``; ``distance_tree``: "the parser's trees"."""
+    if said := _words().get(system):
+        return said
     name, *settings = system.split(":")
     corpus, _, name = name.rpartition("/")
     rest = [f"of {corpus}"] * bool(corpus) + settings

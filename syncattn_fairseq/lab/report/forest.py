@@ -48,7 +48,7 @@ def draw_forest(measures: Sequence[Measure], groups: Sequence[Group]) -> dict[st
         data |= _rows(number, lines, domain)
         panels.append(_panel(number, measure, y, domain, labelled=number == 0))
     data["names"] = [
-        {"text": _shorten(line.name, len(panels)), "y": y - _ROW + _BELOW - 1, "line": y}
+        {"text": _shorten(line.name, len(panels)), "y": y - _ROW + 1, "line": y}
         for y, line in lines
     ]
     key = alt.TitleParams(_KEY, fontSize=11, fontWeight="normal", color=GOLD)

@@ -161,16 +161,18 @@ def tell_apart(systems: Sequence[str], shown: Iterable[str], channel: str) -> di
     The channel is ``shape`` or ``strokeDash``; the legend has the systems that are shown.
     """
     present = {*shown}
-    legend = alt.Legend(
-        orient="top", title=None, symbolOpacity=1, values=[n for n in systems if n in present]
+    values = [name for name in systems if name in present]
+    symbol: dict[str, Any] = (
+        {} if channel == "shape" else {"symbolType": "stroke", "symbolSize": 500}
     )
+    legend = alt.Legend(orient="top", title=None, symbolOpacity=1, values=values, **symbol)
     marks: Iterable[Any] = SHAPES if channel == "shape" else _DASHES
     return {
         name: {
             "field": "system",
             "type": "nominal",
             "legend": legend,
-            "scale": {"domain": [*systems], "range": [*islice(cycle(values), len(systems))]},
+            "scale": {"domain": [*systems], "range": [*islice(cycle(marked), len(systems))]},
         }
-        for name, values in (("color", COLOURS), (channel, marks))
+        for name, marked in (("color", COLOURS), (channel, marks))
     }
