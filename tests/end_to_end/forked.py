@@ -26,6 +26,8 @@ from importlib.metadata import entry_points
 from pathlib import Path
 from types import ModuleType
 
+#: What stands for libraries that are left out.
+UNUSED = Path(__file__).parent / "unused"
 #: Not fairseq_cli itself, which sets up the log of the command that is imported.
 LIBRARIES = (
     *("fairseq.trainer", "fairseq.options", "fairseq.sequence_generator", "fairseq.scoring"),
@@ -58,8 +60,7 @@ def forked_commands(folder: Path) -> Iterator[Path]:
         path = programs / name
         path.write_text(_PROGRAM.format(python=sys.executable, addresses=addresses, name=name))
         path.chmod(0o755)
-    here = Path(__file__).parent
-    path = os.pathsep.join(map(str, (here / "unused", here.parents[1])))
+    path = os.pathsep.join(map(str, (UNUSED, UNUSED.parents[2])))
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": path}
     server = subprocess.Popen(
         [sys.executable, __file__, *addresses], env=environment, stdout=subprocess.PIPE
@@ -146,6 +147,10 @@ def _become(words: Sequence[str], work: str, environment: Mapping[str, str]) -> 
     os.environ.update(environment)
     if "torch" in sys.modules and "OMP_NUM_THREADS" in environment:  # read only at import
         sys.modules["torch"].set_num_threads(int(environment["OMP_NUM_THREADS"]))
+    if words[0] == "syncattn-report":  # it needs what others do without
+        sys.path.remove(str(UNUSED))
+        for name in [name for name in sys.modules if name.partition(".")[0] == "scipy"]:
+            del sys.modules[name]
     (command,) = entry_points(group="console_scripts", name=words[0])
     try:
         status = command.load()()
