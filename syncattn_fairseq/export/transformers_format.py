@@ -90,6 +90,9 @@ class TransformersFormat(Format):
         # With the token that begins a translation and the one that ends it.
         longest = min(MAX_LEN, folded.model.max_positions()[1] - 1) + 2
         model.generation_config.max_length = longest
+        # The search of fairseq: it ends when as many translations as beams have ended.
+        model.generation_config.num_beams = 5
+        model.generation_config.early_stopping = True
         model.save_pretrained(folder)
         _write_tokenizer(folded, folder)
 
@@ -116,7 +119,7 @@ class TransformersFormat(Format):
             f'tokenizer, model = (kind.from_pretrained("{folder}") for kind in '
             "(AutoTokenizer, FSMT))\n"
             f"words = {tokenise_code(folded.sides[0])}\n"
-            'found = model.generate(**tokenizer([words], return_tensors="pt"), num_beams=5)\n'
+            'found = model.generate(**tokenizer([words], return_tensors="pt"))\n'
             f"print({detokenise_code(folded.sides[1], words)})"
         ]
 

@@ -152,7 +152,8 @@ def list_tables(rows: Sequence[TableRow]) -> tuple[list[list[list[str]]], list[s
         _list_scores(rows, _structure([name for name in names if name not in translation])),
         _list_trainings(rows),
     ]
-    notes = _notes(rows, {*tables[1][0]}, differences)
+    compared = len(tables[1]) > 1  # else there is nothing to explain
+    notes = _notes(rows, {*tables[1][0]} if compared else set(), differences)
     return [table for table in tables if len(table) > 1 and len(table[0]) > 1], notes
 
 

@@ -821,7 +821,7 @@ def test_a_group_may_have_systems_without_results(tmp_path, capsys):
     path.write_text(json.dumps(results))
     assert main(["builtin_en_de", "@quickstart", "--table", f"--results={path}"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert [line.split()[0] for line in lines[2:4]] == ["transformer", "dbsa"]
+    assert [line.split()[0] for line in lines[1:3]] == ["transformer", "dbsa"]
     assert lines[-1] == "no results yet: syncattn"
     path.write_text(json.dumps({**results, "cells": []}))
     assert main(["builtin_en_de", "@quickstart", "--table", f"--results={path}"]) == 1
