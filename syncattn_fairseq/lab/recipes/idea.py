@@ -22,7 +22,7 @@ from .row_settings import RowSettings
 QUESTIONS = {
     "plain": "Does it help a Transformer?",
     "rotary": "Does it help more than rotary positions?",
-    "window": "Does it help more than a window of two subwords in the same layers?",
+    "window": "Does it help more than a window of two subwords on either side?",
     "decay": "Does it help more than a decay with the distance in the same layers?",
     "random": "Is it the parse, or would random trees do?",
     "mirrored": "Is it the parse, or would its mirror image, as local, do?",
@@ -31,6 +31,9 @@ QUESTIONS = {
 _ROTARY = "model.positions=rotary"
 #: The controls of an idea that reads the source's parse: other ``--source-trees``.
 TREES = ("random", "mirrored", "another")
+
+#: What an idea may set that its controls do not have.
+_OF_IDEAS = ("model", "criterion", "task")
 
 
 @dataclass(frozen=True)
@@ -166,6 +169,15 @@ def read_idea(
         )
     if rows := [word for word in words if is_row(word)]:
         raise DataError(f"{rows[0]}: --idea chooses the systems; give settings of all of them only")
+    if not changes:
+        raise DataError(
+            f"--idea {text}: switches nothing on; add :model.mine_layers=1,2 or the like"
+        )
+    if others := [word for word in changes if word.partition(".")[0] not in _OF_IDEAS]:
+        raise DataError(
+            f"--idea {text}: {others[0]} would hold for the idea alone; give it before --idea, for "
+            "all systems"
+        )
     name = name or plugin.resolve().name
     own = [f"common.user_dir={plugin}", *changes]
 
