@@ -440,6 +440,8 @@ def test_hugging_face_has_the_same_logits_parse_and_subwords(small_corpus, tmp_p
     fsmt = transformers.FSMTForConditionalGeneration.from_pretrained(
         folder, attn_implementation="eager"
     ).eval()
+    search = fsmt.generation_config
+    assert (search.num_beams, search.early_stopping) == (model.beam, True)
     sources = [*small_corpus.lines("test.en"), "an unknown ẞ here"]
     dictionary = model.task.source_dictionary
     for source, pieces in zip(sources, model.source_segmenter(sources), strict=True):

@@ -34,7 +34,8 @@ class Comparison:
         text = f"{idea} is {_SAYS[self.difference.verdict]} {self.name}: "
         text += f"{self.difference.format()} nats per subword"
         if blocks := self.difference.blocks:
-            text += f"; {blocks.detectable():.3f} is shown with 80 % power by so many seeds"
+            least = f"{blocks.detectable():.3f} is shown with 80 % power"
+            text += f"; within seeds, before correction, {least}"
         return f"{text}."
 
 

@@ -179,6 +179,7 @@ def test_the_table(tmp_path):
     assert rule == "|---|---|---|"
     page = make_tables(rows, markdown_table, "- ")
     assert "\n- hardware: a CPU\n- commit: abc" in page
+    assert "Δ" not in page and "p Holm" not in page  # what is not there is not explained
     record(path, "x", [{**cells[0], "hardware": "a GPU"}])
     assert {"hardware: a CPU", "hardware: a GPU"} <= {*shown(path, ["base", "ours"])}
 
