@@ -21,6 +21,7 @@ FAMILIES = {
     "transformer": [
         "transformer",
         "transformer again",
+        "syntax_transformer",
         "transformer_dbsa",
         "transformer_syncattn",
         "transformer_lpsi",

@@ -85,19 +85,20 @@ class Setting:
     size: str
     precision: str
     length: int = 26
+    tokens: int = 4096
 
     def __str__(self) -> str:
         size = {"": "base", "_iwslt_de_en": "512/1024", "_tiny": "tiny"}[self.size]
         size = "620/1000" if self.family == "rnn" else size
         size = f"kinds of heads, {size}" if self.family == "kinds" else size
-        return f"{size}, {self.precision}" + (f", length {self.length}" if self.length > 26 else "")
+        size += f", {self.tokens:,} tokens" * (self.tokens != 4096)
+        return f"{size}, {self.precision}" + f", length {self.length}" * (self.length != 26)
 
 
 SETTINGS = [
-    Setting("transformer", "", "fp16"),
+    *(Setting("transformer", "", precision) for precision in ("fp32", "bf16", "fp16")),
+    *(Setting("transformer", "", p, tokens=16384) for p in ("fp32", "bf16", "fp16")),
     Setting("kinds", "", "fp16"),
-    Setting("transformer", "", "fp32"),
-    Setting("transformer", "", "bf16"),
     Setting("transformer", "", "fp16", length=98),
     Setting("transformer", "_iwslt_de_en", "fp16"),
     Setting("rnn", "_iwslt_de_en", "fp32"),
@@ -113,7 +114,7 @@ def measure_updates(args: argparse.Namespace, setting: Setting) -> Iterator[Row]
     """
     options = _options(args, family=setting.family, size=setting.size, precision=setting.precision)
     task, device = common.make_task(options.vocabulary), torch.device(options.device)
-    tokens = 256 if args.cpu else 4096
+    tokens = 256 if args.cpu else setting.tokens
     batches = [common.make_batch(task, tokens, device, setting.length, seed=s) for s in range(4)]
     updates: dict[str, Callable[[], Any]] = {}
     memory, kernels = {}, {}
@@ -130,6 +131,34 @@ def measure_updates(args: argparse.Namespace, setting: Setting) -> Iterator[Row]
     seconds = common.interleaved(updates, options.rounds, device)
     for row in _ratio_rows(f"update, {setting}", seconds, memory, invert=False):
         yield (*row, kernels.get(row[1], "-"))
+
+
+def compare_losses(args: argparse.Namespace) -> Iterator[Row]:
+    """Train without dropout, with fairseq's Adam and with ours, and compare the losses.
+
+    How far two roundings carry is seen from fairseq's own training with one weight moved by one.
+    """
+    updates, size = (5, "_tiny") if args.cpu else (200, "")
+    still = dict.fromkeys(("dropout", "attention_dropout", "activation_dropout"), 0.0)
+    for precision in ("fp32",) if args.cpu else ("fp32", "bf16", "fp16"):
+        options = _options(args, family="transformer", size=size, precision=precision)
+        task, device = common.make_task(options.vocabulary), torch.device(options.device)
+        tokens = 256 if args.cpu else 4096
+        batches = [common.make_batch(task, tokens, device, seed=s) for s in range(8)]
+        losses = {}
+        for name, arch, moved in (
+            ("fairseq", "transformer", False),
+            ("one weight moved", "transformer", True),
+            ("plugin", "syntax_transformer", False),
+        ):
+            arguments = (arch + size, still, options, task, batches)
+            update = train_step.make_update(*arguments, moved=moved)
+            values = [update() for _ in range(updates)]
+            losses[name] = torch.stack([x for x in values if x is not None]).float().cpu()
+        for name, values in losses.items():
+            apart = (values - losses["fairseq"]).abs()
+            said = f"last loss {values[-1]:.5f}, at most {apart.max():.1e} from fairseq's"
+            yield (f"{updates} updates without dropout, {precision}", name, "-", said)
 
 
 def describe_kernels(update: Callable[[], Any]) -> str:
@@ -196,7 +225,7 @@ def _ratio_rows(
 
 def train_in_half(args: argparse.Namespace) -> Iterator[Row]:
     """Train a small model of every system in half precision and in float32, side by side."""
-    updates = 20 if args.cpu else 500
+    updates = 20 if args.cpu else 300
     chosen = list(half.systems())[:: 9 if args.cpu else 1]
     precisions = ["fp16"] if args.cpu else ["fp16", "bf16"]
     cells = [(name, precision) for precision in precisions for name in chosen]
@@ -437,13 +466,14 @@ def main() -> None:
         work = Path(folder)
         settings = SMALL_SETTINGS if args.cpu else SETTINGS
         sections: dict[str, Iterator[Row]] = {
+            "losses": compare_losses(args),
             **{f"update, {setting}": measure_updates(args, setting) for setting in settings},
-            "half precision": train_in_half(args),
             **{f"decoding, {p}": measure_decoding(args, p) for p in ("fp32", "fp16")},
             "corpus": prepare_corpus(work),
             "trainings": train_from_command_line(args, work),
             "parsing": parse_text(args, work),
             "exported model": translate_exported(args, work),
+            "half precision": train_in_half(args),
         }
         for name, section in sections.items():
             for row in attempt(name, section):

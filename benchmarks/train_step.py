@@ -77,6 +77,7 @@ def make_update(
     task: Any,
     batches: list[dict[str, Any]],
     fast: bool = False,
+    moved: bool = False,
 ) -> Callable[[], Tensor | None]:
     """Return a function that makes one update on the next batch, and returns the loss per token.
 
@@ -85,12 +86,16 @@ def make_update(
     Args:
         arch, options, args, task, batches: what to train, and on what.
         fast: as with ``--fast``.
+        moved: with one weight moved by one rounding.
     """
     device = torch.device(args.device)
     dropout = dict.fromkeys(("dropout", "attention_dropout", "activation_dropout"), 0.1)
     options = {**dropout, **options}
     dtype = common.PRECISIONS[args.precision]
     model = common.make_model(arch, task, device, **options).to(dtype).train()
+    if moved:
+        with torch.no_grad():
+            model.encoder.layers[0].fc1.weight[0, 0] *= 1 + torch.finfo(dtype).eps
     tied = getattr(model.decoder, "distance_sync_layers", ())
     losses = {"sync_mse_weight": 0.01, "sync_rank_weight": 0.01} if tied else {}
     criterion = make_criterion(model, task, **losses)
