@@ -21,7 +21,10 @@ from syncattn_fairseq.criterions.label_smoothed_cross_entropy_with_syntax import
 from syncattn_fairseq.data.dataset import Unparsed
 from syncattn_fairseq.printed.analysis_lines import HeadsOf, read_line
 from syncattn_fairseq.tasks.fast import FastDropout, SameDropout
-from syncattn_fairseq.tasks.translation_with_syntax import TranslationWithSyntaxTask
+from syncattn_fairseq.tasks.translation_with_syntax import (
+    TranslationWithSyntaxTask,
+    sharing_sources,
+)
 from tests.checkpoints import make_checkpoint, make_task, model_options
 
 
@@ -202,6 +205,15 @@ def test_a_source_is_stored_once_for_its_beam(small_corpus, monkeypatch, arch, c
         for one, other in zip(ours, theirs, strict=True):
             assert one["tokens"].equal(other["tokens"])
             torch.testing.assert_close(one["positional_scores"], other["positional_scores"])
+
+
+def test_only_on_a_cpu_is_a_source_shared(small_corpus):
+    model = make_task(small_corpus.data).build_model(model_options("transformer_dbsa"))
+    attention = model.decoder.layers[0].encoder_attn
+    for device, beam_size in (("cpu", 5), ("meta", 1)):
+        with sharing_sources([model.to(device)], 5):
+            assert attention.beam_size == beam_size
+        assert attention.beam_size == 1
 
 
 def test_all_epochs_have_the_batches_of_the_first_one(small_corpus):
