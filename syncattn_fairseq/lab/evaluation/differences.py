@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 #: How many times the median deviation is too much.
 _UNSTEADY = 5
 #: What the column says.
-BLOCKS = (
-    "seeds as blocks: the 95 % interval if systems are compared within seeds, which share first "
-    "weights and batches; all systems here whose seeds are as steady tell the deviation. Welch's "
-    "test decides"
+WITHIN = (
+    "systems are compared within seeds, which share first weights and batches; all systems here "
+    "whose seeds are as steady tell the deviation"
 )
+BLOCKS = f"seeds as blocks: the 95 % interval if {WITHIN}. Welch's test decides"
 
 
 @dataclass(frozen=True)
@@ -33,8 +33,6 @@ class Difference:
     """Of each training, to the mean of the baseline's."""
     interval: Interval | None = None
     """The 95 % interval of the mean (Welch); None if there are too few trainings."""
-    p: float | None = None
-    """By Welch's test; None if there are too few trainings."""
     corrected: float | None = None
     """p by Holm's method, corrected for all that are compared; None if it is not tested."""
     p_same: float | None = None
@@ -43,6 +41,8 @@ class Difference:
     """Of all systems that have the seeds that both have; None if there are fewer than two."""
     within: float = 0.0
     """The difference of the means over the seeds that both have."""
+    by_blocks: bool = False
+    """Whether it is tested within seeds, so that their interval is the only one."""
 
     @property
     def mean(self) -> float:
@@ -57,7 +57,7 @@ class Difference:
     @property
     def block_interval(self) -> Interval | None:
         """The 95 % interval with seeds as blocks."""
-        return self.blocks.interval(self.within) if self.blocks else None
+        return self.blocks.interval(self.within) if self.blocks and not self.by_blocks else None
 
     def format(self) -> str:
         """Return the difference, with its interval if there is one."""
@@ -72,6 +72,7 @@ def make_difference(
     every: Iterable[Mapping[int, float]] = (),
     corrected: float | None = None,
     p_same: float | None = None,
+    by_blocks: bool = False,
 ) -> Difference | None:
     """Compare the numbers by seed of a system and its baseline; None if one has none.
 
@@ -80,6 +81,21 @@ def make_difference(
     if not ours or not theirs:
         return None
     values, baseline = [*ours.values()], [*theirs.values()]
+    blocks, within = fit_within(ours, theirs, every)
+    interval = welch_interval(values, baseline)
+    if by_blocks:
+        interval = blocks.interval(within) if blocks else None
+    seeds = [value - mean(baseline) for value in values]
+    return Difference(measure, seeds, interval, corrected, p_same, blocks, within, by_blocks)
+
+
+def fit_within(
+    ours: Mapping[int, float], theirs: Mapping[int, float], every: Iterable[Mapping[int, float]]
+) -> tuple[Blocks | None, float]:
+    """Compare a system and its baseline within the seeds that both have; as `make_difference`.
+
+    Returns the fit of all systems, None with fewer than two seeds, and the difference.
+    """
     shared = sorted(ours.keys() & theirs.keys())
     alike = [[x[seed] for seed in shared] for x in every if x.keys() >= {*shared}]
     both = [[x[seed] for seed in shared] for x in (ours, theirs)]
@@ -87,16 +103,8 @@ def make_difference(
     deviations = [stdev(one) if len(one) > 1 else 0.0 for one in alike]
     limit = _UNSTEADY * median(deviations) if deviations else 0.0
     steady = [one for one, own in zip(alike, deviations, strict=True) if own <= limit]
-    return Difference(
-        measure,
-        [value - mean(baseline) for value in values],
-        welch_interval(values, baseline),
-        welch(values, baseline),
-        corrected,
-        p_same,
-        fit_blocks(steady if all(one in steady for one in both) else both),
-        mean([ours[seed] - theirs[seed] for seed in shared] or [0.0]),
-    )
+    blocks = fit_blocks(steady if all(one in steady for one in both) else both)
+    return blocks, mean([ours[seed] - theirs[seed] for seed in shared] or [0.0])
 
 
 def compare_rows(rows: Sequence[TableRow], measure: Measure) -> list[Difference | None]:

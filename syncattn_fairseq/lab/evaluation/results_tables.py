@@ -255,7 +255,9 @@ def _notes(
     if any(len(row.cells) > 1 for row in rows):
         notes.append("mean ± standard deviation (lowest–highest) over seeds")
     if len(columns) > 1:
-        tested = {sum(d is not None and d.p is not None for d in c) for c in differences.values()}
+        tested = {
+            sum(d is not None and d.corrected is not None for d in c) for c in differences.values()
+        }
         count = " or ".join(map(str, sorted(tested - {0})))
         meanings = {f"Δ {measure.name}": f"the same in {measure.name}" for measure in differences}
         meanings |= _COLUMNS

@@ -1,21 +1,29 @@
 """Tables of planned contrasts: differences with intervals, tests and verdicts."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
 from typing import Any
 
 from ...base.errors import DataError
 from ..evaluation.differences import (
     BLOCKS,
+    WITHIN,
     Difference,
     Group,
     Line,
     describe_blocks,
+    fit_within,
     format_blocks,
     format_difference,
     make_difference,
 )
-from ..evaluation.intervals import Interval, bootstrap_seeds, equivalence, welch, welch_interval
+from ..evaluation.intervals import (
+    Blocks,
+    Interval,
+    bootstrap_seeds,
+    equivalence,
+    welch,
+    welch_interval,
+)
 from ..evaluation.measures import CHRF, NLL, NONE, Measure, format_p, holm, list_compared
 from ..evaluation.results_file import list_differing, unpack_counts
 from ..evaluation.results_tables import leave_out_empty, list_notes
@@ -86,10 +94,9 @@ class MeasuredPlan:
                     seed: value for seed, value in numbers.items() if value is not None
                 }
         #: p and Holm's p of each complete contrast of the family; in Holm's, the others count as 1.
-        self.p = self._correct(welch, lambda contrast: contrast.tested)
-        same = partial(equivalence, margin=plan.margin)
+        self.p = self._correct(lambda contrast: contrast.tested)
         #: The same of the test that both systems are equivalent.
-        self.p_same = self._correct(same, lambda contrast: contrast.same)
+        self.p_same = self._correct(lambda contrast: contrast.same, plan.margin)
 
     def samples(self, contrast: Contrast) -> tuple[list[float], list[float]]:
         """Return the values of both systems, one for each seed that has them."""
@@ -102,6 +109,9 @@ class MeasuredPlan:
 
     def interval(self, contrast: Contrast) -> Interval | None:
         """Return the difference with its interval; None with fewer than two seeds of a system."""
+        if self.plan.by_blocks:
+            blocks, within = self._fit(contrast)
+            return blocks.interval(within) if blocks else None
         return welch_interval(*self.samples(contrast))
 
     def difference(self, contrast: Contrast) -> Difference | None:
@@ -111,22 +121,37 @@ class MeasuredPlan:
         """
         if not self.is_complete(contrast):
             return None
-        ours, theirs = (self.values[system, contrast] for system in contrast.systems)
-        # Of all systems that were trained with these seeds, once each.
+        (_, p), (_, p_same) = (each.get(contrast, (None, None)) for each in (self.p, self.p_same))
+        alike = self._alike(contrast)
+        return make_difference(self.measure, *alike, p, p_same, self.plan.by_blocks)
+
+    def _alike(self, contrast: Contrast) -> tuple[Any, Any, Any]:
+        """Return the values of both systems, and of all that were trained with their seeds."""
         alike = {
             system: values
             for (system, other), values in self.values.items()
             if (other.seeds, other.per_word) == (contrast.seeds, contrast.per_word)
         }
-        tests = (p_values.get(contrast, (None, None))[1] for p_values in (self.p, self.p_same))
-        return make_difference(self.measure, ours, theirs, alike.values(), *tests)
+        ours, theirs = (self.values[system, contrast] for system in contrast.systems)
+        return ours, theirs, alike.values()
+
+    def _fit(self, contrast: Contrast) -> tuple[Blocks | None, float]:
+        return fit_within(*self._alike(contrast))
+
+    def _test(self, contrast: Contrast, margin: float) -> float | None:
+        """Return the p of a contrast's test, with a margin of the one for sameness."""
+        if self.plan.by_blocks:
+            blocks, within = self._fit(contrast)
+            return blocks.p(within, margin) if blocks else None
+        samples = self.samples(contrast)
+        return equivalence(*samples, margin) if margin else welch(*samples)
 
     def _correct(
-        self, test: Callable[..., float | None], chosen: Callable[[Contrast], bool]
+        self, chosen: Callable[[Contrast], bool], margin: float = 0.0
     ) -> dict[Contrast, tuple[float, float]]:
         """Return p and Holm's p of the complete ones among the chosen contrasts."""
         family = [contrast for contrast in self.plan.contrasts if chosen(contrast)]
-        p_values = [test(*self.samples(c)) if self.is_complete(c) else None for c in family]
+        p_values = [self._test(c, margin) if self.is_complete(c) else None for c in family]
         corrected = holm([1.0 if p is None else p for p in p_values])
         return {
             contrast: (p, other)
@@ -260,10 +285,11 @@ def _notes(
     family = sum(contrast.tested for contrast in plan.contrasts)
     same = sum(contrast.same for contrast in plan.contrasts)
     complete = sum(c.tested and likelihood.is_complete(c) for c in plan.contrasts)
+    whose = "its" if plan.by_blocks else "Welch's"
     notes = [
-        "NLL: validation, nats per subword; the difference of means over seeds, with Welch's 95 % "
-        "interval. Lower is better",
-        BLOCKS,
+        "NLL: validation, nats per subword; the difference of means over seeds, with "
+        f"{whose} 95 % interval. Lower is better",
+        f"intervals and tests: {WITHIN}" if plan.by_blocks else BLOCKS,
     ]
     if family:
         missing = f", of which {complete} are complete; the others count with p = 1"

@@ -10,10 +10,12 @@ import yaml
 
 from ...base.errors import DataError
 from ...base.files import read_file, replacing
-from ..evaluation.measures import NONE, list_compared
+from ..evaluation.differences import WITHIN
+from ..evaluation.measures import BLEU, NONE, list_compared
 from ..evaluation.results_file import load_results
 from .contrasts import MeasuredPlan, group_contrasts, index_cells
 from .corpus_facts import Corpus
+from .display import duration
 from .plan import Plan, make_plan
 from .request import Row, is_row, read_row
 from .row_settings import RowSettings
@@ -32,6 +34,8 @@ _ROTARY = "model.positions=rotary"
 #: The controls of an idea that reads the source's parse: other ``--source-trees``.
 TREES = ("random", "mirrored", "another")
 
+#: BLEU below which a plain system has learnt nothing that an idea could help with.
+_LEARNT = 5.0
 #: What an idea may set that its controls do not have.
 _OF_IDEAS = ("model", "criterion", "task")
 
@@ -68,7 +72,7 @@ class Idea:
         name = self.row.label
         contrasts = [f"{name} - {row.label}" for row in self.controls]
         group = {f"{name} against its controls": contrasts}
-        return {"family": {"seeds": [*self.seeds], "contrasts": group}}
+        return {"by_blocks": True, "family": {"seeds": [*self.seeds], "contrasts": group}}
 
     def write_plan(self) -> None:
         """Write down what is planned, before the first training.
@@ -112,10 +116,12 @@ class Idea:
                 "have no results; run the recipe again without --table"
             )
         notes = [
-            "NLL: of the validation text, in nats per subword, means over seeds; p is corrected "
-            "for all controls (Holm), intervals are not",
-            "operations: of forward and backward of a small batch on a CPU",
-            *sorted({f"commit {one['commit']}, {one['hardware']}" for one in cells.values()}),
+            "NLL: of the validation text, in nats per subword, means over seeds; lower is better",
+            f"intervals and tests: {WITHIN}; p is corrected for all controls (Holm), intervals "
+            "are not",
+            "kernels: PyTorch's operations, forward and backward, with a small batch; on a GPU, "
+            "their number decides the time",
+            *self._list_facts([*cells.values()]),
         ]
         tables = {"Scores and costs": self._list_systems([*cells.values()])}
         figure = group_contrasts(plan, cells)
@@ -126,20 +132,34 @@ class Idea:
             temporary.write_text(html, "utf-8")
         return page
 
+    def _list_facts(self, cells: Sequence[Mapping[str, Any]]) -> list[str]:
+        """Say what was trained, for how long, with which settings, where, and whether it learnt."""
+        steps = RowSettings(self.row, self.corpus).config["optimization"]["max_update"]
+        facts = [
+            f"{self.corpus.name}, {steps} updates, seeds {', '.join(map(str, self.seeds))}; rows, "
+            f"with their settings, are in {self._plan_file}",
+            *sorted({f"commit {one['commit']}, {one['hardware']}" for one in cells}),
+        ]
+        plain = next(iter(self.controls)).label
+        reached = [BLEU.of_cell(cell) for cell in cells if cell["system"] == plain]
+        if mean(score or 0.0 for score in reached) < _LEARNT:
+            facts.insert(0, f"{plain} has hardly learnt to translate: train longer for a verdict")
+        return facts
+
     def _list_systems(self, cells: Sequence[Mapping[str, Any]]) -> list[list[str]]:
         """Return the table of what each system reaches and costs."""
         from ...testing import build_model, count_operations
 
         measures = list_compared()
-        table = [["system", *(m.name for m in measures), "minutes a training", "operations"]]
+        table = [["system", *(m.name for m in measures), "a training", "kernels"]]
         for row in self.rows:
             own = [cell for cell in cells if cell["system"] == row.label]
             options = {**RowSettings(row, self.corpus).config["model"]}
             model = build_model(options.pop("_name"), **options)
             scores = [(m, [*m.by_seed(own).values()]) for m in measures]
             means = [f"{mean(numbers):.{m.digits}f}" if numbers else NONE for m, numbers in scores]
-            minutes = f"{mean(cell['seconds'] for cell in own) / 60:.1f}"
-            table.append([row.label, *means, minutes, f"{count_operations(model):,}"])
+            time = duration(mean(cell["seconds"] for cell in own))
+            table.append([row.label, *means, time, f"{count_operations(model):,}"])
         return table
 
 
@@ -182,16 +202,16 @@ def read_idea(
     own = [f"common.user_dir={plugin}", *changes]
 
     def make_row(label: str, *settings: str) -> Row:
-        row = ":".join([f"{label}=transformer", *settings, *words])
+        fast = [] if any(word.startswith("task.fast=") for word in words) else ["task.fast=true"]
+        row = ":".join([f"{label}=transformer", *settings, *fast, *words])
         return read_row(row, corpus.known_systems())
 
     row = make_row(name, *own)
     settings = RowSettings(row, corpus)
     reads_trees = settings.model.fields.reads("heads")  # imports the plugin
-    if words:
-        plain, rotary = make_row(f"{name}_plain"), make_row(f"{name}_rotary", _ROTARY)
-    else:  # other ideas and tables have them, too
-        plain, rotary = read_row("transformer"), read_row("rotary")
+    # Without settings, other ideas have them, too.
+    plain = make_row(f"{name}_plain" if words else "plain")
+    rotary = make_row(f"{name}_rotary" if words else "plain_rotary", _ROTARY)
     controls = {plain: "plain", rotary: "rotary"}
     encoder, decoder = _find_layers(settings)
     if (encoder, decoder) != ("none", "none"):

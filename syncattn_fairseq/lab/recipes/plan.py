@@ -13,6 +13,7 @@
       seeds: [6, 7, 8]
       contrasts: {...}
     added: {seeds: [6, 7], contrasts: {...}}   # intervals only, planned after the others
+    by_blocks: true                  # test within seeds, which systems share; otherwise by Welch
     per_word: [B, tuned systems]     # headings of systems with different subwords: nats per word
     names:                           # names for systems with settings, such as the best trial
       lpsi_tuned: lpsi:model.dropout=0.5
@@ -76,11 +77,13 @@ class Plan:
     Attributes:
         contrasts: all of them.
         margin: in nats, the difference below which two systems are the same.
+        by_blocks: whether seeds are blocks of the test; otherwise it is Welch's.
         names: which system a name in the contrasts stands for, if it is not the system's own.
     """
 
     contrasts: list[Contrast] = field(default_factory=list)
     margin: float = 0.0
+    by_blocks: bool = False
     names: dict[str, str] = field(default_factory=dict)
 
     def list_trainings(self) -> dict[str, list[int]]:
@@ -113,6 +116,7 @@ class _File:
     family: _Part | None = None
     estimates: _Part | None = None
     added: _Part | None = None
+    by_blocks: bool = False
     per_word: list[str] = field(default_factory=list)
     names: dict[str, str] = field(default_factory=dict)
 
@@ -157,7 +161,7 @@ def make_plan(facts: dict[str, Any], path: Path) -> Plan:
     compared = {name for contrast in contrasts for name in contrast.systems}
     if unknown := [name for name in file.names if name not in compared]:
         raise DataError(f"{path}: names: {unknown[0]} is in no contrast")
-    return Plan(contrasts, file.margin, file.names)
+    return Plan(contrasts, file.margin, file.by_blocks, file.names)
 
 
 def _read(

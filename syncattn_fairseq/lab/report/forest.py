@@ -19,7 +19,6 @@ _FAR = 5
 _LONGEST_NAME = 52
 """Of one panel."""
 _KEY = [
-    "Line: 95 % interval over seeds; band: seeds as blocks;",
     "small dots: the seeds. Blue: better; orange, square:",
     "worse (both corrected). Grey: may be chance or untested.",
 ]
@@ -51,7 +50,10 @@ def draw_forest(measures: Sequence[Measure], groups: Sequence[Group]) -> dict[st
         {"text": _shorten(line.name, len(panels)), "y": y - _ROW + 1, "line": y}
         for y, line in lines
     ]
-    key = alt.TitleParams(_KEY, fontSize=11, fontWeight="normal", color=GOLD)
+    differences = (one for _, line in lines for one in line.differences if one)
+    bands = "; band: seeds as blocks" * any(one.block_interval for one in differences)
+    text = [f"Line: 95 % interval over seeds{bands};", *_KEY]
+    key = alt.TitleParams(text, fontSize=11, fontWeight="normal", color=GOLD)
     whole: Any = alt.hconcat(*panels, spacing=36)
     return charts.fill(charts.dress(whole.properties(title=key)), data)
 

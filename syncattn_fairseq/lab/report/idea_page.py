@@ -6,7 +6,7 @@ from importlib.resources import files
 from typing import Any
 
 from ..evaluation.differences import Difference, Group
-from ..evaluation.measures import Measure
+from ..evaluation.measures import Measure, format_p
 from .forest import draw_forest
 from .viz import jinja2, markupsafe, vl_convert
 
@@ -29,14 +29,14 @@ class Comparison:
     difference: Difference
     """The idea's NLL minus the control's."""
 
-    def say(self, idea: str) -> str:
-        """Say what the difference is, in a sentence."""
-        text = f"{idea} is {_SAYS[self.difference.verdict]} {self.name}: "
-        text += f"{self.difference.format()} nats per subword"
-        if blocks := self.difference.blocks:
-            least = f"{blocks.detectable():.3f} is shown with 80 % power"
-            text += f"; within seeds, before correction, {least}"
-        return f"{text}."
+    def say(self, idea: str, tests: int) -> str:
+        """Say what the difference is, and which one as many tests of so many seeds show."""
+        difference, blocks = self.difference, self.difference.blocks
+        text = f"{idea} is {_SAYS[difference.verdict]} {self.name}: {difference.format()} nats per "
+        if difference.corrected is None or blocks is None:  # nothing varies
+            return f"{text}subword."
+        text += f"subword, p {format_p(difference.corrected)}. So many seeds show "
+        return f"{text}{blocks.detectable(tests):.3f} with 80 % power."
 
 
 def sum_up(idea: str, comparisons: Sequence[Comparison]) -> str:

@@ -88,6 +88,12 @@ def test_blocks_of_two_systems_are_a_paired_test(pairs):
     interval = found.interval(statistics.fmean(differences))
     expected = ttest_rel(ours, theirs).confidence_interval(0.95)
     assert (interval.low, interval.high) == pytest.approx((expected.low, expected.high))
+    difference = statistics.fmean(differences)
+    assert found.p(difference) == pytest.approx(ttest_rel(ours, theirs).pvalue)
+    shifted = ([x + margin for x in ours] for margin in (2.0, -2.0))
+    sides = zip(shifted, ("greater", "less"), strict=True)
+    same = max(ttest_rel(x, theirs, alternative=side).pvalue for x, side in sides)
+    assert found.p(difference, 2.0) == pytest.approx(same)
 
 
 @pytest.mark.parametrize("scores", [[], [[1.0, 2.0]], [[1.0], [2.0]], [[1, 2], [2, 3]]])
@@ -95,16 +101,16 @@ def test_without_a_rest_there_are_no_blocks(scores):
     assert fit_blocks(scores) is None
 
 
-@pytest.mark.parametrize(("systems", "count"), [(2, 5), (4, 3)])
-def test_it_is_shown_with_that_power(systems, count):
+@pytest.mark.parametrize(("systems", "count", "tests"), [(2, 5, 1), (4, 3, 1), (4, 3, 7)])
+def test_it_is_shown_with_that_power(systems, count, tests):
     generator = np.random.default_rng(1)
     freedom = (systems - 1) * (count - 1)
-    least = Blocks(0.66, freedom, count, 0.0).detectable()
+    least = Blocks(0.66, freedom, count, 0.0).detectable(tests)
     rest = 0.66 * np.sqrt(generator.chisquare(freedom, 40000) / freedom)
     drawn = generator.normal(least, 0.66 * math.sqrt(2 / count), 40000)
-    assert (drawn > t.ppf(0.975, freedom) * rest * math.sqrt(2 / count)).mean() == pytest.approx(
-        0.8, abs=0.01
-    )
+    assert (
+        drawn > t.ppf(1 - 0.025 / tests, freedom) * rest * math.sqrt(2 / count)
+    ).mean() == pytest.approx(0.8, abs=0.01)
 
 
 # ---- bootstrap

@@ -1,15 +1,18 @@
 """An idea of one's own beside the controls that fit it."""
 
 import json
+import math
 import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.lab.cli.recipe import main
+from syncattn_fairseq.lab.evaluation.intervals import fit_blocks
 from syncattn_fairseq.lab.recipes.corpus_facts import load_corpus
 from syncattn_fairseq.lab.recipes.idea import TREES, read_idea
 from syncattn_fairseq.lab.recipes.plan import load_plan
@@ -21,6 +24,7 @@ from tests.lab.evaluation.test_results import cell
 #: An idea may be one of the package's own; a plugin would be registered in this process.
 OWN = PLUGIN
 CORPUS = load_corpus(SHARED / "builtin_en_de")
+FAST = "task.fast=true"
 TREE = f"{OWN}:model.distance_bias_layers=2:model.distance_bias_distance=tree"
 
 
@@ -30,14 +34,15 @@ def read(text: str, *words: str, seeds: Sequence[int] = (1, 2), ideas: str | Pat
 
 def test_heads_that_read_the_parse_are_compared_with_other_trees():
     idea = read(f"mine={TREE}")
-    assert idea.row.text == f"mine=transformer:common.user_dir={TREE}"
+    assert idea.row.text == f"mine=transformer:common.user_dir={TREE}:{FAST}"
     window, decay = "model.local_layers=2", "model.constant_gate_layers=2"
     assert [row.text for row in idea.controls] == [
-        *("transformer", "rotary"),
-        f"mine_window=transformer:{window}:model.local_decoder_layers=none",
-        f"mine_decay=transformer:{decay}:model.constant_gate_decoder_layers=none",
+        f"plain=transformer:{FAST}",
+        f"plain_rotary=transformer:model.positions=rotary:{FAST}",
+        f"mine_window=transformer:{window}:model.local_decoder_layers=none:{FAST}",
+        f"mine_decay=transformer:{decay}:model.constant_gate_decoder_layers=none:{FAST}",
         *(
-            idea.row.text.replace("mine=", f"mine_{trees}=") + f":model.source_trees={trees}"
+            f"mine_{trees}=transformer:common.user_dir={TREE}:model.source_trees={trees}:{FAST}"
             for trees in TREES
         ),
     ]
@@ -45,21 +50,24 @@ def test_heads_that_read_the_parse_are_compared_with_other_trees():
 
 def test_controls_stand_where_the_idea_does():
     layers = "model.forget_gate_layers=1"
-    idea = read(f"{OWN}:{layers}", "model.dropout=0.3")
+    words = "task.fast=false", "model.dropout=0.3"
+    idea = read(f"{OWN}:{layers}", *words)
     assert [row.text for row in (idea.row, *idea.controls)] == [
-        f"syncattn_fairseq=transformer:common.user_dir={OWN}:{layers}:model.dropout=0.3",
-        "syncattn_fairseq_plain=transformer:model.dropout=0.3",
-        "syncattn_fairseq_rotary=transformer:model.positions=rotary:model.dropout=0.3",
-        "syncattn_fairseq_window=transformer:model.local_layers=1:model.local_decoder_layers=same:"
-        "model.dropout=0.3",
-        "syncattn_fairseq_decay=transformer:model.constant_gate_layers=1:"
-        "model.constant_gate_decoder_layers=same:model.dropout=0.3",
+        ":".join([f"syncattn_fairseq{text}", *words])
+        for text in (
+            f"=transformer:common.user_dir={OWN}:{layers}",
+            "_plain=transformer",
+            "_rotary=transformer:model.positions=rotary",
+            "_window=transformer:model.local_layers=1:model.local_decoder_layers=same",
+            "_decay=transformer:model.constant_gate_layers=1:"
+            "model.constant_gate_decoder_layers=same",
+        )
     ]
 
 
 def test_what_has_no_layers_has_no_rivals_there():
     idea = read(f"{OWN}:criterion.label_smoothing=0.2")
-    assert [row.text for row in idea.controls] == ["transformer", "rotary"]
+    assert [row.label for row in idea.controls] == ["plain", "plain_rotary"]
 
 
 def test_the_plan_is_written_once(tmp_path):
@@ -72,29 +80,51 @@ def test_the_plan_is_written_once(tmp_path):
 
 
 def test_the_page_says_whether_the_idea_helps(tmp_path, capsys):
+    """Within seeds, whose own differences are far larger than those of systems."""
     idea = read(f"mine={TREE}")
-    likelihoods = {row.label: [3.0, 3.002, 3.001] for row in (idea.row, *idea.controls)}
-    likelihoods |= {"mine": [2.9, 2.902, 2.901], "mine_decay": [2.9, 2.901, 2.904]}
-    cells = [
-        cell(name, seed, 30.0, valid={"nll_loss": number}, scores={"BLEU": 30.0, "chrF": 50.0})
-        for name, numbers in likelihoods.items()
-        for seed, number in enumerate(numbers, start=1)
-    ]
+    generator = np.random.default_rng(1)
+    seeds = np.array([0.2, 0.0, -0.1])
+    likelihoods = {
+        row.label: 3.0 + seeds + 0.002 * generator.standard_normal(3)
+        for row in (idea.row, *idea.controls)
+    }
+    likelihoods["mine"] -= 0.1
+    likelihoods["mine_decay"] = likelihoods["mine"] + [0.001, -0.001, 0.0]
+
+    def write(bleu: float, left_out: str = "") -> None:
+        cells = [
+            cell(name, seed, 30.0, valid={"nll_loss": number}, scores={"BLEU": bleu, "chrF": 50.0})
+            for name, numbers in likelihoods.items()
+            for seed, number in enumerate(numbers.tolist(), start=1)
+            if f"{name} {seed}" != left_out
+        ]
+        results.write_text(json.dumps({"corpus": "builtin_en_de", "cells": cells}))
+
     results = tmp_path / "results.json"
-    results.write_text(json.dumps({"corpus": "builtin_en_de", "cells": cells}))
     words = ["builtin_en_de", "--idea", f"mine={TREE}", f"--work={tmp_path}", "--table"]
-    assert main([*words, f"--results={results}", "--seeds", "1", "2", "3"]) == 0
+    words += [f"--results={results}", "--seeds", "1", "2", "3"]
+    write(30.0)
+    assert main(words) == 0
     page = (tmp_path / "ideas" / "mine" / "builtin_en_de.html").read_text()
     assert "mine helps, but it is not shown to be better than mine_decay, which may be" in page
-    assert "mine is better than mine_random: −0.069 [−0.0" in page
-    assert "; within seeds, before correction, 0.00" in page  # the verdict's test shows less
-    assert "<td>1.5</td>" in page and page.count("<svg") == 1
-    assert "<script" not in page
-    assert "mine − mine_decay" in capsys.readouterr().out
-    without = [each for each in cells if each["system"] != "transformer" or each["seed"] < 3]
-    results.write_text(json.dumps({"corpus": "builtin_en_de", "cells": without}))
-    assert main([*words, f"--results={results}", "--seeds", "1", "2", "3"]) == 1
-    assert "no page yet, some seeds of mine or transformer have no" in capsys.readouterr().err
+    blocks = fit_blocks([math.log(2) * numbers for numbers in likelihoods.values()])
+    assert blocks
+    difference = math.log(2) * float((likelihoods["mine"] - likelihoods["mine_random"]).mean())
+    said = f"{blocks.interval(difference).format(3)} nats per subword, p &lt;0.001. So many seeds"
+    least = f"{blocks.detectable(7):.3f} with 80 % power"
+    assert f"mine is better than mine_random: {said} show {least}" in page
+    assert "builtin_en_de, 850 updates, seeds 1, 2, 3; rows" in page and "hardly learnt" not in page
+    assert "<td>1 min 30 s</td>" in page and page.count("<svg") == 1
+    assert "band" not in page and "<script" not in page
+    table = capsys.readouterr().out
+    assert "mine − mine_decay" in table and "Welch" not in table
+    write(3.0)
+    assert main(words) == 0
+    page = (tmp_path / "ideas" / "mine" / "builtin_en_de.html").read_text()
+    assert "plain has hardly learnt to translate: train longer for a verdict" in page
+    write(30.0, left_out="plain 3")
+    assert main(words) == 1
+    assert "no page yet, some seeds of mine or plain have no" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from scipy.stats import ttest_ind
+from scipy.stats import ttest_ind, ttest_rel
 
 from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.base.text_tables import format_table
@@ -121,6 +121,33 @@ def test_p_is_corrected_for_the_whole_family(tmp_path: Path) -> None:
     assert judge(worse, first) == "worse"
     wide = MeasuredPlan(plan, index_cells(results({**NLL, "b": [2.9, 3.1, 3.0, 3.05]}), {}))
     assert judge(wide, second) == "not known"
+
+
+def test_a_plan_may_test_within_seeds(tmp_path: Path) -> None:
+    """Two systems alone: the paired test, which sees what seeds hide from Welch's."""
+    seeds = [0.4, -0.1, 0.0, -0.3]
+    nlls = {
+        "a": [x + shift + 2.9 for x, shift in zip(seeds, [0.0, 0.01, -0.01, 0.0], strict=True)],
+        "base": [x + 3.0 for x in seeds],
+    }
+    text = "margin: 0.2\nfamily:\n  seeds: [6, 7, 8, 9]\n  contrasts: {A: [a - base (=)]}\n"
+    by_welch = MeasuredPlan(load(tmp_path, text), index_cells(results(nlls), {}))
+    assert judge(by_welch, by_welch.plan.contrasts[0]) == "not known"
+    plan = load(tmp_path, text + "by_blocks: true\n")
+    contrast, cells = plan.contrasts[0], index_cells(results(nlls), {})
+    found = MeasuredPlan(plan, cells)
+    paired = ttest_rel(nlls["a"], nlls["base"])
+    assert found.p[contrast][0] == pytest.approx(float(paired.pvalue))
+    above = [x + 0.2 for x in nlls["a"]]
+    same = float(ttest_rel(above, nlls["base"], alternative="greater").pvalue)
+    assert found.p_same[contrast][0] == pytest.approx(same)
+    difference, interval = found.difference(contrast), found.interval(contrast)
+    assert difference and difference.interval == interval and difference.block_interval is None
+    expected = paired.confidence_interval()
+    assert interval
+    assert (interval.low, interval.high) == pytest.approx((expected.low, expected.high))
+    table = make_contrast_tables(plan, cells, format_table)
+    assert "seeds as blocks" not in table and "intervals and tests: systems are compared" in table
 
 
 def test_verdicts_are_those_of_the_corrected_p(tmp_path: Path) -> None:

@@ -35,7 +35,6 @@ def test_a_difference_is_to_the_mean_of_the_baseline():
     assert found is not None and found.seeds == [1.5, 3.5] and found.mean == 2.5
     expected = ttest_ind([3.0, 5.0], [1.0, 2.0], equal_var=False)
     low, high = expected.confidence_interval(0.95)
-    assert found.p == pytest.approx(expected.pvalue)
     assert found.interval and (found.interval.low, found.interval.high) == pytest.approx(
         (low, high)
     )
@@ -78,10 +77,10 @@ def texts_and_colours(picture: dict[str, Any], path: Path) -> tuple[list[str], d
 def test_colours_are_verdicts(tmp_path):
     sure, wide = Interval(1.0, 0.5, 1.5), Interval(0.75, -0.5, 2.0)
     lines = [
-        Line("ahead", [Difference(BLEU, [0.5, 1.5], sure, 0.01, 0.04), None]),
-        Line("behind", [Difference(BLEU, [-1.25], None, 0.01, 0.02), Difference(NLL, [0.1])]),
-        Line("open", [Difference(BLEU, [0.75], wide, 0.5), Difference(NLL, [0.25], sure, 0.01, 0)]),
-        Line("corrected", [Difference(BLEU, [0.625], sure, 0.04, 0.05), None]),
+        Line("ahead", [Difference(BLEU, [0.5, 1.5], sure, 0.04), None]),
+        Line("behind", [Difference(BLEU, [-1.25], None, 0.02), Difference(NLL, [0.1])]),
+        Line("open", [Difference(BLEU, [0.75], wide, 0.5), Difference(NLL, [0.25], sure, 0)]),
+        Line("corrected", [Difference(BLEU, [0.625], sure, 0.05), None]),
         Line("far away", [Difference(BLEU, [-50.0], Interval(-50.0, -51.0, -49.0)), None]),
         Line("a" * 105, [Difference(BLEU, [0.5]), None]),
     ]
