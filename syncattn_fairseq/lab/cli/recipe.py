@@ -118,6 +118,8 @@ def _run(args: argparse.Namespace, request: Request, view: ResultsView) -> None:
     check_calls(chosen, corpus.folder / "_data.yaml")
     if args.dry_run:
         _print_commands(chosen)
+        rows = ", ".join(dict.fromkeys(cell.row.label for cell in cells))
+        print(f"{len(cells)} trainings, of {rows}", file=sys.stderr)
         return
     with Processes() as processes:
         provenance = describe_run(machines, args.jobs)

@@ -171,3 +171,4 @@ def test_a_plugin_is_an_idea():
     ran = subprocess.run(command, capture_output=True, text=True, check=True)
     trained = [line for line in ran.stdout.splitlines() if line.endswith("seed 2: train")]
     assert len(trained) == 5 + len(TREES)
+    assert "16 trainings, of user_dir, plain, plain_rotary, user_dir_window, user" in ran.stderr
