@@ -1,6 +1,7 @@
 """Import a file that is part of no package."""
 
 import importlib.util
+import sys
 from pathlib import Path
 from types import ModuleType
 
@@ -13,3 +14,8 @@ def import_file(path: Path) -> ModuleType:
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
+
+
+def in_a_process(module):
+    """Return the words that run a command of ours in a process of its own."""
+    return [sys.executable, "-c", f"from syncattn_fairseq.{module} import main; exit(main())"]

@@ -21,7 +21,7 @@ from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 
 from syncattn_fairseq import __main__
-from tests.importing import import_file
+from tests.importing import import_file, in_a_process
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "syncattn_fairseq"
@@ -66,7 +66,7 @@ def test_wheel_holds_the_package_and_nothing_else(wheel):
 
 def test_an_installed_recipe_has_its_configs(wheel, tmp_path):
     wheel.extractall(tmp_path / "installed")
-    module = ("-m", "syncattn_fairseq.lab.cli.recipe")
+    module = in_a_process("lab.cli.recipe")[1:]
     done = subprocess.run(
         [sys.executable, *module, "wmt14_en_de", "dbsa", "--dry-run"],
         cwd=tmp_path,

@@ -39,12 +39,7 @@ def open_file(path: Path | str) -> io.BufferedReader:
 
 
 def read_file(path: Path | str, largest: int = MAX_SIZE) -> bytes:
-    """Read a whole file as `open_file` does.
-
-    Raises:
-        DataError: see `open_file`; or it is larger than ``largest`` bytes.
-        OSError: it cannot be opened.
-    """
+    """Read a whole file as `open_file` does; `DataError` if it is larger than ``largest`` bytes."""
     with open_file(path) as file:
         content = file.read(largest + 1)
     if len(content) > largest:
@@ -53,11 +48,7 @@ def read_file(path: Path | str, largest: int = MAX_SIZE) -> bytes:
 
 
 def read_text_file(path: Path | str, largest: int = MAX_SIZE) -> str:
-    """Read a whole text file as `read_file` does.
-
-    Raises:
-        DataError: see `read_file`; or the text is not UTF-8.
-    """
+    """Read a whole text file as `read_file` does; `DataError` if it is not UTF-8."""
     try:
         return read_file(path, largest).decode("utf-8-sig")
     except UnicodeDecodeError:
@@ -65,11 +56,7 @@ def read_text_file(path: Path | str, largest: int = MAX_SIZE) -> str:
 
 
 def read_json(path: Path | str, largest: int = MAX_SIZE) -> Any:
-    """Read a JSON file as `read_file` does.
-
-    Raises:
-        DataError: see `read_file`; or the file is not JSON, or nested too deeply.
-    """
+    """Read a JSON file as `read_file` does; `DataError` if it is not JSON, or nested too deeply."""
     try:
         return json.loads(read_text_file(path, largest))
     except (ValueError, RecursionError) as error:

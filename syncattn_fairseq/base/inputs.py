@@ -18,22 +18,15 @@ def name_input(path: Path | str | int) -> str:
 
 
 class _Replay(io.RawIOBase):
-    """Reads a pipe from its beginning, whoever has read from it before.
-
-    Args:
-        pipe: the pipe, from where it was read last.
-        copy: a file with what was read so far.
-    """
+    """Reads a pipe from its beginning, whoever has read from it before."""
 
     def __init__(self, pipe: io.RawIOBase, copy: IO[bytes]) -> None:
         self._pipe, self._copy, self._position = pipe, copy, 0
 
     def readable(self) -> bool:
-        """Return True."""
         return True
 
     def readinto(self, buffer: Any) -> int:
-        """Read the next bytes; return how many, 0 at the end."""
         self._copy.seek(self._position)
         block = self._copy.read(len(buffer))
         if not block:

@@ -43,7 +43,6 @@ def _value(node: ast.AST) -> Any:
 
 
 def _multiply(one: Any, other: Any) -> Any:
-    """Multiply numbers, or repeat a sequence."""
     for sequence, number in ((one, other), (other, one)):
         if isinstance(sequence, str | bytes | list | tuple) and len(sequence) * number > LONGEST:
             raise ValueError("too long")

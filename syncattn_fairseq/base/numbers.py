@@ -8,22 +8,14 @@ _DECIMAL = re.compile("-?[0-9.]{1,40}(e[-+]?[0-9]{1,2})?", re.IGNORECASE)
 
 
 def read_whole(text: str) -> int:
-    """Read a whole number of up to nine digits; Python also accepts ``1_0``, ``+1`` and ``٣``.
-
-    Raises:
-        ValueError: the text is something else.
-    """
+    """Read a whole number of up to nine digits, else `ValueError`: not ``1_0``, ``+1``, ``٣``."""
     if not _WHOLE.fullmatch(text):
         raise ValueError(f"{text[:60]!r} is not a whole number")
     return int(text)
 
 
 def read_decimal(text: str) -> float:
-    """Read a number that can be added and squared without becoming infinite.
-
-    Raises:
-        ValueError: the text is something else.
-    """
+    """Read a number that stays finite when it is added and squared; else `ValueError`."""
     number = float(text) if _DECIMAL.fullmatch(text) else math.nan
     if not math.isfinite(number):
         raise ValueError(f"{text[:60]!r} is not a number")

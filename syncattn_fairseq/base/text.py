@@ -69,11 +69,7 @@ def read_lines(path: Path | str | int) -> Iterator[str]:
 
 
 def read_file_lines(path: Path | str) -> Iterator[str]:
-    """Yield the lines of a text as `read_lines` does, but only of a file, and no large one.
-
-    Raises:
-        DataError: see `read_file`; or a line is not UTF-8.
-    """
+    """Yield the lines of a file, no large one, as `read_lines` does; errors as of `read_file`."""
     text = io.BytesIO(read_file(path))
     return _lines(io.TextIOWrapper(text, "utf-8-sig", "surrogateescape", newline="\n"), str(path))
 
@@ -105,11 +101,7 @@ def _lines(file: TextIO, name: str) -> Iterator[str]:
 
 
 def count_lines(*paths: Path) -> int:
-    """Return the number of lines of files that go together line by line.
-
-    Raises:
-        DataError: a file is empty, or has a different number of lines from the first one.
-    """
+    """Return how many lines each file has, at least one; `DataError` if their numbers differ."""
     counts = [sum(1 for _ in read_lines(path)) for path in paths]
     for path, count in zip(paths, counts, strict=True):
         if count == 0:

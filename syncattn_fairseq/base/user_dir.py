@@ -18,11 +18,7 @@ def hash_user_dir(folder: Path) -> str:
 
 
 def import_user_dir(folder: Path) -> None:
-    """Register what a plugin adds.
-
-    Raises:
-        DataError: it is not a folder with an ``__init__.py``, or cannot be imported.
-    """
+    """Register what a plugin adds; `DataError` if the folder has none that can be imported."""
     from fairseq.utils import import_user_module
 
     if folder.is_file():

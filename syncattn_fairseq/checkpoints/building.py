@@ -32,11 +32,7 @@ def build(task: Any, options: Namespace, weights: Mapping[str, Any]) -> Any:
 
 @contextmanager
 def naming_checkpoint(*paths: object) -> Iterator[None]:
-    """Turn all errors of building a model into one line that names its checkpoint, or several.
-
-    Raises:
-        DataError: the model cannot be built.
-    """
+    """Turn all errors of building models into one `DataError` that names their checkpoints."""
     where = ":".join(map(str, paths))
     try:
         yield
@@ -66,7 +62,6 @@ def _numbers(shape: str) -> list[int]:
 
 
 def _describe(name: str, stored: list[int], here: list[int], where: str = "here") -> str:
-    """Describe a difference of shapes."""
     side = "source" if name.startswith("encoder") else "target"
     embeddings = name.endswith(("embed_tokens.weight", "output_projection.weight"))
     if embeddings and len(stored) == len(here) == 2 and stored[1] == here[1]:

@@ -23,11 +23,7 @@ _TYPES = {
 
 
 def read_checkpoint(path: str | Path) -> dict[str, Any]:
-    """Read a fairseq checkpoint; the parts that are not used stay on disk.
-
-    Raises:
-        DataError: the file is not a checkpoint.
-    """
+    """Read a fairseq checkpoint, else `DataError`; the parts that are not used stay on disk."""
     torch.serialization.add_safe_globals(list_classes())
     return load_checkpoint(
         path, lambda: torch.load(path, map_location="cpu", weights_only=True, mmap=True)
@@ -45,12 +41,7 @@ def read_options(path: str | Path, section: str) -> dict[str, Any]:
 
 
 def load_checkpoint(path: Path | str, read: Callable[[], Any]) -> dict[str, Any]:
-    """Load a fairseq checkpoint; check that its bytes are as written, and its options harmless.
-
-    Raises:
-        DataError: the file is damaged, or not a checkpoint.
-        OSError: the file cannot be read.
-    """
+    """Load a checkpoint; `DataError` unless its bytes are as written and its options harmless."""
     open_file(path).close()  # or it says that it is no file; it would be read without an end
     with naming(path):
         try:
@@ -108,11 +99,7 @@ def _has_history(state: Any) -> bool:
 
 
 def save_checkpoint(state: Any, path: Path | str) -> None:
-    """Write a checkpoint; it appears whole or not at all.
-
-    Raises:
-        DataError: the disk is full.
-    """
+    """Write a checkpoint, whole or not at all; `DataError` if the disk is full."""
     try:
         # As a file: PyTorch would put the temporary name into what it writes.
         with replacing(Path(path)) as temporary, temporary.open("wb") as file:

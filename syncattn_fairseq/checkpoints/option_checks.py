@@ -40,11 +40,7 @@ _TYPES: dict[Any, tuple[tuple[type, ...], str]] = {
 
 
 def list_options(options: Any) -> dict[str, Any]:
-    """Return options by name; fairseq stores some as a namespace, some as a config.
-
-    Raises:
-        DataError: they are neither.
-    """
+    """Return options, a namespace or a config, by name; `DataError` if they are neither."""
     options = _plain(options)
     if not isinstance(options, dict):
         raise DataError(f"its options are damaged, {type(options).__name__} in place of a table")
@@ -52,11 +48,7 @@ def list_options(options: Any) -> dict[str, Any]:
 
 
 def check_stored_options(state: Mapping[str, Any]) -> None:
-    """Check the options of a checkpoint: none is code or a command's, those of the model are typed.
-
-    Raises:
-        DataError: an option is wrong.
-    """
+    """Check a checkpoint's options; `DataError` if one is code, a command's or of a wrong type."""
     for name in ("cfg", "args"):
         for option, value in _walk(state.get(name), {}):
             if option in EVALUATED and isinstance(value, str):
@@ -73,11 +65,7 @@ def check_stored_options(state: Mapping[str, Any]) -> None:
 
 
 def require_architecture(options: Any) -> None:
-    """Check that fairseq, this package or a plugin has the architecture of a model.
-
-    Raises:
-        DataError: it is unknown.
-    """
+    """Raise `DataError` unless fairseq, this package or a plugin has a model's architecture."""
     name = getattr(options, "_name", None) or getattr(options, "arch", None)
     if name and not _is_known(name):
         raise DataError(
@@ -87,13 +75,10 @@ def require_architecture(options: Any) -> None:
 
 
 def require_plugin(path: Path | str, user_dir: Any) -> None:
-    """Check that the user's own plugin that a checkpoint was trained with is imported.
+    """Raise `DataError` unless the plugin that a checkpoint was trained with is imported.
 
     It is not imported here: the file may come from anyone, and names what it likes. Without the
     plugin, its options would be ignored, and the model would lack its heads.
-
-    Raises:
-        DataError: it is not.
     """
     if user_dir and Path(str(user_dir)).name not in sys.modules:  # as this package itself
         raise DataError(
@@ -109,7 +94,6 @@ def _plain(options: Any) -> Any:
 
 
 def _walk(options: Any, seen: dict[int, Any]) -> Iterator[tuple[Any, Any]]:
-    """Yield every option and its value, however deep it is."""
     options = _plain(options)
     if not isinstance(options, dict | list | tuple) or id(options) in seen:
         return

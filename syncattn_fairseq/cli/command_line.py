@@ -32,7 +32,6 @@ class _Claims(ExitStack):
         self._paths: set[Path] = set()
 
     def add(self, path: Path) -> None:
-        """Claim a file until the command ends."""
         if path.resolve() not in self._paths:
             self.enter_context(claiming(path))
             self._paths.add(path.resolve())
@@ -80,12 +79,7 @@ class CommandLine(argparse.ArgumentParser):
             self._files[kind] += names
 
     def parse_known_args(self, *args: Any, **options: Any) -> Any:
-        """Read the arguments.
-
-        Raises:
-            DataError: a file that they name cannot be read or written, or another command
-                is writing it.
-        """
+        """Read the arguments; `DataError` if a file that they name cannot be read or written."""
         parsed = super().parse_known_args(*args, **options)
         self.check(self, parsed[0])
         paths = {
@@ -113,7 +107,6 @@ class CommandLine(argparse.ArgumentParser):
 
 
 def _list_files(value: Any, metavar: Any) -> Iterator[str | Path]:
-    """Yield the paths in the value of an argument, a list if there are several."""
     if isinstance(value, str | Path):
         yield value
     elif value and isinstance(value[0], list):  # the argument may be repeated

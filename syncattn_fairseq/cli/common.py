@@ -291,11 +291,7 @@ def add_subwords(parser: CommandLine, note: str) -> None:
 
 
 def read_subwords(args: argparse.Namespace) -> list[SubwordModel] | None:
-    """Return the subword models that the arguments of `add_subwords` name.
-
-    Raises:
-        DataError: there is a vocabulary without a subword model, or more than two.
-    """
+    """Return the models of `add_subwords`' arguments; `DataError` if these do not fit together."""
     from ..data.segmenters import SubwordModel, pair_subwords
 
     pair, vocabularies = pair_subwords(args.subwords), args.vocabulary

@@ -1,7 +1,6 @@
 """``syncattn-options``: show the options that the plugin adds to fairseq's."""
 
 import argparse
-import sys
 from collections.abc import Sequence
 
 from ..base.loggers import hushed
@@ -36,7 +35,3 @@ def _parser() -> argparse.ArgumentParser:
     )
     add_user_dir(parser, "show its kinds of heads and losses, too")
     return parser
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,7 +1,6 @@
 """``syncattn-parse``: parse a text of any size into dependency heads, labels and CoNLL-U."""
 
 import argparse
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -55,7 +54,6 @@ def _parser_name(value: str) -> str:
 
 
 def _check(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
-    """Refuse options that do not go together."""
     source = PARSERS[args.parser.partition(":")[0]]
     named = ((), {}) if ":" in args.parser else (source.needs, source.options)
     needed, taken = (("format",), {}) if args.parsed else named
@@ -185,7 +183,3 @@ def _parser() -> CommandLine:
         outputs=["output", "labels", "conllu", lambda args: [f"{args.output}.manifest.json"]],
     )
     return parser
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -67,11 +67,7 @@ def _summarise(thing: type) -> str:
 
 
 def format_options(architecture: str) -> str:
-    """Format the options of an architecture for a terminal.
-
-    Raises:
-        DataError: no architecture has that name.
-    """
+    """Format the options of an architecture, else `DataError`, for a terminal."""
     model = ARCH_MODEL_NAME_REGISTRY.get(architecture)
     if model not in MODELS:
         raise DataError(
@@ -101,7 +97,6 @@ def _format_owner(title: str, groups: list[OptionGroup], defaults: argparse.Name
 
 
 def _describe(field: Any, defaults: argparse.Namespace) -> dict[str, Any]:
-    """Return the arguments of ``add_argument`` for an option."""
     about = field.metadata["help"].replace("%", "%%")
     default = getattr(defaults, field.name, field.default)
     if field.type is bool:

@@ -43,12 +43,7 @@ def _prepare(args: argparse.Namespace) -> Preparation:
 
 
 def read_preparation(command: str, truecased: bool = False) -> Preparation:
-    """Read how a command splits text into words.
-
-    Args:
-        command: ``syncattn-tokenise`` with its options, or KyTea at the end of a pipeline.
-        truecased: whether sentences begin in lower case.
-    """
+    """Read how syncattn-tokenise, or KyTea at the end of a pipeline, splits text into words."""
     try:
         name, *options = shlex.split(command.rpartition("|")[2])
     except ValueError:
@@ -84,7 +79,3 @@ def _parser() -> argparse.ArgumentParser:
     )
     add_texts(parser)
     return parser
-
-
-if __name__ == "__main__":
-    sys.exit(main())

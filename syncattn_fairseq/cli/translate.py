@@ -93,7 +93,6 @@ def main(argv: Sequence[str] | None = None) -> None:
 def _output(
     model: Model, sentences: list[str], translations: list[Translation], args: argparse.Namespace
 ) -> Iterator[str]:
-    """Yield what is printed for each sentence."""
     if args.parses:
         for pair in model.parse(sentences, translations):
             for title, parse in (("source", pair.source), ("translation", pair.target)):
@@ -178,7 +177,3 @@ def _parser() -> CommandLine:
     )
     parser.name_files(inputs=["input"], files=[lambda args: args.path.split(os.pathsep)])
     return parser
-
-
-if __name__ == "__main__":
-    sys.exit(main())

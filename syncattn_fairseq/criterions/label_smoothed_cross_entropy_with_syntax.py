@@ -97,14 +97,7 @@ class LabelSmoothedCrossEntropyWithSyntax(LabelSmoothedCrossEntropyCriterion):
     def forward(
         self, model: Any, sample: dict[str, Any], reduce: bool = True
     ) -> tuple[Tensor, int, dict[str, Any]]:
-        """Compute the objective of a batch.
-
-        Returns:
-            The objective, summed; the sample size to divide it by; and what to log.
-
-        Raises:
-            DataError: a dependency loss is trained on data without heads.
-        """
+        """Return a batch's summed objective, the sample size to divide it by, and what to log."""
         scored = sample
         if self.fast and self.training and isinstance(model, TransformerModelBase):
             net_output, scored = self._score_tokens(model, sample)

@@ -209,12 +209,9 @@ def _write(
 
 
 def check_lengths(source: AnnotatedText, marks: Path, text: Path) -> None:
-    """Check that a text has a mark for each subword that fairseq found in it.
+    """Raise `DataError` unless a text has a mark for each subword that fairseq found in it.
 
     ``marks`` and ``text``, which fairseq binarised, are paths without suffix.
-
-    Raises:
-        DataError: it has not.
     """
     check_dataset(str(text))
     # Sizes are views of their indices' memory maps.

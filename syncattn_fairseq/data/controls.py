@@ -30,12 +30,9 @@ def draw_heads(marks: Tensor, generator: np.random.Generator) -> Tensor:
 
 
 def draw_tree(size: int, generator: np.random.Generator) -> np.ndarray:
-    """Draw a random recursive tree over at least one word.
+    """Draw a random recursive tree over words: ``(size,)`` 1-based heads, 0 for the root.
 
     Words are attached one by one, in random order, each to a word attached before.
-
-    Returns:
-        ``(size,)`` 1-based heads, 0 for the root.
     """
     order = generator.permutation(size) + 1
     governors = order[(generator.random(size) * np.arange(size)).astype(int)]

@@ -117,7 +117,6 @@ class SyntaxPairDataset(BaseWrapperDataset):
         return item
 
     def _group_by_words(self, side: str) -> dict[int, list[int]]:
-        """Return the sentences with a parse by their number of words."""
         alike: dict[int, list[int]] = {}
         heads = self.heads[side]
         for index in range(0 if heads is None else len(self)):
@@ -186,12 +185,10 @@ class SyntaxPairDataset(BaseWrapperDataset):
 
 
 def _name_marks(side: str, control: str) -> str:
-    """Return the key, in a sentence pair, of the heads of the parse or of a control."""
     return f"{side}_marks" if control == "parse" else f"{side}_{control}_marks"
 
 
 def _name_marks_for(field: SourceField) -> str:
-    """Return the key of the marks that the encoder's field is made from."""
     return "source_labels" if field.kind == "labels" else _name_marks("source", field.control)
 
 
@@ -209,7 +206,6 @@ def pad_marks(marks: Sequence[Tensor], width: int, left: bool) -> Tensor:
 
 
 def _find_positions(sought: Tensor, ids: Tensor) -> list[int]:
-    """Return the position of each of ``sought`` in ``ids``, which are unique."""
     in_order, positions = ids.sort()
     indices: list[int] = positions[torch.searchsorted(in_order, sought)].tolist()
     return indices
@@ -238,14 +234,9 @@ def load_marks(
     combine: bool = False,
     upsample_primary: int = 1,
 ) -> Any | None:
-    """Load the heads or labels stored with a binarised text, as fairseq loads the text.
+    """Load the heads or labels (``kind``) of a language, as fairseq loads its text.
 
     Args:
-        kind: ``heads`` or ``labels``.
-        folder: of the binarised corpus.
-        split: ``train``, ``valid``, ...
-        source, target: the languages.
-        language: the side to load, one of the two.
         combine: also load ``train1``, ``train2``, ...; parts without marks are unparsed.
         upsample_primary: how often the first part counts.
 

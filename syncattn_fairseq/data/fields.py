@@ -88,11 +88,7 @@ class SourceFields:
         return min(self.rules, default="chain")
 
     def list_by_name(self) -> list[SourceField]:
-        """List the fields in the order of their names.
-
-        Raises:
-            DataError: two models of an ensemble read different things under one name.
-        """
+        """List the fields by name; `DataError` if two models read different things under one."""
         fields = sorted(self.fields, key=lambda field: (field.name, field.control))
         for one, other in zip(fields, fields[1:], strict=False):
             if one.name == other.name:

@@ -27,11 +27,7 @@ def build_dictionary(tally: Counter[str]) -> Dictionary:
 
 
 def load_dictionary(path: Path) -> Dictionary:
-    """Read a dictionary.
-
-    Raises:
-        DataError: the file is not a fairseq dictionary.
-    """
+    """Read a dictionary; `DataError` if the file is not one of fairseq's."""
     dictionary = Dictionary()
     text = StringIO("\n".join(read_file_lines(path)))
     try:
@@ -43,11 +39,7 @@ def load_dictionary(path: Path) -> Dictionary:
 
 
 def load_unambiguous(path: Path) -> Dictionary:
-    """Read a dictionary that fairseq will store, without what ``#fairseq:overwrite`` says.
-
-    Raises:
-        DataError: see `load_dictionary`; or a word is there twice.
-    """
+    """Read a dictionary that fairseq will store; `DataError`, too, if a word is there twice."""
     dictionary = load_dictionary(path)
     word, count = Counter(dictionary.symbols).most_common(1)[0]
     if count > 1:
@@ -59,11 +51,7 @@ def load_unambiguous(path: Path) -> Dictionary:
 
 
 def check_same_dictionaries(folders: Sequence[str], languages: Iterable[str | None]) -> None:
-    """Check that the corpora in several folders were binarised with the same dictionaries.
-
-    Raises:
-        DataError: the indices of one stand for other words, or labels.
-    """
+    """Raise `DataError` unless the corpora in several folders have the same dictionaries."""
     for language in filter(None, languages):
         for name in (f"dict.{language}.txt", f"dict.labels.{language}.txt"):
             paths = [path for folder in folders if (path := Path(folder) / name).exists()]

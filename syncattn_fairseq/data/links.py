@@ -56,6 +56,5 @@ def _spread(
 
 
 def _locate_words(pieces: Sequence[str], scheme: str) -> list[range]:
-    """Return the positions of each word's subwords."""
     lengths = count_subwords(pieces, scheme)
     return [range(end - size, end) for size, end in zip(lengths, accumulate(lengths), strict=True)]

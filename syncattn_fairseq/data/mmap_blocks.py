@@ -36,11 +36,7 @@ _OTHERS = (IndexedDataset._HDR_MAGIC, HuffmanMMapIndex._HDR_MAGIC[:8])
 
 
 def check_dataset(dataset: str) -> None:
-    """Check that a memory-mapped dataset's index fits its data file; fairseq would name no file.
-
-    Raises:
-        DataError: a file is damaged or cut short; the error names it.
-    """
+    """Raise `DataError`, with the file, unless a dataset's index fits its data file."""
     if not _is_mapped(dataset):
         return
     index_path, data_path = map(Path, (index_file_path(dataset), data_file_path(dataset)))
@@ -62,11 +58,7 @@ def check_dataset(dataset: str) -> None:
 
 
 def check_symbols(dataset: str, symbols: int) -> None:
-    """Check that a dictionary of so many symbols has all words of a memory-mapped text.
-
-    Raises:
-        DataError: the text has others; models would fail without a reason.
-    """
+    """Raise `DataError` unless a dictionary of so many symbols has all words of a text."""
     if not _is_mapped(dataset):
         return
     if any(block.max() >= symbols or block.min() < 0 for block in _read_entries(dataset)):
@@ -125,13 +117,7 @@ def store_checksums(text: str, marks: str) -> None:
 
 
 def check_checksums(text: str, marks: str) -> None:
-    """Check that neither a text nor its marks have changed; without checksums, nothing is checked.
-
-    The files may have other names now.
-
-    Raises:
-        DataError: one of the files has changed.
-    """
+    """Raise `DataError` if a text or its marks have changed since `store_checksums`, if it was."""
     path = Path(marks + SUFFIX)
     if not path.exists():  # from an earlier version
         return

@@ -11,11 +11,7 @@ AS_ENGLISH = ("tr",)
 
 
 def load_sacremoses() -> Any:
-    """Import sacremoses, which has the Moses tokenizer.
-
-    Raises:
-        DataError: sacremoses is not installed.
-    """
+    """Import sacremoses, which has the Moses tokenizer; `DataError` if it is not installed."""
     try:
         import sacremoses
     except ImportError:
@@ -26,11 +22,7 @@ def load_sacremoses() -> Any:
 
 
 def check_language(language: str) -> None:
-    """Check that the Moses tokenizer knows a language: sacremoses would silently use English.
-
-    Raises:
-        DataError: it does not, or sacremoses is not installed.
-    """
+    """Raise `DataError` unless Moses knows a language: sacremoses would silently use English."""
     load_sacremoses()
     from sacremoses.corpus import NonbreakingPrefixes
 
@@ -65,13 +57,10 @@ _APART = {
 
 
 def open_detokenizer(language: str) -> Callable[[str], str]:
-    """Return what undoes the Moses tokenizer in a line of words.
+    """Return what undoes the Moses tokenizer in a line of words; errors as `check_language`.
 
     Apostrophes are put back as the language has them: Moses's own detokeniser takes those of most
     languages for quotation marks.
-
-    Raises:
-        DataError: sacremoses is not installed, or does not know the language.
     """
     check_language(language)
     detokenizer = load_sacremoses().MosesDetokenizer(language)

@@ -19,11 +19,7 @@ FAULTS = EMPTY, LONG, UNEVEN, EXCLUDED = (
 
 
 def sides(prefix: Path, languages: Sequence[str]) -> list[Path]:
-    """Return the names of both files.
-
-    Raises:
-        DataError: the prefix is a folder such as ``.``, or the languages name no two files in it.
-    """
+    """Return the names of both files; `DataError` if prefix and languages name no two files."""
     first, second = languages
     if first == second or "/" in first + second:
         raise DataError(f"languages {first} and {second}: give two codes, such as en and de")

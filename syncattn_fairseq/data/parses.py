@@ -20,31 +20,19 @@ POLICIES = ("stop", "drop")
 
 
 def read_heads(path: Path | str) -> Iterator[list[int] | None]:
-    """Yield the heads of each sentence: 1-based, 0 = root; None for an empty line, no parse.
-
-    Raises:
-        DataError: a line, named in the error, holds anything other than integers.
-    """
+    """Yield each sentence's heads, 1-based, 0 = root; None: no parse. Errors: `parse_heads`."""
     for number, line in enumerate(read_lines(path), 1):
         yield parse_heads(line, path, number) or None
 
 
 def read_labels(path: Path | str) -> Iterator[list[str] | None]:
-    """Yield the dependency labels of each sentence, one per word; None for an empty line, no parse.
-
-    Raises:
-        DataError: a line, named in the error, is not UTF-8.
-    """
+    """Yield each sentence's labels, one per word; None for an empty line, no parse."""
     for line in read_lines(path):
         yield line.split() or None
 
 
 def parse_heads(line: str, path: Path | str, number: int) -> list[int]:
-    """Return the heads on a line.
-
-    Raises:
-        DataError: the line holds anything other than integers; the error names path and number.
-    """
+    """Return the heads on a line; `DataError`, with path and number, if they are no integers."""
     try:
         if _HEADS.fullmatch(line):
             return [*map(int, line.split(" "))]  # much faster
@@ -61,11 +49,7 @@ MIN_PARSED = 0.1
 
 
 def check_parsed(where: Path | str, parsed: int, sentences: int, least: float) -> None:
-    """Check that enough of the sentences with words have a parse that fits them.
-
-    Raises:
-        DataError: their share is smaller than ``least``; the error names the file of the parses.
-    """
+    """Raise `DataError` if too few of the sentences with words have a parse that fits them."""
     if parsed < least * sentences:
         raise DataError(
             f"{where}: only {parsed} of {sentences} sentences have a parse that fits the text; was "
@@ -74,11 +58,7 @@ def check_parsed(where: Path | str, parsed: int, sentences: int, least: float) -
 
 
 def check_tree(heads: Sequence[int]) -> None:
-    """Check in linear time that the heads of one sentence form one tree.
-
-    Raises:
-        BadParse: there is a head out of range, no root, several roots, or a cycle.
-    """
+    """Raise `BadParse` unless the heads of one sentence form one tree; takes linear time."""
     size = len(heads)
     for head in (min(heads, default=0), max(heads, default=0)):
         if not 0 <= head <= size:

@@ -58,11 +58,7 @@ def learn_pieces(paths: Iterable[Path | str], vocab_size: int) -> bytes:
 
 
 def apply_pieces(processor: sentencepiece.SentencePieceProcessor, sentence: str) -> list[str]:
-    """Return the pieces of a sentence, words separated by spaces; U+2581 in it becomes ``_``.
-
-    Raises:
-        DataError: a piece has a space or ends a line; a model of others may do that.
-    """
+    """Return a sentence's pieces, U+2581 as ``_``; `DataError` if one has a space or line end."""
     pieces: list[str] = processor.encode(_cuttable(sentence), out_type=str)
     if any(character in piece for piece in pieces for character in " \n\r"):
         raise DataError(
@@ -73,11 +69,7 @@ def apply_pieces(processor: sentencepiece.SentencePieceProcessor, sentence: str)
 
 
 def open_pieces(model: Path) -> sentencepiece.SentencePieceProcessor:
-    """Load a ``.model`` file.
-
-    Raises:
-        DataError: the file is not a sentencepiece model.
-    """
+    """Load a ``.model`` file; `DataError` if it is not a sentencepiece model."""
     processor = sentencepiece.SentencePieceProcessor()
     try:
         usable = processor.LoadFromSerializedProto(read_file(model)) and len(processor) > 0

@@ -92,11 +92,7 @@ class Preparation:
 def split_by(
     program: Sequence[str], sentences: Sequence[str], name: str, advice: str = ""
 ) -> list[str]:
-    """Remove the spaces of sentences, and let a program, with a name in errors, split them again.
-
-    Raises:
-        DataError: it is missing, fails, or does not print a line of UTF-8 for each sentence.
-    """
+    """Let a program split sentences without spaces again; `DataError`, by name, if it fails."""
     text = "".join("".join(sentence.split()) + "\n" for sentence in sentences)
     with naming(name):
         try:
@@ -121,12 +117,9 @@ def store_preparations(folder: Path, preparations: Mapping[str, Preparation]) ->
 
 
 def stored_preparations(folder: Path) -> dict[str, Preparation]:
-    """Return how the text of each language was prepared; empty if the folder does not say.
+    """Return how each language's text was prepared, if known; `DataError` if that is damaged.
 
     Nothing in the record is run or opened: it chooses among our own tokenizers.
-
-    Raises:
-        DataError: the record is damaged.
     """
     path = folder / NAME
     try:
@@ -171,13 +164,7 @@ def score_round_trip(preparation: Preparation, references: Sequence[str]) -> flo
 
 
 def stored_schemes(folder: Path | str) -> dict[str, str]:
-    """Return the scheme of each language of a binarised corpus, see `.words.find_word_starts`.
-
-    Empty if the corpus was not binarised by `syncattn-preprocess`.
-
-    Raises:
-        DataError: the file is damaged.
-    """
+    """Return the schemes that `syncattn-preprocess` stored, if any; `DataError` if damaged."""
     path = Path(folder) / SCHEMES_NAME
     try:
         schemes = read_json(path)

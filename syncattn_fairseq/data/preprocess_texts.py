@@ -104,11 +104,7 @@ def read_arguments(
     preparations: Sequence[Preparation] = (),
     subwords: Sequence[SubwordModel] | None = None,
 ) -> Preprocessing:
-    """Read the arguments of ``syncattn-preprocess``; see `Preprocessing` for the others.
-
-    Raises:
-        DataError: the languages are missing.
-    """
+    """Read the arguments of ``syncattn-preprocess``; `DataError` if a language is missing."""
     if args.source_lang is None or (args.target_lang is None and not args.only_source):
         raise DataError("--source-lang and --target-lang are needed to find the files")
     languages = args.source_lang, str(args.target_lang)  # fairseq writes en-None, too
@@ -184,7 +180,6 @@ def _list_parts(plan: Preprocessing) -> Iterator[SplitText]:
 
 
 def _check_plain(path: Path) -> None:
-    """Refuse a file that fairseq would not read as we do."""
     if not is_plain(path):
         raise DataError(
             f"{path}: compressed, a pipe, or with a byte order mark, which fairseq would take for "
@@ -214,7 +209,6 @@ def _check_lines(path: Path) -> None:
 
 
 def _detect_scheme(paths: Sequence[Path]) -> str:
-    """Detect how subwords are marked in these texts."""
     schemes = {*find_schemes(line for path in paths for line in read_lines(path))}
     if len(schemes) > 1:
         raise DataError(
@@ -283,7 +277,6 @@ def _list_sources(
 def _load_label_dictionaries(
     plan: Preprocessing, labelled: Sequence[SplitText]
 ) -> dict[str, Dictionary]:
-    """Load the label dictionaries to reuse, and check that the others can be made."""
     dictionaries = {}
     options = zip(("srclabeldict", "tgtlabeldict"), plan.languages, strict=True)
     for (option, language), reused in zip(options, plan.label_dictionaries, strict=True):
@@ -310,11 +303,7 @@ def _load_label_dictionaries(
 
 
 def preprocess_texts(plan: Preprocessing) -> None:
-    """Binarise texts and parses.
-
-    Raises:
-        DataError: something is wrong with them, and nothing was written.
-    """
+    """Binarise texts and parses; at a `DataError` about them, nothing was written."""
     for path in filter(None, plan.dictionaries):
         _check_plain(Path(path))
         load_unambiguous(Path(path))  # or says what is wrong with it

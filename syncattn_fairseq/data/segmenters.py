@@ -50,12 +50,7 @@ class SubwordModel:
     threshold: int = 1
 
     def open(self) -> Segmenter:
-        """Load them.
-
-        Raises:
-            DataError: a file is not what it should be, or the package that reads it is not
-                installed.
-        """
+        """Load them; `DataError` if a file is wrong, or the package that reads it missing."""
         segmenter = open_segmenter(Path(self.path))
         if self.vocabulary is not None:
             if not isinstance(segmenter, Codes):
@@ -69,11 +64,7 @@ SubwordFiles: TypeAlias = "str | Path | SubwordModel | Sequence[str | Path | Sub
 
 
 def read_vocabulary(path: str | Path, threshold: int) -> dict[str, int]:
-    """Read the subwords that occur so often, and their counts, as subword-nmt writes them.
-
-    Raises:
-        DataError: a line is not a subword and a number, or no subword is left.
-    """
+    """Read the subwords that occur so often, and their counts; `DataError` if there are none."""
     counts = {}
     for number, line in enumerate(read_file_lines(path), 1):
         subword, _, count = line.rpartition(" ")
@@ -212,11 +203,7 @@ class Pieces(Segmenter):
 
 
 class Codes(Segmenter):
-    """Splits with codes of subword-nmt, which is an extra.
-
-    Raises:
-        DataError: subword-nmt is not installed, or these are not its codes.
-    """
+    """Splits with codes of subword-nmt, an extra; `DataError` if it is missing, or they are."""
 
     scheme = "subword_nmt"
 
@@ -346,11 +333,7 @@ def open_segmenters(
 
 
 def pair_subwords(models: SubwordFiles) -> tuple[SubwordModel, SubwordModel] | None:
-    """Return the subword models of source and target; one may serve both.
-
-    Raises:
-        DataError: there are more than two.
-    """
+    """Return the models of source and target, perhaps one for both; `DataError` if more."""
     if models is None:
         return None
     given = [models] if isinstance(models, str | Path | SubwordModel) else models

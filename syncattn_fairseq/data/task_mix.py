@@ -72,11 +72,7 @@ class ParsedSource:
         return [path for path in (self.trees, self.heads, self.labels) if path]
 
     def linearise_lines(self, counts: MixCounts) -> Iterator[tuple[str, str | None]]:
-        """Yield each sentence with its linearised parse, or None if it has none, and count them.
-
-        Raises:
-            DataError: for the first fault, with file and line.
-        """
+        """Yield each sentence with its linearised parse or None; `DataError` at the first fault."""
         lines = tqdm(read_lines(self.text), unit=" sentences", disable=None)
         for text, *parse in zip(lines, *map(read_lines, self.parses), strict=True):
             counts.sentences += 1

@@ -155,5 +155,4 @@ def link_words(
 
 
 def _number_words(lengths: Iterable[int]) -> list[int]:
-    """Return the word of each subword."""
     return [word for word, length in enumerate(lengths) for _ in range(length)]

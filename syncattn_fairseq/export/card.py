@@ -23,16 +23,10 @@ def make_card(
     quantization: str | None = None,
     scores: Mapping[str, Any] | None = None,
 ) -> str:
-    """Return the card.
+    """Return the card of a model for a program (``format``), made from a checkpoint so named.
 
-    Args:
-        languages: of source and target.
-        format: the program that the model is for.
-        made_from: the checkpoint's name.
-        checked: the result of the check, in words.
-        usage: lines of Python, in one or more ways.
-        quantization: type of the stored weights; None: float32.
-        scores: from `read_scores`; None: the card has none.
+    ``checked`` is the result of the check, in words; ``usage`` has lines of Python, in one or more
+    ways; ``scores`` are from `read_scores`.
     """
     source, target = languages
     stored = f", weights in {quantization}" if quantization else ""
@@ -77,11 +71,7 @@ def detokenise_code(preparation: Preparation | None, words: str) -> str:
 
 
 def read_scores(path: str | Path, system: str | None = None) -> dict[str, Any]:
-    """Read what ``syncattn-score --json`` wrote about a system, by default the only one.
-
-    Raises:
-        DataError: the file is something else, or does not say which system it is.
-    """
+    """Read a system's scores from syncattn-score's JSON, by default the only one's; `DataError`."""
     other = DataError(f"{path}: not what syncattn-score --json writes")
     try:
         systems = read_json(path)["systems"]
@@ -103,7 +93,6 @@ def read_scores(path: str | Path, system: str | None = None) -> dict[str, Any]:
 
 
 def _describe(scores: Mapping[str, Any]) -> Iterator[str]:
-    """Yield a table and what is known about it."""
     numbers = {name: f"{_number(score):.2f}" for name, score in scores["scores"].items()}
     others: Mapping[str, Any] = scores.get("sentence_scores") or {}
     numbers |= {name: f"{_number(score['mean']):.4f}" for name, score in others.items()}
@@ -126,14 +115,12 @@ def _describe(scores: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _number(value: Any) -> Any:
-    """Return a number; `TypeError`: it is something else, or not finite."""
     if type(value) not in (int, float) or not abs(value) < _LARGEST:
         raise TypeError(value)
     return value
 
 
 def _line(text: Any) -> str:
-    """Return a name that fits into a cell; `TypeError`: it does not."""
     if not isinstance(text, str) or not text.isprintable():
         raise TypeError(text)
     return text.replace("`", "'")

@@ -45,11 +45,7 @@ class Sample:
 
 
 def load_sample(task: Any, longest: tuple[int, int]) -> Sample:
-    """Take some sentence pairs, not longer than this, from the task's binarised corpus.
-
-    Raises:
-        DataError: the corpus has none that are short enough.
-    """
+    """Take some pairs, not longer than this, of the task's corpus; `DataError` if it has none."""
     for split in _SAMPLED:
         try:
             task.load_dataset(split)
@@ -88,11 +84,7 @@ def compare(
     exact: bool,
     where: Path | str,
 ) -> str:
-    """Describe the difference of an export's scores, of so many tokens, from the checkpoint's.
-
-    Raises:
-        DataError: the scores differ by more than rounding explains.
-    """
+    """Describe how an export's scores differ; `DataError` if by more than rounding explains."""
     difference = sum(abs(a - b) for a, b in zip(expected, exported, strict=True)) / tokens
     if not difference < (1e-4 if exact else 0.2):
         raise DataError(
@@ -103,13 +95,10 @@ def compare(
 
 
 def check_subwords(folded: FoldedModel, sample: Sample) -> None:
-    """Split sentences of the binarised corpus again, and compare.
+    """Split sentences of the corpus again; `DataError` if most are split in another way.
 
     Sentences with unknown subwords are left out. A few others may differ, such as those with white
     space inside words.
-
-    Raises:
-        DataError: most sentences are split in another way.
     """
     if folded.subwords is None or folded.segmenters is None:
         return

@@ -156,7 +156,6 @@ def refuse_options(folded: FoldedModel, program: str) -> None:
 
 
 def _set_positions(spec: Any, module: Any, positions: str) -> None:
-    """Give the self-attention of encoder or decoder its positions, unless they are embedded."""
     from ctranslate2.specs.attention_spec import MultiHeadAttentionSpec
 
     for layer_spec, layer in zip(spec.layer, module.layers, strict=True):
@@ -173,7 +172,6 @@ def _set_positions(spec: Any, module: Any, positions: str) -> None:
 
 
 def _fill_stack(spec: Any, module: Any) -> None:
-    """Fill in the layers of encoder or decoder, and what comes before and after them."""
     spec.scale_embeddings = module.embed_scale != 1.0
     positions = module.embed_positions
     if positions is not None:

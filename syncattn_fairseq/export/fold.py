@@ -48,11 +48,7 @@ _REASONS: dict[type[Heads], str] = {
 
 
 def refuse(model: Any, name: str) -> None:
-    """Check that all attention of a model is plain, apart from source labels and positions.
-
-    Raises:
-        DataError: it cannot; the message says which system it is and why.
-    """
+    """Raise `DataError` unless a model's attention is plain, but for labels and positions."""
     if not isinstance(model, TransformerModelBase):
         kind = type(model).__name__
         raise DataError(f"{name}: cannot be exported: {kind} is a recurrent network")
@@ -62,7 +58,6 @@ def refuse(model: Any, name: str) -> None:
 
 
 def _reason(module: Any) -> str | None:
-    """Say why a plain Transformer cannot have a module; None if it can."""
     if isinstance(module, TreeCrossAttention):
         return (
             "its cross-attention reads the source's tree (SDAtt), which no other program supports"

@@ -104,7 +104,6 @@ def export(
 
 
 def _add_subwords(folded: FoldedModel, folder: Path) -> None:
-    """Copy the subword models, and how the binarised corpus says that they mark subwords."""
     languages = (folded.source, folded.target)
     schemes = zip(languages, folded.task.schemes, strict=True)
     if known := {language: scheme for language, scheme in schemes if scheme}:

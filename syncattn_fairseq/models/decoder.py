@@ -63,10 +63,7 @@ class SyntaxTransformerDecoder(SyntaxStack, TransformerDecoderBase):
     def choose_head(self, head: int | None) -> None:
         """Return the cross-attention of one head, from 1, instead of the mean; None undoes this.
 
-        For analysis only: losses need the mean.
-
-        Raises:
-            DataError: there are fewer heads.
+        For analysis only: losses need the mean. `DataError`: there are fewer heads.
         """
         for layer in self.layers:
             heads = layer.encoder_attn.num_heads

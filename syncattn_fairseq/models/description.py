@@ -27,11 +27,7 @@ class Description:
 
 
 def describe(arch: str, options: Sequence[str]) -> Description:
-    """Describe the model of an architecture, given its options as on the command line.
-
-    Raises:
-        DataError: the options do not go together.
-    """
+    """Describe the model of an architecture with such options; `DataError` if they do not fit."""
     from fairseq.models import ARCH_CONFIG_REGISTRY, ARCH_MODEL_REGISTRY
     from fairseq.models.transformer import TransformerModel
 

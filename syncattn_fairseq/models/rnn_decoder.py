@@ -176,7 +176,6 @@ class ConditionalGRUDecoder(FairseqIncrementalDecoder):
         return [self.query, *self.attention.readers]
 
     def _memory(self, encoder_out: dict[str, list[Tensor]], incremental_state: Any) -> Memory:
-        """Return the memory of the last step, or that of the first."""
         if incremental_state:
             return self.get_incremental_state(incremental_state, "memory")
         [annotations], [summary] = encoder_out["annotations"], encoder_out["summary"]

@@ -96,11 +96,7 @@ class SyntaxRNNModel(FairseqEncoderDecoderModel):
 
     @classmethod
     def build_model(cls, args: Any, task: Any) -> Self:
-        """Build the model that ``args`` describe.
-
-        Raises:
-            DataError: the options are impossible.
-        """
+        """Build the model that ``args`` describe; `DataError` if the options are impossible."""
         args = as_namespace(args)
         set_defaults(args, SyntaxRNNConfig)
         check(args, task)

@@ -41,11 +41,7 @@ class SyntaxTransformerModel(TransformerModel):
 
     @classmethod
     def add_args(cls, parser: Any) -> None:
-        """Add fairseq's options for a Transformer, and ours.
-
-        Raises:
-            DataError: one of ours, perhaps of a user's plugin, has the name of one of fairseq's.
-        """
+        """Add fairseq's options for a Transformer, and ours; `DataError` if two have one name."""
         super().add_args(parser)
         fairseqs = {action.dest for action in parser._actions}
         for options in config.list_options():
@@ -56,11 +52,7 @@ class SyntaxTransformerModel(TransformerModel):
 
     @classmethod
     def build_model(cls, args: Any, task: Any) -> SyntaxTransformerModel:
-        """Build the model that ``args`` describe.
-
-        Raises:
-            DataError: the options are impossible, or labels have no dictionary.
-        """
+        """Build the model that ``args`` describe; `DataError` if that is impossible."""
         args = config.as_namespace(args)
         config.set_defaults(args)
         config.drop_embedded_positions(args)
@@ -83,11 +75,7 @@ class SyntaxTransformerModel(TransformerModel):
 
     @classmethod
     def describe(cls, args: Any) -> Description:
-        """Describe the model of these options.
-
-        Raises:
-            DataError: they are impossible.
-        """
+        """Describe the model of these options; `DataError` if they are impossible."""
         config.set_defaults(args)
         cfg = TransformerConfig.from_namespace(args)
         config.check_model_options(cfg)

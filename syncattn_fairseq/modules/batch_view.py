@@ -73,11 +73,7 @@ class BatchView:
         return self._fields.get(field)
 
     def require(self, field: str, reader: str) -> Tensor:
-        """Return a field that some reader needs, such as "parent-scaled heads", for the message.
-
-        Raises:
-            DataError: the batch lacks it.
-        """
+        """Return a field that some reader, such as "parent-scaled heads", needs, or `DataError`."""
         return require_field(self._fields.get(field), field, reader)
 
     def share(self, name: str, make: Callable[[], Tensor]) -> Tensor:
@@ -96,11 +92,7 @@ def _read_ids(
 
 
 def require_field(tensor: Tensor | None, field: str, reader: str) -> Tensor:
-    """Return a field of ``net_input`` unless it is missing; see :meth:`BatchView.require`.
-
-    Raises:
-        DataError: it is None.
-    """
+    """Return a field of ``net_input``; `DataError` if it is None; see :meth:`BatchView.require`."""
     if tensor is None:
         raise DataError(
             f"the batch lacks net_input.{field}, which the model needs for its {reader}; "

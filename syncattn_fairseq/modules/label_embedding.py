@@ -52,10 +52,6 @@ class LabelEmbedding(Part, nn.Embedding):
         return SourceFields(fields=frozenset([LABELS])) if cfg.source_label_dim else NOTHING
 
     def replace_last(self, embedded: Tensor, view: BatchView) -> Tensor:
-        """Replace the last dimensions of embedded tokens, (B, S, D), by their labels' embedding.
-
-        Raises:
-            DataError: the batch has no labels.
-        """
+        """Replace the last dimensions of embedded tokens, (B, S, D), by labels, or `DataError`."""
         labels = view.require("src_labels", reader="source embedding")
         return torch.cat([embedded[..., : -self.embedding_dim], self(labels)], dim=-1)

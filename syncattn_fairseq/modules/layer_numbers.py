@@ -26,11 +26,7 @@ def decoder_layers_option() -> Any:
 
 
 def read_layer(cfg: Any, option: str, side: str) -> int:
-    """Return the layer that an option names, counted from 1 at the bottom; 0 = none.
-
-    Raises:
-        DataError: this side has no such layer.
-    """
+    """Return the layer that an option names, from 1 at the bottom; 0 = none; else `DataError`."""
     highest = getattr(cfg, side).layers
     check_range(cfg, option, 0, highest, f"the {side} has layers 1 to {highest}")
     return getattr(cfg, option)

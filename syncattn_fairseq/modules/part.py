@@ -39,11 +39,7 @@ class Part:
         return NOTHING
 
     def start_plain(self) -> bool:
-        """Set the parameters so that it computes what a plain Transformer does in its place.
-
-        Returns:
-            Whether it does; if not, the parameters may keep their initial values.
-        """
+        """Set the parameters to compute what a plain Transformer does; return whether it does."""
         return False
 
 
@@ -54,11 +50,7 @@ P = TypeVar("P", bound=type[Part])
 
 
 def register_part(name: str) -> Callable[[P], P]:
-    """Register a part under a name; a decorator, for a user's ``--user-dir`` too.
-
-    Raises:
-        DataError: the name, or that of an option, is taken, or the options are no dataclass.
-    """
+    """Register a part under a name, in a ``--user-dir`` too; `DataError` if it is taken."""
 
     def register(part: P) -> P:
         others = dict(PARTS)

@@ -39,11 +39,7 @@ class Manifest:
     def describe(
         cls, text: str, shards: list[Shard], source: ParserSource, **options: Any
     ) -> Manifest:
-        """Describe parses that are about to be made, of a text with this checksum.
-
-        Raises:
-            DataError: files of the parser are missing.
-        """
+        """Describe parses about to be made of a text; `DataError` if the parser lacks files."""
         settings = {**source.describe(), "syncattn-fairseq": __version__, **options}
         models = {str(path): hash_file(path) for path in source.files()}
         return cls(text, settings, models, shards, {}, ParseReport())

@@ -136,7 +136,6 @@ def _refuse_foreign(outputs: Mapping[str, Path], *checksums: Mapping[str, str]) 
 
 
 def _explain_staleness(manifest: Manifest, earlier: Manifest, outputs: Mapping[str, Path]) -> str:
-    """Say why finished output is out of date; nothing if it is not."""
     if manifest.text != earlier.text:
         return "the text has changed"
     if differences := manifest.list_differences(earlier):
@@ -148,7 +147,6 @@ def _explain_staleness(manifest: Manifest, earlier: Manifest, outputs: Mapping[s
 
 
 def _find_missing(manifest: Manifest, folder: Path, say: Callable[[str], None]) -> list[Shard]:
-    """Remove stale shards, and return all that are missing."""
     path = folder / "manifest.json"
     earlier = Manifest.read(path)
     # Other folders belong to Slurm jobs that still run, or to workers that were killed.

@@ -79,8 +79,6 @@ _Item = TypeVar("_Item")
 
 
 class _Queue(Generic[_Item]):
-    """An iterator that can look ahead."""
-
     def __init__(self, items: Iterable[_Item]) -> None:
         self._items = iter(items)
         self._seen: deque[_Item] = deque()
@@ -90,12 +88,10 @@ class _Queue(Generic[_Item]):
             yield self._seen.popleft()
 
     def ahead(self, count: int) -> list[_Item]:
-        """Return the next ``count`` items, or fewer at the end."""
         self._seen.extend(islice(self._items, max(count - len(self._seen), 0)))
         return list(islice(self._seen, count))
 
     def skip(self, count: int) -> None:
-        """Skip items that are known to exist."""
         for _ in range(count):
             self._seen.popleft()
 

@@ -112,11 +112,7 @@ class ParserSource(ABC):
 
     @classmethod
     def from_options(cls, options: Namespace) -> Self:
-        """Make a source from the options of ``syncattn-parse``.
-
-        Raises:
-            DataError: the options do not define a parser.
-        """
+        """Make a source from options of ``syncattn-parse``; `DataError` if they define none."""
         return cls()
 
     @classmethod
@@ -129,11 +125,7 @@ class ParserSource(ABC):
         return []
 
     def files(self) -> list[Path]:
-        """List every file that the parses are known to depend on.
-
-        Raises:
-            DataError: something is missing.
-        """
+        """List every file that parses are known to depend on; `DataError` if one is missing."""
         return []
 
     @abstractmethod

@@ -40,8 +40,6 @@ class RandomTrees(ParserSource):
 
 
 class _RandomParser(Parser):
-    """Draws trees."""
-
     def __init__(self, seed: int) -> None:
         self.seed = seed
 

@@ -107,11 +107,7 @@ def _list_queued(jobs: Iterable[str]) -> set[str]:
 
 
 def _wait(jobs: Mapping[Shard, Any], folder: Path, progress: Progress) -> None:
-    """Wait for jobs; a job is done when its shard is there.
-
-    Raises:
-        DataError: jobs have left the queue without their shards.
-    """
+    """Wait for jobs; a job is done when its shard is there."""
     running, gone, lost = dict(jobs), dict[Shard, float](), list[Any]()
     try:
         while running:

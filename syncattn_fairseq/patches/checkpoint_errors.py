@@ -41,11 +41,7 @@ def mend() -> None:
 
 @contextmanager
 def _naming_resumed(path: Path | str) -> Iterator[None]:
-    """Turn fairseq's errors about the checkpoint of another training into one line.
-
-    Args:
-        path: the checkpoint; some of fairseq's errors name it themselves.
-    """
+    """Turn fairseq's errors about the checkpoint of another training into one line."""
     try:
         yield
     except Exception as error:

@@ -75,11 +75,7 @@ def mend() -> None:
 
 
 def check_tokens(dataset: Any, numbers: Any, most: int | None) -> None:
-    """Check that each sentence fits into a batch.
-
-    Raises:
-        DataError: one does not.
-    """
+    """Raise `DataError` unless each sentence fits into a batch."""
     for number in numbers if most else ():
         if dataset.num_tokens(number) > most:
             raise DataError(

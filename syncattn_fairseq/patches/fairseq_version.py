@@ -16,11 +16,7 @@ MISSING = f"fairseq, which this needs, is not installed: install {WHEEL}"
 
 
 def mend() -> None:
-    """Import fairseq; fail with one clear line if there is none, or one that does not work.
-
-    Raises:
-        ImportError: fairseq is missing, or cannot be imported, or needs another Python.
-    """
+    """Import fairseq, or raise `ImportError` with one clear line that says why that fails."""
     # On import, fairseq recommends a speech package, which a translation program does not need.
     logging.getLogger("fairseq.tasks.text_to_speech").setLevel(logging.WARNING)
     try:

@@ -115,11 +115,7 @@ _claimed: dict[Path, int] = {}
 
 
 def _claim(folder: Path) -> None:
-    """Keep other trainings out of a folder.
-
-    Raises:
-        DataError: another process trains into it.
-    """
+    """Keep other trainings out of a folder."""
     folder.mkdir(parents=True, exist_ok=True)
     path = folder.resolve()
     if path not in _claimed:

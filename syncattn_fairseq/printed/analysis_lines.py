@@ -98,11 +98,7 @@ def write_line(sentence: int, topic: Topic, values: Iterable[Any]) -> str:
 
 
 def read_line(line: str) -> AnalysisLine | None:
-    """Read a line of `write_line`; return None for any other line.
-
-    Raises:
-        ValueError: the values are of the wrong kind.
-    """
+    """Read a line of `write_line`; None for any other; `ValueError`: values of another kind."""
     match = _LINE.fullmatch(line)
     if not match:
         return None
@@ -124,11 +120,7 @@ def make_link(source: int, target: int) -> Link:
 
 
 def read_links(text: str) -> list[Link]:
-    """Read links as fairseq prints them: ``0-0 1-0``, source and target, from 0.
-
-    Raises:
-        ValueError: the text is something else.
-    """
+    """Read fairseq's links, ``0-0 1-0``, source and target, from 0; else `ValueError`."""
     try:
         pairs = (token.split("-") for token in _tokens(text))
         return [make_link(read_whole(source), read_whole(target)) for source, target in pairs]

@@ -67,11 +67,7 @@ class Point:
 
 
 def read_training_log(path: str | Path) -> list[Point]:
-    """Read the losses and accuracies in a log.
-
-    Raises:
-        DataError: the log has no loss.
-    """
+    """Read the losses and accuracies in a log; `DataError` if it has no loss."""
     points = [
         Point(name, logged.kind.removesuffix("_inner"), int(logged.numbers["num_updates"]), value)
         for logged in read_fairseq_log(read_lines(path))

@@ -117,11 +117,7 @@ def remove_binarisation(tree: Tree) -> Tree:
 
 
 def read_trees(path: Path | str) -> Iterator[Tree | None]:
-    """Yield the tree of each sentence, or None if it has none; see `parse_tree`.
-
-    Raises:
-        DataError: a line, named in the error, is not a tree.
-    """
+    """Yield each sentence's tree, or None (see `parse_tree`); `DataError`, with line: no tree."""
     for number, line in enumerate(read_lines(path), 1):
         try:
             yield parse_tree(line)

@@ -4,7 +4,6 @@ import io
 import os
 import random
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -15,6 +14,7 @@ from hypothesis import strategies as st
 from syncattn_fairseq.cli import bpe
 from syncattn_fairseq.data.pieces import apply_pieces, open_pieces
 from syncattn_fairseq.data.words import count_subwords, join_subwords
+from tests.importing import in_a_process
 
 NAMES = [a + b + c for a in ("ba", "den", "mu") for b in ("ra", "te", "no") for c in ("l", "um")]
 TEXT = f"{' '.join(NAMES)}\n\nder alte baum steht\na\u3000b c\u00a0d @@ x@@ baum\n" * 9
@@ -67,7 +67,7 @@ def test_apply_through_pipes_and_files(model, tmp_path, capfd):
         ["der", "baum", "☃"], [""], ["alte"], ["mann"], [""],
     ]  # fmt: skip
     piped = subprocess.run(
-        [sys.executable, "-m", "syncattn_fairseq.cli.bpe", *arguments],
+        [*in_a_process("cli.bpe"), *arguments],
         input=source.read_bytes(),
         capture_output=True,
         check=True,

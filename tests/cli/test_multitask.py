@@ -1,7 +1,6 @@
 import os
 import re
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -13,6 +12,7 @@ from syncattn_fairseq.data import task_mix
 from syncattn_fairseq.data.task_mix import ParsedSource
 from syncattn_fairseq.lab.cli import corpus
 from syncattn_fairseq.trees.brackets import read_trees
+from tests.importing import in_a_process
 
 FILES = [f"{split}.{language}" for split in ("train", "valid") for language in ("en", "de")]
 
@@ -83,7 +83,7 @@ def test_tag_through_files_and_pipes(text, tmp_path, capsys):
     assert capsys.readouterr().out == f"{output}: 10 lines\n"
     assert lines(output) == [f"<TR> {line}" for line in lines(source)]
     piped = subprocess.run(
-        [sys.executable, "-m", "syncattn_fairseq.cli.multitask", "tag"],
+        [*in_a_process("cli.multitask"), "tag"],
         input=source.read_bytes(),
         capture_output=True,
         check=True,

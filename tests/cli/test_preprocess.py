@@ -6,7 +6,6 @@ import gzip
 import os
 import signal
 import subprocess
-import sys
 import threading
 from pathlib import Path
 
@@ -16,6 +15,7 @@ from fairseq.data.indexed_dataset import MMapIndexedDataset
 from syncattn_fairseq.cli import preprocess
 from syncattn_fairseq.data import preprocess_texts as preprocessing
 from syncattn_fairseq.data.preparation import stored_schemes
+from tests.importing import in_a_process
 
 FILES = {
     "bpe/train.en": "the ob@@ ser@@ ver sleeps\n\nshe r@@ uns\nhe sees\n",
@@ -98,7 +98,7 @@ def refuse(corpus: Path, capfd: pytest.CaptureFixture[str], *more: str) -> str:
 
 def test_the_command_writes_text_and_heads(corpus):
     run = subprocess.run(
-        [sys.executable, "-m", "syncattn_fairseq.cli.preprocess"]
+        [*in_a_process("cli.preprocess")]
         + arguments(corpus, "--joined-dictionary", "--workers", "2"),
         capture_output=True,
         text=True,

@@ -17,6 +17,7 @@ from syncattn_fairseq.export import export
 from syncattn_fairseq.inference import model as inference_model
 from syncattn_fairseq.trees.conllu_lines import format_conllu
 from tests.checkpoints import Corpus, make_checkpoint
+from tests.importing import in_a_process
 
 ROOT = Path(__file__).resolve().parents[2]
 PRE_NORM = {"encoder_normalize_before": True, "decoder_normalize_before": True}
@@ -161,7 +162,7 @@ def test_serving_needs_neither_torch_nor_fairseq(served, tmp_path):
         assert done.returncode == 0, done.stderr
         return done.stdout
 
-    command = ["-m", "syncattn_fairseq.cli.translate", "--path=served", "--input=lines"]
+    command = [*in_a_process("cli.translate")[1:], "--path=served", "--input=lines"]
     assert run("-c", SCRIPT) == run(*command, "--alignments")
     assert run(*command).count("\n") == 1
     assert "torch" not in names and sys.prefix != str(tmp_path / "venv")

@@ -36,11 +36,7 @@ class DependencyTerm(SideTerm):
     Options = DependencyLossOptions
 
     def applies(self, extra: dict[str, Any], sample: dict[str, Any]) -> bool:
-        """Return whether this side has dependency heads, and the data has parses for them.
-
-        Raises:
-            DataError: the heads have a loss, but the training data has no parses.
-        """
+        """Tell whether heads and parses are there; `DataError` if training lacks the parses."""
         if self.heads not in extra:
             return False
         if f"{self.side}_parents" in sample:

@@ -67,11 +67,7 @@ class Term(ABC):
         return frozenset()
 
     def list_parses(self, exposed: Container[str]) -> set[str]:
-        """Return the sides, ``source`` and ``target``, whose heads it reads in the batches.
-
-        Args:
-            exposed: the names of what the model returns besides its scores.
-        """
+        """Return the sides, ``source`` and ``target``, whose heads it reads in the batches."""
         return {field.side for field in self.list_fields() if field.control != "words"}
 
     @classmethod
@@ -120,11 +116,7 @@ T = TypeVar("T", bound=type[Term])
 
 
 def register_term(name: str) -> Callable[[T], T]:
-    """Register a term under a name; a decorator, which works in a user's ``--user-dir`` too.
-
-    Raises:
-        DataError: the name is taken, or the options are no dataclass.
-    """
+    """Register a term, in a user's ``--user-dir`` too; `DataError` if the name is taken."""
 
     def register(term: T) -> T:
         add_named(TERMS, name, term, "loss")

@@ -49,11 +49,7 @@ class PlantedTerm(SideTerm):
         return frozenset([self.field]) if self.weight > 0 else frozenset()
 
     def applies(self, extra: dict[str, Any], sample: dict[str, Any]) -> bool:
-        """Return whether the loss has a weight, and model and data have what it needs.
-
-        Raises:
-            DataError: they have not, in training.
-        """
+        """Tell whether the loss has a weight; `DataError` if training lacks what it then needs."""
         if self.weight <= 0:
             return False
         setting = f"{flag(self.weight_option)} {self.weight}"

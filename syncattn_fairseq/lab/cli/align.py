@@ -102,7 +102,6 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 
 def _read(args: argparse.Namespace) -> _Outputs:
-    """Read every output, by its name and direction."""
     outputs: _Outputs = {}
     for direction in _DIRECTIONS:
         for name, path in getattr(args, direction):
@@ -116,14 +115,11 @@ def _read(args: argparse.Namespace) -> _Outputs:
 
 
 def _list_ways(outputs: _Outputs, name: str) -> list[str]:
-    """List the directions of a system and, if it has both, the ways to symmetrise them."""
     ways = [direction for direction in _DIRECTIONS if (name, direction) in outputs]
     return [*ways, *SYMMETRISATIONS] if len(ways) == 2 else ways
 
 
 def _score(ways: Mapping[str, Sequence[str]], counts: _Counts) -> Scores:
-    """Score each way of each system by what `count_links` found in the sentences."""
-
     def score(each: Sequence[tuple[int, int, int, int]]) -> dict[str, float]:
         return {**vars(score_counts(each)), "links": sum(row[2] for row in each)}
 
@@ -192,7 +188,3 @@ def _parser() -> CommandLine:
     add_subword_marks(parser)
     parser.name_files(inputs=["forward", "backward", "gold"], outputs=["output", "json"])
     return parser
-
-
-if __name__ == "__main__":
-    sys.exit(main())

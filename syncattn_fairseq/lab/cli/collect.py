@@ -1,7 +1,6 @@
 """``syncattn-collect``: extract parallel text from archives, one sentence per line."""
 
 import argparse
-import sys
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from math import inf
@@ -123,7 +122,3 @@ def _parser() -> CommandLine:
     )
     parser.name_files(inputs=[_archives], outputs=[_outputs])
     return parser
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,7 +1,6 @@
 """``syncattn-corpus``: write the built-in English-German corpus with its gold structure."""
 
 import argparse
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -33,7 +32,3 @@ def _parser() -> argparse.ArgumentParser:
         )
     parser.add_argument("--seed", type=int, default=1, help="random seed (default: 1)")
     return parser
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -80,7 +80,6 @@ def _figure(args: argparse.Namespace, example: Example, model: Model | None) -> 
 
 
 def _example(args: argparse.Namespace, model: Model | None) -> Example:
-    """Read the sentence; without a model, only its source."""
     from ..report.example import Example, Side, read_example
 
     if args.gold:
@@ -102,11 +101,7 @@ def _example(args: argparse.Namespace, model: Model | None) -> Example:
 
 
 def load_model(args: argparse.Namespace, path: str | None = None) -> Model:
-    """Load the model, or another one, with what the arguments of `add_model` say.
-
-    Raises:
-        DataError: no model is given, or it cannot be loaded.
-    """
+    """Load the model, or that of a path, as `add_model`'s arguments say; `DataError` if none."""
     from ...inference import load
 
     if not (path or args.path):
@@ -157,7 +152,3 @@ def _parser() -> CommandLine:
     )
     parser.name_files(outputs=["output"])
     return parser
-
-
-if __name__ == "__main__":
-    sys.exit(main())

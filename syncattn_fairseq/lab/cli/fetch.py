@@ -2,7 +2,6 @@
 
 import argparse
 import re
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -69,7 +68,3 @@ def main(argv: Sequence[str] | None = None) -> None:
         path = fetch(args.source, args.directory, args.name, args.sha256, args.size, args.md5)
     result = f"{path}: {path.stat().st_size} bytes"
     print(result if args.sha256 else f"{result}, SHA-256 {hash_file(path)}")
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -81,7 +81,6 @@ def _write_corpus(folder: Path, args: argparse.Namespace) -> None:
 
 
 def _check_report(request: Request, table: bool) -> None:
-    """Check before anything runs that a report can be written."""
     from ..report import viz  # noqa: F401  (needs the extra viz)
 
     if table:
@@ -309,7 +308,3 @@ def _seed(value: str) -> int:
     if number < 0:
         raise argparse.ArgumentTypeError(f"{number} is less than 0")
     return number
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -40,11 +40,7 @@ _FOREIGN = "syncattn-preprocess"
 
 
 def check_calls(stages: Iterable[Stage], data_file: Path) -> None:
-    """Check the arguments of our commands, many of which are from ``_data.yaml``.
-
-    Raises:
-        DataError: a command would refuse its arguments.
-    """
+    """Raise `DataError` if a command of ours would refuse its arguments, as of ``_data.yaml``."""
     for stage in stages:
         for words in (words for step in stage.steps for words in step.commands):
             if words[0].startswith(_PREFIX) and words[0] != _FOREIGN:
@@ -78,12 +74,9 @@ def _parser_of(command: str) -> argparse.ArgumentParser:
 
 
 def rehearse(request: Request, machines: Machines, cells: Sequence[Cell], work: Path) -> None:
-    """Print what is missing, then run every stage on a few sentences in a scratch folder.
+    """Print what is missing, then run every stage on a few sentences; `DataError` if one fails.
 
     What is missing is replaced there: a tokeniser by none, a parser by chance, a text by another.
-
-    Raises:
-        DataError: something is missing, or a stage failed.
     """
     logging.getLogger("urllib3").setLevel(logging.WARNING)  # libraries let everybody speak
     corpus, began = request.corpus, time.monotonic()

@@ -36,11 +36,7 @@ class ResultsView:
     figure: Path | None
 
     def print_all(self, partly: bool = False) -> None:
-        """Print the table, perhaps partly, or the contrasts of the plan, and draw the figure.
-
-        Raises:
-            DataError: there are no such results.
-        """
+        """Print the table, or the plan's contrasts, and draw it; `DataError` if there is none."""
         if not self.path.is_file():
             raise DataError(
                 f"{self.path}: no such file; run the recipe without --table first, or name its "
@@ -52,11 +48,7 @@ class ResultsView:
             self._print_table(partly)
 
     def check_baseline(self) -> None:
-        """Check, before anything runs, that there will be results of the baseline.
-
-        Raises:
-            DataError: there will be none.
-        """
+        """Raise `DataError`, before anything runs, if there will be no results of the baseline."""
         from ..evaluation.results_file import load_results
 
         name, seeds = self.baseline, self.request.seeds

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Mapping, Sequence
 from itertools import chain
 from pathlib import Path
@@ -99,7 +98,6 @@ def write_page(args: argparse.Namespace, trainings: Trainings | None = None) -> 
 
 
 def _models(args: argparse.Namespace, systems: list[str]) -> dict[int, Model]:
-    """Load the models whose attention to show, by the number of their system."""
     for name, _ in args.attention:
         if name not in systems:
             raise DataError(f"--attention {name}: no --system has that name")
@@ -147,7 +145,3 @@ def _parser() -> CommandLine:
     )
     parser.name_files(inputs=["log"], files=["attention"], outputs=["output"])
     return parser
-
-
-if __name__ == "__main__":
-    sys.exit(main())

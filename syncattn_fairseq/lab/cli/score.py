@@ -69,7 +69,6 @@ def main(argv: Sequence[str] | None = None) -> None:
 def _compare_measures(
     args: argparse.Namespace, systems: Collection[str], size: int
 ) -> dict[str, dict[str, SentenceScores]]:
-    """Compare the systems in each measure of other programs."""
     from ..evaluation.sentence_scores import compare_sentence_scores, read_sentence_scores
 
     measured: dict[str, dict[str, list[float]]] = {}
@@ -86,11 +85,7 @@ def _compare_measures(
 
 
 def read_input(args: argparse.Namespace) -> tuple[dict[str, Output], Gold]:
-    """Read the files given by the arguments of `add_arguments`.
-
-    Raises:
-        DataError: a file cannot be read, or a system is named twice.
-    """
+    """Read the files of `add_arguments`; `DataError` if one is wrong, or a system named twice."""
     from ..evaluation.scoring import Gold, Output
     from ..evaluation.translation import check_tokenizer, read_text
 
@@ -299,7 +294,3 @@ def add_arguments(parser: CommandLine) -> None:
             *("target_heads", "target_labels", "target_trees"),
         ]
     )
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -50,7 +50,6 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 
 def _sentences(args: argparse.Namespace) -> list[str]:
-    """Return the sentences that are given directly, in place of a test set."""
     if args.gold:
         if args.sentence:
             raise DataError("--gold has its own sentences; give no others")
@@ -73,7 +72,6 @@ def _examples(
 
 
 def _show(model: Model, example: Example, layer: int | None, raw: bool) -> str:
-    """Show everything the model finds; with gold, for the reference, not for its translation."""
     from ..report import terminal
 
     text = [example.source.text]
@@ -160,7 +158,3 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--conllu", action="store_true", help="print only the parses, in CoNLL-U")
     add_model(parser)
     return parser
-
-
-if __name__ == "__main__":
-    sys.exit(main())

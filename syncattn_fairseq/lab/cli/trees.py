@@ -1,7 +1,6 @@
 """``syncattn-trees``: make trees from printed syntactic distances; score the brackets of trees."""
 
 import argparse
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from random import Random
@@ -172,7 +171,3 @@ def main(argv: Sequence[str] | None = None) -> None:
     """Make trees, or score them."""
     args = _parser().parse_args(argv)
     {"induce": _induce, "score": _score}[args.command](args)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

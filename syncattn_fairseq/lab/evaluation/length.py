@@ -53,12 +53,9 @@ def score_by_length(
 def count_source_words(
     outputs: Iterable[Sequence[DecodedSentence]], scheme: str | None = None
 ) -> list[int]:
-    """Count the words of each source sentence in the first output that has S- lines.
+    """Count the words of each sentence in the first output with S- lines, else `DataError`.
 
     If an unknown subword hides the end of a word, two words count as one.
-
-    Raises:
-        DataError: no output has S- lines.
     """
     for output in outputs:
         sources = Packed(sentence.source for sentence in output)

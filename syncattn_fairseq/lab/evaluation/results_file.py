@@ -99,7 +99,6 @@ def _check(cell: Any) -> None:
 
 
 def _is_text(value: Any) -> bool:
-    """Return whether a value is text that fits into a line."""
     return isinstance(value, str) and value.isprintable()
 
 
@@ -150,10 +149,7 @@ def list_differing(cells: Iterable[Mapping[str, Any]]) -> list[str]:
 def record(path: Path, corpus: str, cells: Sequence[Mapping[str, Any]]) -> None:
     """Add cells to a results file; a cell replaces an older one of its system and seed.
 
-    The file is made if missing. Several recipes may write to it at a time.
-
-    Raises:
-        DataError: the file has results of another corpus.
+    The file is made if missing; several recipes may write to it. `DataError`: of another corpus.
     """
     with locked(path.with_name(f".{path.name}.lock"), lambda: None):
         results: dict[str, Any] = {"corpus": corpus, "cells": []}

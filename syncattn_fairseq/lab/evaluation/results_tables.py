@@ -108,7 +108,6 @@ def _own(cell: Mapping[str, Any]) -> str:
 def _with_baseline(
     row: TableRow, settings: str, others: Mapping[tuple[str, str], TableRow]
 ) -> TableRow:
-    """Compare a row with one of the same settings."""
     same = [other for (changed, _), other in others.items() if changed == settings]
     if row in others.values() or not others:
         return row
@@ -181,7 +180,6 @@ def _list_scores(
 def _list_differences(
     rows: Sequence[TableRow], differences: Mapping[Measure, Sequence[Difference | None]]
 ) -> list[list[str]]:
-    """Return the table of differences to the baselines."""
     compared = [row for row in rows if row.baseline]
     columns = [["system", *(row.name for row in compared)]]
     for measure, column in differences.items():

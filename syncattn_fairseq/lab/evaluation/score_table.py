@@ -135,7 +135,6 @@ def make_latex(scores: Mapping[str, SystemScore]) -> str:
 
 
 def _columns(rows: Iterable[Mapping[str, float]]) -> dict[str, list[str]]:
-    """Return columns from the numbers of each row."""
     known = list(rows)
     names = dict.fromkeys(name for row in known for name in row)
     return {name: [BLEU.format(row.get(name)) for row in known] for name in names}

@@ -258,11 +258,7 @@ _USES = {
 
 
 def say_unused(gold: Gold, scores: Mapping[str, SystemScore], warn: Callable[[str], None]) -> None:
-    """Say in one line which gold was compared with nothing.
-
-    Raises:
-        DataError: none was compared with anything.
-    """
+    """Say in one line which gold was compared with nothing; `DataError` if all of it was not."""
     messages, used = [], False
     for name, (parts, what) in _USES.items():
         if getattr(gold, name) is None:
@@ -307,7 +303,6 @@ def plain_text(
 
 
 def _score_analyses(output: Output, gold: Gold, scheme: str | None) -> dict[str, Any]:
-    """Return the fields of `SystemScore` that parses, trees and links are scored in."""
     decoded = output.analysed
     scheme = scheme or detect_scheme(text for s in decoded for text in (s.source, s.hypothesis))
     left_out: set[int] = set()

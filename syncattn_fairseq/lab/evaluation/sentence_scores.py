@@ -24,11 +24,7 @@ class SentenceScores(Significance):
 
 
 def read_sentence_scores(path: str | Path) -> list[float]:
-    """Read a number on each line, or what ``comet-score`` printed of one system.
-
-    Raises:
-        DataError: a line is something else.
-    """
+    """Read a number on each line, or what ``comet-score`` printed; else `DataError`."""
     scores: list[float] = []
     for number, line in enumerate(read_lines(path), 1):
         comet = _COMET.fullmatch(line)

@@ -164,11 +164,7 @@ def _split_moses(texts: Iterable[str], language: str) -> Iterator[str]:
 
 
 def detokenize_moses(texts: Iterable[str], language: str) -> Sequence[str]:
-    """Undo the Moses tokenizer.
-
-    Raises:
-        DataError: sacremoses is not installed, or does not know the language.
-    """
+    """Undo the Moses tokenizer; errors as `.moses.check_language`."""
     return Packed(map(open_detokenizer(language), texts))
 
 
@@ -182,12 +178,9 @@ def score_round_trip(references: Sequence[str], language: str, tokenize: str) ->
 
 
 def words_by(command: str, texts: Sequence[str]) -> list[str]:
-    """Remove the spaces of texts, and let a command, such as KyTea, split them into words again.
+    """Let a command, such as KyTea, split texts without spaces into words; see `split_by`.
 
     For languages without spaces, this makes systems with different words comparable.
-
-    Raises:
-        DataError: the command is missing, fails, or does not print a line of UTF-8 for each text.
     """
     name = f"--words-by {command}"
     try:
@@ -200,11 +193,7 @@ def words_by(command: str, texts: Sequence[str]) -> list[str]:
 
 
 def bleu_by_part(counts: np.ndarray, parts: Mapping[str, int]) -> dict[str, float]:
-    """Compute BLEU of several consecutive test sets, with their sizes by name, and its ``mean``.
-
-    Raises:
-        DataError: the parts do not add up to the number of sentences.
-    """
+    """Compute BLEU of test sets in a row, by their sizes, and its ``mean``; or `DataError`."""
     if sum(parts.values()) != len(counts):
         raise DataError(f"--parts: {sum(parts.values())} sentences, but {len(counts)} are here")
     ends = [*accumulate(parts.values())]

@@ -58,13 +58,10 @@ def align_words(
     source_words: int | None = None,
     target_words: int | None = None,
 ) -> WordAlignment | None:
-    """Turn the links of one sentence's subwords into links of its words.
+    """Turn the links of a sentence's subwords into links of its words; `DataError` without them.
 
     The scheme says how subwords are marked (see `syncattn_fairseq.data.words`); the numbers of
     words may be known. None if an unknown subword hides where words begin.
-
-    Raises:
-        DataError: there are no links, or a link lies outside the sentence.
     """
     if sentence.links is None:
         raise DataError("there is no A- line; decode with --score-reference --print-alignment")
@@ -130,11 +127,7 @@ def read_word_alignments(
 def pair_sentences(
     outputs: Mapping[str, Sequence[WordAlignment | None]],
 ) -> Iterator[list[WordAlignment] | None]:
-    """Yield the alignments of each sentence, or None if an output, which has a name, has none.
-
-    Raises:
-        DataError: the outputs have different sentences, or nothing is left.
-    """
+    """Yield each sentence's alignments, None if an output has none; `DataError` if they differ."""
     (first, expected), *_ = outputs.items()
     for name, alignments in outputs.items():
         if len(alignments) != len(expected):

@@ -166,10 +166,7 @@ def _zip_entries(archive: zipfile.ZipFile) -> Iterator[tuple[str, Any, bool]]:
 
 
 def _find(entries: Iterator[tuple[str, Any, bool]], archive: Path, member: str) -> Any:
-    """Return the library's object for a member of an archive.
-
-    Entries are name, object and whether it is a file, of all members.
-    """
+    """Return the library's object for a member of an archive."""
     names: list[str] = []
     wanted = _list_names(member)
     for full_name, info, is_file in entries:

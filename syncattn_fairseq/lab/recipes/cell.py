@@ -120,7 +120,6 @@ class Cell:
         ]
 
     def _settings(self, stage: str) -> dict[str, Any]:
-        """Return the settings that the result of a stage depends on."""
         corpus, config = self.corpus, self.settings.config
         if stage == "score":
             return dict(corpus.score)
@@ -131,7 +130,6 @@ class Cell:
         return settings | ({"plugin": plugin} if (plugin := self.settings.own_plugin) else {})
 
     def _directions(self) -> Iterator[tuple[Path, dict[str, Any]]]:
-        """Yield each direction's folder below the cell's, and its changed settings."""
         corpus = self.corpus
         yield Path(), {}
         if corpus.gold_alignments:  # alignments are symmetrised
@@ -249,7 +247,6 @@ class Cell:
         )
 
     def _trees(self, words: Path) -> list[Step]:
-        """Induce trees of the target side from the distances of each gated layer."""
         target, output = self.corpus.target, self.output
         steps, systems = [], []
         for layer in self.settings.model.exposed["tgt_distances"]:

@@ -73,11 +73,7 @@ def _parse(text: str, path: Path) -> DictConfig:
 
 
 def read_value(text: str) -> Any:
-    """Return the value in ``SECTION.OPTION=VALUE``, as a list or dict if it is one.
-
-    Raises:
-        DataError: it is not a value.
-    """
+    """Return the value in ``SECTION.OPTION=VALUE``, perhaps a list or dict; else `DataError`."""
     name, _, value = text.partition("=")
     _check_values(value, name)  # OmegaConf would replace ${...}
     try:

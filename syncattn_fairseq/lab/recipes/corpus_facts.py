@@ -219,7 +219,6 @@ class Corpus:
 
     @property
     def _files(self) -> tuple[tuple[Path, ...], tuple[str, ...]]:
-        """Where its settings are searched: in which folders, and of which corpora."""
         return search_folders(self.folder.parent), (*self.like, self.name)
 
     def known_systems(self) -> list[str]:
@@ -242,12 +241,9 @@ class Corpus:
 
 
 def load_corpus(folder: Path, programs: Collection[str] = ()) -> Corpus:
-    """Read the facts about a corpus from the folder of its configs.
+    """Read the facts about a corpus from its folder; `DataError` if it has not those of a `Corpus`.
 
     Programs are those that a corpus that is not this package's may start (`check_programs`).
-
-    Raises:
-        DataError: the file is missing, does not describe a `Corpus`, or starts other programs.
     """
     path = folder / "_data.yaml"
     like, facts = read_facts(search_folders(folder.parent), folder.name, programs)
@@ -289,7 +285,6 @@ def load_corpus(folder: Path, programs: Collection[str] = ()) -> Corpus:
 
 
 def _add_tools(facts: dict[str, Any], language: str) -> None:
-    """Add a tokeniser and a parser of a language, if none is given."""
     tools = {"parses": ""}
     if not facts.get("generated"):
         tools["words"] = f"syncattn-tokenise --lang {language} --workers {{cores}}"
@@ -303,7 +298,6 @@ def _add_tools(facts: dict[str, Any], language: str) -> None:
 
 
 def _complete(parsing: str, language: str) -> str:
-    """Add Stanza and its language to options of ``syncattn-parse`` that leave them out."""
     given = read_options(parsing)
     stanza = given.get("--parser", "stanza") == "stanza"
     parser = "" if "--parser" in given else "--parser stanza"
@@ -344,7 +338,6 @@ def read_facts(
 
 
 def _check(corpus: Corpus, path: Path) -> None:
-    """Check what the types of a corpus's facts do not say."""
     references = corpus.score.get("references", "raw")
     if references not in ("raw", "words") or (corpus.generated and references == "raw"):
         raise DataError(

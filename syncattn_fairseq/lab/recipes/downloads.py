@@ -104,11 +104,7 @@ def fetch(
 
 
 def probe(url: str, size: int | None = None) -> None:
-    """Ask for a file of a size in bytes, on mirrors first, without downloading it.
-
-    Raises:
-        DataError: no address answers with it.
-    """
+    """Raise `DataError` unless an address, mirrors first, answers with a file of this size."""
 
     def ask(address: str) -> None:
         if address.startswith("file:"):
@@ -221,7 +217,6 @@ class _Download:
             raise _Failure(f"{what} {actual}, expected {value}; has it changed there?")
 
     def _receive(self, url: str) -> None:
-        """Make one request, and write what arrives."""
         if url.startswith("file:"):
             shutil.copyfile(_find_local(url), self.part)
             return
@@ -253,7 +248,6 @@ class _Download:
             raise _Failure("sent without its length, so that a part would pass for the whole")
 
     def _write(self, answer: requests.Response, begin: int) -> None:
-        """Write what arrives behind the first bytes."""
         answer.raw.enforce_content_length = True
         blocks = answer.raw.stream(_BLOCK, decode_content=False)
         position, start = begin, time.monotonic()

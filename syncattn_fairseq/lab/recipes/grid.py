@@ -44,11 +44,7 @@ class Grid:
     results: Path
 
     def run_after(self, preparation: Sequence[Stage], corpus: Corpus) -> DataError | None:
-        """Prepare a corpus, then run all cells; return why some of them failed.
-
-        Raises:
-            DataError: a program is missing, or the preparation failed.
-        """
+        """Prepare a corpus, or raise `DataError`; run all cells; return why some failed."""
         runner = self.runner
         stages = [*preparation, *(stage for each in self.cells.values() for stage in each)]
         left = [stage for stage in stages if not runner.is_done(stage)]

@@ -147,7 +147,6 @@ def _typed(schema: Any) -> DictConfig:
 def _parse(
     section: str, parser: argparse.ArgumentParser, values: Mapping[str, Any], place: Place
 ) -> None:
-    """Check values by parsing them as they are given on a command line."""
     try:
         parser.parse_known_args([*options(values)])
     except argparse.ArgumentError as error:

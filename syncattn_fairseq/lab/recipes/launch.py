@@ -20,12 +20,7 @@ WITHOUT_FILE = ("~hydra.job_logging.handlers.file", "hydra.job_logging.root.hand
 
 @dataclass(frozen=True)
 class Machines:
-    """How to train and decode on this machine.
-
-    Attributes:
-        processes: number for one training; each has a GPU unless ``cpu``.
-        cpu: train without GPUs, and so in single precision.
-    """
+    """Where to train and decode: each of so many processes has a GPU, unless ``cpu``."""
 
     processes: int = 1
     cpu: bool = False

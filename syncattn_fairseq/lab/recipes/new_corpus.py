@@ -69,13 +69,8 @@ generation: {{beam: 5}}
 def write_corpus(folder: Path, files: Sequence[str], gpu: bool) -> str:
     """Write ``_data.yaml`` and ``_corpus.yaml``; and the text, if parts of it are held out.
 
-    Args:
-        folder: of the corpus; its name is the corpus's.
-        files: source and target of the training text, and perhaps of validation and test.
-        gpu: whether models are trained on a GPU.
-
-    Returns:
-        The sizes that were chosen, in a line.
+    The files are source and target of the training text, and perhaps of validation and test.
+    Returns the sizes that were chosen, in a line.
 
     Raises:
         DataError: the files are no parallel text, or the folder has a corpus already.
@@ -146,10 +141,7 @@ def _hold_out(
     sizes: Mapping[str, int],
     folder: Path,
 ) -> None:
-    """Write all splits into ``texts``; those left are pairs from all over the training text.
-
-    Names of the others are with ``{language}``; sizes are their numbers of pairs.
-    """
+    """Write all splits into ``texts``; those left are pairs from all over the training text."""
     step = sizes["train"] // min(_HELD_OUT, sizes["train"] // _EVERY)
     chosen = {(n * step) // len(left): split for n, split in enumerate(left)}
     with write_pairs([folder / "texts" / split for split in SPLITS], languages) as files:
@@ -161,7 +153,6 @@ def _hold_out(
 
 
 def _choose_sizes(sample: Sequence[tuple[str, str]], pairs: int, gpu: bool) -> dict[str, Any]:
-    """Return the sizes of vocabulary, model and training, by their names in the files."""
     sides = [[*side] for side in zip(*sample, strict=True)]
     letters = [{c for line in side for c in line if c.isalpha()} for side in sides]
     joint = 2 * len(letters[0] & letters[1]) > min(map(len, letters))

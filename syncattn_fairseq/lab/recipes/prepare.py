@@ -108,7 +108,6 @@ def _steps(
 
 
 def _list_programs(corpus: Corpus, stage: str) -> tuple[str, ...]:
-    """Return the external programs that our commands start in a stage."""
     name, _, language = stage.partition("-")
     parser = read_options(corpus.parses.get(language, "")).get("--parser", "")
     uses_eda = name == "parse" and parser.partition(":")[0] == "eda"
@@ -126,7 +125,6 @@ def list_parsed(corpus: Corpus, needs: set[str]) -> list[str]:
 
 
 def _download_models(corpus: Corpus, language: str) -> list[Step]:
-    """Return the step that downloads the models of a language's parser, if it needs any."""
     given = read_options(corpus.parses[language])
     own = os.environ.get("STANZA_DIR") or "--stanza-dir" in given
     if given.get("--parser") != "stanza" or own:

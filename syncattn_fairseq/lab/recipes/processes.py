@@ -134,7 +134,6 @@ class Processes:
 
 
 def _terminal() -> tuple[int, int]:
-    """Open a terminal; return our end and that of programs."""
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", *_ROWS_AND_COLUMNS, 0, 0))
     return ours, theirs

@@ -83,11 +83,7 @@ def shorten_corpus(corpus: Corpus, work: Path, scratch: Path) -> tuple[Corpus, d
 def read_pairs(
     corpus: Corpus, work: Path, texts: Sequence[str], most: int
 ) -> list[tuple[str, str]]:
-    """Return the first pairs of texts, each ``FORMAT=ADDRESS``, or of their heads or labels.
-
-    Raises:
-        DataError: a text is not there, or not in its format.
-    """
+    """Return the first pairs of texts, or of heads or labels; `DataError` if one is not there."""
     if corpus.generated:
         return _invent("")
     formats = (text.partition("=") for text in texts)
@@ -97,7 +93,6 @@ def read_pairs(
 
 
 def _locate(corpus: Corpus, work: Path, address: str) -> tuple[Path, str]:
-    """Return the folder of an address, and the address there."""
     own = corpus.here.path if corpus.here else None
     return own or work / folder(corpus, DOWNLOAD), corpus.locate(address)
 

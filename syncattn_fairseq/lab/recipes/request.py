@@ -37,11 +37,7 @@ class Row:
         return self.name or self.text
 
     def model_folder(self, base: str) -> str:
-        """Return the name of the folder of its model; rows that differ only in decoding share it.
-
-        Args:
-            base: the name without changes.
-        """
+        """Return its model's folder, ``base`` without changes; those in decoding do not count."""
         return self.name if self.name and self._trained else _slug(base, *self._trained)
 
     @property
@@ -62,12 +58,7 @@ def is_row(word: str) -> bool:
 
 
 def read_row(text: str, known: Container[str] = ()) -> Row:
-    """Read a row such as ``rotary=transformer:model.positions=rotary``.
-
-    Raises:
-        DataError: its name is among the known ones, those of the corpus's configs, or has other
-            characters than letters, digits, _, + and -.
-    """
+    """Read a row, ``rotary=transformer:model.positions=rotary``; `DataError` if its name is bad."""
     match = _NAMED.fullmatch(text)
     if match is None:
         system, *changes = text.split(":")
@@ -105,11 +96,7 @@ class Request:
     plan: Plan | None
 
     def list_cells(self) -> Sequence[tuple[int | None, Row]]:
-        """List seeds and rows, all rows of a seed together; None: the config's seed.
-
-        Raises:
-            DataError: none of the seeds is planned.
-        """
+        """List seeds (None: the config's) and rows, seed by seed; `DataError`: none is planned."""
         seeds: list[int | None] = [*dict.fromkeys(self.seeds or ())] or [None]
         if not self.plan:
             return [*product(seeds, self.rows)]
@@ -130,11 +117,7 @@ class Request:
 def read_request(
     corpus: Corpus, words: Sequence[str], seeds: Sequence[int] | None, planned: bool
 ) -> Request:
-    """Read what to train: the words and seeds of the command line, or of the corpus's plan.
-
-    Raises:
-        DataError: a word or the plan cannot be read, or a row is not planned.
-    """
+    """Read what to train: words and seeds, or the corpus's plan; `DataError`: it is not there."""
     members = [name for word in words for name in corpus.members(word)]
     _check_files(members, words, corpus)
     settings = [word for word in members if not is_row(word)]
@@ -165,7 +148,6 @@ def _check_files(members: Iterable[str], words: Sequence[str], corpus: Corpus) -
 
 
 def _read_rows(words: Sequence[str], corpus: Corpus) -> list[Row]:
-    """Read rows, each once."""
     rows: dict[str, Row] = {}
     for word in words:
         row = read_row(word, corpus.known_systems())

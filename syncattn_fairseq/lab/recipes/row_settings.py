@@ -59,7 +59,6 @@ class RowSettings:
         return config
 
     def _check_kept(self, config: Mapping[str, Any], place: Place) -> None:
-        """Check that a training leaves the checkpoints that are decoded."""
         wanted = self.corpus.checkpoint
         lost: dict[str, Any] = {"checkpoint.no_save": True}
         if wanted == "best":
@@ -94,7 +93,6 @@ class RowSettings:
 
     @property
     def _origin(self) -> str:
-        """Where the settings of model and losses are from, for messages."""
         parts = ("model.", "criterion.")
         changes = [f"{k}={v}" for k, v in self.changes.items() if k.startswith(parts)]
         return ", with ".join([str(self.base.path), *([", ".join(changes)] if changes else [])])
@@ -145,11 +143,7 @@ def _find_plugin(config: Mapping[str, Any]) -> Path:
 
 
 def describe_model(config: dict[str, Any]) -> Description:
-    """Ask the model of a system what it reads and shows.
-
-    Raises:
-        DataError: options, all of them known ones, do not go together.
-    """
+    """Ask a system's model what it reads and shows; `DataError`: its options do not fit."""
     from ... import plugin  # noqa: F401  (registers our models)
     from ...models.description import describe
 
@@ -170,7 +164,6 @@ def list_needs(config: dict[str, Any], model: Description) -> set[str]:
 
 
 def _build_losses(config: dict[str, Any]) -> list[Any]:
-    """Build the syntactic losses of a system's criterion, as if for training."""
     from fairseq.criterions import CRITERION_DATACLASS_REGISTRY
     from fairseq.data import Dictionary
 

@@ -143,7 +143,6 @@ class Runner:
         return content.get("settings") or {}, same
 
     def _after(self, stage: Stage) -> dict[str, str | None]:
-        """Return when each stage whose result a stage reads was done."""
         marks = {str(log): self.work / log.with_suffix(".done") for log in stage.after}
         return {
             name: _read_mark(mark).get("made") if mark.exists() else None
@@ -189,11 +188,7 @@ class _Output:
 
 
 def select_stages(stages: Sequence[Stage], first: str | None, last: str | None) -> list[Stage]:
-    """Return the stages from one to another, both included.
-
-    Raises:
-        DataError: there is no stage of that name, or the first comes after the last.
-    """
+    """Return the stages from one to another, both included; `DataError` if there are none."""
     names = list(dict.fromkeys(stage.name for stage in stages))
     for name in (first, last):
         if name and name not in names:
@@ -234,10 +229,7 @@ def _read_mark(mark: Path) -> dict[str, Any]:
 
 
 def _check_mark(mark: Path, stage: Stage, before: Mapping[str, Any], same: bool) -> None:
-    """Refuse a stage that can neither be skipped nor be begun or continued.
-
-    The mark has the settings before; what the stage reads is still the same, or not.
-    """
+    """Refuse a stage that can neither be skipped nor be begun or continued."""
     way_out = f"take another --work, or --from {stage.name} to start over"
     if not _continues(before, stage):
         raise DataError(
@@ -252,7 +244,6 @@ def _check_mark(mark: Path, stage: Stage, before: Mapping[str, Any], same: bool)
 
 
 def _continues(before: Mapping[str, Any], stage: Stage) -> bool:
-    """Tell whether a stage has the settings before, or can continue what they began."""
     now = stage.settings or {}
     changed = _changed(before, now)
 
@@ -307,7 +298,6 @@ def _describe(path: Path) -> list[int]:
 
 
 def _list_names(step: Step) -> Iterator[str]:
-    """Yield what the commands of a step call the files that they write."""
     if step.output:
         yield str(step.output)
     for program, *words in step.commands:

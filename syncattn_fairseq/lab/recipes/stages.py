@@ -80,20 +80,12 @@ def new_step(*words: object) -> Step:
 
 
 def read_pipeline(text: str, source: Path, output: Path) -> Step:
-    """Make the step of a pipeline in a config, such as ``kytea -out tok | sed s/x/y/``.
-
-    Raises:
-        DataError: a quote is not closed, or there is nothing before or after a ``|``.
-    """
+    """Make the step of a pipeline, such as ``kytea -out tok | sed s/x/y/``; else `DataError`."""
     return Step(tuple(split_commands(text)), source, output)
 
 
 def split_words(text: str) -> list[str]:
-    """Split text into words as a shell does.
-
-    Raises:
-        DataError: a quote is not closed.
-    """
+    """Split text into words as a shell does; `DataError` if a quote is not closed."""
     return [word for command in split_commands(text, pipes=False) for word in command]
 
 
@@ -106,7 +98,7 @@ def read_options(text: str) -> dict[str, str]:
 
 
 def split_commands(text: str, pipes: bool = True) -> list[tuple[str, ...]]:
-    """Split text into commands and words, with errors as in `read_pipeline`."""
+    """Split text into commands and words; `DataError`: an open quote, or nothing beside a ``|``."""
     reader = shlex.shlex(text, posix=True, punctuation_chars="|" if pipes else "")
     reader.whitespace_split, reader.commenters = True, ""
     commands: list[list[str]] = [[]]

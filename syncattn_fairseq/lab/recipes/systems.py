@@ -79,11 +79,7 @@ _OVERRIDE = re.compile(r"[A-Za-z_]\w*\.[A-Za-z_]\w*=.*", re.DOTALL)
 
 
 def read_overrides(texts: Sequence[str]) -> dict[str, Any]:
-    """Return the values of ``SECTION.OPTION=VALUE`` by name.
-
-    Raises:
-        DataError: a text is not of this form, or there is no such section.
-    """
+    """Return the values of ``SECTION.OPTION=VALUE`` by name; `DataError` if a text is none."""
     overrides: dict[str, Any] = {}
     for text in texts:
         if not _OVERRIDE.fullmatch(text):
@@ -123,10 +119,7 @@ class System:
     def load(self, overrides: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """Return its settings, by section and option; its own come first, no section is missing.
 
-        Values by ``SECTION.OPTION`` override its own.
-
-        Raises:
-            DataError: a file cannot be read.
+        Values by ``SECTION.OPTION`` override its own. `DataError`: a file cannot be read.
         """
         paths = [self._find(name) for name in self.files]
         config: Any = OmegaConf.create()
@@ -160,7 +153,6 @@ class System:
         return f"{self.path}: {name}"
 
     def _folders_of(self, config: Any) -> dict[str, str]:
-        """Return the folders of data and checkpoints, which follow from the names."""
         if not self.own:
             return {}
         task = config.get("task")
@@ -199,11 +191,7 @@ def find_file(folders: Sequence[Path], name: Path) -> Path | None:
 
 
 def search_folders(folder: Path) -> tuple[Path, ...]:
-    """Return where configs are searched: in a folder, then in this package's.
-
-    Raises:
-        DataError: hydra would begin with a file of the folder, whatever is in it.
-    """
+    """Return this folder and this package's; `DataError` if hydra would begin with a file of it."""
     if folder.resolve() == SHARED.resolve():
         return (folder,)
     if (first := folder / f"{FAIRSEQ}.yaml").exists():
@@ -212,11 +200,7 @@ def search_folders(folder: Path) -> tuple[Path, ...]:
 
 
 def find_system(folders: tuple[Path, ...], corpora: Sequence[str], name: str) -> System:
-    """Return a system of a corpus, the last one, after those whose settings it has.
-
-    Raises:
-        DataError: there is no such system in the folders, from `search_folders`.
-    """
+    """Return a system of the last corpus, with settings of those before; `DataError`: none."""
     corpus = corpora[-1]
     for family in FAMILIES if _NAME.fullmatch(name) else ():
         names = [Path(family, name), *(Path(corpus, family, name) for corpus in corpora)]
@@ -280,12 +264,9 @@ def _read(path: Path) -> Any:
 
 
 def check_system(config: Mapping[str, Any], place: Place) -> None:
-    """Check that a system's settings, from `System.load`, have what recipes read.
+    """Raise `DataError` unless a system's settings, of `System.load`, have what recipes read.
 
     A message about a setting begins with its place (`System.place_of`).
-
-    Raises:
-        DataError: something is missing or of the wrong type.
     """
     for section, values in config.items():
         if section not in (*SECTIONS, *IGNORED):
@@ -323,12 +304,9 @@ def check_system(config: Mapping[str, Any], place: Place) -> None:
 
 
 def check_written_paths(config: Mapping[str, Any], place: Place, trusted: Container[str]) -> None:
-    """Check that a training writes only below the working folder: a config may be a stranger's.
+    """Raise `DataError` if a file, perhaps a stranger's, has a training write just anywhere.
 
-    Settings of all systems that the user has given are trusted.
-
-    Raises:
-        DataError: a file has it write elsewhere.
+    Paths below the working folder are possible; what the user gives for all systems is trusted.
     """
     for name in WRITTEN:
         section, _, option = name.partition(".")

@@ -28,11 +28,7 @@ _DATE = re.compile("(?<=.)［[０-９．]+］$")
 
 
 def decoded_lines(file: BinaryIO, name: str, encoding: str = "utf-8") -> Iterator[str]:
-    r"""Yield lines, which end only at ``\n``, as `wc -l` and the authors of corpora count them.
-
-    Raises:
-        DataError: a line is not in this encoding, or longer than `MAX_LINE`.
-    """
+    r"""Yield lines that end at ``\n`` alone, as `wc -l` counts; `DataError`: coding, or length."""
     for number, line in enumerate(iter(partial(file.readline, MAX_LINE + 1), b""), 1):
         if len(line) > MAX_LINE:
             raise DataError(f"{name}:{number}: a line of more than {MAX_LINE:,} bytes; is it text?")
@@ -51,12 +47,9 @@ def read_plain(file: BinaryIO, name: str, encoding: str = "utf-8") -> Iterator[s
 
 
 def read_segments(file: BinaryIO, name: str) -> Iterator[str]:
-    """Read the ``<seg>`` of WMT's SGML and IWSLT's XML in order, and resolve XML's entities.
+    """Read the ``<seg>`` of WMT's SGML and IWSLT's XML, entities resolved; `DataError`: unpaired.
 
     Usually neither is well-formed XML: the text has ``&`` and ``<`` without escapes.
-
-    Raises:
-        DataError: a segment has no end or no beginning.
     """
     text = "".join(decoded_lines(file, name))  # test sets: a megabyte or so
     begin = None
@@ -90,11 +83,7 @@ def read_ted_talks(file: BinaryIO, name: str) -> Iterator[str]:
 
 
 def read_ted_segments(file: BinaryIO, name: str) -> Iterator[str]:
-    """Read development and test sets, with straight apostrophes as in these recipes.
-
-    Raises:
-        DataError: as `read_segments`.
-    """
+    """Read development and test sets, with straight apostrophes as in these recipes."""
     for segment in read_segments(file, name):
         yield segment.replace("\u2019", "'")
 
@@ -127,11 +116,7 @@ def read_aspec(
 def _read_analyses(
     file: BinaryIO, name: str, write: Callable[[Analysis], Iterator[object]]
 ) -> Iterator[str]:
-    """Read what a treebank in CoNLL-U has for each word of its sentences.
-
-    Raises:
-        DataError: a line is not in the format; names the line.
-    """
+    """Read what a treebank in CoNLL-U has for each word of its sentences."""
     for analysis in FORMATS["conllu"](decoded_lines(file, name), name):
         if analysis.words:
             yield " ".join(map(str, write(analysis)))

@@ -255,7 +255,6 @@ def _words(chart: alt.Chart, paired: bool = False) -> Any:
 
 
 def _judged(words: Any) -> Any:
-    """Give each word the ``verdict`` on its predicted head."""
     return words.transform_calculate(
         verdict="!isValid(datum.gold) ? 'unknown' : datum.predicted == datum.gold ? 'right' : "
         "datum.causal && datum.gold > datum.position ? 'unasked' : 'wrong'"
@@ -312,7 +311,6 @@ def _labels(words: Any) -> Any:
 
 
 def _text(words: Any, y: int) -> Any:
-    """Write the words, in orange if their predicted head is wrong."""
     wrong = "isValid(datum.predicted) && datum.verdict == 'wrong'"
     return _plain_text(words, y).encode(
         color=alt.condition(wrong, alt.value(WRONG), alt.value(INK)),

@@ -109,7 +109,6 @@ def _by_detail(scores: Mapping[str, SystemScore], side: str, kind: str, x: str) 
 def _row(
     system: str, part: str, value: float, interval: Sequence[float] | None, count: str
 ) -> dict[str, Any]:
-    """Return a number of one system, and between which values it lies, as data of a chart."""
     low, high = (round(end, 2) for end in interval) if interval else (None, None)
     value = round(value, 2)
     return {"system": system, "part": part, "value": value, "low": low, "high": high, "n": count}

@@ -121,7 +121,6 @@ def _lead(
     translations: Sequence[Sequence[str]],
     trainings: Trainings | None,
 ) -> list[str]:
-    """Return the sentences with which the page begins."""
     if trainings:
         comparisons, parents, errors = trainings.comparisons, trainings.parents, trainings.errors
     else:

@@ -63,7 +63,6 @@ def render(picture: Mapping[str, Any], kind: str) -> bytes:
 
 
 def _replace_controls(value: Any) -> Any:
-    """Return a value of JSON without the control characters in its texts."""
     if isinstance(value, str):
         return _NOT_XML.sub("\N{REPLACEMENT CHARACTER}", value)
     if isinstance(value, Mapping):

@@ -85,8 +85,6 @@ def describe(
 
 
 class _System:
-    """One system's output."""
-
     def __init__(self, output: Output, scheme: str | None, moses_language: str | None) -> None:
         self.texts = plain_text(output.beam, scheme, moses_language)
         self.printed, self.is_forced = output.analysed, output.forced is not None
@@ -192,7 +190,6 @@ def _fitting(row: Sequence[T] | None, words: Sequence[str]) -> Sequence[T] | Non
 def _differences(
     systems: Sequence[_System], analyses: Sequence[Mapping[str, Any]], index: int
 ) -> Iterator[str]:
-    """List the things on which the systems that show them disagree."""
     if len({system.texts[index] for system in systems}) > 1:
         yield "translations"
     for name, fields in (

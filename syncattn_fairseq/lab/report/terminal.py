@@ -102,7 +102,6 @@ def _lanes(arcs: Iterable[tuple[int, int]]) -> dict[tuple[int, int], int]:
 
 
 def _width(text: str) -> int:
-    """Count the terminal columns that a text takes."""
     return sum(
         0 if combining(character) else 1 + (east_asian_width(character) in "WF")
         for character in text

@@ -90,7 +90,6 @@ def _find_sums(path: Path, sums: Mapping[str, Sequence[str]]) -> list[str]:
 
 
 def _render(pair: SentencePair, number: int) -> dict[str, str]:
-    """Return the texts to write, by file name suffix."""
     links = (f"{i}{'-' if (i, j) in pair.sure else '?'}{j}" for i, j in sorted(pair.possible))
     texts = {"align": " ".join(links) + "\n"}
     for language, sentence in (("en", pair.source), ("de", pair.target)):

@@ -125,7 +125,6 @@ class Grammar(PhraseGrammar):
         )
 
     def _coordination(self) -> NodePair:
-        """Make a main clause with two predicates."""
         subject, plural = self._subject()
         vp, finite = self._predicate(*self._main_verb(), plural)
         other, other_finite = self._predicate(*self._main_verb(), plural)

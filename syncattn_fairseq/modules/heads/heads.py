@@ -173,11 +173,7 @@ class Heads(Part, nn.Module):
         return self.exposes is not None and self.exposes in self.view.observed
 
     def read(self) -> Tensor:
-        """Return what they read (:attr:`reads`) in the batch.
-
-        Raises:
-            DataError: the batch lacks it.
-        """
+        """Return what they read (:attr:`reads`) in the batch; `DataError` if it is absent."""
         assert self.reads is not None
         return self.view.require(self.reads.name, reader=f"{self.title} heads")
 

@@ -108,11 +108,7 @@ class ParentScaledHeads(Heads):
         return scope.average(scope.softmax(scores), value)
 
     def weigh_parents(self, dtype: torch.dtype = torch.float32) -> Tensor:
-        """Compute D for the batch, ``(B, T, T)`` of the given type, with rows of ones if ignored.
-
-        Raises:
-            DataError: D needs parents and the batch has none.
-        """
+        """Compute D, ``(B, T, T)``, with rows of ones if ignored; `DataError` without parents."""
         weights = self.view.share(
             f"parent_weights_{self.parents}_{self.std}", lambda: self._density(dtype)
         )

@@ -98,11 +98,7 @@ class Order:
 
 
 def offsets(rows: int, columns: int, device: torch.device) -> Tensor:
-    """Return by how much each key is to the right of each of the last queries.
-
-    Returns:
-        ``(rows, columns)`` integers, negative to the left.
-    """
+    """Return how far keys are to the right of the last queries: ``(rows, columns)`` integers."""
     numbers = torch.arange(columns, device=device)
     return numbers - numbers[columns - rows :].unsqueeze(1)
 
@@ -114,11 +110,7 @@ P = TypeVar("P", bound=type[Positions])
 
 
 def register_positions(name: str) -> Callable[[P], P]:
-    """Register a way to encode positions under a name; works in a user's ``--user-dir`` too.
-
-    Raises:
-        DataError: the name is taken, or the options are no dataclass.
-    """
+    """Register a way to encode positions, in a ``--user-dir`` too; `DataError`: name taken."""
 
     def register(positions: P) -> P:
         add_named(POSITIONS, name, positions, "kind of positions")

@@ -50,11 +50,7 @@ class Table:
     multiword: bool = False
 
     def read(self, lines: Iterable[str], name: str) -> Iterator[Analysis]:
-        """Yield the sentences, even an empty one if it has a header.
-
-        Raises:
-            DataError: a line is not in the format; names the line.
-        """
+        """Yield the sentences, even an empty one if it has a header; `DataError` names a line."""
         for block in _cut_blocks(lines):
             yield self._analysis(block, name)
 
@@ -120,7 +116,6 @@ def _read_head(location: str, text: str) -> int | None:
 
 
 def _cut_blocks(lines: Iterable[str]) -> Iterator[list[tuple[int, str]]]:
-    """Yield the runs of non-blank lines, with their numbers."""
     block: list[tuple[int, str]] = []
     for number, line in enumerate(lines, 1):
         line = line.rstrip("\r\n")

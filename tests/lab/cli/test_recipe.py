@@ -4,7 +4,6 @@ import re
 import shlex
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,7 @@ from syncattn_fairseq.lab.recipes.corpus_facts import load_corpus
 from syncattn_fairseq.lab.recipes.row_settings import describe_model, list_needs
 from tests.cli.errors import read_error
 from tests.configs import CORPORA, PAIRS
+from tests.importing import in_a_process
 
 ROOT = Path(__file__).parents[3]
 CONFIGS = ROOT / "configs"
@@ -142,7 +142,7 @@ def test_names_that_a_row_cannot_have(rows, fault, capsys):
 def test_a_plugin_of_the_users_own():
     mine, ours = ROOT / "examples" / "released_pascal", ROOT / "syncattn_fairseq"
     own = f"pascal:common.user_dir={mine}:model.released_layers=1"  # an option of its own
-    command = [sys.executable, "-m", "syncattn_fairseq.lab.cli.recipe", "nc11_en_de", "pascal", own]
+    command = [*in_a_process("lab.cli.recipe"), "nc11_en_de", "pascal", own]
     # A process of its own, since the plugin's heads are registered there.
     ran = subprocess.run([*command, "--dry-run"], capture_output=True, text=True, check=True)
     trained = [c for c in ran.stdout.splitlines() if "fairseq-hydra-train" in c]
@@ -766,7 +766,7 @@ def test_copies_of_our_corpora_start_little():
 
 def test_a_dry_run_says_its_commands_alone(tmp_path):
     """In a process of its own: what libraries say when they are imported is heard only there."""
-    command = [sys.executable, "-m", "syncattn_fairseq.lab.cli.recipe", "wmt14_en_de", "dbsa"]
+    command = [*in_a_process("lab.cli.recipe"), "wmt14_en_de", "dbsa"]
     command += ["--dry-run"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0 and done.stderr == ""

@@ -10,6 +10,7 @@ import pytest
 import syncattn_fairseq
 from syncattn_fairseq.lab.cli.score import main
 from tests.cli.errors import read_error
+from tests.importing import in_a_process
 
 FILES = {
     "ref": "der Hund\nja\n",
@@ -49,7 +50,7 @@ def test_compound_split(files, capsys):
 
 
 def test_table_of_the_real_command(files):
-    command = [sys.executable, "-m", "syncattn_fairseq.lab.cli.score", *SYSTEMS, *GOLD]
+    command = [*in_a_process("lab.cli.score"), *SYSTEMS, *GOLD]
     environment = os.environ | {"PYTHONPATH": str(Path(syncattn_fairseq.__file__).parents[1])}
     environment.pop("SACREBLEU_SEED", None)
     result = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)

@@ -10,6 +10,7 @@ import pytest
 
 from syncattn_fairseq.lab.cli import draw, show
 from tests.checkpoints import Corpus, make_checkpoint
+from tests.importing import in_a_process
 from tests.parsing.chain import CONLLU
 
 SENTENCE = "the dog sees a cat ."
@@ -116,7 +117,7 @@ def test_no_word_reaches_the_terminal_as_a_command(small_corpus, tmp_path, capfd
 @pytest.mark.parametrize("locale", ["C", "C.UTF-8"])
 def test_standard_input_that_is_not_utf8_is_refused(locale):
     done = subprocess.run(
-        [sys.executable, "-m", "syncattn_fairseq.lab.cli.show", "--path", "none.pt"],
+        [*in_a_process("lab.cli.show"), "--path", "none.pt"],
         input=b"a b\na\xff b\n",
         capture_output=True,
         env={**os.environ, "LC_ALL": locale},

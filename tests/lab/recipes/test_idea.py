@@ -3,7 +3,6 @@
 import json
 import math
 import subprocess
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -19,6 +18,7 @@ from syncattn_fairseq.lab.recipes.plan import load_plan
 from syncattn_fairseq.lab.recipes.systems import PLUGIN, SHARED
 from syncattn_fairseq.testing import build_model, count_operations, make_batch
 from tests.cli.errors import read_error
+from tests.importing import in_a_process
 from tests.lab.evaluation.test_results import cell
 
 #: An idea may be one of the package's own; a plugin would be registered in this process.
@@ -165,7 +165,7 @@ def test_operations_are_counted():
 
 def test_a_plugin_is_an_idea():
     """In a process of its own, since the plugin's heads are registered there."""
-    command = [sys.executable, "-m", "syncattn_fairseq.lab.cli.recipe", "builtin_en_de"]
+    command = [*in_a_process("lab.cli.recipe"), "builtin_en_de"]
     idea = f"{PLUGIN.parent / 'examples' / 'user_dir'}:model.root_layers=1,2"
     command += ["--idea", idea, "--seeds", "1", "2", "--dry-run"]
     ran = subprocess.run(command, capture_output=True, text=True, check=True)

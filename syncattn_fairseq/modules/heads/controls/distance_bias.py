@@ -50,11 +50,7 @@ class DistanceBiasOptions:
 
 
 class DistanceHeads(Heads):
-    """Heads that know how far apart two words are.
-
-    Args:
-        distance: one of :data:`DISTANCES`.
-    """
+    """Heads that know how far apart two words are, by one of :data:`DISTANCES`."""
 
     #: The option that chooses the distance.
     distance_option: ClassVar[str]
