@@ -25,14 +25,7 @@ def option(
     at_least: float | None = None,
     above: float | None = None,
 ) -> Any:
-    """Make the field of an option.
-
-    Args:
-        default: its value unless it is set.
-        help: what it does.
-        choices: its possible values, if only some are.
-        at_least, above: the smallest number that is possible, or the largest that is not.
-    """
+    """Make the field of an option; ``above`` is the largest number that is not possible."""
     metadata: dict[str, Any] = {"help": help}
     if choices:
         metadata["choices"] = tuple(choices)

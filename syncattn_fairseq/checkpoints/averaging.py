@@ -20,16 +20,10 @@ _NAMES = {
 
 
 def find_last_checkpoints(folder: str | Path, number: int, by: str = "epoch") -> list[Path]:
-    """Find the newest checkpoints that fairseq saved in a folder, oldest first.
+    """Find the newest checkpoints of a folder, oldest first; `DataError` if there are fewer.
 
-    Args:
-        folder: fairseq's ``--save-dir``.
-        number: how many, at least 1.
-        by: ``epoch`` for those saved after each epoch, ``checkpointE.pt``, or ``update`` for those
-            of ``--save-interval-updates``, ``checkpoint_E_U.pt``.
-
-    Raises:
-        DataError: the folder holds fewer.
+    By ``epoch``, these are each epoch's, ``checkpointE.pt``; by ``update``, those of
+    ``--save-interval-updates``, ``checkpoint_E_U.pt``.
     """
     paths = {
         kind: sorted(
@@ -49,14 +43,11 @@ def find_last_checkpoints(folder: str | Path, number: int, by: str = "epoch") ->
 
 
 def average_checkpoints(paths: Sequence[str | Path], output: str | Path) -> list[int]:
-    """Average the models of several checkpoints, and write a checkpoint to decode with.
+    """Average the models of checkpoints into one to decode with; return each one's updates.
 
     Means are computed in float64 and stored in the type of the newest checkpoint, the one with
     the most updates. Everything else comes from that checkpoint: integer buffers, configuration
     and training history. The optimizer state is left out: it belongs to other parameters.
-
-    Returns:
-        The number of updates of each checkpoint.
 
     Raises:
         DataError: a file is not a checkpoint, or the models differ.

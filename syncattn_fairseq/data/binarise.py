@@ -171,10 +171,7 @@ def binarise(
     """Write the marks of a text (:mod:`.subwords`) as a memory-mapped dataset, whole or not at all.
 
     ``destination`` is its path without suffix; ``dictionary`` is of the labels, whose indices are
-    the marks. Heads have none.
-
-    Raises:
-        DataError: the input has a fault.
+    the marks. Heads have none. Errors are those of `AnnotatedText.read`.
     """
     try:
         return _write(source, destination, np.int16, dictionary)

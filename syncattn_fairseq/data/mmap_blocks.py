@@ -90,13 +90,10 @@ def write_dataset(
     dtype: type[np.signedinteger],
     blocks: Iterable[tuple[np.ndarray, np.ndarray]],
 ) -> None:
-    """Write a dataset; it appears whole or not at all.
+    """Write a dataset, named without suffix; it appears whole or not at all.
 
-    Args:
-        dataset: its path without suffix.
-        dtype: of the entries.
-        blocks: for each block of sentences, their entries one after the other, (entries,), and
-            how many each has, (sentences,).
+    A block has the entries of some sentences, one after the other, ``(entries,)``, and how many
+    each sentence has, ``(sentences,)``.
     """
     index_path, data_path = index_file_path(str(dataset)), data_file_path(str(dataset))
     # The index appears last: without it, the dataset does not exist for fairseq.

@@ -46,14 +46,12 @@ class MixCounts:
 
 @dataclass(frozen=True)
 class ParsedSource:
-    """The source side, and its parses: either trees, or heads and perhaps labels.
+    """The source side in subwords, and its parses: either trees, or heads and perhaps labels.
 
     Args:
-        text: subwords, one sentence per line.
         scheme: how the text's subwords are written; see `find_word_starts`.
         trees: a tree in brackets for each line; see `parse_tree`.
         heads: the heads of each line's words; see `parse_heads`.
-        labels: and their labels.
         with_words: keep the subwords of the words in the parses.
         on_bad_parse: ``stop`` if a parse does not fit its sentence, or ``drop`` the parse.
     """
@@ -138,10 +136,8 @@ def mix(source: ParsedSource, target: Path, outputs: tuple[Path, Path], seed: in
     """Write as many translations as parses, in random order; both files appear whole or not at all.
 
     Every sentence is translated once. If some have no parse, parses of others are repeated, as
-    evenly as possible. The seed decides about the order, and which are repeated.
-
-    Raises:
-        DataError: for the first fault in the input, with file and line.
+    evenly as possible. The seed decides about the order, and which are repeated. `DataError` names
+    the first fault in the input.
     """
     count_lines(source.text, target, *source.parses)
     counts = MixCounts()

@@ -135,14 +135,9 @@ def find_word_heads(parents: Sequence[int], lengths: Sequence[int]) -> list[int]
 def link_words(
     links: Iterable[tuple[int, int]], source_lengths: Sequence[int], target_lengths: Sequence[int]
 ) -> set[tuple[int, int]]:
-    """Link two words if any of their subwords are linked.
+    """Link two words if any of their subwords, counted from 0, are linked.
 
-    Args:
-        links: pairs of 0-based subword positions.
-        source_lengths, target_lengths: number of subwords of each word.
-
-    Raises:
-        DataError: a link lies outside the sentence.
+    Lengths are the numbers of subwords of each word. `DataError`: a link is outside the sentence.
     """
     source_word, target_word = map(_number_words, (source_lengths, target_lengths))
     try:

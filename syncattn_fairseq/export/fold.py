@@ -74,12 +74,8 @@ def fold(model: Any, options: Any, task: Any) -> TransformerModel:
     """Build fairseq's own Transformer that computes the same in evaluation, on the CPU.
 
     A bi-affine head is an ordinary one with another query: U and a key bias are multiplied into the
-    query projection. A label embedding is left out, and so are positions in the attention.
-
-    Args:
-        model: a Transformer that `refuse` accepts.
-        options: its options, from `list_transformer_options`.
-        task: has the dictionaries.
+    query projection. A label embedding is left out, and so are positions in the attention. `refuse`
+    has accepted the model; its options are from `list_transformer_options`.
     """
     model.eval()
     state = {key: value.float().cpu() for key, value in model.state_dict().items()}

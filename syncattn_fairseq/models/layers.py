@@ -157,11 +157,8 @@ def build_syntax_attention(
 ) -> FairseqSyntaxAttention | None:
     """Build the self-attention of a layer from positions and kinds of heads.
 
-    Returns:
-        None if all heads are ordinary, and positions are in the tokens or nowhere.
-
-    Raises:
-        DataError: heads or positions of a decoder would also have to look into the source.
+    None if all heads are ordinary, and positions are in the tokens or nowhere. `DataError`: those
+    of a decoder would also have to look into the source.
     """
     counts = divide_layer(cfg, side, number)
     total: int = getattr(cfg, side).attention_heads

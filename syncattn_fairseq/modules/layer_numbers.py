@@ -33,15 +33,9 @@ def read_layer(cfg: Any, option: str, side: str) -> int:
 
 
 def read_layers(cfg: Any, option: str, side: str) -> list[int]:
-    """Return the layers that an option names, counted from 1 at the bottom.
+    """Return the layers of a side, from 1 at the bottom, that an option names, else `DataError`.
 
-    Args:
-        cfg: the model's options.
-        option: its value is a list such as ``1,2``, or ``all``, or ``none`` (or empty).
-        side: ``encoder`` or ``decoder``.
-
-    Raises:
-        DataError: it is none of these, or names a layer that this side lacks.
+    Its value is a list such as ``1,2``, or ``all``, or ``none`` (or empty).
     """
     value, highest = str(getattr(cfg, option)), getattr(cfg, side).layers
     if value == "all":

@@ -46,15 +46,12 @@ def parse_corpus(
         text: one sentence per line, words separated by white space. If it is compressed or a pipe,
             a copy is parsed, which is kept with the shards.
         outputs: the files to write, by kind, see `ParseWriter`; must include heads.
-        source: the parser's source.
         max_words: sentences of more words are not parsed.
-        execute: parses shards.
         count: how many shards; None: one per 2 MB.
         say: called with a message about what is skipped or done again, and why.
         min_parsed: the smallest share of non-empty sentences that must get a parse.
 
-    Returns:
-        The report, and the words parsed per second, 0 if there was nothing to do.
+    Returns the report, and the words parsed per second, 0 if there was nothing to do.
 
     Raises:
         DataError: the text or the parser does not work, another process is writing the same output,

@@ -150,17 +150,10 @@ def parse_in_halves(
     sentences: Sentences,
     blocks: Iterable[Sequence[int]],
 ) -> Iterator[tuple[int, Parse | BadParse]]:
-    """Parse blocks of sentences; a sentence on which the parser fails affects no others.
+    """Parse blocks of sentences (indices); one on which the parser fails affects no others.
 
-    When the parser raises, the rest of the block is parsed again in halves.
-
-    Args:
-        parse: parses a block in order; may raise anything at any sentence.
-        sentences: all of them.
-        blocks: the indices of sentences to parse together.
-
-    Raises:
-        DataError: ``parse`` raised it, or fails on too many sentences in a row.
+    When ``parse``, which parses a block in order, raises anything, the rest of the block is parsed
+    again in halves. `DataError`: it raised that, or fails on too many sentences in a row.
     """
     in_a_row = 0
     for block in blocks:

@@ -19,13 +19,10 @@ PARSERS: Mapping[str, type[ParserSource]] = {
 
 
 def open_parser(spec: str) -> Parser:
-    """Load a parser; nothing is downloaded.
+    """Load a parser, or raise `DataError`; nothing is downloaded.
 
     The spec ``stanza:LANG`` takes Stanza's models from its own folder, ``stanza:LANG:DIR`` from a
     directory; others are the parsers of these names in ``syncattn-parse``.
-
-    Raises:
-        DataError: there is no such parser, it is not installed, or its models are missing.
     """
     return find_parser(spec).open()
 

@@ -55,13 +55,10 @@ class Shard(NamedTuple):
 
 
 def plan_shards(text: Path, count: int) -> tuple[list[Shard], str]:
-    """Split a text into shards of about the same size; lines are those of `read_lines`.
+    """Split a text into ``count`` shards of about the same size, or fewer if lines are long.
 
-    Returns:
-        ``count`` shards, or fewer if lines are long, and the file's checksum.
-
-    Raises:
-        DataError: the file is empty or not UTF-8.
+    Lines are those of `read_lines`. Returns the text's checksum, too. `DataError`: it is empty or
+    not UTF-8.
     """
     shards: list[Shard] = []
     whole = hashlib.sha256()
@@ -98,14 +95,9 @@ def _read(text: Path, begin: int, end: int) -> bytes:
 
 @dataclass(frozen=True)
 class ShardTask:
-    """Parses shards of a text; submitit restarts it when a job was preempted.
+    """Parses shards of a text into a folder; submitit restarts it when a job was preempted.
 
-    Args:
-        text: the whole text.
-        shards: folder for the parses.
-        source: the parser's source.
-        max_words: sentences of more words are not parsed.
-        kinds: the kinds of output, see `ParseWriter`.
+    Sentences of more than ``max_words`` are not parsed; kinds of output are those of `ParseWriter`.
     """
 
     text: Path

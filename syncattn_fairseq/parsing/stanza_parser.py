@@ -154,9 +154,7 @@ class StanzaParser(Parser):
     """Stanza's pipeline on sentences of similar length, with faster tree prediction.
 
     The trees are the same as the pipeline's. It runs on a GPU if there is one, or on ``device``.
-
-    Raises:
-        DataError: Stanza is not installed, or models are missing.
+    `DataError`: Stanza is not installed, or models are missing.
     """
 
     def __init__(self, models: StanzaModels, device: str | None = None) -> None:

@@ -33,10 +33,8 @@ def mend() -> None:
     """Make fairseq write checkpoints whole, and resume from the newest whole one.
 
     If ``checkpoint_last.pt`` is damaged, training resumes from the newest intact checkpoint beside
-    it, with a warning. Every error while loading names the file.
-
-    Raises:
-        RuntimeError: other patches, which would be lost, already wrap what writes checkpoints.
+    it, with a warning. Every error while loading names the file. `RuntimeError`: other patches,
+    which would be lost, already wrap what writes checkpoints.
     """
     from fairseq import checkpoint_utils, file_io
     from fairseq.utils import split_paths

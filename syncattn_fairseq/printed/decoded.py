@@ -49,11 +49,8 @@ _Fields: TypeAlias = dict[str | Topic, Any]
 def read_decoded(path: str | Path) -> Sequence[DecodedSentence]:
     """Read a decoder's output; from an n-best list, the first hypothesis of each sentence.
 
-    A file without any H- line is taken as plain text, one translation per line.
-
-    Raises:
-        DataError: the file is empty, a sentence is missing or appears twice, or a line cannot be
-            read.
+    A file without any H- line is taken as plain text, one translation per line. `DataError`: it is
+    empty, a sentence is missing or appears twice, or a line cannot be read.
     """
     number, last = 0, -1
     fields: dict[int, _Fields] = {}

@@ -13,13 +13,10 @@ from torch import Tensor
 
 
 class ForcedDecoding:
-    """Hypotheses forced through models.
+    """Hypotheses, tokens with the end of sentence, forced through an ensemble of models.
 
-    Args:
-        models: an ensemble, whose heads are averaged.
-        net_input: ``src_tokens``, ``src_lengths`` and any other input of the encoder.
-        hypotheses: tokens of each sentence, with the end of sentence.
-        dictionary: of the target.
+    Heads are averaged. ``net_input`` has ``src_tokens``, ``src_lengths`` and any other input of the
+    encoder; the dictionary is the target's.
     """
 
     def __init__(

@@ -54,8 +54,6 @@ def score_attachment(
     """Compare predicted heads with gold heads over a corpus; sentences without gold are skipped.
 
     Args:
-        predicted: heads of each sentence.
-        gold: gold heads of each sentence; None (or empty) without a parse.
         left_only: count only the words whose gold head is the root or is to their left. A
             causal decoder cannot attend to a head that it has yet to produce.
         labels: gold labels of each sentence; only used if there are gold heads.

@@ -26,12 +26,10 @@ def induce_tree(
     Args:
         sentence: printed with ``--print-distances``, in subwords.
         side: ``source`` or ``hypothesis``.
-        scheme: how subwords are marked (see `syncattn_fairseq.data.words`).
         layer: whose distances, from 1; None: the highest that has any.
         words: the original words, to restore those unknown to the model; None: join the subwords.
 
-    Returns:
-        None for an empty sentence, or if an unknown subword hides the words.
+    Returns None for an empty sentence, or if an unknown subword hides the words.
 
     Raises:
         DataError: there are no such distances, or the words are not those of the sentence.

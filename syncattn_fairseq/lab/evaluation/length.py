@@ -34,10 +34,7 @@ def score_by_length(
 ) -> dict[str, BucketScore]:
     """Compute corpus BLEU of each of the `BUCKETS` that has sentences, from short to long.
 
-    Args:
-        counts: of `count_ngrams`.
-        lengths: number of words of each source sentence.
-        baseline: the counts of another system, to compare with.
+    Counts, perhaps also those of a baseline, are of `count_ngrams`; lengths are of the sources.
     """
     bucket = ((np.asarray(lengths) - 1) // 10).clip(0, len(BUCKETS) - 1)
     scores = {}

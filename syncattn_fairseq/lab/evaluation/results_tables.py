@@ -59,13 +59,8 @@ def make_rows(
 ) -> list[TableRow]:
     """Return a row for each system, or several if it was trained with several settings.
 
-    Args:
-        results: from `load_results`.
-        systems, seeds: those to show; None: all seeds.
-        baseline: returns the system that a system is compared with.
-
-    Raises:
-        DataError: there are no results of a system with these seeds.
+    Results are from `load_results`; ``baseline`` returns the system that one is compared with; all
+    seeds are shown if none are given. `DataError`: there are no results of a system with them.
     """
     chosen = [cell for cell in results["cells"] if seeds is None or cell["seed"] in seeds]
     known = list(dict.fromkeys(cell["system"] for cell in chosen))

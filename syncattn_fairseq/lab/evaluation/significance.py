@@ -62,17 +62,10 @@ class Significance:
 def compare_with_baseline(
     counts: Mapping[str, np.ndarray], baseline: str, tokenize: str = "13a"
 ) -> dict[str, Significance]:
-    """Test each system's BLEU against the baseline's.
+    """Test each system's BLEU against the baseline's, from the counts of `count_ngrams`.
 
-    The same translations always give the same result.
-
-    Args:
-        counts: of `count_ngrams`, for each system, including the baseline.
-        baseline: the baseline's name.
-        tokenize: sacreBLEU's tokenizer, for the signature.
-
-    Raises:
-        DataError: no system has the baseline's name.
+    The same translations always give the same result. The tokenizer, sacreBLEU's, is for the
+    signature. `DataError`: no system has the baseline's name.
     """
     if baseline not in counts:
         raise DataError(f"no system is named {baseline}; choose one of {', '.join(counts)}")

@@ -57,11 +57,7 @@ def count_ngrams(
 ) -> np.ndarray:
     """Return what BLEU counts in each sentence: all that scores and tests need of an output.
 
-    Args:
-        translations: detokenised sentences.
-        references: as many.
-        tokenize: sacreBLEU's tokenizer.
-        warn: let sacreBLEU warn of text that is tokenised, except with the tokenizer ``none``.
+    The tokenizer is sacreBLEU's, which may ``warn`` of text that is tokenised.
 
     Returns:
         Integers of shape ``(sentences, 10)``, the sums of which are sacreBLEU's statistics: the

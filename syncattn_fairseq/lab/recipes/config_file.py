@@ -173,12 +173,10 @@ def _fits(value: Any, hint: Any) -> bool:
 
 
 def check_programs(facts: Mapping[str, Any], path: Path, programs: Collection[str]) -> None:
-    """Check what the facts about a corpus that is not this package's would start.
+    """Raise `DataError` if a corpus that is not this package's would start any other programs.
 
-    Their types are checked later. Programs are those that the command line names.
-
-    Raises:
-        DataError: they start another program, or have an option that is not about text.
+    Nor may an option be about anything but text. Types are checked later; the command line names
+    programs.
     """
     parts = {name: facts[name] for name in _OPTIONS if isinstance(facts.get(name), dict)}
     for name in ("clean", "score"):

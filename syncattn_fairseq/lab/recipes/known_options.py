@@ -57,11 +57,8 @@ def check_known_options(
 ) -> None:
     """Check that all options that a system sets exist, and have values of their types.
 
-    Args:
-        config: from `.systems.System.load`, and checked by `.systems.check_system`.
-        place: begins a message about an option (`.systems.System.place_of`).
-        plugin: the folder that fairseq loads.
-        changed: the options, ``SECTION.OPTION``, that the command line gave.
+    The config is from `.systems.System.load`, and checked by `.systems.check_system`; place is
+    `.systems.System.place_of`; changed are the options that the command line gave.
 
     Raises:
         DataError: an option or the ``_name`` of a section is unknown; a value is of the wrong type,

@@ -35,10 +35,8 @@ def shorten_row(row: Row) -> Row:
 def shorten_corpus(corpus: Corpus, work: Path, scratch: Path) -> tuple[Corpus, dict[str, str]]:
     """Write the first sentences of each split, with the heads and labels that come with them.
 
-    They are read in the folder with the corpus's downloads, and written into ``texts``.
-
-    Returns:
-        The corpus of these sentences; and why those of a split had to be invented, by split.
+    They are read in the folder with the corpus's downloads, and written into ``texts``. Returns the
+    corpus of these sentences; and why those of a split had to be invented, by split.
     """
     texts = scratch / "texts"
     texts.mkdir()

@@ -164,12 +164,10 @@ def collect(
         format_name: a name in `TEXTS` or `PAIRS`.
         address: the text's, ``ARCHIVE!MEMBER`` (`open_member`); ``{language}`` and ``{role}`` are
             filled in if each side has its own file.
-        languages: source and target.
         keep_empty: whether pairs with two empty sides are yielded as well.
 
     Raises:
-        DataError: there are no pairs, one side has more sentences than the other, or a file is not
-            in its format.
+        DataError: the sides differ in length or are empty, or a file is not in its format.
     """
     empty = True
     for pair in _read(archives, format_name, address, languages):

@@ -61,16 +61,11 @@ class Example:
 
 
 def read_example(prefix: str, source: str, target: str | None, number: int) -> Example:
-    """Read one sentence of a test set, with all of its available gold annotation.
+    """Read one sentence of a test set, by its number from 1, with all of its gold annotation.
 
-    Args:
-        prefix: of ``PREFIX.en``, ``PREFIX.de`` and, if they exist, ``PREFIX.heads.en``,
-            ``PREFIX.labels.en``, ``PREFIX.trees.en`` and ``PREFIX.align``.
-        source, target: the languages, here ``en`` and ``de``; None: only the source is read.
-        number: of the sentence, from 1.
-
-    Raises:
-        DataError: there is no such sentence, or its gold does not fit its words.
+    Files are ``PREFIX.en``, ``PREFIX.de`` and, if they exist, ``PREFIX.heads.en``,
+    ``PREFIX.labels.en``, ``PREFIX.trees.en`` and ``PREFIX.align``; without a target language, only
+    the source is read. `DataError`: there is no such sentence, or its gold does not fit its words.
     """
     of_source = _read_side(prefix, source, number)
     if target is None:

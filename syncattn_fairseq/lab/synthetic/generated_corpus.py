@@ -41,12 +41,7 @@ def write_corpus(directory: Path, sizes: Mapping[str, int], seed: int) -> None:
     For each split: words (``train.en``), 1-based heads with 0 for the root (``train.heads.en``),
     labels, phrase structure (``train.trees.en``) and CoNLL-U (``train.en.conllu``), the same for
     ``de``, and links ``i-j`` (sure) or ``i?j`` (possible only) in ``train.align``, English first,
-    0-based.
-
-    Args:
-        directory: made if it is not there.
-        sizes: the number of pairs of each split; a split does not depend on those after it.
-        seed: as in ``generate``.
+    0-based. A split does not depend on those after it. The seed is as in ``generate``.
 
     Raises:
         DataError: a file is there already, and is not one that was written here.

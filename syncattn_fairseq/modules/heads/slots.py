@@ -21,14 +21,10 @@ def find_name(kind: type[Heads]) -> str:
 
 
 def divide_layer(cfg: Any, side: str, layer: int) -> dict[type[Heads], int]:
-    """Divide the heads of a self-attention layer, counted from 1, among the kinds.
+    """Return how many heads of a layer, counted from 1, each kind has, in the order of the heads.
 
-    Returns:
-        The number of heads of each kind, in the order of the heads; all are ordinary if no kind
-        wants any.
-
-    Raises:
-        DataError: kinds want more heads than there are, or layers that do not exist.
+    All are ordinary if no kind wants any. `DataError`: kinds want more heads than there are, or
+    layers that do not exist.
     """
     total: int = getattr(cfg, side).attention_heads
     free = total
