@@ -36,7 +36,7 @@ def _parser() -> CommandLine:
     )
     parser.add_argument("checkpoints", nargs="*", help="files to average")
     parser.add_argument("--output", required=True, help="file to write")
-    parser.add_argument("--last", type=positive, metavar="N", help="average the newest N of --dir")
+    parser.add_argument("--last", type=positive, help="average the newest N of --dir")
     parser.add_argument("--dir", help="folder of checkpoints, fairseq's --save-dir")
     parser.add_argument(
         "--by",

@@ -37,12 +37,8 @@ def _parser() -> CommandLine:
     learn = add_command(
         commands, "learn", "Learn a sentencepiece model from tokenised text.", example=LEARN
     )
-    learn.add_argument(
-        "--input", nargs="+", type=Path, required=True, metavar="FILE", help="text to learn from"
-    )
-    learn.add_argument(
-        "--vocab-size", type=positive, required=True, metavar="N", help="how many subwords"
-    )
+    learn.add_argument("--input", nargs="+", type=Path, required=True, help="text to learn from")
+    learn.add_argument("--vocab-size", type=positive, required=True, help="how many subwords")
     learn.add_argument(
         "--model", type=Path, required=True, metavar="PREFIX", help="writes PREFIX.model"
     )
@@ -56,9 +52,7 @@ def _parser() -> CommandLine:
     apply.add_argument(
         "--model", type=Path, required=True, metavar="PREFIX.model", help="the model from learn"
     )
-    apply.add_argument(
-        "--workers", type=positive, default=1, metavar="N", help="processes (default: 1)"
-    )
+    apply.add_argument("--workers", type=positive, default=1, help="processes (default: 1)")
     add_texts(apply)
     apply.name_files(files=["model"])
     return parser

@@ -107,7 +107,7 @@ def _parser() -> CommandLine:
         "--output", type=Path, required=True, metavar="PREFIX", help="write the pairs that are kept"
     )
     parser.add_argument(
-        "--max-words", type=positive, metavar="N", help="the most words on a side (default: any)"
+        "--max-words", type=positive, help="the most words on a side (default: any)"
     )
     parser.add_argument(
         "--ratio",
@@ -119,13 +119,11 @@ def _parser() -> CommandLine:
     parser.add_argument(
         "--every",
         type=positive,
-        metavar="N",
         help="write every N-th of the kept pairs to --held-out instead, for validation",
     )
     parser.add_argument(
         "--last",
         type=positive,
-        metavar="N",
         help="of the last N pairs, write those that are kept to --held-out instead",
     )
     parser.add_argument(

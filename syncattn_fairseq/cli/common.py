@@ -146,12 +146,16 @@ def _describe(error: Exception) -> str:
 
 
 class _HelpFormatter(argparse.HelpFormatter):
-    """Fills paragraphs one by one, and leaves the example unchanged."""
+    """Fills paragraphs one by one, leaves the example, and calls numbers N and paths FILE."""
 
     def _fill_text(self, text: str, width: int, indent: str) -> str:
         fill = super()._fill_text
         parts = text.split("\n\n")
         return "\n\n".join(p if p.startswith("example:") else fill(p, width, indent) for p in parts)
+
+    def _get_default_metavar_for_optional(self, action: argparse.Action) -> str:
+        named = {positive: "N", Path: "FILE"}.get(action.type)
+        return named or super()._get_default_metavar_for_optional(action)
 
 
 def new_parser(name: str, description: str, example: str, epilog: str = "") -> CommandLine:
@@ -207,15 +211,9 @@ def announce(path: str | Path, contents: str, file: TextIO | None = None) -> Non
 
 def add_texts(parser: CommandLine) -> None:
     """Add the arguments of a command that rewrites texts line by line."""
+    parser.add_argument("--input", nargs="+", type=Path, help="default: standard input")
     parser.add_argument(
-        "--input", nargs="+", type=Path, metavar="FILE", help="default: standard input"
-    )
-    parser.add_argument(
-        "--output",
-        nargs="+",
-        type=Path,
-        metavar="FILE",
-        help="one for each input; default: standard output",
+        "--output", nargs="+", type=Path, help="one for each input; default: standard output"
     )
     parser.name_files(inputs=["input"], outputs=["output"])
 
@@ -284,7 +282,6 @@ def add_subwords(parser: CommandLine, note: str) -> None:
         "--vocabulary-threshold",
         type=positive,
         default=1,
-        metavar="N",
         help="subword-nmt's --vocabulary-threshold (1)",
     )
     parser.name_files(files=["subwords", "vocabulary"])

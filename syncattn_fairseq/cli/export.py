@@ -72,7 +72,6 @@ def _parser() -> CommandLine:
         "--shortlist",
         type=positive,
         default=0,
-        metavar="N",
         help="ctranslate2: translate with the N target subwords that most probably translate each "
         "source subword, as the training text has it; faster, but some translations change",
     )

@@ -28,25 +28,21 @@ def _parser() -> CommandLine:
     mixing = add_command(
         commands, "mix", "Write a training corpus, half translations, half parses.", example=MIX
     )
-    mixing.add_argument("--source", type=Path, required=True, metavar="FILE", help="in subwords")
-    mixing.add_argument("--target", type=Path, required=True, metavar="FILE", help="in subwords")
+    mixing.add_argument("--source", type=Path, required=True, help="in subwords")
+    mixing.add_argument("--target", type=Path, required=True, help="in subwords")
     parses = mixing.add_mutually_exclusive_group(required=True)
     parses.add_argument(
         "--trees",
         type=Path,
-        metavar="FILE",
         help="phrase structure of the source's words: one tree per line in the brackets of the "
         "Penn Treebank; an empty line or (()) is no parse",
     )
     parses.add_argument(
         "--heads",
         type=Path,
-        metavar="FILE",
         help="or their dependency heads, 1-based, 0 = root; an empty line is no parse",
     )
-    mixing.add_argument(
-        "--labels", type=Path, metavar="FILE", help="with --heads: one label per word"
-    )
+    mixing.add_argument("--labels", type=Path, help="with --heads: one label per word")
     mixing.add_argument(
         "--output",
         type=Path,

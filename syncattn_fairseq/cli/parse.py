@@ -9,7 +9,7 @@ from ..data.parses import MIN_PARSED
 from ..parsing.executors import Executor, make_local_executor
 from ..parsing.formats import FORMATS
 from ..parsing.parse_corpus import convert_parsed, parse_corpus
-from ..parsing.parser import MAX_WORDS, ParserSource
+from ..parsing.parser import MAX_WORDS
 from ..parsing.parsers import PARSERS, find_parser
 from ..parsing.slurm_jobs import make_slurm_executor
 from ..parsing.writer import CONLLU, HEADS, LABELS
@@ -28,10 +28,11 @@ def main(argv: Sequence[str] | None = None) -> None:
             args.input, args.parsed, args.format, outputs, args.min_parsed
         )
     else:
+        spec = args.parser
         report, rate = parse_corpus(
             args.input,
             outputs,
-            find_parser(args.parser) if ":" in args.parser else _of_options(args),
+            find_parser(spec) if ":" in spec else PARSERS[spec].from_options(args),
             args.max_words,
             _make_executor(args),
             args.shards,
@@ -41,10 +42,6 @@ def main(argv: Sequence[str] | None = None) -> None:
     for line, detail in report.failures:
         print(f"{args.input}:{line}: the parser failed: {detail}")
     print(f"{args.output}: {report.summarise()}" + (f", {rate:,.0f} words/s" if rate else ""))
-
-
-def _of_options(args: argparse.Namespace) -> ParserSource:
-    return PARSERS[args.parser].from_options(args)
 
 
 def _parser_name(value: str) -> str:
@@ -95,17 +92,12 @@ def _parser() -> CommandLine:
         "OUTPUT.manifest.json says what the output was made from; the same command then finds "
         "nothing to do. With --parsed, there are no shards and no manifest.",
     )
-    parser.add_argument("--input", type=Path, required=True, metavar="FILE", help="the text")
-    parser.add_argument(
-        "--output", type=Path, required=True, metavar="FILE", help="write the heads of its words"
-    )
-    parser.add_argument(
-        "--labels", type=Path, metavar="FILE", help="write the relations to the heads as well"
-    )
+    parser.add_argument("--input", type=Path, required=True, help="the text")
+    parser.add_argument("--output", type=Path, required=True, help="write the heads of its words")
+    parser.add_argument("--labels", type=Path, help="write the relations to the heads as well")
     parser.add_argument(
         "--conllu",
         type=Path,
-        metavar="FILE",
         help="write everything that the parser finds as CoNLL-U; sentences without a parse are "
         "left out, sent_id is the number of the line",
     )
@@ -113,7 +105,6 @@ def _parser() -> CommandLine:
         "--max-words",
         type=positive,
         default=MAX_WORDS,
-        metavar="N",
         help="do not parse longer sentences; 1,000 words take Stanza 10 s and 3 GB (default: "
         f"{MAX_WORDS})",
     )
@@ -142,22 +133,15 @@ def _parser() -> CommandLine:
         "--format", choices=FORMATS, help="format of --command's output, or of --parsed"
     )
     group.add_argument(
-        "--parsed",
-        type=Path,
-        metavar="FILE",
-        help="instead of running a parser, read what one wrote for this text",
+        "--parsed", type=Path, help="instead of running a parser, read what one wrote for this text"
     )
     group = parser.add_argument_group("shards")
     group.add_argument(
-        "--shards",
-        type=positive,
-        metavar="N",
-        help="how many shards (default: one per 2 MB of text)",
+        "--shards", type=positive, help="how many shards (default: one per 2 MB of text)"
     )
     group.add_argument(
         "--workers",
         type=positive,
-        metavar="N",
         help="how many to parse at the same time, in processes of one thread each; best as many "
         "as there are cores, or a few for each GPU (default: 1; with Slurm, all shards)",
     )

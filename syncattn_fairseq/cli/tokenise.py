@@ -74,8 +74,6 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--words", action="store_true", help="the text is already split into words: keep them"
     )
-    parser.add_argument(
-        "--workers", type=positive, default=1, metavar="N", help="processes (default: 1)"
-    )
+    parser.add_argument("--workers", type=positive, default=1, help="processes (default: 1)")
     add_texts(parser)
     return parser

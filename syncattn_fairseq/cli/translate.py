@@ -125,12 +125,8 @@ def _parser() -> CommandLine:
     parser.add_argument(
         "--input", default=0, metavar="FILE", help="text to translate (standard input)"
     )
-    parser.add_argument(
-        "--beam", type=positive, default=5, metavar="N", help="size of the beam (5)"
-    )
-    parser.add_argument(
-        "--batch-size", type=positive, default=32, metavar="N", help="sentences at a time (32)"
-    )
+    parser.add_argument("--beam", type=positive, default=5, help="size of the beam (5)")
+    parser.add_argument("--batch-size", type=positive, default=32, help="sentences at a time (32)")
     parser.add_argument(
         "--lenpen",
         type=number,
@@ -141,7 +137,6 @@ def _parser() -> CommandLine:
     parser.add_argument(
         "--max-len",
         type=positive,
-        metavar="N",
         help="the most subwords of a translation, if the model has positions for as many (1000)",
     )
     parser.add_argument(
@@ -166,13 +161,11 @@ def _parser() -> CommandLine:
     parser.add_argument(
         "--alignment-layer",
         type=positive,
-        metavar="N",
         help="the decoder layer to align with, from 1 (default: the model's own)",
     )
     parser.add_argument(
         "--alignment-head",
         type=positive,
-        metavar="N",
         help="its head to align with, from 1 (default: the mean of its heads)",
     )
     parser.name_files(inputs=["input"], files=[lambda args: args.path.split(os.pathsep)])

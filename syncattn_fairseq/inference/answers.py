@@ -21,8 +21,7 @@ from ..data.words import (
 from ..parsing.parser import Parse as DependencyTree
 from ..printed.analysis_lines import Link
 from ..trees.binary import split_by_distances
-from ..trees.conllu_lines import format_conllu
-from ..trees.tree import Tree
+from ..trees.tree import Tree, format_conllu
 from .best_tree import best_tree
 
 

@@ -11,7 +11,7 @@ from typing import Any, TextIO
 
 from ..base.errors import BadParse
 from ..data.parses import check_tree
-from ..trees.conllu_lines import format_conllu
+from ..trees.tree import format_conllu
 from .parser import FAILED, Parse
 
 HEADS, LABELS, CONLLU = "heads", "labels", "conllu"

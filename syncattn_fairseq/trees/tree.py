@@ -1,4 +1,4 @@
-"""Trees, and how to write them as tokens that a sequence-to-sequence model can learn to output.
+"""Trees, and how to write them: in CoNLL-U, and as tokens that a model can learn to output.
 
 Tokens are separated by white space; do not split them into subwords::
 
@@ -17,8 +17,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import repeat
 
 WORD = "XX"
+#: Lemma, both parts of speech and features of a word that nothing is known about.
+UNKNOWN = ("_", "_", "_", "_")
 
 
 @dataclass
@@ -83,3 +86,25 @@ def bracket_dependencies(heads: Sequence[int], labels: Sequence[str], words: Seq
         node.children.append(word)
         nodes[head].children.append(node)
     return nodes[heads.index(0) + 1]
+
+
+def format_conllu(
+    words: Sequence[str],
+    heads: Iterable[int],
+    labels: Iterable[str],
+    morphology: Iterable[Sequence[str]] | None = None,
+    number: int | None = None,
+) -> str:
+    """Return a sentence as CoNLL-U, including the blank line after it.
+
+    Args:
+        words, heads, labels: its words, their 1-based heads, 0 = root, and relations to these.
+        morphology: lemma, both parts of speech and features of each word; None: unknown.
+        number: its ``sent_id``; None: it has none.
+    """
+    rows = [] if number is None else [f"# sent_id = {number}"]
+    rows.append(f"# text = {' '.join(words)}")
+    columns = zip(words, morphology or repeat(UNKNOWN), heads, labels)  # noqa: B905  (repeat)
+    for index, (word, known, head, label) in enumerate(columns, 1):
+        rows.append("\t".join([str(index), word, *known, str(head), label, "_", "_"]))
+    return "\n".join(rows) + "\n\n"

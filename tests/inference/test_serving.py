@@ -15,7 +15,7 @@ import syncattn_fairseq
 from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.export import export
 from syncattn_fairseq.inference import model as inference_model
-from syncattn_fairseq.trees.conllu_lines import format_conllu
+from syncattn_fairseq.trees.tree import format_conllu
 from tests.checkpoints import Corpus, make_checkpoint
 from tests.importing import in_a_process
 

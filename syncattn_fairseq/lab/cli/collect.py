@@ -107,9 +107,7 @@ def _parser() -> CommandLine:
     parser.add_argument(
         "--output", type=Path, required=True, metavar="PREFIX", help="write PREFIX.SRC, PREFIX.TGT"
     )
-    parser.add_argument(
-        "--first", type=positive, metavar="N", help="stop after N pairs (default: write all)"
-    )
+    parser.add_argument("--first", type=positive, help="stop after N pairs (default: write all)")
     parser.add_argument(
         "--keep-empty",
         action="store_true",

@@ -147,8 +147,6 @@ def _parser() -> CommandLine:
         parser.add_argument(f"-{letter}", f"--{side}-lang", metavar="LANG", help=text)
     parser.add_argument("--layer", type=positive, help="layer for alignment or distances, from 1")
     add_model(parser)
-    parser.add_argument(
-        "--output", type=Path, required=True, metavar="FILE", help="picture: .svg, .png or .pdf"
-    )
+    parser.add_argument("--output", type=Path, required=True, help="picture: .svg, .png or .pdf")
     parser.name_files(outputs=["output"])
     return parser

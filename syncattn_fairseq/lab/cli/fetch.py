@@ -3,6 +3,7 @@
 import argparse
 import re
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 from ...base.errors import DataError
@@ -25,8 +26,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("source", metavar="URL", help="the file's URL (with --licence: its name)")
     parser.add_argument("--directory", type=Path, required=True, metavar="DIR", help="its folder")
     parser.add_argument("--name", metavar="FILE", help="its name there (default: as in the URL)")
-    parser.add_argument("--sha256", type=_sha256, metavar="HEX", help="its checksum")
-    parser.add_argument("--md5", type=_md5, metavar="HEX", help="its MD5 sum")
+    for name, digits, what in (("sha256", 64, "its checksum"), ("md5", 32, "its MD5 sum")):
+        check = partial(_hexadecimal, digits=digits)
+        parser.add_argument(f"--{name}", type=check, metavar="HEX", help=what)
     parser.add_argument("--size", type=positive, metavar="BYTES", help="its size")
     parser.add_argument(
         "--licence",
@@ -34,14 +36,6 @@ def _parser() -> argparse.ArgumentParser:
         help="for a file that cannot be downloaded: check that it is there, or say how to get it",
     )
     return parser
-
-
-def _sha256(value: str) -> str:
-    return _hexadecimal(value, 64)
-
-
-def _md5(value: str) -> str:
-    return _hexadecimal(value, 32)
 
 
 def _hexadecimal(value: str, digits: int) -> str:

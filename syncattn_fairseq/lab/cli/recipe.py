@@ -19,7 +19,6 @@ from .recipe_results import ResultsView
 
 if TYPE_CHECKING:
     from ..recipes.launch import Machines
-    from ..recipes.stages import Stage
 
 #: Each parser needs 1 or 2 GB.
 PARSERS_OF_A_GPU = 4
@@ -116,7 +115,9 @@ def _run(args: argparse.Namespace, request: Request, view: ResultsView) -> None:
     )
     check_calls(chosen, corpus.folder / "_data.yaml")
     if args.dry_run:
-        _print_commands(chosen)
+        for stage in chosen:
+            print(f"== {stage.title}")
+            print(*(f"$ {step}" for step in stage.steps), sep="\n")
         rows = ", ".join(dict.fromkeys(cell.row.label for cell in cells))
         print(f"{len(cells)} trainings, of {rows}", file=sys.stderr)
         return
@@ -132,12 +133,6 @@ def _run(args: argparse.Namespace, request: Request, view: ResultsView) -> None:
             _write_report(args, view, partly=failure is not None)
     if failure:
         raise failure
-
-
-def _print_commands(stages: Sequence[Stage]) -> None:
-    for stage in stages:
-        print(f"== {stage.title}")
-        print(*(f"$ {step}" for step in stage.steps), sep="\n")
 
 
 def _write_report(args: argparse.Namespace, view: ResultsView, partly: bool) -> None:
@@ -196,11 +191,7 @@ def _parser() -> CommandLine:
         help="random seeds, one training each for every system (default: the config's)",
     )
     parser.add_argument(
-        "--jobs",
-        type=positive,
-        default=1,
-        metavar="N",
-        help="how many trainings to run at a time (default: 1)",
+        "--jobs", type=positive, default=1, help="how many trainings to run at a time (default: 1)"
     )
     parser.add_argument(
         "--from",
@@ -261,7 +252,6 @@ def _parser() -> CommandLine:
     group.add_argument(
         "--results",
         type=Path,
-        metavar="FILE",
         help="JSON with a result for each system and seed, kept from run to run (default: "
         "results/CORPUS.json in --work)",
     )
@@ -271,7 +261,6 @@ def _parser() -> CommandLine:
     group.add_argument(
         "--figure",
         type=Path,
-        metavar="FILE",
         help="also draw the differences to the baseline, in the groups given, with intervals over "
         "seeds: .svg, .png or .pdf",
     )
@@ -293,7 +282,6 @@ def _parser() -> CommandLine:
     group.add_argument(
         "--processes",
         type=positive,
-        metavar="N",
         help="processes of a training, one for each GPU (default: the GPUs of this machine, "
         "divided by --jobs, or 1)",
     )

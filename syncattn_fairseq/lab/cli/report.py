@@ -135,7 +135,6 @@ def _parser() -> CommandLine:
         "--sentences",
         type=positive,
         default=5000,
-        metavar="N",
         help="show the first N sentences (default: 5000); the scores are those of all",
     )
     add_model_files(parser)

@@ -221,10 +221,8 @@ def _parser() -> CommandLine:
         "of BLEU",
     )
     parser.add_argument("--json", metavar="FILE", help="write all numbers; -: instead of the table")
-    parser.add_argument(
-        "--latex", type=Path, metavar="FILE", help="write a table for a paper (booktabs)"
-    )
-    parser.add_argument("--text", type=Path, metavar="FILE", help="write the translations as text")
+    parser.add_argument("--latex", type=Path, help="write a table for a paper (booktabs)")
+    parser.add_argument("--text", type=Path, help="write the translations as text")
     parser.name_files(inputs=["sentence_scores"], outputs=["json", "latex", "text"])
     return parser
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from ...base.errors import DataError, printable
 from ...base.text import read_lines
 from ...cli.common import colour, command, new_parser, positive, warn_of_unknown
-from ...trees.conllu_lines import format_conllu
+from ...trees.tree import format_conllu
 from .draw import add_model, load_model
 
 if TYPE_CHECKING:

@@ -47,10 +47,7 @@ def _parser() -> CommandLine:
         help="side to make trees for (default: hypothesis)",
     )
     inducing.add_argument(
-        "--layer",
-        type=positive,
-        metavar="N",
-        help="layer of the distances, from 1 (default: the highest)",
+        "--layer", type=positive, help="layer of the distances, from 1 (default: the highest)"
     )
     inducing.add_argument(
         "--text",
@@ -58,7 +55,7 @@ def _parser() -> CommandLine:
         help="words of that side, one sentence per line, to restore words unknown to the model",
     )
     add_subword_marks(inducing)
-    inducing.add_argument("--output", required=True, type=Path, metavar="FILE", help="trees")
+    inducing.add_argument("--output", required=True, type=Path, help="trees")
     inducing.name_files(inputs=["decoded", "text"], outputs=["output"])
     scoring = add_command(
         commands,

@@ -11,7 +11,7 @@ from tqdm import tqdm
 
 from ...base.errors import DataError
 from ...base.files import hash_file, read_json, replacing
-from ...trees.conllu_lines import format_conllu
+from ...trees.tree import format_conllu
 from .derivation import SentencePair
 from .grammar import Grammar
 
