@@ -169,15 +169,19 @@ def bootstrap_seeds(
     pair = [np.stack([*outputs]).astype(float) for outputs in (system, baseline)]
     generator = np.random.default_rng(SEED)
 
-    def draw() -> float:
+    def draw() -> list[tuple[np.ndarray, np.ndarray]]:
+        """Draw sentences and seeds; return sums of all outputs, and which of them count."""
         weights = np.bincount(generator.choice(size, size), minlength=size).astype(float)
-        drawn = [generator.choice(len(outputs), max(1, len(outputs) - 1)) for outputs in pair]
-        means = [score(weights @ o)[seeds].mean() for o, seeds in zip(pair, drawn, strict=True)]
-        return float(means[0] - means[1])
+        return [(weights @ o, generator.choice(len(o), max(1, len(o) - 1))) for o in pair]
 
     scores = [score(outputs.sum(1)) for outputs in pair]
     difference = float(scores[0].mean() - scores[1].mean())
-    samples = np.array([draw() for _ in range(SAMPLES)])
+    drawn = [draw() for _ in range(SAMPLES)]
+    means = [
+        np.take_along_axis(score(np.array(sums)), np.array(seeds), axis=1).mean(axis=1)
+        for sums, seeds in (zip(*draws, strict=True) for draws in zip(*drawn, strict=True))
+    ]
+    samples = means[0] - means[1]
     test = _welch(scores[0].tolist(), scores[1].tolist())
     if test is None:
         return Interval(difference, *map(float, np.quantile(samples, [0.025, 0.975])))
