@@ -100,10 +100,7 @@ def make_batch(
 ) -> dict[str, Any]:
     """Make a batch of some of the sentences, as the task would, with parses of both sides.
 
-    Args:
-        model: says what it reads.
-        sentences: indices in :data:`SOURCE_LENGTHS`.
-        left_pad, left_pad_target: whether source and target are padded on the left, not the right.
+    Sentences are indices in :data:`SOURCE_LENGTHS`. Sides are padded on the left, or not.
     """
     dataset = make_dataset(model, left_pad, left_pad_target)
     return dataset.collater([dataset[index] for index in sentences])

@@ -16,12 +16,8 @@ def check_files(
 ) -> None:
     """Check the files of a command before it reads or writes any.
 
-    Links and different spellings of a path are the same file.
-
-    Args:
-        inputs: are read from their beginning; may be pipes.
-        files: are read in any order or by others.
-        outputs: are written; ``-`` and devices are not files.
+    Links and different spellings of a path are the same file. Inputs are read from their beginning
+    and may be pipes, files in any order or by others; ``-`` and devices are no outputs.
 
     Raises:
         DataError: one of the files is a pipe, or an output is also read or is written twice.

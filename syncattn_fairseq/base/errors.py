@@ -35,9 +35,7 @@ def describe_lack_of_memory(error: BaseException) -> str | None:
 class BadParse(DataError):
     """The parse of one sentence is not a dependency tree over the sentence's words.
 
-    Args:
-        reason: the kind of fault in a few words, the same for every sentence that has it.
-        detail: what is wrong with this sentence.
+    The reason is the same for all sentences with such a fault; the detail is of this one.
     """
 
     def __init__(self, reason: str, detail: str) -> None:

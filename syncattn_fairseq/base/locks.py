@@ -14,19 +14,11 @@ from .errors import DataError
 
 @contextmanager
 def locked(path: Path, busy: str | Callable[[], object], shared: bool = False) -> Iterator[int]:
-    """Keep other processes out of a block.
+    """Keep other processes out of a block; yield an open file, which others may inherit to stay in.
 
-    Args:
-        path: the file to lock, made with its folder if it does not exist. The block may remove
-            both with `remove_locked`.
-        busy: if another process is in the block: an error message, or what to call before waiting.
-        shared: whether others may hold a shared lock at the same time.
-
-    Yields:
-        the open file. Processes that inherit it keep it locked while they live.
-
-    Raises:
-        DataError: another process is in the block, and ``busy`` is a message.
+    The file is made, with its folder, if it does not exist; the block may remove both
+    (`remove_locked`). If another process is in it, ``busy`` is a `DataError`'s message, or what
+    to call before waiting. Several may hold a ``shared`` lock.
     """
     for attempt in count():
         try:

@@ -20,16 +20,10 @@ BLOCK_SCORES = 2**19
 def sum_smoothed_loss(
     log_probs: Tensor, target: Tensor, smoothing: float, padding: int
 ) -> tuple[Tensor, Tensor]:
-    """Sum the label-smoothed cross-entropy of log-probabilities.
+    """Sum the label-smoothed cross-entropy of log-probabilities, [N, V], with targets, [N].
 
-    Args:
-        log_probs: [N, V], of each subword.
-        target: [N], indices of the right ones.
-        smoothing: probability given to the others in equal parts.
-        padding: index of targets that do not count.
-
-    Returns:
-        The loss and the negative log likelihood in nats, each a scalar.
+    ``smoothing`` is the probability given to the others in equal parts; targets that are padding do
+    not count. Returns the loss and the negative log likelihood in nats, each a scalar.
     """
     return _SmoothedLoss.apply(log_probs, target, smoothing, padding)
 

@@ -15,12 +15,8 @@ SUMS = "position_sums"
 def position_sums(extra: dict[str, Any], sample: dict[str, Any], pad: int) -> dict[str, Tensor]:
     """Return the sums that :func:`reduce_positions` needs from a batch, on the device.
 
-    Empty if no positions are predicted.
-
-    Args:
-        extra: what the model returned; ``positions`` is p, ``(B, T)``, between 0 and J - 1.
-        sample: the batch.
-        pad: index of padding in the target.
+    Empty if the model returned no ``positions``: p, ``(B, T)``, between 0 and J - 1. ``pad`` is the
+    index of padding in the target.
     """
     if "positions" not in extra:
         return {}

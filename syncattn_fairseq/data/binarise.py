@@ -53,9 +53,7 @@ class AnnotatedText:
     """A text in subwords, and the heads or labels of its words.
 
     Args:
-        text: subwords, one sentence per line.
-        kind: ``heads`` or ``labels``.
-        values: heads or labels of the words, one sentence per line.
+        kind: of the values, ``heads`` or ``labels``.
         scheme: how the text's subwords are written; see `find_word_starts`.
         words: the text before it was split into subwords, to compare with; or None.
         on_bad_parse: ``stop`` if heads or labels do not fit their sentence, or ``drop`` them and

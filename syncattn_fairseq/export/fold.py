@@ -124,14 +124,10 @@ class FoldedModel:
         model: fairseq's own Transformer, which computes the same, but for labels and for positions
             in the attention.
         options: the latter's options.
-        task: has the dictionaries.
-        source: source language.
-        target: target language.
         labels: embedding of the source's dependency labels, ``(L, d)``, which takes the last d
             dimensions of the source embedding; None if the model reads no labels.
         alignment_layer: decoder layer, from 1, whose cross-attention aligns.
         subwords: the subword models of source and target; None if there are none.
-        segmenters: these, opened.
         preparations: how sentences became the words of each language; empty: not said.
         history: the training's history, as fairseq keeps it.
     """

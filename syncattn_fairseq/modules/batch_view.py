@@ -56,11 +56,8 @@ class BatchView:
     ) -> None:
         """Take a new batch whenever a module is called, such as an encoder.
 
-        Args:
-            module: is called with the batch.
-            read: returns tokens and padding, given the arguments of the call; by default those that
-                stacks of the transformers library get by name, ``input_ids`` and
-                ``attention_mask``.
+        ``read`` returns tokens and padding, given the arguments of the call; by default those that
+        stacks of the transformers library get by name, ``input_ids`` and ``attention_mask``.
         """
 
         def fill(_: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:

@@ -41,14 +41,10 @@ _Tape = list[tuple[Tensor, Tensor]]
 
 
 class StepwiseLinear:
-    """A linear layer for one pass of a recurrent network.
+    """A linear layer, weight ``(N, D)`` and bias ``(N)``, for one pass of a recurrent network.
 
     Its gradients are sums over steps. PyTorch would launch four kernels at each step to multiply
     and to add them; this launches two at the end, with the numbers of all steps.
-
-    Args:
-        weight: ``(N, D)``.
-        bias: ``(N)``.
     """
 
     def __init__(self, weight: Tensor, bias: Tensor) -> None:

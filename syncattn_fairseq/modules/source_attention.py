@@ -84,15 +84,9 @@ class SourceAttention(nn.Module):
         return []
 
     def forward(self, scores: Tensor, state: Tensor, source: Source) -> WeightsAndPosition:
-        """Turn scores into weights.
+        """Turn scores e, ``(B, T, S)``, -inf for padding, into :data:`WeightsAndPosition`.
 
-        Args:
-            scores: e, ``(B, T, S)``, minus infinity for padding.
-            state: s', ``(B, T, d)``.
-            source: what is attended to.
-
-        Returns:
-            See :data:`WeightsAndPosition`.
+        The state is s', ``(B, T, d)``.
         """
         return self.weigh(scores, [reader(state) for reader in self.readers], source)
 

@@ -52,11 +52,9 @@ class AnalysisPrinter:
         """Force one hypothesis per sentence through an ensemble, and print what its heads predict.
 
         Args:
-            models: their heads are averaged.
             net_input: ``src_tokens``, ``src_lengths`` and any other input of the encoder.
             ids: ``(B,)`` numbers of the sentences.
             hypotheses: tokens of each sentence, with the end of sentence.
-            output: where to print.
 
         Raises:
             DataError: no model has the required heads.

@@ -97,10 +97,7 @@ def score_trees(
     """Compare predicted trees with gold trees over a corpus; without gold, a sentence is left out.
 
     The trees need the same number of words, not the same words: a system may write ``<unk>``.
-    Errors call the predicted trees by their file's ``name``.
-
-    Raises:
-        DataError: the numbers of sentences or words differ.
+    Errors, about numbers of sentences or words, call the predicted trees by their file's ``name``.
     """
     if len(predicted) != len(gold):
         raise DataError(

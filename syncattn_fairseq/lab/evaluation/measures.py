@@ -113,15 +113,11 @@ def decide(
 
 
 def holm(p_values: Sequence[float | None]) -> list[float | None]:
-    """Correct the p of several tests, by the method of Holm (1979).
+    """Correct the p of several tests, by the method of Holm (1979); None, for no test, remains.
 
     If nothing differs, the chance that any corrected p is below .05 is at most 5 %, whether or not
-    the tests are independent.
-
-    Args:
-        p_values: one for each test; None, which remains, for what is not tested.
-
-    Returns the largest of ``(n - i + 1) * p_i``, i up to k, for the k-th smallest of n; at most 1.
+    the tests are independent. Returns the largest of ``(n - i + 1) * p_i``, i up to k, for the k-th
+    smallest of n; at most 1.
     """
     corrected: list[float | None] = [None] * len(p_values)
     ranked = sorted((p, index) for index, p in enumerate(p_values) if p is not None)

@@ -101,22 +101,12 @@ def compare_scores(
 def randomisation(
     system: Sequence[np.ndarray], baseline: Sequence[np.ndarray], score: Score = compute_bleu
 ) -> tuple[float, float]:
-    """Test the score of a system's outputs with all seeds against the baseline's.
+    """Return how far a system's score is from the baseline's, over all seeds of both, and its p.
 
     Each sentence is exchanged or not, with the outputs of all seeds together, since they are not
     independent. p is the share of exchanges whose difference is at least as large, in either
-    direction.
-
-    Args:
-        system: what is counted in each sentence, ``(sentences, counts)``, with each seed.
-        baseline: the same for the baseline, perhaps with other seeds.
-        score: the scores of sums over sentences, ``(..., counts)``.
-
-    Returns:
-        The difference of the score to the baseline's, and p.
-
-    Raises:
-        DataError: the outputs have different numbers of sentences.
+    direction. What is counted in each sentence is ``(sentences, counts)`` for each seed; a score is
+    computed from sums over sentences, ``(..., counts)``. `DataError`: not the same sentences.
     """
     size = check_same_text(*system, *baseline)
     # The mean counts as one output, however many seeds.

@@ -90,11 +90,8 @@ class Processes:
         """Run a step in a folder, with more variables in its environment.
 
         Each line that its commands print, and each state of their progress bars, is told; the log
-        gets what stays. Locks are open files that stay locked until the last process ends.
-
-        Raises:
-            Failed: a command failed.
-            DataError: a program is missing.
+        gets what stays. Locks are open files that stay locked until the last process ends. Raises
+        `Failed` if a command fails, `DataError` if a program is missing.
         """
         with ExitStack() as whole:
             output = None

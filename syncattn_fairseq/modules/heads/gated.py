@@ -92,14 +92,9 @@ class GatedHeads(Heads):
         return cls.exposes is not None and bool(read_layers(cfg, "distance_sync_layers", "decoder"))
 
     def measure(self, keys: Tensor, padding_mask: Tensor | None = None) -> Tensor:
-        """Measure the distances (LPSI Eq. 4).
+        """Measure ``(B, h, T)`` distances of ``(B, h, T, d)`` keys (LPSI Eq. 4), float32 or wider.
 
-        Args:
-            keys: ``(B, h, T, d)``.
-            padding_mask: ``(B, T)``, True = padding, whose keys count as zeros.
-
-        Returns:
-            ``(B, h, T)`` in float32 (or wider).
+        Keys of padding, True in ``(B, T)``, count as zeros.
         """
         if padding_mask is not None:
             keys = keys.masked_fill(padding_mask[:, None, :, None], 0.0)

@@ -52,28 +52,15 @@ class Positions(Part, nn.Module):
         return cls.bias is Positions.bias and cls.rotate is Positions.rotate
 
     def bias(self, rows: int, columns: int, device: torch.device) -> Tensor | None:
-        """Return what is added to the scores of the last rows of a square.
+        """Return what is added to the scores of the last rows of a square; None for nothing.
 
-        Args:
-            rows: of queries; all, or in incremental decoding the last one.
-            columns: of keys.
-            device: where the scores are.
-
-        Returns:
-            ``(H, rows, columns)``, or None for nothing.
+        These are ``(H, rows, columns)``, for so many queries, all or in incremental decoding the
+        last one, and keys.
         """
         return None
 
     def rotate(self, states: Tensor, first: int) -> Tensor:
-        """Turn queries or keys by their positions.
-
-        Args:
-            states: ``(B, h, n, d)``.
-            first: the position of the first; the others follow.
-
-        Returns:
-            The same shape.
-        """
+        """Turn queries or keys, ``(B, h, n, d)``, by their positions, from the ``first`` one on."""
         return states
 
 

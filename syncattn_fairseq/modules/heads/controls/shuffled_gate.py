@@ -84,14 +84,9 @@ class ShuffledGateHeads(GatedHeads):
 
 
 def _draw_orders(draws: Tensor, hidden: Tensor) -> Tensor:
-    """Put the visible columns in the order of their draws; the others stay behind them.
+    """Return which column comes where, by the order of their draws, ``(B, rows, T)``.
 
-    Args:
-        draws: ``(B, rows, T)``.
-        hidden: broadcasts to the same.
-
-    Returns:
-        For each visible column, the column that comes there.
+    Columns that are hidden, which broadcasts to the same, stay behind the others.
     """
     order = draws.masked_fill(hidden, torch.iinfo(draws.dtype).max).argsort(stable=True)
     columns = hidden.to(torch.uint8).argsort(stable=True).expand_as(order)
