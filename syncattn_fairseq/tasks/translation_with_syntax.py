@@ -14,6 +14,7 @@ import torch
 from fairseq import utils
 from fairseq.data import Dictionary, LanguagePairDataset
 from fairseq.dataclass import ChoiceEnum
+from fairseq.modules import MultiheadAttention
 from fairseq.tasks import register_task
 from fairseq.tasks.translation import TranslationConfig, TranslationTask
 from omegaconf import II, OmegaConf
@@ -435,13 +436,20 @@ class TranslationWithSyntaxTask(TranslationTask):
 
 @contextmanager
 def sharing_sources(models: list[Any], beam_size: int) -> Iterator[None]:
-    """Let decoders on a CPU keep what they know of a source once for all hypotheses of its beam.
+    """Let decoders keep what they know of a source once for all hypotheses of its beam.
 
-    fairseq's attention has this for BART; left on, it would spoil the next training. It saves
-    memory traffic and costs kernels, of which a GPU has too many already (0.85 of the speed).
+    fairseq's attention has this for BART; left on, it would spoil the next training. There, it
+    saves memory traffic and costs kernels, of which a GPU has too many already (0.85 of the speed).
     """
-    on_cpu = (model for model in models if next(model.parameters()).device.type == "cpu")
-    parts = [part for model in on_cpu for part in model.modules() if hasattr(part, "beam_size")]
+    parts = [
+        part
+        for model in models
+        for part in model.modules()
+        if hasattr(part, "beam_size")
+        and not (
+            isinstance(part, MultiheadAttention) and next(part.parameters()).device.type != "cpu"
+        )
+    ]
     for part in parts:
         part.beam_size = beam_size
     try:

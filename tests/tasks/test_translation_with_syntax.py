@@ -207,13 +207,14 @@ def test_a_source_is_stored_once_for_its_beam(small_corpus, monkeypatch, arch, c
             torch.testing.assert_close(one["positional_scores"], other["positional_scores"])
 
 
-def test_only_on_a_cpu_is_a_source_shared(small_corpus):
-    model = make_task(small_corpus.data).build_model(model_options("transformer_dbsa"))
-    attention = model.decoder.layers[0].encoder_attn
-    for device, beam_size in (("cpu", 5), ("meta", 1)):
+@pytest.mark.parametrize(("arch", "on_gpu"), [("transformer_dbsa", 1), ("rnn_local", 5)])
+def test_a_transformers_source_is_not_shared_on_a_gpu(small_corpus, arch, on_gpu):
+    model = make_task(small_corpus.data).build_model(model_options(arch))
+    parts = [part for part in model.modules() if hasattr(part, "beam_size")]
+    for device, beam_size in (("cpu", 5), ("meta", on_gpu)):
         with sharing_sources([model.to(device)], 5):
-            assert attention.beam_size == beam_size
-        assert attention.beam_size == 1
+            assert {part.beam_size for part in parts} == {beam_size}
+        assert {part.beam_size for part in parts} == {1}
 
 
 def test_all_epochs_have_the_batches_of_the_first_one(small_corpus):
