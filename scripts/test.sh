@@ -4,7 +4,6 @@ source "$(dirname "${BASH_SOURCE[0]}")/_common.sh"
 use_venv
 cd "$root"
 export OMP_NUM_THREADS=1 # tests run in parallel
-unset PYTHONDONTWRITEBYTECODE # hundreds of commands import the package: it is compiled once
 
 failed=0
 ruff check . || failed=1

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,10 @@ pytest_plugins = ["tests.skipped"]
 # A shell script starts what it puts into the background with SIGINT ignored, and commands inherit
 # that: tests that interrupt them would fail.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# Hundreds of commands import the package: it is compiled once.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 # The first example pays for lazy imports and thread pools: no deadline per example.
 settings.register_profile("syncattn", deadline=None, max_examples=50)
