@@ -297,16 +297,11 @@ def open_segmenters(
     vocabularies: tuple[Sequence[str], Sequence[str]],
     schemes: tuple[str | None, str | None] = (None, None),
 ) -> tuple[Segmenter, Segmenter]:
-    """Load the subword models of source and target.
+    """Load the subword models of source and target; those of the folders if none are given.
 
-    Args:
-        models: the subword models; None: look for them.
-        folders: where to look for them, and for how the text was prepared.
-        languages, vocabularies: of source and target.
-        schemes: how each side marks subwords; None: as its vocabulary shows.
-
-    Raises:
-        DataError: a vocabulary of subwords has no subword model, or one that does not match it.
+    The folders also say how the text was prepared. Schemes say how each side marks subwords; None:
+    as its vocabulary shows. `DataError`: a vocabulary of subwords has no subword model, or one that
+    does not match it.
     """
     pair = pair_subwords(models) or find_subwords(folders, *languages)
     records = filter(None, map(stored_preparations, folders))

@@ -33,13 +33,10 @@ def lay_out_trees(marks: Tensor, ends: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def measure_tree_distances(marks: Tensor, ends: Tensor) -> Tensor:
-    """Spread the distances of words over their subwords; see `lay_out_trees` for the arguments.
+    """Spread the distances of words over their subwords, ``(B, S, S)`` int16; see `lay_out_trees`.
 
     Subwords of one word are 0 apart. The end of a sentence hangs from the root. In a sentence
-    without a parse all are 0 apart, so that none is nearer than another.
-
-    Returns:
-        ``(B, S, S)`` edges, int16; arbitrary for padding.
+    without a parse all are 0 apart, so that none is nearer than another. Padding is arbitrary.
     """
     parents, word = lay_out_trees(marks, ends)
     between_words = tree_distances(parents)

@@ -21,12 +21,9 @@ _SENTENCES = 20
 
 @dataclass(frozen=True)
 class Sample:
-    """Sentence pairs of the corpus.
+    """Sentence pairs: ``net_input``, and the ``target``, ``(B, T)``, padded on the right.
 
-    Attributes:
-        net_input: the model's input, ``src_tokens`` and so on.
-        target: ``(B, T)`` tokens, padding on the right.
-        tokens: how many target tokens there are, including the ends of sentences.
+    ``tokens`` is how many target tokens there are, including the ends of sentences.
     """
 
     net_input: dict[str, Tensor]

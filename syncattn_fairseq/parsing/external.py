@@ -31,11 +31,8 @@ _QUOTED = 200
 class Command(ParserSource):
     """A shell command that reads one sentence per line, and writes the parses in the same order.
 
-    Args:
-        command: the command; words have a space between them.
-        output_format: the format it writes, see :data:`.formats.FORMATS`.
-        programs: programs that the command needs, and where to get them.
-        models: files that the parses depend on.
+    Words have a space between them; the output is in one of :data:`.formats.FORMATS`. It needs some
+    programs, said with where to get them; models are files that the parses depend on.
     """
 
     about: ClassVar = "any --command"

@@ -17,15 +17,9 @@ from .writer import ParseReport
 
 @dataclass(frozen=True)
 class Manifest:
-    """Everything that parses depend on, and their outcome.
+    """Everything that parses depend on, and their outcome; people may edit its file.
 
-    Attributes:
-        text: checksum of the text.
-        settings: the parser, its versions and options.
-        models: checksums of the parser's files, wherever they lie.
-        shards: of the text.
-        outputs: checksums of the finished files, by kind; empty: not finished.
-        report: on the finished files.
+    The text, models and outputs, by kind, are checksums; without outputs, nothing is finished.
     """
 
     text: str

@@ -17,17 +17,13 @@ Lines: TypeAlias = list[list[tuple[Topic, Sequence[Any]]]]
 
 @dataclass
 class AnalysisPrinter:
-    """Prints the lines of :mod:`..printed.analysis_lines` for each hypothesis.
+    """Prints the lines of :mod:`..printed.analysis_lines` for each hypothesis, as options say.
 
     A word's head is the word that its last subword attends to (rule ``chain``); a word that
     attends to itself is a root. The heads may form a cycle. The distance of a hypothesis's token
     belongs to the state that reads it. A link leads from each target token to the source token
-    that the layer's cross-attention, averaged over heads, attends to most.
-
-    Args:
-        src_dict, tgt_dict: dictionaries of source and target.
-        options: the task's.
-        schemes: how both sides' subwords are marked; None: detect it from the dictionary.
+    that the layer's cross-attention, averaged over heads, attends to most. Schemes say how both
+    sides' subwords are marked; None: as the dictionary shows.
     """
 
     src_dict: Any

@@ -17,17 +17,11 @@ T = TypeVar("T", list[int], list[str])
 
 
 class InputParses:
-    """Finds the parse of each line of the input.
+    """Finds the parse of each line of the input: in files of heads and labels, or by a parser.
 
-    Args:
-        dictionary: of the text; shows how subwords are marked, without a ``scheme``.
-        labels: dictionary of the dependency labels, or None.
-        heads_file, labels_file: heads and labels of the input's words, line by line, or None.
-        parser: for input without a file, see :func:`..parsing.parsers.open_parser`; or None.
-        scheme: how the subwords are marked, or None.
-
-    Raises:
-        DataError: the parser cannot be opened.
+    The text's dictionary shows how subwords are marked if no scheme is given; ``labels`` is that of
+    the dependency labels, or None. The parser is a spec for `..parsing.parsers.open_parser`, whose
+    errors are raised.
     """
 
     def __init__(
@@ -53,10 +47,8 @@ class InputParses:
         """Return the marks (:mod:`.subwords`) of the next lines' heads and labels.
 
         Without a dictionary of labels there are no marks of labels. The lines are in subwords;
-        without their ``parses``, the parser is asked, if there is one.
-
-        Raises:
-            DataError: a parse does not fit its line, or a file ends before the input does.
+        without their ``parses``, the parser is asked, if there is one. `DataError`: a parse does
+        not fit its line, or a file ends before the input does.
         """
         subwords = [text.split() for text in texts]
         if parses is None and self.parser:

@@ -16,13 +16,10 @@ from ..heads import Heads, Scope
 
 
 def collate_gap_heights(marks: Tensor, tokens: Tensor, dictionary: Any) -> Tensor:
-    """Measure the gaps between the words of a batch (:func:`.gap_heights`).
+    """Measure the gaps between words (:func:`.gap_heights`), ``(B, S)`` in float64.
 
-    The end of a sentence is attached to the root, like a full stop.
-
-    Returns:
-        ``(B, S)`` in float64, NaN for padding and in sentences without a parse; arbitrary at the
-        first token of a sentence, before which there is no gap.
+    The end of a sentence is attached to the root, like a full stop. NaN for padding and in
+    sentences without a parse; arbitrary at a sentence's first token, before which is no gap.
     """
     ends = tokens.eq(dictionary.eos())
     parents, words = lay_out_trees(marks, ends)
