@@ -22,13 +22,9 @@ MAX_SIZE = 2**28
 
 
 def open_file(path: Path | str) -> io.BufferedReader:
-    """Open a file that may be somebody else's for reading its bytes.
+    """Open a file that may be somebody else's for reading its bytes; `DataError` if it is none.
 
     Never waits: a named pipe, a device or a link to one is refused.
-
-    Raises:
-        DataError: it is not a regular file.
-        OSError: it cannot be opened.
     """
     # Non-blocking, since it could have become a pipe after a check of its name.
     file = open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK))  # noqa: SIM115
@@ -137,11 +133,7 @@ def flush(path: Path) -> None:
 
 
 def _remove_leftovers(target: Path) -> None:
-    """Remove temporary files of ``target`` whose writers were killed.
-
-    Raises:
-        DataError: a writer lives.
-    """
+    """Remove temporary files of ``target`` whose writers were killed; `DataError` if one lives."""
     for path in target.parent.glob(f".{escape(target.name)}.{'[0-9a-f]' * 8}.tmp"):
         with suppress(OSError):  # gone, or on a file system without locks
             descriptor = os.open(path, os.O_WRONLY | os.O_NOFOLLOW)

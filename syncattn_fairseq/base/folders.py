@@ -54,9 +54,7 @@ def making(folder: Path) -> Iterator[Path]:
     """Yield an empty folder that is renamed to ``folder`` when the block succeeds.
 
     It is in a hidden folder beside ``folder``, which the next run removes if this one is killed.
-
-    Raises:
-        DataError: another process is making the folder, or a link is in the way.
+    `DataError`: another process is making the folder, or a link is in the way.
     """
     folder.parent.mkdir(parents=True, exist_ok=True)
     unfinished = folder.with_name(f".{folder.name}{_UNFINISHED}")

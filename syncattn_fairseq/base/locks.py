@@ -42,10 +42,7 @@ def claiming(*paths: Path) -> Iterator[None]:
     """Keep other processes that claim these files out of a block that may take hours.
 
     A hidden file beside each is locked meanwhile, and removed at the end. Errors of the system name
-    the file, not the hidden one.
-
-    Raises:
-        DataError: another process has claimed one.
+    the file, not the hidden one. `DataError`: another process has claimed one.
     """
     with ExitStack() as stack:
         for path in {path.resolve() for path in paths}:
@@ -91,12 +88,9 @@ def can_share_locks() -> bool:
 
 
 def refuse_links(*paths: Path) -> None:
-    """Check that what will be written and removed is ours: a stranger's link could lead anywhere.
+    """Raise `DataError` unless what will be written and removed is ours: a link may lead anywhere.
 
     Files, and folders with all that is in them, need not exist.
-
-    Raises:
-        DataError: one is a link.
     """
     for path in paths:
         inside = (Path(folder, name) for folder, *lists in os.walk(path) for name in chain(*lists))

@@ -60,9 +60,7 @@ def join_line(text: str) -> str:
 def read_lines(path: Path | str | int) -> Iterator[str]:
     """Yield the lines (`clean_line`) of a UTF-8 text, a file or an open file descriptor.
 
-    Raises:
-        DataError: a line is not UTF-8, or longer than `MAX_LINE`; the error names it. Or a
-            compressed file is damaged.
+    `DataError` names a line that is not UTF-8, or longer than `MAX_LINE`, or a damaged file.
     """
     with open_text(path, errors="surrogateescape") as file:
         yield from _lines(file, name_input(path))
@@ -117,12 +115,9 @@ def count_lines(*paths: Path) -> int:
 
 @contextmanager
 def open_text(path: Path | str | int, errors: str = "strict") -> Iterator[TextIO]:
-    """Open a UTF-8 text, without its byte order mark; decompress gzip and bzip2.
+    """Open a UTF-8 text, without its byte order mark; decompress gzip and bzip2, or `DataError`.
 
     Its lines end at line feeds alone. Bytes that are not UTF-8 are ``errors``, see `codecs`.
-
-    Raises:
-        DataError: a compressed file is damaged.
     """
     with open_input(path) as file:
         opener = _find_opener(file.peek(16))

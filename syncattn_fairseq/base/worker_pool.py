@@ -29,10 +29,8 @@ def map_in_order(work: Callable[[T], R], items: Iterable[T], workers: int) -> It
     """Yield the result of each item, in the order of the items.
 
     At most ``(AHEAD * workers + 1) * BLOCK`` items are read ahead of the results. ``work`` is
-    copied to each process once; one worker means this process, as no shared memory does.
-
-    Raises:
-        DataError: a process was killed. Errors of ``work`` are passed on.
+    copied to each process once; one worker means this process, as no shared memory does. Its errors
+    are passed on; a process that is killed is a `DataError`.
     """
     if workers == 1 or not can_share_locks():
         yield from map(work, items)

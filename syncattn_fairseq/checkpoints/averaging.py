@@ -48,9 +48,7 @@ def average_checkpoints(paths: Sequence[str | Path], output: str | Path) -> list
     Means are computed in float64 and stored in the type of the newest checkpoint, the one with
     the most updates. Everything else comes from that checkpoint: integer buffers, configuration
     and training history. The optimizer state is left out: it belongs to other parameters.
-
-    Raises:
-        DataError: a file is not a checkpoint, or the models differ.
+    `DataError`: a file is not a checkpoint, or the models differ.
     """
     # The optimizer states, two thirds of the files, are never touched.
     states = [read_checkpoint(path) for path in paths]

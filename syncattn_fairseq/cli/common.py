@@ -110,12 +110,9 @@ def _ending_in_order() -> Iterator[None]:
 
 
 def _open_closed_streams() -> None:
-    """Open what stands for standard streams that are closed (``>&-``).
+    """Open what stands for standard streams that are closed (``>&-``); `DataError`: the output is.
 
     Python has None for them, and the next file to be opened would get their number.
-
-    Raises:
-        DataError: standard output is closed: what the command prints would be lost.
     """
     closed = [name for name in ("stdin", "stdout", "stderr") if getattr(sys, name) is None]
     for name in closed:
@@ -321,9 +318,7 @@ def rewrite_texts(args: argparse.Namespace, lines: Callable[[Path | int], Iterat
     """Rewrite each input of `add_texts`; all outputs appear at the end, or none.
 
     ``lines`` yields the new lines, with line ends, of a file, or of standard input for 0.
-
-    Raises:
-        DataError: the numbers of inputs and outputs differ.
+    `DataError`: the numbers of inputs and outputs differ.
     """
     inputs = args.input or [0]
     if args.output is None:

@@ -73,9 +73,7 @@ class AnnotatedText:
         """Yield the heads or labels of each sentence, and whether each subword begins a word.
 
         There are none if the sentence has no parse, or if it was dropped. ``counts`` is updated.
-
-        Raises:
-            DataError: for the first fault, with file and line; or too few sentences have a parse.
+        `DataError` says the first fault, with file and line, or that too few have a parse.
         """
         count_lines(self.text, self.values, *([self.words] if self.words else []))
         words = read_lines(self.words) if self.words else repeat("")

@@ -24,10 +24,7 @@ def learn_pieces(paths: Iterable[Path | str], vocab_size: int) -> bytes:
     """Learn a sentencepiece model from tokenised texts, and return the content of its file.
 
     The same text always gives the same model. The size of the vocabulary includes <unk>, <s>
-    and </s>.
-
-    Raises:
-        DataError: the text is not UTF-8, or too small or large for the vocabulary size.
+    and </s>. `DataError`: the text is not UTF-8, or too small or large for that size.
     """
     paths = list(paths)
 
@@ -84,10 +81,7 @@ def add_line_reading(model: bytes) -> bytes:
     """Write into a ``.model`` file's content how we read a line, for programs that do not.
 
     White space of all kinds separates words, however much there is, at the ends, too, and U+2581
-    is no space.
-
-    Raises:
-        DataError: this sentencepiece cannot.
+    is no space. `DataError`: this sentencepiece cannot.
     """
     try:
         normalizer = sentencepiece.SentencePieceNormalizer(model_proto=model)

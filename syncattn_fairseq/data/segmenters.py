@@ -137,12 +137,9 @@ class Segmenter(ABC):
         return len(pieces) - len(ranks), len(pieces), sum(ranks)
 
     def __call__(self, sentences: Sequence[str]) -> list[list[str]]:
-        """Split sentences whose words are separated by white space.
+        """Split sentences whose words are separated by white space; `InSubwords` if they are cut.
 
         What has another meaning in a dictionary, such as ``</s>``, becomes ``<unk>``.
-
-        Raises:
-            InSubwords: a sentence is in subwords already.
         """
         rows = []
         for number, sentence in enumerate(sentences, 1):

@@ -119,9 +119,7 @@ def find_word_heads(parents: Sequence[int], lengths: Sequence[int]) -> list[int]
 
     Under that rule only a word's last subword points out of the word: it points into the head,
     or, if the word is the root, into the word itself. Parents are 0-based; words have subwords.
-
-    Raises:
-        DataError: the two differ in length, or a parent lies outside the sentence.
+    `DataError`: the two differ in length, or a parent lies outside the sentence.
     """
     word_of = _number_words(lengths)
     if len(parents) != len(word_of):

@@ -213,11 +213,8 @@ def convert_parsed(
 ) -> tuple[ParseReport, float]:
     """Take the parses of a text from a parser's output, ``parsed``, in one of `formats.FORMATS`.
 
-    The other arguments are those of `parse_corpus`, as is what is returned.
-
-    Raises:
-        DataError: a line is not in the format, an output exists already, or too few sentences have
-            a parse.
+    The other arguments are those of `parse_corpus`, as is what is returned. `DataError`: a line is
+    not in the format, an output exists already, or too few sentences have a parse.
     """
     for path in outputs.values():
         if path.is_file():

@@ -310,10 +310,8 @@ def read_facts(
 ) -> tuple[list[str], dict[str, Any]]:
     """Return the corpora that a corpus is like, the first one first, and its facts.
 
-    Configs are searched in folders; those after it are like it.
-
-    Raises:
-        DataError: there is no such corpus, it is like itself, or starts other programs.
+    Configs are searched in folders; those after it are like it. `DataError`: there is no such
+    corpus, it is like itself, or starts other programs.
     """
     check_group(str(name))
     path = find_file(folders, Path(str(name), "_data"))

@@ -70,10 +70,8 @@ def write_corpus(folder: Path, files: Sequence[str], gpu: bool) -> str:
     """Write ``_data.yaml`` and ``_corpus.yaml``; and the text, if parts of it are held out.
 
     The files are source and target of the training text, and perhaps of validation and test.
-    Returns the sizes that were chosen, in a line.
-
-    Raises:
-        DataError: the files are no parallel text, or the folder has a corpus already.
+    Returns the sizes that were chosen, in a line. `DataError`: the files are no parallel text, or
+    the folder has a corpus already.
     """
     check_group(folder.name)
     if (folder / "_data.yaml").exists():

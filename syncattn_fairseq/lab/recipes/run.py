@@ -63,14 +63,10 @@ class Runner:
         locks: Iterable[int] = (),
         environment: Mapping[str, str] | None = None,
     ) -> None:
-        """Run stages in order.
+        """Run stages in order, with more variables in the environment of their commands.
 
-        Locks are open files that stay locked until the last process ends; the environment has
-        variables for commands.
-
-        Raises:
-            DataError: a command failed (the message says where its output is), or a stage was done
-                with other settings.
+        Locks are open files that stay locked until the last process ends. `DataError`: a command
+        failed (it says where its output is), or a stage was done with other settings.
         """
         for stage in stages:
             if self.is_done(stage):
@@ -105,9 +101,8 @@ class Runner:
     def is_done(self, stage: Stage) -> bool:
         """Tell whether a stage is done already.
 
-        Raises:
-            DataError: it was begun or done with other settings; or a file that it made has changed;
-                or it can be continued, but its data was made again since.
+        `DataError`: it was begun or done with other settings; or a file that it made has changed;
+        or it can be continued, but its data was made again since.
         """
         if self.again:
             return stage.log in self.finished

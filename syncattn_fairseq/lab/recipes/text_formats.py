@@ -91,13 +91,10 @@ def read_ted_segments(file: BinaryIO, name: str) -> Iterator[str]:
 def read_aspec(
     file: BinaryIO, name: str, languages: tuple[str, str], dates: bool = True
 ) -> Iterator[tuple[str, str]]:
-    """Read ASPEC: ``score ||| document ||| number ||| Japanese ||| English``.
+    """Read ASPEC, of ja and en: ``score ||| document ||| number ||| Japanese ||| English``.
 
     Development and test sets have no score. WAT's baseline removes dates at the end of Japanese
-    sentences.
-
-    Raises:
-        DataError: a line has fewer than two columns, or a language is neither ja nor en.
+    sentences. `DataError`: a line has fewer than two columns.
     """
     if set(languages) != {"ja", "en"}:
         raise DataError(
