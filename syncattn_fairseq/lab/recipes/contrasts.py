@@ -330,11 +330,12 @@ def _disagreements(
         wrong = [
             name
             for name, other in scores.items()
-            if (side := _side(other.interval(contrast))) and side != -lower
+            if (side := _side(other.interval(contrast)))
+            and side != (-lower if other.measure.higher_is_better else lower)
         ]
         if wrong:
             contrasts.append(f"{contrast.name} ({', '.join(wrong)})")
-    note = f"chrF or BLEU says what NLL does not (interval without 0): {'; '.join(contrasts)}"
+    note = f"scores say what NLL does not (interval without 0): {'; '.join(contrasts)}"
     return [note] if contrasts else []
 
 

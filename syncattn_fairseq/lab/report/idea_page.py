@@ -29,14 +29,12 @@ class Comparison:
     difference: Difference
     """The idea's NLL minus the control's."""
 
-    def say(self, idea: str, tests: int) -> str:
-        """Say what the difference is, and which one as many tests of so many seeds show."""
-        difference, blocks = self.difference, self.difference.blocks
+    def say(self, idea: str) -> str:
+        """Say what the difference is, in a sentence."""
+        difference = self.difference
         text = f"{idea} is {_SAYS[difference.verdict]} {self.name}: {difference.format()} nats per "
-        if difference.corrected is None or blocks is None:  # nothing varies
-            return f"{text}subword."
-        text += f"subword, p {format_p(difference.corrected)}. So many seeds show "
-        return f"{text}{blocks.detectable(tests):.3f} with 80 % power."
+        p = difference.corrected  # None if nothing varies
+        return f"{text}subword." if p is None else f"{text}subword, p {format_p(p)}."
 
 
 def sum_up(idea: str, comparisons: Sequence[Comparison]) -> str:
@@ -49,6 +47,15 @@ def sum_up(idea: str, comparisons: Sequence[Comparison]) -> str:
         names = ", ".join(left)
         return f"{idea} helps, but it is not shown to be better than {names}, which may be why."
     return f"{idea} helps, and none of its controls does as much."
+
+
+def say_power(comparisons: Sequence[Comparison]) -> str:
+    """Say which differences all these tests of so many seeds show; nothing if nothing varies."""
+    blocks = [one.difference.blocks for one in comparisons if one.difference.blocks]
+    if not blocks:
+        return ""
+    least = max(each.detectable(len(comparisons)) for each in blocks)
+    return f"So many seeds show a difference of {least:.3f} with 80 % power, after correction."
 
 
 def render_idea(
@@ -69,6 +76,7 @@ def render_idea(
         idea=idea,
         summary=sum_up(idea, comparisons),
         comparisons=comparisons,
+        power=say_power(comparisons),
         figure=markupsafe.Markup(svg),
         tables=tables,
         notes=notes,

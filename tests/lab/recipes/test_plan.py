@@ -195,7 +195,10 @@ def test_the_tables(tmp_path: Path) -> None:
     # Of base, a and b, which have all four seeds.
     assert re.search(r"NLL, 4 seeds: deviation within seeds 0\.00\d+ \(6 d\.f\.\); ", said)
     # a has a lower NLL and more chrF; d has a lower one and less.
-    assert "chrF or BLEU says what NLL does not (interval without 0): d − a (chrF" in said
+    assert "scores say what NLL does not (interval without 0): d − a (chrF" in said
+    both = [each | {"test": each["valid"]} for each in results(NLL)["cells"]]
+    text = make_contrast_tables(plan, index_cells({"cells": both}, {}), format_table)
+    assert "test NLL" in text and " (test NLL" not in text, "lower is better there, too"
     measures, groups = group_contrasts(plan, cells)
     assert [group.title for group in groups] == ["A"]
     drawn = {line.name: line.differences for line in groups[0].lines}
