@@ -110,7 +110,7 @@ def _ending_in_order() -> Iterator[None]:
 
 
 def _open_closed_streams() -> None:
-    """Open what stands for standard streams that are closed (``>&-``); `DataError`: the output is.
+    """Open what stands for standard streams that are closed (``>&-``); a closed output is an error.
 
     Python has None for them, and the next file to be opened would get their number.
     """

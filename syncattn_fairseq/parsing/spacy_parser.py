@@ -44,7 +44,7 @@ class SpacyModel(ParserSource):
 
     @property
     def name(self) -> str | Path:
-        """What spaCy loads, the name of a package, or a folder; `DataError`: there is none."""
+        """What spaCy loads, the name of a package, or a folder; `DataError` without one."""
         if _spacy().util.is_package(self.model):
             return self.model
         if Path(self.model).is_dir():

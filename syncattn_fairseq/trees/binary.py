@@ -17,7 +17,7 @@ def split_by_distances(distances: Sequence[float], words: Sequence[str]) -> Tree
     """Build a tree by splitting repeatedly at the largest distance, at the leftmost if tied.
 
     From LPSI (Harada and Watanabe, ACL-IJCNLP SRW 2021). ``distances[i]`` is the gap before word i;
-    the first one does not matter. `DataError`: not as many as words, or there are none.
+    the first one does not matter. `DataError`: there are not as many as words, or none.
     """
     if len(distances) != len(words):
         raise DataError(f"{len(distances)} distances for {len(words)} words")

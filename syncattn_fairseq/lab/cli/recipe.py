@@ -119,7 +119,7 @@ def _run(args: argparse.Namespace, request: Request, view: ResultsView) -> None:
             print(f"== {stage.title}")
             print(*(f"$ {step}" for step in stage.steps), sep="\n")
         rows = ", ".join(dict.fromkeys(cell.row.label for cell in cells))
-        print(f"{len(cells)} trainings, of {rows}", file=sys.stderr)
+        print(f"trainings of {rows}: {len(cells)}", file=sys.stderr)
         return
     with Processes() as processes:
         provenance = describe_run(machines, args.jobs)

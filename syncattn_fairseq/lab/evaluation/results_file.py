@@ -149,7 +149,7 @@ def list_differing(cells: Iterable[Mapping[str, Any]]) -> list[str]:
 def record(path: Path, corpus: str, cells: Sequence[Mapping[str, Any]]) -> None:
     """Add cells to a results file; a cell replaces an older one of its system and seed.
 
-    The file is made if missing; several recipes may write to it. `DataError`: of another corpus.
+    The file is made if missing; several recipes may write to it, all of the same corpus.
     """
     with locked(path.with_name(f".{path.name}.lock"), lambda: None):
         results: dict[str, Any] = {"corpus": corpus, "cells": []}

@@ -106,7 +106,7 @@ def randomisation(
     Each sentence is exchanged or not, with the outputs of all seeds together, since they are not
     independent. p is the share of exchanges whose difference is at least as large, in either
     direction. What is counted in each sentence is ``(sentences, counts)`` for each seed; a score is
-    computed from sums over sentences, ``(..., counts)``. `DataError`: not the same sentences.
+    computed from sums over sentences, ``(..., counts)``. `DataError`: numbers of sentences differ.
     """
     size = check_same_text(*system, *baseline)
     # The mean counts as one output, however many seeds.

@@ -200,7 +200,7 @@ def search_folders(folder: Path) -> tuple[Path, ...]:
 
 
 def find_system(folders: tuple[Path, ...], corpora: Sequence[str], name: str) -> System:
-    """Return a system of the last corpus, with settings of those before; `DataError`: none."""
+    """Return a system of the last corpus, with settings of those before; `DataError` if none."""
     corpus = corpora[-1]
     for family in FAMILIES if _NAME.fullmatch(name) else ():
         names = [Path(family, name), *(Path(corpus, family, name) for corpus in corpora)]

@@ -28,7 +28,7 @@ _DATE = re.compile("(?<=.)［[０-９．]+］$")
 
 
 def decoded_lines(file: BinaryIO, name: str, encoding: str = "utf-8") -> Iterator[str]:
-    r"""Yield lines that end at ``\n`` alone, as `wc -l` counts; `DataError`: coding, or length."""
+    r"""Yield lines that end at ``\n`` alone, as `wc -l` counts; `DataError`: coding or length."""
     for number, line in enumerate(iter(partial(file.readline, MAX_LINE + 1), b""), 1):
         if len(line) > MAX_LINE:
             raise DataError(f"{name}:{number}: a line of more than {MAX_LINE:,} bytes; is it text?")
@@ -47,7 +47,7 @@ def read_plain(file: BinaryIO, name: str, encoding: str = "utf-8") -> Iterator[s
 
 
 def read_segments(file: BinaryIO, name: str) -> Iterator[str]:
-    """Read the ``<seg>`` of WMT's SGML and IWSLT's XML, entities resolved; `DataError`: unpaired.
+    """Read the ``<seg>`` of WMT's SGML and IWSLT's XML, entities resolved; `DataError` without end.
 
     Usually neither is well-formed XML: the text has ``&`` and ``<`` without escapes.
     """

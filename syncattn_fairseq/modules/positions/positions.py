@@ -97,7 +97,7 @@ P = TypeVar("P", bound=type[Positions])
 
 
 def register_positions(name: str) -> Callable[[P], P]:
-    """Register a way to encode positions, in a ``--user-dir`` too; `DataError`: name taken."""
+    """Register a way to encode positions, in a ``--user-dir`` too; a name is taken once."""
 
     def register(positions: P) -> P:
         add_named(POSITIONS, name, positions, "kind of positions")

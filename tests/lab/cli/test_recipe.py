@@ -769,7 +769,7 @@ def test_a_dry_run_says_its_commands_alone(tmp_path):
     command = [*in_a_process("lab.cli.recipe"), "wmt14_en_de", "dbsa"]
     command += ["--dry-run"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300)
-    assert done.returncode == 0 and done.stderr == "1 trainings, of dbsa\n"
+    assert done.returncode == 0 and done.stderr == "trainings of dbsa: 1\n"
     assert all(line.startswith(("== ", "$ ")) for line in done.stdout.splitlines())
 
 

@@ -171,4 +171,5 @@ def test_a_plugin_is_an_idea():
     ran = subprocess.run(command, capture_output=True, text=True, check=True)
     trained = [line for line in ran.stdout.splitlines() if line.endswith("seed 2: train")]
     assert len(trained) == 5 + len(TREES)
-    assert "16 trainings, of user_dir, plain, plain_rotary, user_dir_window, user" in ran.stderr
+    names = "user_dir, plain, plain_rotary, user_dir_window, user_dir_decay"
+    assert f"trainings of {names}" in ran.stderr and ran.stderr.endswith(": 16\n")
