@@ -53,7 +53,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         args.user_dir,
     )
     model.beam, model.batch_size, model.length_penalty = args.beam, args.batch_size, args.lenpen
-    model.max_len, model.too_long = args.max_len or model.max_len, "empty"
+    model.max_len, model.too_long = args.max_len, "empty"
     model.tokenised |= args.tokenised
     sys.stdout.reconfigure(encoding="utf-8")  # type: ignore[union-attr]
     lines = progress(read_lines(args.input))
@@ -137,7 +137,7 @@ def _parser() -> CommandLine:
     parser.add_argument(
         "--max-len",
         type=positive,
-        help="the most subwords of a translation, if the model has positions for as many (1000)",
+        help="the most subwords of a translation (200, or 4 to 8 times the source's up to 1000)",
     )
     parser.add_argument(
         "--too-long",

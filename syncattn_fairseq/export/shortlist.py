@@ -1,6 +1,8 @@
 """The target subwords that translations of each source subword may contain."""
 
+import os
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryFile, gettempdir
 from typing import Any
@@ -11,7 +13,7 @@ from ..base.errors import DataError, naming_full_disk
 from .fold import FoldedModel
 
 #: How many links are in memory at a time.
-_LINKS = 2**22
+_LINKS = 2**20
 _PASSES = 5
 _SPECIAL = 4  # <s>, <pad>, </s> and <unk> come first
 
@@ -58,7 +60,7 @@ def make_shortlists(
     .. math:: n(t, s) = Σ_pairs p(t | s) / Σ_r p(t | r)
 
     over the different symbols r of the pair's source, from equal probabilities on, five times. A
-    temporary file holds about 6 bytes for each link of a source and a target symbol of a pair.
+    temporary file holds up to 12 bytes for each link of a source and a target symbol of a pair.
 
     Args:
         pairs: the symbols of each source and target.
@@ -72,35 +74,43 @@ def make_shortlists(
     blocks, seen = [], np.zeros(sizes[1], np.int64)
     with TemporaryFile() as file:
         for block in _cut_blocks(pairs):
-            (sources, per_source), (targets, per_target) = map(
-                _find_symbols, zip(*block, strict=True)
-            )
-            links = np.repeat(sources * sizes[1], np.repeat(per_target, per_source))
-            links, where = _number(links + targets[_explain(per_source, per_target)])
+            sides = map(_find_symbols, zip(*block, strict=True))
+            (sources, per_source), (targets, per_target) = sides
+            each = np.repeat(per_source, per_target)  # links of each target
+            steps = np.repeat(per_source.cumsum() - per_source, per_target) - each.cumsum() + each
+            sources = sources[np.arange(each.sum()) + np.repeat(steps, each)]
+            links, where = _number(sources * sizes[1] + np.repeat(targets, each))
             links.tofile(file)
             where.tofile(file)
-            blocks.append((per_source, per_target, len(links)))
+            blocks.append((per_source, per_target * (per_source > 0), len(links)))
             seen += np.bincount(targets, minlength=sizes[1])
             waiting.append(links)
             if sum(map(len, waiting)) > len(table):
                 table, waiting = _merge([table, *waiting]), []
-        table = _merge([table, *waiting])
-        source, target = np.divmod(table, sizes[1])
+        table, waiting = _merge([table, *waiting]), []
+        bounds = np.searchsorted(table, np.arange(sizes[0] + 1) * sizes[1])  # of each source symbol
+        known = bounds[:-1] < bounds[1:]
         probabilities = np.ones(len(table))
-        for _ in range(_PASSES):
+        for done in range(_PASSES):
             counts = np.zeros(len(table))
             file.seek(0)
             for per_source, per_target, size in blocks:
-                place = np.searchsorted(table, np.fromfile(file, np.int64, size))
-                explained = _explain(per_source, per_target)
-                where = np.fromfile(file, np.int32, len(explained))
+                place = np.fromfile(file, np.int64, size)
+                if not done:
+                    place = np.searchsorted(table, place)
+                    file.seek(-place.nbytes, os.SEEK_CUR)
+                    place.tofile(file)
+                each = np.repeat(per_source, per_target)
+                where = np.fromfile(file, np.int32, each.sum())
                 weights = probabilities[place][where]
-                weights /= np.bincount(explained, weights)[explained]
+                weights /= np.repeat(np.add.reduceat(weights, each.cumsum() - each), each)
                 counts[place] += np.bincount(where, weights, minlength=size)
-            probabilities = counts / np.bincount(source, counts, minlength=sizes[0])[source]
-    order = np.lexsort((target, -probabilities, source))
-    bounds = np.searchsorted(source[order], np.arange(sizes[0] + 1))
-    shortlists = [target[order[a:b][:number]] for a, b in zip(bounds, bounds[1:], strict=False)]
+            totals = np.add.reduceat(counts, bounds[:-1][known])
+            probabilities = np.divide(counts, np.repeat(totals, np.diff(bounds)[known]), counts)
+    shortlists = [
+        table[a:b][np.argsort(-probabilities[a:b], kind="stable")[:number]] % sizes[1]
+        for a, b in pairwise(bounds)
+    ]
     frequent = np.argsort(-seen, kind="stable")[:number]
     return frequent[seen[frequent] > 0], shortlists
 
@@ -129,8 +139,9 @@ def _find_symbols(sentences: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarr
 
 def _merge(links: Sequence[np.ndarray]) -> np.ndarray:
     """Return the different numbers of all, sorted; ``np.unique`` hashes, which is slower here."""
-    merged = np.sort(np.concatenate(links))
-    return merged[np.diff(merged, prepend=-1) > 0]
+    merged = np.concatenate(links)
+    merged.sort()
+    return merged[np.append(merged[:1] >= 0, merged[1:] != merged[:-1])]
 
 
 def _number(links: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -141,17 +152,3 @@ def _number(links: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     where = np.empty(len(links), np.int32)
     where[ordered & 2**bits - 1] = first.cumsum() - 1
     return ordered[first] >> bits, where
-
-
-def _explain(per_source: np.ndarray, per_target: np.ndarray) -> np.ndarray:
-    """Return the number of each link's target in the block: pair by pair, source by source.
-
-    Both arguments, ``(pairs,)``, are numbers of symbols.
-    """
-    begins, lengths = (
-        np.repeat(each, per_source * (per_target > 0))
-        for each in (per_target.cumsum() - per_target, per_target)
-    )
-    steps = np.ones(lengths.sum(), np.int32)  # on to the next target; back to a pair's first
-    steps[lengths.cumsum() - lengths] = np.diff(begins, prepend=1) - np.append(0, lengths[:-1]) + 1
-    return steps.cumsum(out=steps)

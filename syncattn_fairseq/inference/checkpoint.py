@@ -201,7 +201,7 @@ class CheckpointModel(Model):
         return sides
 
     def _translate(self, sources: Sequence[Sentence]) -> list[Translation]:
-        most = self._most
+        most = self._most(sources[0])
         settings = GenerationConfig(beam=self.beam, lenpen=self.length_penalty, max_len_b=most)
         generator = self.task.build_generator(self.models, settings)
         batch = self._batch(sources)

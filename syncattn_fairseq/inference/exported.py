@@ -216,7 +216,7 @@ class CTranslate2Model(Model):
         return alignments
 
     def _translate(self, sources: Sequence[Sentence]) -> list[Translation]:
-        most = self._most
+        most = self._most(sources[0])
         results, unparsed = self._run(
             sources,
             beam_size=self.beam,

@@ -5,6 +5,7 @@ from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from threading import Lock, RLock
 from typing import Any, TypeAlias
 
@@ -32,8 +33,8 @@ Heads: TypeAlias = str | Sequence[Sequence[int] | None] | None
 #: What may be wrong with a translation.
 FAULTS = ("cut", "unparsed", "too_long")
 
-#: The most subwords of a translation, unless a model has fewer positions or its user says less.
-MAX_LEN = 1000
+#: The most subwords of a translation, and of a short source's, unless its user says another number.
+MAX_LEN, SHORT = 1000, 200
 
 
 @dataclass(eq=False)
@@ -41,6 +42,7 @@ class _Job:
     """A source that waits, and its translation or what went wrong."""
 
     source: Sentence
+    most: int
     translation: Translation | None = None
     error: BaseException | None = None
 
@@ -59,7 +61,8 @@ class Model(ABC):
         batch_size: how many sentences are decoded together.
         length_penalty: the power of its length by which a hypothesis's log-probability is divided;
             above 1 favours longer ones.
-        max_len: the most subwords of a translation; fewer if the model has fewer positions.
+        max_len: the most subwords of a translation, if the model has positions for as many; None:
+            200 or, of a source of more than 32, from 4 to 8 times as many as it has, up to 1000.
         max_source: the most subwords of a source; None: as many as the model has positions for.
         too_long: with a source of more, ``stop``, or leave its translation ``empty`` and warn.
         tokenised: whether text, in and out, is words separated by spaces.
@@ -70,7 +73,7 @@ class Model(ABC):
         self.beam = 5
         self.batch_size = 32
         self.length_penalty = 1.0
-        self.max_len = MAX_LEN
+        self.max_len: int | None = None
         self.max_source: int | None = None
         self.too_long = "stop"
         #: Only one thread at a time uses the model.
@@ -111,7 +114,7 @@ class Model(ABC):
     def _decode(self, sources: Sequence[Sentence]) -> list[Translation]:
         """Translate in batches; whoever holds the lock decodes for all that wait, in order."""
         order = [index for indices in self._batches(sources) for index in indices]
-        jobs = [_Job(sources[index]) for index in order]
+        jobs = [_Job(sources[index], self._most(sources[index])) for index in order]
         with self._waiting_lock:
             self._waiting += jobs
         try:
@@ -136,8 +139,10 @@ class Model(ABC):
 
     def _decode_next(self) -> None:
         with self._waiting_lock:
-            size = min(self.batch_size, len(self._waiting))
-            batch = [self._waiting.popleft() for _ in range(size)]
+            most = self._waiting[0].most
+            batch = [*islice((x for x in self._waiting if x.most == most), self.batch_size)]
+            for job in batch:
+                self._waiting.remove(job)
         try:
             found = self._translate([job.source for job in batch])
             for job, translation in zip(batch, found, strict=True):
@@ -153,7 +158,7 @@ class Model(ABC):
     ) -> dict[str, list[int]]:
         """Return which of the faults translations have, and the indices of those that have it."""
         warnings = {
-            f"the search came to {self._most} subwords (--max-len); it may be cut": "cut",
+            "the search came to as many subwords as it may (--max-len); it may be cut": "cut",
             "translated without the parse that the model reads": "unparsed",
             f"not translated: more than {self._longest_source} subwords": "too_long",
         }
@@ -174,7 +179,7 @@ class Model(ABC):
             "text": "words separated by spaces" if self.tokenised else "sentences",
             "reads": sorted(self.reads),
             "longest_source": self._longest_source,
-            "longest_translation": self._most,
+            "longest_translation": min(self.max_len or MAX_LEN, self.longest[1]),
         }
 
     def _find_long(self, sources: Sequence[Sentence]) -> dict[int, str]:
@@ -190,12 +195,10 @@ class Model(ABC):
     def _longest_source(self) -> int:
         return min(self.max_source or self.longest[0], self.longest[0])
 
-    @property
-    def _most(self) -> int:
-        """How many subwords a translation may have."""
-        if not isinstance(self.max_len, int) or self.max_len < 1:
-            raise DataError(f"max_len {self.max_len!r}: give a whole number from 1")
-        return min(self.max_len, self.longest[1])
+    def _most(self, source: Sentence) -> int:
+        """Return how many subwords its translation may have: few numbers, as a batch has one."""
+        grown = min(max(SHORT, 4 << (len(source.pieces) - 1).bit_length()), MAX_LEN)
+        return min(self.max_len or grown, self.longest[1])
 
     def parse(
         self,
@@ -338,7 +341,7 @@ class Model(ABC):
 
     def _batches(self, sources: Sequence[Sentence]) -> Iterator[list[int]]:
         """Yield batches of indices of similarly long, non-empty sentences, longest first."""
-        for name in ("batch_size", "beam"):
+        for name in ("batch_size", "beam", *["max_len"][: self.max_len is not None]):
             value = getattr(self, name)
             if not isinstance(value, int) or value < 1:
                 raise DataError(f"{name} {value!r}: give a whole number from 1")

@@ -20,6 +20,7 @@ from syncattn_fairseq.base.folders import making
 from syncattn_fairseq.cli import bpe
 from syncattn_fairseq.export import check, export
 from syncattn_fairseq.inference import exported as exported_models
+from syncattn_fairseq.inference import model as inference_model
 from tests.checkpoints import Corpus, make_checkpoint
 
 ctranslate2 = pytest.importorskip("ctranslate2")
@@ -129,7 +130,9 @@ def test_an_export_searches_as_it_is_told(small_corpus, tmp_path, trained):
 
 
 @pytest.mark.parametrize("format", ["checkpoint", "ctranslate2"])
-def test_the_longest_sentences_are_those_with_positions(small_corpus, tmp_path, caplog, format):
+def test_the_longest_sentences_are_those_with_positions(
+    small_corpus, tmp_path, caplog, monkeypatch, format
+):
     options = {"max_source_positions": 60, "max_target_positions": 30}
     path = make_checkpoint(small_corpus, tmp_path / "c.pt", "transformer_dbsa", **options)
     if format == "checkpoint":
@@ -145,7 +148,7 @@ def test_the_longest_sentences_are_those_with_positions(small_corpus, tmp_path, 
     assert reasons == ["", "60 subwords, but the model reads at most 59", ""]
     assert [bool(each) for each in found] == [True, False, True]
     assert "sentence 2: not translated: more than 59 subwords: 1 of 3" in caplog.text
-    model.max_len, model.too_long, model.max_source = 1000, "stop", None
+    model.max_len, model.too_long, model.max_source = None, "stop", None
     with pytest.raises(DataError, match="^sentence 2: 60 subwords, but .* reads at most 59; split"):
         model.align(["the", "the " * 60], ["der", "der"])
 
@@ -153,8 +156,11 @@ def test_the_longest_sentences_are_those_with_positions(small_corpus, tmp_path, 
     whole = model.translate(sources)  # untrained, it does not come to an end
     assert [len(each.sentence.pieces) for each in whole] == [29, 29, 0]
     assert [each.cut for each in whole] == [True, True, False]
-    assert "sentence 1: the search came to 29 subwords (--max-len)" in caplog.text
+    assert "sentence 1: the search came to as many subwords as it may (--max-len)" in caplog.text
     assert "2 of 3 sentences, this is the first" in caplog.text
+    monkeypatch.setattr(inference_model, "SHORT", 5)
+    found = model.translate(["the", "the the the", ""])
+    assert [len(each.sentence.pieces) for each in found] == [5, 16, 0]
     model.max_len = 2
     assert [len(each.sentence.pieces) for each in model.translate(sources)] == [2, 2, 0]
     model.max_len = 0

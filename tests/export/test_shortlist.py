@@ -30,7 +30,7 @@ def test_words_that_translate_each_other_come_first(monkeypatch, links):
 
 def test_the_probabilities_are_those_of_the_model():
     """After many passes over these pairs, each word has one translation."""
-    pairs = [([4, 5], [4, 5]), ([4], [4])]
+    pairs = [([4, 5], [4, 5]), ([4], [2]), ([4], [4]), ([2], [4])]
     arrays = [(np.array(s), np.array(t)) for s, t in pairs]
     _, shortlists = make_shortlists(arrays, (6, 6), 1)
     assert [s.tolist() for s in shortlists[4:]] == [[4], [5]]

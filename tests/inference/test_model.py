@@ -374,7 +374,7 @@ def test_a_line_that_is_too_long_stops_no_others(small_corpus, path, model, tmp_
         False,
     ]
     cut, _, error = output.err.splitlines(keepends=True)
-    assert cut.startswith(f"warning: {text}:1: the search came to 2 subwords (--max-len)")
+    assert cut.startswith(f"warning: {text}:1: the search came to as many subwords as it may")
     assert cut.endswith("3 of 5 lines, this is the first\n")
     assert error == f"{reason}no translation: 2 of 5 lines, this is the first\n"
 
