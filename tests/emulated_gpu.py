@@ -84,6 +84,11 @@ class EmulatedGpu(TorchDispatchMode):
         super().__enter__()
         return self
 
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        """Say no: PyTorch would import its compiler, for seconds, to keep it out of here."""
+        return False
+
     def note(self, operation: str) -> None:
         self.waits.append(f"{operation} {called_from()}")
 
