@@ -21,7 +21,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from benchmarks.start import COMMANDS, ROOT, megabytes, run  # noqa: E402
+from benchmarks.start import ROOT, megabytes, run  # noqa: E402
 from syncattn_fairseq.base.text_tables import markdown_table  # noqa: E402
 
 LANGUAGES = ("en", "de")
@@ -116,37 +116,23 @@ def list_commands() -> dict[str, tuple[list[str], list[str]]]:
         "recipe --table": "recipe multi30k_tiny_en_de_3625 --table --results results.json",
     }
     plain = {
-        "preprocess": [
-            "fairseq-preprocess",
-            "-s",
-            "en",
-            "-t",
-            "de",
-            "--destdir",
-            "plain",
-            "--trainpref",
-            "train",
-        ],
-        "score": [
-            "sacrebleu",
-            "train.de",
-            "-i",
-            "train.hyp",
-            "-m",
-            "bleu",
-            "chrf",
-            "-tok",
-            "none",
-            "--force",
-        ],
+        "preprocess": find_command(
+            "fairseq-preprocess -s en -t de --destdir plain --trainpref train"
+        ),
+        "score": find_command("sacrebleu train.de -i train.hyp -m bleu chrf -tok none --force"),
         **{name: [sys.executable, "-c", LOOPS[name]] for name in ("clean", "tokenise", "bpe")},
     }
     commands = {}
     for name, line in ours.items():
-        command, *rest = line.split() or [""]
-        module = ["-m", COMMANDS[f"syncattn-{command}"]] if command else ["-c", LOOPS[name]]
-        commands[name] = [sys.executable, *module, *rest], plain.get(name, [])
+        loop = [sys.executable, "-c", LOOPS[name]] if not line else []
+        commands[name] = loop or find_command(f"syncattn-{line}"), plain.get(name, [])
     return commands
+
+
+def find_command(line: str) -> list[str]:
+    """Split a command's line, with the path of the program that is beside Python."""
+    name, *rest = line.split()
+    return [str(Path(sys.executable).with_name(name)), *rest]
 
 
 def measure(words: list[str], folder: Path) -> tuple[float, float]:
@@ -169,10 +155,9 @@ def main() -> None:
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name)
             write_corpus(folder, lines)
-            learn = "--input train.en --model bpe --vocab-size"
-            module = COMMANDS["syncattn-bpe"]
-            size = ["40" if lines < 1000 else "1000"]
-            run([sys.executable, "-m", module, "learn", *learn.split(), *size], folder)
+            size = 40 if lines < 1000 else 1000
+            learn = f"syncattn-bpe learn --input train.en --model bpe --vocab-size {size}"
+            run(find_command(learn), folder)
             for command, both in list_commands().items():
                 if args.only and command not in args.only:
                     continue

@@ -54,7 +54,10 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     args = parser.parse_args()
     programs = {"python": ["-c", "pass"], "python again": ["-c", "pass"]}
-    programs |= {name: ["-m", module, "--help"] for name, module in COMMANDS.items()}
+    programs |= {
+        name: ["-c", f"from {module} import main; main()", "--help"]
+        for name, module in COMMANDS.items()
+    }
     print(f"{'command':<22} {'seconds':>8} {'MB':>5}")
     for name, arguments in programs.items():
         seconds, size = zip(*(start(*arguments) for _ in range(args.rounds)), strict=True)

@@ -18,7 +18,7 @@ start_slurm
 parse() { # parse NAME OPTION...: replaces the shell
     local name=$1
     shift
-    exec "$root/.venv/bin/python" -m syncattn_fairseq.cli.parse --parser stanza --lang "$language" \
+    exec "$root/.venv/bin/syncattn-parse" --parser stanza --lang "$language" \
         --stanza-dir "$models" --input "$text" --output "$scratch/$name.heads" \
         --labels "$scratch/$name.labels" --conllu "$scratch/$name.conllu" --shards "$shards" "$@"
 }
