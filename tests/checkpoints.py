@@ -118,7 +118,11 @@ def make_checkpoint(
         },
         "model": model.state_dict(),
         "optimizer_history": [
-            {"num_updates": 0, "optimizer_name": "", "criterion_name": "", "lr_scheduler_state": {}}
+            {
+                "num_updates": updates,
+                **dict.fromkeys(("optimizer_name", "criterion_name"), ""),
+                "lr_scheduler_state": {},
+            }
         ],
         "extra_state": {},
         "last_optimizer_state": None,
