@@ -34,7 +34,7 @@ def service(
 ) -> Iterator[tuple[str, Any]]:
     """The service's address, and its module."""
     folder = tmp_path_factory.mktemp("service")
-    path = make_checkpoint(small_corpus, folder / "c.pt", "transformer_syncattn", 80, **PRE_NORM)
+    path = make_checkpoint(small_corpus, folder / "c.pt", "transformer_syncattn", 40, **PRE_NORM)
     for language in ("en", "de"):
         shutil.copy(small_corpus.subwords, folder / f"subwords.{language}")
     with pytest.MonkeyPatch.context() as patch:

@@ -37,7 +37,7 @@ def test_heads_labels_and_conllu_of_a_text(folder, stanza_models, capsys):
     lines = [*bad, *lines, *bad, *lines]
     (folder / "train.en").write_text("".join(f"{line}\n" for line in lines), "utf-8")
     argv = arguments(stanza_models, "--labels=l", "--conllu=c", "--max-words=30", "--shards=3")
-    assert main([*argv, "--workers=2"]) == 0
+    assert main(argv) == 0
     words = [clean_line(line).split() for line in lines]
     expected = open_parser(f"stanza:en:{stanza_models}")(words)
     for i in (0, 1, 2, 5):
@@ -62,7 +62,7 @@ def test_heads_labels_and_conllu_of_a_text(folder, stanza_models, capsys):
         "(empty line: 6, more than 30 words: 2), "
     )
     assert told[-1].endswith(" words/s")
-    assert main([*argv, "--workers=2"]) == 0
+    assert main(argv) == 0
     assert "train.heads.en: up to date, nothing to do\n" in capsys.readouterr().out
 
     # The same from what has been written, and from a program that reads and writes.

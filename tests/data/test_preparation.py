@@ -43,7 +43,7 @@ def data(small_corpus: Corpus, tmp_path_factory: pytest.TempPathFactory) -> Path
 def path(small_corpus: Corpus, data: Path) -> Path:
     path = data.parent / "model.pt"
     options = {"encoder_normalize_before": True, "decoder_normalize_before": True}
-    return make_checkpoint(small_corpus, path, "transformer_syncattn", updates=80, **options)
+    return make_checkpoint(small_corpus, path, "transformer_syncattn", updates=40, **options)
 
 
 def as_written(words: str) -> str:

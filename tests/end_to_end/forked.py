@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import atexit
 import gc
-import importlib
+import importlib.util
 import logging
 import marshal
 import os
@@ -128,6 +128,8 @@ def _import_modules() -> None:
         importlib.import_module(module.name)
     # Models that have hardly been trained do not know where a sentence ends.
     importlib.import_module("syncattn_fairseq.inference.model").MAX_LEN = 50
+    if importlib.util.find_spec("altair"):
+        importlib.import_module("syncattn_fairseq.lab.report.charts").describe_kinds()
     for name in left:
         del sys.modules[name]
 

@@ -1,11 +1,16 @@
+import re
 from argparse import Namespace
+from dataclasses import fields
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import torch
 
-from syncattn_fairseq.export.fold import fold
+from syncattn_fairseq.base.errors import DataError
+from syncattn_fairseq.export.fold import FoldedModel, fold, refuse
+from syncattn_fairseq.export.pipeline import FORMATS
+from tests.export.test_export import PRE_NORM, UNSHARED
 from tests.models import build
 
 SIZE = {
@@ -52,3 +57,63 @@ def test_a_plain_model_gets_no_embeddings_that_the_model_lacks(positions):
     model = build.model("syntax_transformer", **SIZE, positions=positions)
     plain = folded("syntax_transformer", model, positions=positions)
     assert plain.encoder.embed_positions is plain.decoder.embed_positions is None
+
+
+@pytest.mark.parametrize(
+    ("arch", "options", "reason"),
+    [
+        ("transformer_lpsi", {}, "LPSI"),
+        ("transformer_pascal", {}, "PASCAL"),
+        ("transformer_lisa", {}, "LISA"),
+        ("transformer_local_attn", {}, "local attention"),
+        ("syntax_transformer", {"local_decoder_layers": "1"}, "local attention"),
+        ("syntax_transformer", {"constant_gate_layers": "1"}, "gated (constant) heads"),
+        ("syntax_transformer", {"shuffled_gate_layers": "1"}, "gated (shuffled) heads"),
+        ("syntax_transformer", {"forget_gate_layers": "1"}, "forget-gated heads"),
+        ("syntax_transformer", {"distance_bias_layers": "1"}, "distance heads"),
+        ("syntax_transformer", {"cross_attention_tree_window": 4}, "SDAtt"),
+        ("rnn_global", {"share_all_embeddings": True}, "recurrent"),
+    ],
+)
+def test_what_is_no_plain_transformer_is_refused_by_name(arch, options, reason):
+    model = build.model(f"{arch}_tiny" if "rnn" not in arch else arch, **options)
+    with pytest.raises(DataError, match=f"^c.pt: cannot be exported: .*{re.escape(reason)}"):
+        refuse(model, "c.pt")
+
+
+@pytest.mark.parametrize(
+    ("format", "options", "reason"),
+    [
+        ("fairseq", {"source_label_dim": 4}, "S&H"),
+        ("transformers", {"source_label_dim": 4}, "S&H"),
+        ("transformers", PRE_NORM, "--normalize-before"),
+        ("transformers", {"layernorm_embedding": True}, "--layernorm-embedding"),
+        ("transformers", {"decoder_learned_pos": True}, "learned positions"),
+        ("transformers", {"activation_fn": "tanh"}, "--activation-fn tanh"),
+        ("transformers", UNSHARED, "--share-decoder-input-output-embed"),
+        ("ctranslate2", {"encoder_normalize_before": True}, "--normalize-before on both"),
+        ("ctranslate2", {"decoder_attention_heads": 2}, "as many heads"),
+        ("ctranslate2", {"no_token_positional_embeddings": True}, "no positions"),
+        ("ctranslate2", {"positions": "none"}, "no positions .--positions none, or"),
+        ("ctranslate2", {"positions": "alibi"}, "CTranslate2's encoder has no --positions alibi$"),
+        ("fairseq", {"positions": "alibi"}, "fairseq's Transformer has no --positions alibi$"),
+        ("fairseq", {"positions": "rotary"}, "no --positions rotary; --format ctranslate2 has it$"),
+        ("transformers", {"positions": "bias"}, "FSMT of Hugging Face has no --positions bias; "),
+        ("ctranslate2", {"activation_fn": "tanh"}, "--activation-fn tanh"),
+        ("ctranslate2", {"no_decoder_final_norm": True, **PRE_NORM}, "--no-decoder-final-norm"),
+        ("ctranslate2", {"adaptive_softmax_cutoff": "9", **UNSHARED}, "no adaptive softmax"),
+        ("ctranslate2", {"adaptive_input": True}, "no adaptive softmax or input"),
+        ("ctranslate2", {"no_cross_attention": True}, "a cross-attention of its own"),
+        ("ctranslate2", {"cross_self_attention": True}, "a cross-attention of its own"),
+        ("ctranslate2", {"decoder_output_dim": 8, **UNSHARED}, "as wide as the decoder"),
+    ],
+)
+def test_what_a_format_lacks_is_refused(format, options, reason):
+    chosen = {"share_all_embeddings": True, **options}
+    model = build.model("syntax_transformer", **SIZE, **chosen)
+    labels = getattr(model.encoder, "label_embedding", None)
+    plain = folded("syntax_transformer", model, **chosen)
+    values: dict[str, Any] = {field.name: None for field in fields(FoldedModel)}
+    values |= {"name": "c.pt", "original": model, "model": plain, "labels": labels}
+    with pytest.raises(DataError, match=f"^c.pt: cannot be exported: .*{reason}"):
+        FORMATS[format]().refuse(FoldedModel(**values))

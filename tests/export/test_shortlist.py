@@ -39,7 +39,7 @@ def test_the_probabilities_are_those_of_the_model():
 def test_a_translation_has_only_what_its_source_allows(small_corpus, tmp_path):
     options = {"encoder_normalize_before": True, "decoder_normalize_before": True}
     path = tmp_path / "trained.pt"
-    make_checkpoint(small_corpus, path, "transformer_dbsa", updates=80, **options)
+    make_checkpoint(small_corpus, path, "transformer_dbsa", updates=40, **options)
     pieces = {}
     for number in (0, 3):
         folder, subwords = tmp_path / str(number), [small_corpus.subwords]

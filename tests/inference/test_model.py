@@ -19,7 +19,7 @@ PRE_NORM = {"encoder_normalize_before": True, "decoder_normalize_before": True}
 def path(small_corpus: Corpus) -> Path:
     """A SyncAttn model whose sentences end."""
     path = small_corpus.folder / "learned.pt"
-    return make_checkpoint(small_corpus, path, "transformer_syncattn", updates=80, **PRE_NORM)
+    return make_checkpoint(small_corpus, path, "transformer_syncattn", updates=40, **PRE_NORM)
 
 
 def load(corpus: Corpus, path: Any, **options: Any) -> Any:

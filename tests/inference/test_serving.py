@@ -28,7 +28,7 @@ def served(small_corpus: Corpus, tmp_path_factory: pytest.TempPathFactory) -> Pa
     """An export for CTranslate2 whose sentences end."""
     pytest.importorskip("ctranslate2")
     folder = tmp_path_factory.mktemp("served")
-    path = make_checkpoint(small_corpus, folder / "c.pt", "transformer_dbsa", 80, **PRE_NORM)
+    path = make_checkpoint(small_corpus, folder / "c.pt", "transformer_dbsa", 40, **PRE_NORM)
     export(path, small_corpus.data, "ctranslate2", folder / "out", subwords=small_corpus.subwords)
     return folder / "out"
 

@@ -33,11 +33,6 @@ from .overview import COLOURS, SHAPES, measured_charts
 from .sentences import ReportedSentence
 from .viz import jinja2, markupsafe, vl_convert
 
-_KINDS = {
-    **{"arcs": charts.arcs, "compare": charts.compare, "links": charts.links},
-    **{"tree": charts.tree, "heat": charts.heat},
-}
-
 
 @dataclass(frozen=True)
 class Trainings:
@@ -82,7 +77,7 @@ def render(
         "shapes": [*islice(cycle(SHAPES.items()), len(scores))],
         "scores": {name: score.as_dict() for name, score in scores.items()},
         "sentences": summaries,
-        "charts": {kind: charts.dress(draw()).to_dict() for kind, draw in _KINDS.items()},
+        "charts": charts.describe_kinds(),
         "overview": [
             *(chart.specification for chart in [*measured, *trained]),
             *([trainings.forest] if trainings and trainings.forest else []),
