@@ -341,11 +341,12 @@ def test_the_command_prints_translations_and_nothing_else(
     assert capfd.readouterr().err.startswith("error: the model reads and writes subwords")
 
 
-def test_text_in_subwords_names_its_line(command, tmp_path, capfd):
+def test_text_in_subwords_names_its_line(command, tmp_path, capfd, monkeypatch):
+    monkeypatch.setattr(translate, "_LINES", 20)
     text = tmp_path / "l.en"
-    text.write_text("the man\n" * 2100 + "▁the ▁man\n", encoding="utf-8")
+    text.write_text("the man\n" * 21 + "▁the ▁man\n", encoding="utf-8")
     assert translate.main([*command, f"--input={text}", "--max-len=1", "--beam=1"]) == 1
-    assert f"error: {text}:2101: in subwords already ('▁the ▁man'); " in capfd.readouterr().err
+    assert f"error: {text}:22: in subwords already ('▁the ▁man'); " in capfd.readouterr().err
 
 
 def test_a_line_that_is_too_long_stops_no_others(small_corpus, path, model, tmp_path, capfd):
