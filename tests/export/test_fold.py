@@ -26,7 +26,7 @@ SIZE = {
 def folded(arch: str, model: Any, **options: Any) -> Any:
     from fairseq.models import ARCH_CONFIG_REGISTRY
 
-    args = Namespace(arch=arch, **SIZE, **options)
+    args = Namespace(arch=arch, **{**SIZE, **options})
     ARCH_CONFIG_REGISTRY[arch](args)
     words = model.encoder.dictionary
     return fold(model, args, SimpleNamespace(source_dictionary=words, target_dictionary=words))
@@ -110,7 +110,7 @@ def test_what_is_no_plain_transformer_is_refused_by_name(arch, options, reason):
 )
 def test_what_a_format_lacks_is_refused(format, options, reason):
     chosen = {"share_all_embeddings": True, **options}
-    model = build.model("syntax_transformer", **SIZE, **chosen)
+    model = build.model("syntax_transformer", **{**SIZE, **chosen})
     labels = getattr(model.encoder, "label_embedding", None)
     plain = folded("syntax_transformer", model, **chosen)
     values: dict[str, Any] = {field.name: None for field in fields(FoldedModel)}
