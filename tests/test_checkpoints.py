@@ -141,15 +141,9 @@ class Call:
         return self.reduced
 
 
-def save_with(extra: Any, path: Path) -> Path:
-    history = [{"num_updates": 1}]
-    torch.save({"model": {}, "optimizer_history": history, "extra_state": extra}, path)
-    return path
-
-
 def test_arrays_of_numbers_are_read(tmp_path):
     kept = {"counts": np.arange(4).reshape(2, 2), "totals": np.array([0.5, 2.0])}
-    read = read_checkpoint(save_with(kept, tmp_path / "a.pt"))["extra_state"]
+    read = read_checkpoint(save(tmp_path / "a.pt", 1, {}, extra_state=kept))["extra_state"]
     for name, array in kept.items():
         assert read[name].dtype == array.dtype and np.array_equal(read[name], array)
 
@@ -167,11 +161,11 @@ def test_arrays_of_numbers_are_read(tmp_path):
 )
 def test_arrays_of_anything_else_are_refused(extra, tmp_path):
     with pytest.raises(DataError, match="PyTorch cannot load it"):
-        read_checkpoint(save_with(extra, tmp_path / "a.pt"))
+        read_checkpoint(save(tmp_path / "a.pt", 1, {}, extra_state=extra))
 
 
 def test_no_file_changes_the_types_of_numbers(tmp_path):
     fields = (3, "|", None, ("a",), {"a": (np.dtype("f8"), 0)}, 8, 8, 0)
     extra = Call(np.dtype, ("i8", False, True), fields)
-    read = read_checkpoint(save_with(extra, tmp_path / "a.pt"))["extra_state"]
+    read = read_checkpoint(save(tmp_path / "a.pt", 1, {}, extra_state=extra))["extra_state"]
     assert read is np.dtype("i8") and read.fields is None

@@ -88,14 +88,6 @@ def test_a_folder_in_the_way_is_told_before_anything_is_moved(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["b"]
 
 
-def test_one_process_at_a_time(tmp_path):
-    with filling(tmp_path) as files:
-        (files / "a").write_text("1")
-        with pytest.raises(DataError, match="another process is filling it"), filling(tmp_path):
-            pass
-    assert held(tmp_path) == {"a": "1"}
-
-
 def test_a_folder_is_made_whole_or_not_at_all(tmp_path):
     folder = tmp_path / "above" / "folder"
     if os.fork() == 0:

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
+from random import Random
 from types import SimpleNamespace
 
 import pytest
@@ -64,10 +65,12 @@ def test_text_that_only_begins_like_bzip2_is_text(tmp_path):
     assert list(read_lines(tmp_path / "text")) == ["BZh91 is a word"]
 
 
-def test_damaged_bzip2_is_one_line(tmp_path):
-    data = bytearray(bz2.compress(os.urandom(999).hex().encode()))
-    for damaged in (data[:-9], data[:40] + b"x" + data[41:]):
-        (tmp_path / "text").write_bytes(damaged)
+@pytest.mark.parametrize("compress", [gzip.compress, bz2.compress])
+def test_a_damaged_compressed_file_is_one_line(tmp_path, compress):
+    data = compress(Random(1).randbytes(999).hex().encode())
+    for place in (40, len(data) // 2, len(data) - 6):  # the last is in gzip's checksum
+        damaged = data[:place] + bytes([data[place] ^ 255]) + data[place + 1 :]
+        (tmp_path / "text").write_bytes(damaged if place > 40 else data[:-9])
         with pytest.raises(DataError, match="text: not a complete compressed file"):
             list(read_lines(tmp_path / "text"))
 

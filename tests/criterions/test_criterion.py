@@ -360,9 +360,10 @@ def test_padding_on_the_left_does_not_change_tied_distances(shift):
 
 
 def test_logged_means_run_over_all_workers():
-    model, make = build.model("transformer_syncattn_tiny", **SYNC), criterion(sync_weight=0.1)
+    model = build.model("transformer_syncattn_tiny", **SYNC)
+    make = criterion(sync_weight=0.1, src_planted_weight=1.0)
     samples = [batch(), batch()]
-    samples[1]["src_parents"][0] = -1
+    samples[1]["src_parents"][0] = samples[1]["source_tree_distances"][0] = -1
     logs = [make(model, sample)[2] for sample in samples]
     with metrics.aggregate() as aggregated:
         make.reduce_metrics(logs)
@@ -374,6 +375,9 @@ def test_logged_means_run_over_all_workers():
     assert values["src_uas"] == pytest.approx(100 * correct / 8, abs=1e-3)
     assert values["loss"] == pytest.approx(logs[0]["loss"].item() / 9 / math.log(2), abs=2e-3)
     assert values["total_loss"] > values["loss"]
+    planted = sum(log["src_planted_loss"].item() for log in logs)
+    assert values["src_planted_loss"] == pytest.approx(planted / (5 + 2), abs=1e-3), "per word"
+    assert "tgt_planted_loss" not in values
     assert values["sync_loss"] == pytest.approx(
         sum(log["sync_loss"].item() for log in logs) / 18, abs=1e-4
     )

@@ -8,20 +8,21 @@ import torch
 from torch import Tensor
 
 
-def check(leading: int, actual: Tensor, slow: Callable[..., Any], *inputs: Tensor) -> None:
-    """Compare a result with a loop, row by row of its leading dimensions.
+def check(leading: int, function: Callable[..., Any], *inputs: Tensor, shared: Any = ()) -> None:
+    """Compare a function with the loop of its name here, row by row of its leading dimensions.
 
     Args:
         leading: how many of these there are.
-        actual: the result.
-        slow: computes one row of it from one row of each of the inputs.
+        function: gets all inputs at once; the loop one row of each, vectors as lists.
         inputs: tensors that have all the leading dimensions.
+        shared: further arguments of both.
     """
+    slow = globals()[function.__name__]
     rows = zip(*(x.double().flatten(0, leading - 1) for x in inputs), strict=True)
-    expected = torch.tensor([slow(*row) for row in rows], dtype=torch.float64)
-    torch.testing.assert_close(
-        actual.double().flatten(0, leading - 1), expected, rtol=1e-5, atol=1e-5
-    )
+    lists = ([x.tolist() if x.dim() < 2 else x for x in row] for row in rows)
+    expected = torch.tensor([slow(*row, *shared) for row in lists], dtype=torch.float64)
+    actual = function(*inputs, *shared).double().flatten(0, leading - 1)
+    torch.testing.assert_close(actual, expected, rtol=1e-5, atol=1e-5)
 
 
 def softmax(row: list[float]) -> list[float]:
@@ -111,16 +112,10 @@ def parent_gaussian(parent: float, length: int, std: float) -> list[float]:
     return [scale * math.exp(-((j - parent) ** 2) / (2 * std**2)) for j in range(length)]
 
 
-def parent_scaled_scores(query: Tensor, key: Tensor, parents: list[float], std: float) -> list:
-    q, k = query.tolist(), key.tolist()
-    weights = [parent_gaussian(parent, len(k), std) for parent in parents]
-    return [
-        [
-            sum(a * b for a, b in zip(qt, kj, strict=True)) / math.sqrt(len(qt)) * weights[t][j]
-            for j, kj in enumerate(k)
-        ]
-        for t, qt in enumerate(q)
-    ]
+def parent_scaled_scores(query: Tensor, key: Tensor, weights: Tensor) -> list:
+    scores = biaffine_scores(query, key, torch.eye(query.size(-1)), None)
+    rows = zip(scores, weights.tolist(), strict=True)
+    return [[s * w for s, w in zip(*row, strict=True)] for row in rows]
 
 
 def leaky_relu(x: Tensor) -> Tensor:
@@ -227,10 +222,10 @@ def tree_distances(parents: list[int]) -> list[list[int]]:
     return rows
 
 
-def expected_distances(scores: list[float], distances: list[list[int]]) -> list[float]:
-    weights = softmax(scores)
-    columns = range(len(scores))
-    return [sum(weights[k] * distances[k][j] for k in columns) for j in columns]
+def expected_distances(scores: Tensor, distances: Tensor) -> list[list[float]]:
+    rows, d = [softmax(row) for row in scores.tolist()], distances.tolist()
+    columns = range(len(d))
+    return [[sum(weights[k] * d[k][j] for k in columns) for j in columns] for weights in rows]
 
 
 def syntax_directed_attention(scores: list[float], distances: list[int], n: int) -> list[float]:

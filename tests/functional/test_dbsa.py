@@ -25,13 +25,7 @@ def test_biaffine_scores_equal_the_loop(T, S, d, bias, seed):
     torch.manual_seed(seed)
     query, key, weight = torch.randn(2, 3, T, d), torch.randn(2, 3, S, d), torch.randn(d, d)
     b = torch.randn(d) if bias else None
-    reference.check(
-        2,
-        biaffine_scores(query, key, weight, b),
-        lambda q, k: reference.biaffine_scores(q, k, weight.double(), b),
-        query,
-        key,
-    )
+    reference.check(2, biaffine_scores, query, key, shared=[weight, b])
 
 
 @given(sizes, sizes, st.booleans(), seeds)
@@ -45,22 +39,15 @@ def test_dependency_loss_equals_the_loop(B, T, causal, seed):
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64])
-def test_dependency_loss_is_finite_where_a_probability_underflows(dtype):
-    scores = torch.tensor([[[0.0, -1e4], [0.0, 0.0]]], dtype=dtype, requires_grad=True)
-    total, count = dependency_loss(scores.softmax(-1), torch.tensor([[1, 0]]))
-    total.backward()
-    assert count.item() == 2
-    assert total.isfinite() and total > 5
-    assert scores.grad is not None and scores.grad.isfinite().all()
-
-
 @pytest.mark.parametrize("gap", [60.0, 75.0, 80.0, 87.0, 90.0, 1e4])
-def test_a_scaled_dependency_loss_has_a_finite_gradient(gap):
-    scores = torch.tensor([[[0.0, -gap], [0.0, 0.0]]], requires_grad=True)
-    total, _ = dependency_loss(scores.softmax(-1), torch.tensor([[1, -1]]))
+def test_a_scaled_dependency_loss_is_finite_where_a_probability_underflows(dtype, gap):
+    scores = torch.tensor([[[0.0, -gap], [0.0, 0.0]]], dtype=dtype, requires_grad=True)
+    total, count = dependency_loss(scores.softmax(-1), torch.tensor([[1, -1]]))
     (total * 2.0**15).backward()
     assert scores.grad is not None and scores.grad.isfinite().all()
-    assert total.item() == pytest.approx(min(gap, 69.08), abs=0.01)
+    most = 9.704 if dtype == torch.float16 else 69.08
+    assert total.item() == pytest.approx(min(gap, most), abs=0.01)
+    assert count.item() == 1
 
 
 def test_no_label_at_all_gives_zero():

@@ -23,12 +23,7 @@ def random_parents(batch: int, length: int) -> torch.Tensor:
 def test_parent_gaussian_equals_the_loop(T, std, seed):
     torch.manual_seed(seed)
     parents = random_parents(3, T)
-    reference.check(
-        2,
-        parent_gaussian(parents, T, std),
-        lambda parent: reference.parent_gaussian(parent.item(), T, std),
-        parents,
-    )
+    reference.check(2, parent_gaussian, parents, shared=[T, std])
 
 
 def test_the_density_of_the_paper():
@@ -44,15 +39,8 @@ def test_the_density_of_the_paper():
 def test_parent_scaled_scores_equal_the_loop(T, d, std, seed):
     torch.manual_seed(seed)
     query, key, parents = torch.randn(2, 3, T, d), torch.randn(2, 3, T, d), random_parents(2, T)
-    weights = parent_gaussian(parents, T, std).unsqueeze(1)
-    reference.check(
-        2,
-        parent_scaled_scores(query, key, weights),
-        lambda q, k, p: reference.parent_scaled_scores(q, k, p.tolist(), std),
-        query,
-        key,
-        parents.unsqueeze(1).expand(-1, 3, -1),
-    )
+    weights = parent_gaussian(parents, T, std).unsqueeze(1).expand(-1, 3, -1, -1)
+    reference.check(2, parent_scaled_scores, query, key, weights)
 
 
 def test_a_deviation_of_0_leaves_the_parent_alone():

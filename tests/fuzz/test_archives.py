@@ -14,16 +14,11 @@ from syncattn_fairseq.lab.recipes.text_formats import PAIRS, TEXTS, collect
 from tests.fuzz.mutation import mutate
 from tests.fuzz.test_readers import MEMORY, fuzzed, memory
 from tests.lab.recipes.packing import special, tar, zipped
-from tests.lab.recipes.test_archives import MEMBERS
+from tests.lab.recipes.test_archives import MEMBERS, OTHERS
 from tests.lab.recipes.test_formats import IWSLT_XML, NEWSTEST, TRAIN_TAGS, TREEBANK
 
-SPECIAL = [
-    special("a/link", tarfile.SYMTYPE, "../training/b.de"),
-    special("a/hard", tarfile.LNKTYPE, "training/b.de"),
-    special("a/pipe", tarfile.FIFOTYPE),
-    special("é" * 150, tarfile.DIRTYPE),  # with a header for its name
-]
-TAR = tar({**MEMBERS, "noise": b"noise"}, "w", *SPECIAL)
+LONG = special("é" * 150, tarfile.DIRTYPE)  # with a header for its name
+TAR = tar({**MEMBERS, "noise": b"noise"}, "w", *OTHERS, LONG)
 ZIP = zipped({**MEMBERS, "noise": b"noise", "link": b"noise"}, "link")
 
 

@@ -90,7 +90,8 @@ def slow(
             q, k = reference.leaky_relu(q), reference.leaky_relu(k)
         if isinstance(kind, ParentScaledHeads):
             assert parents is not None
-            scores = reference.parent_scaled_scores(q, k, parents, std=1.0)
+            weights = [reference.parent_gaussian(parent, len(k), 1.0) for parent in parents]
+            scores = reference.parent_scaled_scores(q, k, torch.tensor(weights))
         else:
             own = isinstance(kind, DependencyHeads) and kind.parser != "dot"
             u = kind.weight[number] if own else torch.eye(d).double()

@@ -3,7 +3,6 @@ import os
 import shutil
 import signal
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
@@ -15,6 +14,7 @@ from syncattn_fairseq.base.files import replacing
 from syncattn_fairseq.checkpoints.averaging import average_checkpoints
 from syncattn_fairseq.patches.whole_checkpoints import find_intact, mend
 from tests.patches.resuming import resume, save
+from tests.test_checkpoints import Call
 
 
 def truncate(data: bytearray) -> bytes:
@@ -65,14 +65,9 @@ def test_weights_are_numbers(tmp_path, weight, message):
     assert [*tmp_path.iterdir()] == [path]
 
 
-class Malice:
-    def __reduce__(self) -> Any:
-        return os.mkdir, ("pwned",)
-
-
 def test_no_code_is_run(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    path = save(tmp_path / "model.pt", 1, extra=Malice())
+    path = save(tmp_path / "model.pt", 1, extra=Call(os.mkdir, ("pwned",)))
     with pytest.raises(DataError, match=r"model\.pt: "):
         checkpoint_utils.load_checkpoint_to_cpu(str(path))
     assert not Path("pwned").exists()
