@@ -68,9 +68,10 @@ def test_text_that_only_begins_like_bzip2_is_text(tmp_path):
 @pytest.mark.parametrize("compress", [gzip.compress, bz2.compress])
 def test_a_damaged_compressed_file_is_one_line(tmp_path, compress):
     data = compress(Random(1).randbytes(999).hex().encode())
-    for place in (40, len(data) // 2, len(data) - 6):  # the last is in gzip's checksum
-        damaged = data[:place] + bytes([data[place] ^ 255]) + data[place + 1 :]
-        (tmp_path / "text").write_bytes(damaged if place > 40 else data[:-9])
+    places = 12, len(data) - 6  # of gzip, in the codes and in the checksum
+    flipped = [data[:n] + bytes([data[n] ^ 255]) + data[n + 1 :] for n in places]
+    for damaged in (data[:-9], *flipped):
+        (tmp_path / "text").write_bytes(damaged)
         with pytest.raises(DataError, match="text: not a complete compressed file"):
             list(read_lines(tmp_path / "text"))
 
