@@ -280,7 +280,16 @@ def test_the_table_of_trials(tmp_path, monkeypatch, capsys):
 def test_costs_are_those_of_each_line_beside_the_plain_tool(monkeypatch, capsys):
     sizes = ["--lines", "20", "40", "--only", "clean", "align"]
     monkeypatch.setattr("sys.argv", ["scaling.py", *sizes])
+    measure, written = scaling.measure, []
+
+    def measure_and_look(words: list[str], folder: Path) -> tuple[float, float]:
+        used = measure(words, folder)
+        written.append((folder / "clean.en").exists())
+        return used
+
+    monkeypatch.setattr(scaling, "measure", measure_and_look)
     scaling.main()
+    assert written and all(written)
     _, table = capsys.readouterr().out.split("\n\n")
     rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in table.splitlines()]
     assert rows[0][:4] == ["command", "lines", "µs a line", "plain"]
