@@ -9,9 +9,15 @@ import pytest
 ROOT = Path(__file__).parents[1]
 
 
-@pytest.mark.parametrize("workers", [[], ["-n1"]])
-@pytest.mark.parametrize("body", ["pytest.skip('no browser')", "pass"])
-@pytest.mark.parametrize("ci", ["true", ""])
+@pytest.mark.parametrize(
+    ("workers", "body", "ci"),
+    [
+        ([], "pytest.skip('no browser')", "true"),
+        (["-n1"], "pytest.skip('no browser')", "true"),
+        ([], "pytest.skip('no browser')", ""),
+        ([], "pass", "true"),
+    ],
+)
 def test_what_is_skipped_is_said_and_fails_if_ci_is_set(tmp_path, workers, body, ci):
     (tmp_path / "test_some.py").write_text(f"import pytest\ndef test_it(): {body}\n")
     plugins = ("-p", "xdist.plugin", "-p", "tests.skipped", "-rs", *workers)
