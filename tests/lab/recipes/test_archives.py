@@ -12,6 +12,8 @@ from pathlib import Path
 from random import Random
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.lab.recipes import archives
@@ -235,6 +237,19 @@ def test_what_is_no_whole_archive_is_named(tmp_path, outer):
         assert f"{outer}: is truncated or damaged (" in message and "fetch it again" in message
     (tmp_path / "x.gz").write_bytes(gzip.compress(TEXT)[:-4])
     assert "/x.gz: is truncated" in refused(tmp_path, "x.gz")
+
+
+@given(st.sampled_from(KINDS), st.data())
+@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_any_damage_is_one_line(tmp_path, outer, data):
+    damaged = bytearray(packed(outer, {"a": TEXT, "b": TEXT * 9}))
+    for _ in range(data.draw(st.integers(1, 3))):
+        damaged[data.draw(st.integers(0, len(damaged) - 1))] = data.draw(st.integers(0, 255))
+    (tmp_path / outer).write_bytes(damaged)
+    try:
+        content(tmp_path, f"{outer}!b")
+    except DataError as error:
+        assert str(error).startswith(str(tmp_path / outer)) and "\n" not in str(error)
 
 
 def test_what_the_system_refuses_is_not_damage(tmp_path, monkeypatch):
