@@ -341,8 +341,10 @@ class Model(ABC):
 
     def _batches(self, sources: Sequence[Sentence]) -> Iterator[list[int]]:
         """Yield batches of indices of similarly long, non-empty sentences, longest first."""
-        for name in ("batch_size", "beam", *["max_len"][: self.max_len is not None]):
+        for name in ("batch_size", "beam", "max_len"):
             value = getattr(self, name)
+            if name == "max_len" and value is None:  # it grows with the source
+                continue
             if not isinstance(value, int) or value < 1:
                 raise DataError(f"{name} {value!r}: give a whole number from 1")
         lengths = np.array([len(source.pieces) for source in sources], dtype=int)

@@ -82,9 +82,10 @@ def make_difference(
         return None
     values, baseline = [*ours.values()], [*theirs.values()]
     blocks, within = fit_within(ours, theirs, every)
-    interval = welch_interval(values, baseline)
     if by_blocks:
         interval = blocks.interval(within) if blocks else None
+    else:
+        interval = welch_interval(values, baseline)
     seeds = [value - mean(baseline) for value in values]
     return Difference(measure, seeds, interval, corrected, p_same, blocks, within, by_blocks)
 

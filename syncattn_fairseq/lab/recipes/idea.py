@@ -193,7 +193,11 @@ def read_idea(
         raise DataError(
             f"--idea {text}: switches nothing on; add :model.mine_layers=1,2 or the like"
         )
-    if others := [word for word in changes if word.partition(".")[0] not in _OF_IDEAS]:
+    if others := [
+        word
+        for word in changes
+        if word.partition(".")[0] not in _OF_IDEAS or word.startswith("task.fast=")
+    ]:
         raise DataError(
             f"--idea {text}: {others[0]} would hold for the idea alone; give it before --idea, for "
             "all systems"
