@@ -118,11 +118,13 @@ def read_request(
     corpus: Corpus, words: Sequence[str], seeds: Sequence[int] | None, planned: bool
 ) -> Request:
     """Read what to train: words and seeds, or the corpus's plan; `DataError`: it is not there."""
+    plan = load_plan(corpus.folder) if planned else None
     members = [name for word in words for name in corpus.members(word)]
     _check_files(members, words, corpus)
+    if plan:
+        members = [plan.names.get(name, name) for name in members]
     settings = [word for word in members if not is_row(word)]
     rows = _read_rows([word for word in members if is_row(word)], corpus)
-    plan = load_plan(corpus.folder) if planned else None
     if plan:
         if settings:
             raise DataError(f"{settings[0]}: --plan trains systems as they were planned")

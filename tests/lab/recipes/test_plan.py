@@ -348,6 +348,8 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     trained = [line for line in printed.splitlines() if line.endswith(": train")]
     assert len(trained) == 13 and "== alibi, seed 8: train" in trained
     assert "== alibi, seed 9: train" not in trained
+    assert main([corpus, "--plan", "lpsi_tuned", "--dry-run"]) == 0  # a name of the plan's own
+    assert "== lpsi:model.dropout=0.4, seed 6: train" in capsys.readouterr().out
     path = tmp_path / "results.json"
     path.write_text(json.dumps(results({"lpsi": NLL["a"], "constant_gate": NLL["a"]})))
     assert main([corpus, "--plan", "--table", "--markdown", "--results", str(path)]) == 0
