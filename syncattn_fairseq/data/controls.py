@@ -6,6 +6,7 @@ alone, so that a sentence has the same control in every epoch, in every batch an
 Another sentence's tree also depends on the other sentences of the text.
 """
 
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -46,23 +47,35 @@ def mirror_tree(marks: Tensor, generator: np.random.Generator) -> Tensor:
 
     It says nothing about these words, but is as local as the parse: all arcs keep their lengths.
     """
-
-    def mirror(heads: Tensor) -> Tensor:
-        return torch.where(heads > 0, len(heads) + 1 - heads, heads).flip(0)
-
-    return _change_heads(marks, mirror)
+    return _change_heads(marks, _mirror)
 
 
-def take_tree(marks: Tensor, others: Sequence[Tensor], generator: np.random.Generator) -> Tensor:
-    """Give the words the tree of another sentence with as many words.
+def _mirror(heads: Tensor) -> Tensor:
+    return torch.where(heads > 0, len(heads) + 1 - heads, heads).flip(0)
+
+
+def draw_other(index: int, alike: Sequence[int], generator: np.random.Generator) -> int | None:
+    """Draw another sentence than this one from those with as many words, in ascending order.
+
+    None: there is no other. The text may have millions of sentences: none of them is read.
+    """
+    position = bisect_left(alike, index)
+    own = int(index in alike[position : position + 1])
+    if len(alike) == own:
+        return None
+    drawn = int(generator.integers(len(alike) - own))
+    return alike[drawn + own * (drawn >= position)]
+
+
+def take_tree(marks: Tensor, other: Tensor | None) -> Tensor:
+    """Give the words the tree of another sentence with as many words, by its marks.
 
     It is right for other words, so that it is as local as the parse and of the same shape, at the
     end of the sentence, too (a mirrored tree is not: it turns the end of a verb-final language
-    into its beginning). Without ``others``, the marks of such sentences, the tree is mirrored.
+    into its beginning). Without another one, the tree is mirrored.
     """
-    if not others:
-        return mirror_tree(marks, generator)
-    other = others[int(generator.integers(len(others)))]
+    if other is None:
+        return _change_heads(marks, _mirror)
     return _change_heads(marks, lambda _: other[other != CONTINUATION])
 
 

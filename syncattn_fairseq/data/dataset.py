@@ -19,7 +19,7 @@ from fairseq.data.indexed_dataset import MMapIndexedDataset
 from torch import Tensor
 
 from ..base.errors import DataError
-from .controls import CONTROLS, count_words, take_tree
+from .controls import CONTROLS, count_words, draw_other, take_tree
 from .fields import NOTHING, LossField, SourceField, SourceFields
 from .mmap_blocks import check_checksums, check_dataset, has_entry
 from .subwords import NO_HEAD, NO_TOKEN, find_parents, mark_subwords
@@ -108,8 +108,8 @@ class SyntaxPairDataset(BaseWrapperDataset):
                 generator = np.random.default_rng(zlib.crc32(item[side].numpy().tobytes()))
                 if control == "another":
                     alike = self.alike[side].get(count_words(marks), [])
-                    others = [self.heads[side][other] for other in alike if other != index]
-                    marks = take_tree(marks, others, generator)
+                    other = draw_other(index, alike, generator)
+                    marks = take_tree(marks, None if other is None else self.heads[side][other])
                 else:
                     marks = CONTROLS[control](marks, generator)
             if marks is not None:

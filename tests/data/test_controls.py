@@ -7,6 +7,7 @@ from syncattn_fairseq.data.controls import (
     CONTROLS,
     count_words,
     draw_heads,
+    draw_other,
     mirror_tree,
     shuffle_heads,
     take_tree,
@@ -79,11 +80,18 @@ def test_a_mirrored_tree_keeps_the_lengths_of_all_arcs(sizes, seed):
     assert [word - head for word, head in enumerate(words(mirrored), 1) if head] == arcs[::-1]
 
 
+@given(st.integers(0, 9), st.sets(st.integers(0, 9)), seeds)
+def test_another_sentence_is_drawn_from_all_others(index, alike, seed):
+    others = sorted(alike - {index})
+    drawn = draw_other(index, sorted(alike), np.random.default_rng(seed))
+    expected = others and others[np.random.default_rng(seed).integers(len(others))]
+    assert drawn == (None if expected == [] else expected)
+
+
 def test_a_tree_of_another_sentence_keeps_these_words():
     plain, other = marks([2, 1, 1], [2, 0, 1]), marks([1, 3, 1], [0, 1, 2])
-    generator = np.random.default_rng(1)
-    taken = take_tree(plain, [other], generator)
+    taken = take_tree(plain, other)
     assert words(taken) == [0, 1, 2]
     assert taken.eq(CONTINUATION).equal(plain.eq(CONTINUATION))
-    assert take_tree(plain, [], generator).equal(mirror_tree(plain, generator))
+    assert take_tree(plain, None).equal(mirror_tree(plain, np.random.default_rng(1)))
     assert count_words(plain) == 3 and count_words(marks([1], [NO_HEAD])) == 0

@@ -2,6 +2,7 @@ from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import MagicMock
 
 import numpy as np
 import pytest
@@ -241,6 +242,9 @@ def test_another_tree_is_that_of_a_sentence_with_as_many_words():
         assert found[index].equal(dataset[index]["source_another_marks"]), "always the same"
     assert found[2].tolist() == [2, 0], "without another one, mirrored"
     assert found[3].equal(heads[3]), "no parse stays none"
+    counted = dataset.heads["source"] = MagicMock()
+    counted.__getitem__.side_effect = heads.__getitem__
+    assert dataset[0] and counted.__getitem__.call_count == 2, "its own and one of the others"
 
 
 @pytest.mark.parametrize("scheme", ["subword_nmt", None])
