@@ -1,9 +1,13 @@
-"""Import a file that is part of no package."""
+"""Import a file that is part of no package, and run programs in processes of their own."""
 
 import importlib.util
+import os
+import subprocess
 import sys
 from pathlib import Path
 from types import ModuleType
+
+ROOT = Path(__file__).resolve().parents[1]
 
 
 def import_file(path: Path) -> ModuleType:
@@ -19,3 +23,12 @@ def import_file(path: Path) -> ModuleType:
 def in_a_process(module):
     """Return the words that run a command of ours in a process of its own."""
     return [sys.executable, "-c", f"from syncattn_fairseq.{module} import main; exit(main())"]
+
+
+def run_program(
+    program: str, *arguments: object, **environment: str
+) -> subprocess.CompletedProcess[str]:
+    """Run a program in Python, with our package."""
+    words = [sys.executable, "-c", program, *map(str, arguments)]
+    variables = {**os.environ, **environment}
+    return subprocess.run(words, cwd=ROOT, env=variables, capture_output=True, text=True)

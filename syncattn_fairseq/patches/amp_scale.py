@@ -2,7 +2,7 @@
 
 Fault: all versions give PyTorch's GradScaler two names of one optimizer, so that it does not know
 that the gradients are unscaled already. Adam hides this until they come near its epsilon.
-Test: ``test_amp_scale.py``.
+Test: ``test_small_patches.py``.
 """
 
 from typing import Any

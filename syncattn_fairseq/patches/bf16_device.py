@@ -2,7 +2,7 @@
 
 Fault: all versions read ``--bf16`` on the command line as ``--tpu`` too, and end with a traceback
 where PyTorch cannot use TPUs. fairseq-hydra-train reads ``common.bf16=true`` as it is.
-Test: ``test_bf16_device.py``.
+Test: ``test_small_patches.py``.
 """
 
 import importlib.util

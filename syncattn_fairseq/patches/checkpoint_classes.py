@@ -3,7 +3,7 @@
 Fault: PyTorch 2.6 and later load only tensors and classes that are named in advance. Checkpoints of
 all versions also hold fairseq's configuration, and when two processes resume, the second receives
 it as an OmegaConf object. The check itself stays on.
-Test: ``test_checkpoint_classes.py``.
+Test: ``test_small_patches.py``.
 """
 
 

@@ -2,7 +2,7 @@
 
 Fault: all versions print a traceback, or an assertion without the name of the file, when the
 options, the weights or the training of a checkpoint do not go together with what is asked for.
-Test: ``test_checkpoint_errors.py``.
+Test: ``test_resuming.py``.
 """
 
 import re

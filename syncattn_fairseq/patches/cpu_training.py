@@ -3,7 +3,7 @@
 Faults: on a CPU, all versions end with a traceback in the first update with ``--fp16``, or at once
 with ``--distributed-world-size 2``; with ``--distributed-init-method``, too, they exit with status
 0 and have trained nothing; and torchrun makes them divide by zero.
-Test: ``test_cpu_training.py``.
+Test: ``test_small_patches.py``.
 """
 
 import os

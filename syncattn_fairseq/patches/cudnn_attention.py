@@ -3,7 +3,7 @@
 Fault: PyTorch 2.5 and later try cuDNN first on recent GPUs. It makes a plan for every shape of a
 batch, which takes up to a second (github.com/modelscope/FunASR/issues/3704), and batches of
 translations have hundreds of shapes.
-Test: ``test_cudnn_attention.py`` sees that it is off; ``benchmarks/gpu.sh`` with and without the
+Test: ``test_small_patches.py`` sees that it is off; ``benchmarks/gpu.sh`` with and without the
 patch shows whether it still costs time.
 """
 

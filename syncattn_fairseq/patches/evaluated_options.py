@@ -1,7 +1,7 @@
 """Keep fairseq from running its options as code.
 
 Fault: all versions read some options with ``eval``, and options may come from a checkpoint.
-Test: ``test_evaluated_options.py``.
+Test: ``test_small_patches.py``.
 """
 
 import sys

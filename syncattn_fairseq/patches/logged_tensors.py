@@ -2,7 +2,7 @@
 
 Fault: all versions log averages and Python's numbers there, and leave out tensors, which they log
 to TensorBoard.
-Test: ``test_logged_tensors.py``.
+Test: ``test_small_patches.py``.
 """
 
 from typing import Any

@@ -2,7 +2,7 @@
 
 Fault: all versions compare earlier n-grams with the last columns of a table of tokens, most of
 which is still empty: without the extension, the option does nothing.
-Test: ``test_ngram_blocking.py``.
+Test: ``test_small_patches.py``.
 """
 
 from typing import Any

@@ -2,7 +2,7 @@
 
 Faults: all versions forget at an interruption how many validations in a row ``--patience`` has
 counted. And when a training that has ended is started again, they make more updates.
-Test: ``test_patience.py``.
+Test: ``test_resuming.py``.
 """
 
 import logging

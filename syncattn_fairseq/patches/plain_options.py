@@ -2,7 +2,7 @@
 
 Fault: all versions store them as an ``argparse.Namespace``, which PyTorch 2.6 and later load only
 if a plugin allows it. With the patch, fairseq alone can load the checkpoints of its own models.
-Test: ``test_plain_options.py``.
+Test: ``test_small_patches.py``.
 """
 
 from argparse import Namespace

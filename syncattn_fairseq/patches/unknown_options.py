@@ -1,7 +1,7 @@
 """Refuse a model's options that do not exist.
 
 Fault: all versions ignore them in ``fairseq-hydra-train``, if the model has no dataclass.
-Test: ``test_unknown_options.py``.
+Test: ``test_small_patches.py``.
 """
 
 from argparse import Namespace

@@ -1,8 +1,4 @@
-import subprocess
-import sys
-from pathlib import Path
-
-import syncattn_fairseq
+from tests.importing import run_program
 
 PROGRAM = """
 import sys
@@ -44,13 +40,7 @@ except AssertionError as error:
 
 
 def test_a_training_imports_the_compiler_only_if_the_program_has_it():
-    done = subprocess.run(
-        [sys.executable, "-c", PROGRAM],
-        cwd=Path(syncattn_fairseq.__file__).parents[1],
-        capture_output=True,
-        text=True,
-    )
-    imported, seen_as, refused = done.stdout.splitlines()
+    imported, seen_as, refused = run_program(PROGRAM).stdout.splitlines()
     assert imported == "imported"
     assert seen_as.startswith("torch._dynamo")
     assert refused.startswith("Expected key_padded_mask.shape[1] to be 2")

@@ -1,14 +1,10 @@
-import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
-import syncattn_fairseq
 from syncattn_fairseq.cli.common import command
 from syncattn_fairseq.patches import fairseq_version
-
-ROOT = Path(syncattn_fairseq.__file__).parents[1]
+from tests.importing import run_program
 
 
 @pytest.mark.parametrize(
@@ -27,12 +23,7 @@ ROOT = Path(syncattn_fairseq.__file__).parents[1]
 def test_a_fairseq_that_cannot_be_imported(tmp_path, source, said):
     (tmp_path / "fairseq").mkdir()
     (tmp_path / "fairseq" / "__init__.py").write_text(source)
-    done = subprocess.run(
-        [sys.executable, "-c", "import syncattn_fairseq.plugin"],
-        env={"PYTHONPATH": f"{tmp_path}:{ROOT}", "PATH": ""},
-        capture_output=True,
-        text=True,
-    )
+    done = run_program("import syncattn_fairseq.plugin", PYTHONPATH=str(tmp_path))
     assert done.returncode != 0
     last = done.stderr.strip().splitlines()[-1]
     assert last.startswith("ImportError: ") and said in last

@@ -75,48 +75,34 @@ def test_the_line_names_the_losses_and_the_update():
 
 
 @pytest.mark.parametrize(
-    ("metric", "value", "fine"),
+    ("metric", "value", "trained", "sentence_avg", "refused"),
     [
-        ("loss", 1023.0, True),
-        ("loss", 1024.0, False),
-        ("loss", NAN, False),
-        ("nll_loss", 5000.0, False),
-        ("total_loss", 5000.0, True),
-        ("ppl", INF, False),
+        ("loss", 1023.0, 2.0, False, ""),
+        ("loss", 1024.0, 2.0, False, "valid loss is 1024.0"),
+        ("loss", NAN, 2.0, False, "valid loss is nan"),
+        ("nll_loss", 5000.0, 2.0, False, "valid nll_loss is 5000.0"),
+        ("total_loss", 5000.0, 2.0, False, ""),
+        ("ppl", INF, 2.0, False, "valid ppl is inf"),
+        # A loss per sentence may be large.
+        ("loss", 5000.0, 2.0, True, ""),
+        ("loss", INF, 2.0, True, "valid loss is inf"),
+        ("nll_loss", 5000.0, 2.0, True, "valid nll_loss is 5000.0"),
+        # Without validation the training loss counts.
+        ("loss", None, 2.0, False, ""),
+        ("loss", None, INF, False, "train loss is inf"),
+        ("loss", None, 5000.0, True, ""),
     ],
 )
-def test_no_checkpoint_of_an_infinite_loss(saved, metric, value, fine):
-    cfg = Namespace(best_checkpoint_metric=metric)
-    if fine:
-        checkpoint_utils.save_checkpoint(cfg, Trainer(), None, value)
+def test_no_checkpoint_of_an_infinite_loss(saved, metric, value, trained, sentence_avg, refused):
+    cfg, trainer = Namespace(best_checkpoint_metric=metric), Trainer(sentence_avg)
+    metrics.log_scalar("loss", trained)
+    if not refused:
+        checkpoint_utils.save_checkpoint(cfg, trainer, None, value)
         assert saved == [value]
     else:
-        with pytest.raises(DataError, match=f"valid {metric} is {value} after update 7: "):
-            checkpoint_utils.save_checkpoint(cfg, Trainer(), None, value)
-        assert not saved
-
-
-def test_a_loss_per_sentence_may_be_large(saved):
-    cfg, trainer = Namespace(best_checkpoint_metric="loss"), Trainer(sentence_avg=True)
-    checkpoint_utils.save_checkpoint(cfg, trainer, None, 5000.0)
-    metrics.log_scalar("loss", 5000.0)
-    checkpoint_utils.save_checkpoint(cfg, trainer, None, None)
-    assert saved == [5000.0, None]
-    cfg.best_checkpoint_metric = "nll_loss"
-    for name, value in (("nll_loss", 5000.0), ("loss", INF)):
-        cfg.best_checkpoint_metric = name
-        with pytest.raises(DataError, match=f"valid {name} is {value} after update 7: "):
+        with pytest.raises(DataError, match=f"{refused} after update 7: "):
             checkpoint_utils.save_checkpoint(cfg, trainer, None, value)
-
-
-def test_without_validation_the_training_loss_counts(saved):
-    cfg = Namespace(best_checkpoint_metric="loss")
-    metrics.log_scalar("loss", 2.0)
-    checkpoint_utils.save_checkpoint(cfg, Trainer(), None, None)
-    assert saved == [None]
-    metrics.log_scalar("loss", INF)
-    with pytest.raises(DataError, match="train loss is inf after update 7: "):
-        checkpoint_utils.save_checkpoint(cfg, Trainer(), None, None)
+        assert not saved
 
 
 @pytest.mark.usefixtures("saved")

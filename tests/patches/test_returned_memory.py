@@ -1,15 +1,13 @@
 import os
 import platform
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 from fairseq.trainer import Trainer
 
-import syncattn_fairseq
 from syncattn_fairseq.patches import returned_memory
+from tests.importing import run_program
 
 PROGRAM = """
 import ctypes, resource, sys
@@ -40,16 +38,12 @@ print(libc.mallinfo2().arena > 2**28)
 
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="other allocators do this anyway")
 @pytest.mark.parametrize("case", ["free", "chosen", "limited"])
-def test_blocks_stay_in_a_heap_of_huge_pages(case):
+def test_blocks_stay_in_a_heap_of_huge_pages(case, monkeypatch):
     """Unless the user has chosen another allocator, or addresses are limited."""
-    variables = {name: value for name, value in os.environ.items() if "MALLOC" not in name}
-    done = subprocess.run(
-        [sys.executable, "-c", PROGRAM, case],
-        cwd=Path(syncattn_fairseq.__file__).parents[1],
-        env=variables | ({"MALLOC_ARENA_MAX": "1"} if case == "chosen" else {}),
-        capture_output=True,
-        text=True,
-    )
+    for name in [name for name in os.environ if "MALLOC" in name]:
+        monkeypatch.delenv(name)
+    chosen = {"MALLOC_ARENA_MAX": "1"} if case == "chosen" else {}
+    done = run_program(PROGRAM, case, **chosen)
     huge = case == "free" and Path("/sys/kernel/mm/transparent_hugepage").exists()
     expected = ["True", str(huge), "True", "0", "0", "True"]
     if case == "chosen":

@@ -13,12 +13,8 @@ from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.base.files import replacing
 from syncattn_fairseq.checkpoints.averaging import average_checkpoints
 from syncattn_fairseq.patches.whole_checkpoints import find_intact, mend
-from tests.patches.resuming import resume, save
+from tests.patches.test_resuming import resume, save
 from tests.test_checkpoints import Call
-
-
-def truncate(data: bytearray) -> bytes:
-    return bytes(data[: len(data) // 2])
 
 
 def flip_a_weight(data: bytearray) -> bytes:
@@ -28,7 +24,7 @@ def flip_a_weight(data: bytearray) -> bytes:
 
 
 DAMAGE = {
-    "truncated": truncate,
+    "truncated": lambda data: data[: len(data) // 2],
     "empty": lambda data: b"",
     "garbage": lambda data: bytes(range(256)) * 9,
     "text": lambda data: b"not a checkpoint\n",
