@@ -11,6 +11,11 @@ from unittest import mock
 from tests.test_packaging import SCRIPTS
 
 
+def main_of(name: str) -> Any:
+    """Return the function that is a command ``syncattn-*``."""
+    return import_module(SCRIPTS[name].split(":")[0]).main
+
+
 class _Understood(Exception):
     pass
 
@@ -21,7 +26,6 @@ def refusal(line: str) -> str:
     for sign in ("<", ">"):
         if sign in arguments:
             del arguments[arguments.index(sign) : arguments.index(sign) + 2]
-    main = import_module(SCRIPTS[name].split(":")[0]).main
 
     def stop(parse: Any) -> Any:
         def parsed(*args: Any, **kwargs: Any) -> None:
@@ -38,7 +42,7 @@ def refusal(line: str) -> str:
         mock.patch.object(parser, methods[1], stop(parser.parse_intermixed_args)),
     ):
         try:
-            main(arguments)
+            main_of(name)(arguments)
         except _Understood:
             return ""
         except SystemExit:

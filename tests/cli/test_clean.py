@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from syncattn_fairseq.cli.clean import main
+from tests.cli.errors import read_error
 
 LANGUAGES = ("en", "de")
 
@@ -78,8 +79,7 @@ def test_failure_leaves_what_was_there(tmp_path, capsys):
     (tmp_path / "in.de").write_text("b\n", encoding="utf-8")
     (tmp_path / "out.en").write_text("before", encoding="utf-8")
     before = names(tmp_path)
-    assert clean(tmp_path) == 1
-    error = capsys.readouterr().err
+    error = read_error(capsys, clean(tmp_path))
     assert error.startswith(f"error: {tmp_path}/in.de:1: 1 lines here but 2 in {tmp_path}/in.en")
     assert names(tmp_path) == before
     assert (tmp_path / "out.en").read_text(encoding="utf-8") == "before"
@@ -88,8 +88,7 @@ def test_failure_leaves_what_was_there(tmp_path, capsys):
 def test_nothing_is_written_if_no_pair_is_kept(tmp_path, capsys):
     write(tmp_path / "in", [("a b", "c d"), ("", "e"), ("f g", "h i")])
     before = names(tmp_path)
-    assert clean(tmp_path, "--max-words", "1") == 1
-    error = capsys.readouterr().err
+    error = read_error(capsys, clean(tmp_path, "--max-words", "1"))
     fault = "2: a side is longer than --max-words"
     assert error == f"error: {tmp_path}/in: none of the 3 pairs would be kept; {fault}\n"
     assert names(tmp_path) == before
@@ -121,9 +120,8 @@ def test_the_mark_of_subwords_is_replaced_and_counted(tmp_path, capsys):
 
 @pytest.mark.parametrize("languages", [("en", "en"), ("../en", "de")])
 def test_languages_that_name_no_two_files_are_refused(tmp_path, languages, capsys):
-    assert clean(tmp_path, "--languages", *languages) == 1
-    first, second = languages
-    assert capsys.readouterr().err.startswith(f"error: languages {first} and {second}: give two")
+    error = read_error(capsys, clean(tmp_path, "--languages", *languages))
+    assert error.startswith("error: languages {} and {}: give two".format(*languages))
     assert not names(tmp_path)
 
 
@@ -134,8 +132,8 @@ def test_a_prefix_is_not_a_folder(tmp_path, option, folder, monkeypatch, capsys)
     write(tmp_path / "in", [("a", "b"), ("c", "d")])
     options = ["--every", "2", "--held-out", "held"] if option != "--held-out" else ["--every", "2"]
     before = names(tmp_path)
-    assert clean(tmp_path, *options, option, folder) == 1
-    assert capsys.readouterr().err.startswith(f"error: {Path(folder)}: a folder; give ")
+    error = read_error(capsys, clean(tmp_path, *options, option, folder))
+    assert error.startswith(f"error: {Path(folder)}: a folder; give ")
     assert names(tmp_path) == before
 
 
@@ -146,14 +144,10 @@ def test_the_last_pairs_are_held_out_before_cleaning(tmp_path, capsys):
     assert clean(tmp_path, *options, "3") == 0
     assert read(tmp_path / "out") == pairs[:1] and read(tmp_path / "held") == [pairs[2], pairs[4]]
     assert capsys.readouterr().out.splitlines()[:2] == ["5 pairs, 3 kept", "2 of them held out"]
-    assert clean(tmp_path, *options, "5") == 1
-    assert "would hold out 3 of the 3 pairs that are kept; choose another --last" in (
-        capsys.readouterr().err
-    )
-    assert clean(tmp_path, "--held-out", f"{tmp_path}/held", "--every", "4") == 1
-    assert "would hold out 0 of the 3 pairs that are kept; choose another --every" in (
-        capsys.readouterr().err
-    )
+    error = read_error(capsys, clean(tmp_path, *options, "5"))
+    assert "would hold out 3 of the 3 pairs that are kept; choose another --last" in error
+    error = read_error(capsys, clean(tmp_path, *options[:2], "--every", "4"))
+    assert "would hold out 0 of the 3 pairs that are kept; choose another --every" in error
 
 
 def test_sentences_of_a_test_set_are_left_out_however_they_are_written(tmp_path, capsys):

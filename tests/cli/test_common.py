@@ -11,10 +11,16 @@ from syncattn_fairseq.cli import bpe
 from syncattn_fairseq.cli.common import colour, command
 
 
-def run(code: str, *options: str) -> subprocess.Popen[str]:
-    imports = "import sys, time\nfrom syncattn_fairseq.cli.common import command\n"
+def program(*lines: str, before: str = "") -> list[str]:
+    """Return the words that run a command of these lines."""
+    head = ["import os, sys, time", "from syncattn_fairseq.cli.common import command", before]
+    body = ["@command", "def main(argv=None):", *(f"    {line}" for line in lines)]
+    return [sys.executable, "-c", "\n".join([*head, *body, "sys.exit(main())"])]
+
+
+def start(*lines: str, before: str = "") -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [sys.executable, *options, "-c", f"{imports}{code}\nsys.exit(main())"],
+        program(*lines, before=before),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -24,9 +30,7 @@ def run(code: str, *options: str) -> subprocess.Popen[str]:
 
 
 def test_an_interruption_is_one_line():
-    process = run(
-        "@command\ndef main(argv=None):\n    print('ready', flush=True)\n    time.sleep(60)\n"
-    )
+    process = start("print('ready', flush=True)", "time.sleep(60)")
     assert process.stdout is not None and process.stdout.readline() == "ready\n"
     process.send_signal(signal.SIGINT)
     assert process.communicate(timeout=60)[1] == "error: interrupted\n"
@@ -34,10 +38,10 @@ def test_an_interruption_is_one_line():
 
 
 def test_being_terminated_leaves_nothing_half_written(tmp_path):
-    process = run(
-        "from pathlib import Path\nfrom syncattn_fairseq.base.files import replacing\n"
-        f"@command\ndef main(argv=None):\n    with replacing(Path({str(tmp_path / 'out')!r})):\n"
-        "        print('ready', flush=True)\n        time.sleep(60)\n"
+    process = start(
+        f"with replacing(Path({str(tmp_path / 'out')!r})):",
+        "    print('ready', flush=True); time.sleep(60)",
+        before="from pathlib import Path\nfrom syncattn_fairseq.base.files import replacing",
     )
     assert process.stdout is not None and process.stdout.readline() == "ready\n"
     assert len(list(tmp_path.iterdir())) == 1
@@ -47,14 +51,13 @@ def test_being_terminated_leaves_nothing_half_written(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize(("options", "shown"), [([], ["ours"]), (["-Wdefault"], ["ours", "other"])])
-def test_warnings_of_other_libraries_are_not_shown(options, shown):
-    warn = "warnings.warn_explicit"
-    process = run(
-        "import warnings\n@command\ndef main(argv=None):\n"
-        f"    {warn}('ours', UserWarning, 'f.py', 1, 'syncattn_fairseq.data.parses')\n"
-        f"    {warn}('other', UserWarning, 'f.py', 2, 'torch.nn.functional')\n",
-        *options,
+@pytest.mark.parametrize(("warnings", "shown"), [("", ["ours"]), ("default", ["ours", "other"])])
+def test_warnings_of_other_libraries_are_not_shown(monkeypatch, warnings, shown):
+    monkeypatch.setenv("PYTHONWARNINGS", warnings)
+    process = start(
+        "warn('ours', UserWarning, 'f.py', 1, 'syncattn_fairseq.data.parses')",
+        "warn('other', UserWarning, 'f.py', 2, 'torch.nn.functional')",
+        before="from warnings import warn_explicit as warn",
     )
     told = process.communicate(timeout=60)[1].splitlines()
     assert [line.split()[-1] for line in told] == shown and process.returncode == 0
@@ -82,38 +85,31 @@ def test_every_error_says_what_is_wrong(capsys, error, told):
 
 @pytest.mark.parametrize("lines", [1, 100_000])
 def test_a_closed_output_is_no_traceback(lines):
-    process = run(
-        "@command\ndef main(argv=None):\n    time.sleep(0.5)\n"
-        f"    for _ in range({lines}):\n        print('a line')\n"
-    )
+    process = start("time.sleep(0.5)", f"for _ in range({lines}):", "    print('a line')")
     assert process.stdout is not None and process.stderr is not None
     process.stdout.close()
     assert process.stderr.read() == ""
     assert process.wait(timeout=60) == 1
 
 
-PRINTS = "@command\ndef main(argv=None):\n    print('a line ' * 9999)\n"
-READS = (
-    "from syncattn_fairseq.base.text import read_lines\n"
-    "@command\ndef main(argv=None):\n    print(*read_lines(0))\n"
-)
+PRINTS = program("print('a line ' * 9999)")
+READS = program("print(*text.read_lines(0))", before="from syncattn_fairseq.base import text")
 
 
 @pytest.mark.parametrize(
-    ("closed", "code", "told", "status"),
+    ("closed", "words", "told", "status"),
     [
         (">&-", PRINTS, "standard output is closed; to throw it away, write >/dev/null", 1),
         (">/dev/full", PRINTS, "No space left on device", 1),
         ("<&-", READS, "standard input is closed", 1),
         ("<&-", PRINTS, "", 0),
         ("2>&-", PRINTS, "", 0),
-        ("2>&-", "@command\ndef main(argv=None):\n    raise OSError('x')\n", "", 1),
+        ("2>&-", program("raise OSError('x')"), "", 1),
         ("<&- >&- 2>&-", PRINTS, "", 1),
     ],
 )
-def test_a_closed_standard_stream_is_no_traceback(closed, code, told, status):
-    code = f"import sys\nfrom syncattn_fairseq.cli.common import command\n{code}\nsys.exit(main())"
-    shell = ["sh", "-c", f'exec "$@" {closed}', "sh", sys.executable, "-c", code]
+def test_a_closed_standard_stream_is_no_traceback(closed, words, told, status):
+    shell = ["sh", "-c", f'exec "$@" {closed}', "sh", *words]
     done = subprocess.run(shell, capture_output=True, text=True, input="")
     assert (done.stderr, done.returncode) == (told and f"error: {told}\n", status)
     assert done.stdout == ("a line " * 9999 + "\n" if status == 0 else "")
@@ -121,11 +117,9 @@ def test_a_closed_standard_stream_is_no_traceback(closed, code, told, status):
 
 def test_no_file_gets_the_number_of_a_closed_stream(tmp_path):
     """Otherwise what libraries write to standard error would be in it."""
-    code = "import sys, os\nfrom syncattn_fairseq.cli.common import command\n@command\n"
-    code += "def main(argv=None):\n    with open(sys.argv[1], 'w') as file:\n"
-    code += "        os.write(2, b'said')\nsys.exit(main())"
-    shell = ["sh", "-c", 'exec "$@" 2>&-', "sh", sys.executable, "-c", code]
-    assert subprocess.run([*shell, tmp_path / "file"]).returncode == 0
+    words = program("with open(sys.argv[1], 'w') as file:", "    os.write(2, b'said')")
+    shell = ["sh", "-c", 'exec "$@" 2>&-', "sh", *words, tmp_path / "file"]
+    assert subprocess.run(shell).returncode == 0
     assert (tmp_path / "file").read_text() == ""
 
 

@@ -1,14 +1,18 @@
-"""What ``--help`` says: every argument, in plain words, and at the end an example that is right."""
+"""What ``--help`` says: every argument, in plain words, and at the end an example that is right.
+
+It comes soon; ``--version`` and a wrong option are a line.
+"""
 
 import argparse
 import re
 from collections.abc import Iterator
-from importlib import import_module
 from unittest import mock
 
 import pytest
 
-from tests.cli.parsing import refusal
+import syncattn_fairseq
+from tests.cli.parsing import main_of, refusal
+from tests.importing import run_program
 from tests.test_packaging import SCRIPTS
 
 
@@ -17,7 +21,7 @@ def parsers(name: str) -> Iterator[argparse.ArgumentParser]:
         mock.patch.object(argparse.ArgumentParser, "print_help", autospec=True) as shown,
         pytest.raises(SystemExit),
     ):
-        import_module(SCRIPTS[name].split(":")[0]).main(["--help"])
+        main_of(name)(["--help"])
     parser = shown.call_args.args[0]
     yield parser
     for action in parser._actions:
@@ -39,3 +43,40 @@ def test_help(name):
         assert example.startswith(f"{parser.prog} ")
         assert max(map(len, example.splitlines())) <= 98
         assert not refusal(example.replace("\\\n", " "))
+
+
+HELP = """
+import sys
+from contextlib import redirect_stdout
+from importlib import import_module
+from io import StringIO
+heavy = {"fairseq", "numpy", "sacrebleu", "stanza", "torch"}
+for module in sys.argv[1:]:
+    with redirect_stdout(StringIO()) as told:
+        try:
+            import_module(module).main(["--help"])
+        except SystemExit as end:
+            assert end.code == 0, module
+    assert told.getvalue().startswith("usage: syncattn-"), module
+    assert not heavy & set(sys.modules), (module, heavy & set(sys.modules))
+"""
+
+
+def test_help_imports_nothing_heavy():
+    modules = [target.split(":")[0] for target in SCRIPTS.values()]
+    done = run_program(HELP, *modules)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_the_version_and_a_wrong_option_are_one_line(name, capsys):
+    with pytest.raises(SystemExit) as end:
+        main_of(name)(["--version"])
+    assert end.value.code == 0
+    assert capsys.readouterr().out == f"{name} {syncattn_fairseq.__version__}\n"
+    with pytest.raises(SystemExit) as end:
+        main_of(name)(["--no-such-option", "--other"])
+    told = capsys.readouterr()
+    assert end.value.code == 2 and told.out == ""
+    assert told.err.startswith("error: ") and told.err.count("\n") == 1
+    assert told.err.endswith(f"; see {name} --help\n")

@@ -7,30 +7,18 @@ import pytest
 from fairseq.data import Dictionary
 from fairseq_cli import preprocess
 
-from syncattn_fairseq.cli import bpe, multitask
+from syncattn_fairseq.cli import multitask
 from syncattn_fairseq.data import task_mix
 from syncattn_fairseq.data.task_mix import ParsedSource
-from syncattn_fairseq.lab.cli import corpus
 from syncattn_fairseq.trees.brackets import read_trees
+from tests.checkpoints import Corpus
 from tests.importing import in_a_process
 
-FILES = [f"{split}.{language}" for split in ("train", "valid") for language in ("en", "de")]
 
-
-@pytest.fixture(scope="module")
-def text(tmp_path_factory: pytest.TempPathFactory) -> Path:
+@pytest.fixture
+def text(small_corpus: Corpus) -> Path:
     """A folder with words, trees, heads and labels, and with pieces."""
-    folder = tmp_path_factory.mktemp("text")
-    (folder / "pieces").mkdir()
-    corpus.main([f"{folder}/words", "--train=60", "--valid=10", "--test=1"])
-    train = [f"{folder}/words/train.{language}" for language in ("en", "de")]
-    bpe.main(["learn", "--vocab-size=160", f"--model={folder}/bpe", "--input", *train])
-    bpe.main(
-        ["apply", f"--model={folder}/bpe.model", "--input"]
-        + [f"{folder}/words/{name}" for name in FILES]
-        + ["--output", *(f"{folder}/pieces/{name}" for name in FILES)]
-    )
-    return folder
+    return small_corpus.folder
 
 
 def mix(text: Path, output: Path, *options: str) -> int:
@@ -80,7 +68,7 @@ def test_tag_through_files_and_pipes(text, tmp_path, capsys):
     source, output = text / "pieces/valid.en", tmp_path / "valid.en"
     capsys.readouterr()
     assert multitask.main(["tag", f"--input={source}", f"--output={output}"]) == 0
-    assert capsys.readouterr().out == f"{output}: 10 lines\n"
+    assert capsys.readouterr().out == f"{output}: 12 lines\n"
     assert lines(output) == [f"<TR> {line}" for line in lines(source)]
     piped = subprocess.run(
         [*in_a_process("cli.multitask"), "tag"],

@@ -65,22 +65,6 @@ def test_heads_labels_and_conllu_of_a_text(folder, stanza_models, capsys):
     assert main(argv) == 0
     assert "train.heads.en: up to date, nothing to do\n" in capsys.readouterr().out
 
-    # The same from what has been written, and from a program that reads and writes.
-    again = ["--input=train.en", "--output=again", "--format=conllu"]
-    assert main([*again, "--parsed=c", "--labels=again.l"]) == 0
-    assert Path("again").read_text() == Path("train.heads.en").read_text()
-    assert Path("again.l").read_text() == Path("l").read_text()
-    assert "8 without a parse (" in capsys.readouterr().out
-    Path("program.py").write_text(CONLLU)
-    program = f"--command={sys.executable} program.py"
-    again += ["--parser=command", program, "--max-words=30"]
-    assert main(again) == 1
-    assert "error: again: already exists" in capsys.readouterr().err
-    Path("again").unlink()
-    assert main(again) == 0
-    for heads, found in zip(read_heads("again"), expected, strict=True):
-        assert heads == (found and list(range(len(found.heads))))
-
 
 def descendants(pid: int) -> list[int]:
     children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
@@ -140,9 +124,6 @@ def test_models_can_be_named_and_missing_ones_are_told(folder, stanza_models, ca
     assert main(["--lang=en", "--stanza-dir=.", "--input=train.en", "--output=other"]) == 1
     assert "no Stanza models for 'en'" in capsys.readouterr().err
     assert not list(folder.glob("other*"))
-
-
-def test_a_tagger_needs_its_parser(folder, capsys):
     assert main(["--lang=en", "--tagger=file", "--input=text", "--output=heads"]) == 1
     assert capsys.readouterr().err.startswith("error: give --stanza-dir, or both of --tagger and")
 

@@ -4,8 +4,6 @@ import bz2
 import codecs
 import gzip
 import os
-import signal
-import subprocess
 import threading
 from pathlib import Path
 
@@ -15,7 +13,6 @@ from fairseq.data.indexed_dataset import MMapIndexedDataset
 from syncattn_fairseq.cli import preprocess
 from syncattn_fairseq.data import preprocess_texts as preprocessing
 from syncattn_fairseq.data.preparation import stored_schemes
-from tests.importing import in_a_process
 
 FILES = {
     "bpe/train.en": "the ob@@ ser@@ ver sleeps\n\nshe r@@ uns\nhe sees\n",
@@ -68,6 +65,16 @@ def arguments(corpus: Path, *more: str) -> list[str]:
     ]
 
 
+def later(folder: str, corpus: Path, *more: str) -> list[str]:
+    """Arguments for a later test set, with the dictionaries of the first run."""
+    made = corpus / "bin"
+    return [
+        *("--source-lang=en", "--target-lang=de", f"--destdir={corpus / folder}"),
+        *(f"--testpref={corpus}/bpe/new", f"--testheads={corpus}/words/new"),
+        *(f"--srcdict={made}/dict.en.txt", f"--tgtdict={made}/dict.de.txt", *more),
+    ]
+
+
 def write(corpus: Path, files: dict[str, str]) -> None:
     for name, content in files.items():
         path = corpus / name
@@ -96,17 +103,11 @@ def refuse(corpus: Path, capfd: pytest.CaptureFixture[str], *more: str) -> str:
     return error
 
 
-def test_the_command_writes_text_and_heads(corpus):
-    run = subprocess.run(
-        [*in_a_process("cli.preprocess")]
-        + arguments(corpus, "--joined-dictionary", "--workers", "2"),
-        capture_output=True,
-        text=True,
-    )
-    assert run.returncode == 0, run.stderr
+def test_the_command_writes_text_and_heads(corpus, capsys):
+    assert preprocess.main(arguments(corpus, "--joined-dictionary", "--workers", "2")) == 0
     assert read(corpus / "bin") == MARKS
     assert not [path for path in (corpus / "bin").iterdir() if path.suffix == ".tmp"]
-    lines = run.stdout.splitlines()
+    lines = capsys.readouterr().out.splitlines()
     assert {"subwords of en: subword_nmt", "subwords of de: sentencepiece"} <= set(lines)
     assert f"valid1 de: binarised without heads, no {corpus}/words/dev.heads.de" in lines
     assert (
@@ -116,16 +117,9 @@ def test_the_command_writes_text_and_heads(corpus):
 
 
 BREAKS: dict[str, tuple[dict[str, str | bytes | None], str]] = {
-    "cycle": (
-        {"words/train.heads.en": "2 1 0\n\n\n2 0\n"},
-        "train.heads.en:1: following the heads",
-    ),
     "root": ({"words/valid.heads.de": "2 1\n"}, "words/valid.heads.de:1: 0 words have head 0"),
-    "range": ({"words/train.heads.en": "2 3 0\n\n\n2 9\n"}, "train.heads.en:4: head 9 is out of"),
     "format": ({"words/dev.heads.en": "two 0\n"}, "dev.heads.en:1: expected one integer per word"),
-    "lines": ({"words/train.heads.en": "2 3 0\n"}, "train.heads.en:1: 1 lines here but 4 in"),
     "sides": ({"bpe/valid.de": "▁a\n▁b\n"}, "valid.de:1: 2 lines here but 1 in"),
-    "words": ({"words/train.en": "the observer sleeps\n\nx\nhe says\n"}, "'sees'"),
     "subwords": ({"bpe/dev.en": "the ob@@ ▁server\n"}, "choose one with --subword-marks"),
     "CR": ({"bpe/dev.en": b"the ob@@\rserver\n"}, "dev.en:1: the line has U+000D inside it"),
     "CR CR": ({"bpe/train.de": b"a\n\r\r\n\n\n"}, "train.de:2: the line has U+000D inside it"),
@@ -135,7 +129,6 @@ BREAKS: dict[str, tuple[dict[str, str | bytes | None], str]] = {
     "utf-8": ({"bpe/dev.en": b"the \xff\n"}, "dev.en:1: not UTF-8"),
     "no text": ({"bpe/dev.de": None}, "bpe/dev.de: no such file; see --validpref"),
     "no heads": ({"words/dev.heads.en": None}, "words/dev.labels.de: no such file"),
-    "labels": ({"words/train.labels.en": "a b\n\n\na b\n"}, "train.labels.en:1: 2 labels, but 3"),
     "lines of labels": ({"words/train.labels.de": "a b c\n"}, "train.labels.de:1: 1 lines here"),
     "utf-8 of labels": ({"words/train.labels.en": b"\n\n\xff\n\n"}, "train.labels.en:3: not UTF-8"),
     "no dictionary": (
@@ -397,16 +390,10 @@ def test_a_dictionary_of_labels_is_reused(corpus, capsys):
     assert preprocess.main(arguments(corpus)) == 0
     made = corpus / "bin"
 
-    # A later test set, with the first run's dictionaries.
     write(corpus, {"words/new.labels.en": "root\n\n", "bpe/new.en": "a@@ b\nc\n"})
     write(corpus, {"bpe/new.de": "▁a\n▁b\n"})
-    later = [
-        *("--source-lang=en", "--target-lang=de", f"--destdir={corpus}/later"),
-        *(f"--testpref={corpus}/bpe/new", f"--testheads={corpus}/words/new"),
-        *(f"--srcdict={made}/dict.en.txt", f"--tgtdict={made}/dict.de.txt"),
-        *(f"--srclabeldict={made}/dict.labels.en.txt", "--subword-marks=subword_nmt"),
-    ]
-    assert preprocess.main(later) == 0
+    more = [f"--srclabeldict={made}/dict.labels.en.txt", "--subword-marks=subword_nmt"]
+    assert preprocess.main(later("later", corpus, *more)) == 0
     assert read(corpus / "later") == {"test.labels.en-de.en": [[5, -1], [-2]]}
     copy = corpus / "later/dict.labels.en.txt"
     assert copy.read_bytes() == (made / "dict.labels.en.txt").read_bytes()
@@ -455,17 +442,12 @@ def test_how_subwords_are_marked_is_stored_for_printers_and_later_texts(corpus, 
 
     write(corpus, {"bpe/new.en": "a @@ b\n", "bpe/new.de": "x\n", "words/new.heads.en": "2 3 0\n"})
     capsys.readouterr()
-    later = [
-        *("--source-lang=en", "--target-lang=de", f"--destdir={made}"),
-        *(f"--testpref={corpus}/bpe/new", f"--testheads={corpus}/words/new"),
-        *(f"--srcdict={made}/dict.en.txt", f"--tgtdict={made}/dict.de.txt"),
-    ]
-    assert preprocess.main(later) == 0
+    assert preprocess.main(later("bin", corpus)) == 0
     assert read(made)["test.heads.en-de.en"] == [[2, 3, 0]]
     assert stored_schemes(made) == {"en": "none", "de": "none"}
 
     (made / "subwords.json").write_text('{"en": ["none"]}')
-    assert preprocess.main(later) == 1
+    assert preprocess.main(later("bin", corpus)) == 1
     assert "subwords.json: expected one of subword_nmt, " in capsys.readouterr().err
 
 
@@ -479,17 +461,3 @@ def test_too_few_parses_stop_before_anything_is_written(corpus, capfd):
     assert preprocess.main(arguments(corpus, drop, "--min-parsed=0.34")) == 1
     assert "only 1 of 3 sentences" in capfd.readouterr().err
     assert preprocess.main(arguments(corpus, drop, "--min-parsed=0.33")) == 0
-
-
-def test_a_killed_run_can_be_run_again(corpus, monkeypatch):
-    def die(*_: object) -> None:
-        os.kill(os.getpid(), signal.SIGKILL)
-
-    if os.fork() == 0:
-        monkeypatch.setattr(preprocessing, "binarise", die)
-        preprocess.main(arguments(corpus))
-    os.wait()
-    assert [path.name for path in (corpus / "bin").iterdir()] == [".unfinished"]
-    assert preprocess.main(arguments(corpus)) == 0
-    assert read(corpus / "bin") == MARKS
-    assert not (corpus / "bin" / ".unfinished").exists()

@@ -18,14 +18,26 @@ def tokenise(folder: Path, text: list[str], *options: str) -> list[str]:
     return output.read_text(encoding="utf-8").split("\n")[:-1]
 
 
-def test_words_are_moses_without_escapes(tmp_path):
-    words = tokenise(tmp_path, TEXT)
-    assert words == ["Don 't say \u201c well-known & < b > \u201d .", "", "Ein Haus | [ zwei ]"]
+WORDS = ["Don't say U.S.A.( x ) ,", "ÄH ."]
+LINES = [f"Line {number}" for number in range(2500)]
 
 
-def test_options(tmp_path):
-    options = ("--normalise", "--aggressive", "--lowercase")
-    assert tokenise(tmp_path, TEXT[:1], *options) == ['don \'t say " well @-@ known & < b > . "']
+@pytest.mark.parametrize(
+    ("text", "options", "words"),
+    [
+        (TEXT, "", ["Don 't say \u201c well-known & < b > \u201d .", "", "Ein Haus | [ zwei ]"]),
+        (
+            TEXT[:1],
+            "--normalise --aggressive --lowercase",
+            ['don \'t say " well @-@ known & < b > . "'],
+        ),
+        (WORDS, "--words", WORDS),
+        (WORDS, "--words --lowercase", [words.lower() for words in WORDS]),
+        ([f"{line}." for line in LINES], "--workers=2", [f"{line} ." for line in LINES]),
+    ],
+)
+def test_words_are_moses_without_escapes(tmp_path, text, options, words):
+    assert tokenise(tmp_path, text, *options.split()) == words
 
 
 def test_detokenising_undoes_it(tmp_path):
@@ -64,22 +76,10 @@ def test_lower_case_is_the_languages(tmp_path, language, text, small):
     assert [normalize("NFD", line) for line in found] == [normalize("NFD", small)]
 
 
-def test_processes_keep_the_order(tmp_path):
-    text = [f"Line {number}." for number in range(2500)]
-    words = tokenise(tmp_path, text, "--workers=2")
-    assert words == [f"Line {number} ." for number in range(2500)]
-
-
 def test_without_sacremoses(monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, "sacremoses", None)
     assert main(["--lang=en"]) == 1
     assert "pip install 'syncattn-fairseq[moses]'" in capsys.readouterr().err
-
-
-def test_words_stay_whole(tmp_path):
-    words = ["Don't say U.S.A.( x ) ,", "ÄH ."]
-    assert tokenise(tmp_path, words, "--words") == words
-    assert tokenise(tmp_path, words, "--words", "--lowercase") == [w.lower() for w in words]
 
 
 def test_a_language_that_moses_does_not_know_is_told(tmp_path, capsys):
