@@ -11,9 +11,9 @@ BOTH = (
     "--cpu --no_pretrain --no_char --word_emb_dim=32 --hidden_dim=48"
     " --num_layers=1 --deep_biaff_hidden_dim=48 --dropout=0.1 --word_dropout=0.1"
 )
-TAGGER = "--max_steps=40 --eval_interval=40 --batch_size=50 --lr=0.04"  # in sentences
+TAGGER = "--max_steps=20 --eval_interval=20 --batch_size=50 --lr=0.04"  # in sentences
 PARSER = (
-    "--max_steps=60 --eval_interval=60 --batch_size=400 --lr=0.01 --optim=adam --beta2=0.95"
+    "--max_steps=20 --eval_interval=20 --batch_size=400 --lr=0.01 --optim=adam --beta2=0.95"
     " --no_xpos --no_ufeats"
 )
 
@@ -21,7 +21,7 @@ PARSER = (
 @hushed("stanza")
 def train_stanza_models(folder: Path, language: str) -> None:
     """Draw a corpus into a folder and train on it, beside it: ``stanza:LANG:FOLDER``."""
-    write_corpus(folder, {"test": 100, "valid": 10, "train": 300}, seed=1)
+    write_corpus(folder, {"test": 100, "valid": 10, "train": 100}, seed=1)
     for name, train, options in (("tagger", tagger.main, TAGGER), ("parser", parser.main, PARSER)):
         train(
             [

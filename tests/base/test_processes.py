@@ -1,7 +1,5 @@
 import os
 import signal
-import subprocess
-import sys
 from collections.abc import Iterator
 from itertools import count, islice
 
@@ -9,6 +7,7 @@ import pytest
 
 from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.base.worker_pool import AHEAD, BLOCK, map_in_order
+from tests.importing import run_program
 
 
 def square(number: int) -> int:
@@ -59,28 +58,19 @@ def test_a_killed_process_is_told():
 
 
 #: As where there is no /dev/shm.
-WITHOUT = """
+PROGRAM = """
 import os, multiprocessing.synchronize, _multiprocessing
 def fail(*args, **options):
     raise FileNotFoundError(2, "No such file or directory")
 _multiprocessing.SemLock = multiprocessing.synchronize._multiprocessing.SemLock = fail
 access = os.access
 os.access = lambda path, *how: path != "/dev/shm" and access(path, *how)
+import syncattn_fairseq.plugin
+from syncattn_fairseq.base.worker_pool import map_in_order
+print([*map_in_order(abs, [-1, 2], 4)])
 """
 
 
-def run(program: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-c", WITHOUT + program], capture_output=True, text=True, timeout=300
-    )
-
-
-def test_fairseq_is_imported():
-    done = run("import syncattn_fairseq.plugin; print('imported')")
-    assert (done.returncode, done.stdout) == (0, "imported\n"), done.stderr
-
-
-def test_one_process_does_the_work_of_several():
-    program = "from syncattn_fairseq.base.worker_pool import map_in_order\n"
-    done = run(program + "print([*map_in_order(abs, [-1, 2], 4)])")
-    assert done.stdout == "[1, 2]\n", done.stderr
+def test_fairseq_is_imported_and_one_process_does_the_work_of_several():
+    done = run_program(PROGRAM)
+    assert (done.returncode, done.stdout) == (0, "[1, 2]\n"), done.stderr

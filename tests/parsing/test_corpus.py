@@ -295,12 +295,14 @@ def test_a_text_of_another_kind_is_copied_first(run, kind):
     assert {path.name for path in plain.parent.iterdir()} >= {"heads", "heads.manifest.json"}
 
 
-@pytest.mark.parametrize("content", [b"", b"a\n\xff\n"])
-def test_what_is_no_text_leaves_nothing(run, content):
+@pytest.mark.parametrize(
+    ("content", "fault"), [(b"", ".*is empty"), (b"one\ntwo\nz\xfcrich\nfour\n", "3: not UTF-8")]
+)
+def test_what_is_no_text_leaves_nothing(run, content, fault):
     for data in (content, gzip.compress(content)):
         run.text.write_bytes(data)
-        with pytest.raises(DataError, match=f"^{run.text}:.*(is empty|not UTF-8)"):
-            run()
+        with pytest.raises(DataError, match=f"^{run.text}:{fault}"):
+            run(count=2)
         assert list(run.text.parent.iterdir()) == [run.text]
 
 

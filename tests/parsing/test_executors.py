@@ -7,7 +7,7 @@ import pytest
 from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.base.files import hash_file
 from syncattn_fairseq.parsing import slurm_jobs
-from syncattn_fairseq.parsing.executors import make_local_executor
+from syncattn_fairseq.parsing.executors import Executor, make_local_executor
 from syncattn_fairseq.parsing.shards import Shard, ShardTask, plan_shards
 from syncattn_fairseq.parsing.slurm_jobs import make_slurm_executor
 from tests.parsing.chain import ChainSource
@@ -25,6 +25,13 @@ def make(text: Path, count: int = 8) -> tuple[ShardTask, list[Shard]]:
     return ShardTask(text, text.parent / "shards", ChainSource(), 9, ("heads",)), shards
 
 
+def parse(executor: Executor, task: ShardTask, shards: list[Shard]) -> list[int]:
+    """Parse; return the numbers of words that were reported."""
+    words: list[int] = []
+    executor(task, shards, words.append)
+    return words
+
+
 def finished(task: ShardTask, shards: list[Shard]) -> list[int]:
     return [shard.number for shard in shards if shard.folder(task.shards).exists()]
 
@@ -32,16 +39,12 @@ def finished(task: ShardTask, shards: list[Shard]) -> list[int]:
 @pytest.mark.parametrize("workers", [1, 3, 9])
 def test_every_shard_is_parsed_and_every_word_reported(text, workers):
     task, shards = make(text)
-    words: list[int] = []
-    make_local_executor(workers)(task, shards, words.append)
+    assert sum(parse(make_local_executor(workers), task, shards)) == 160
     assert finished(task, shards) == list(range(8))
-    assert sum(words) == 160
 
 
 def test_words_are_reported_once_however_often(text):
-    task, shards = make(text)
-    words: list[int] = []
-    make_local_executor(1, report_every=0.0)(task, shards, words.append)
+    words = parse(make_local_executor(1, report_every=0.0), *make(text))
     assert len(words) > 8 and sum(words) == 160
 
 
@@ -49,40 +52,38 @@ def test_the_parser_is_in_another_process(text):
     text.write_text("a\n" * 30 + "b die\n" + "c\n" * 30)
     task, shards = make(text)
     with pytest.raises(DataError, match="a worker process died .see the error above.*run the com"):
-        make_local_executor(1)(task, shards, lambda words: None)
+        parse(make_local_executor(1), task, shards)
     assert finished(task, shards)[:2] == [0, 1] and len(finished(task, shards)) < 8
 
 
 def test_a_single_shard_is_parsed_in_this_process(text, monkeypatch):
     monkeypatch.delattr("multiprocessing.get_context")
     task, shards = make(text, 1)
-    words: list[int] = []
-    make_local_executor(4)(task, shards, words.append)
-    assert finished(task, shards) == [0] and sum(words) == 160
+    assert sum(parse(make_local_executor(4), task, shards)) == 160
+    assert finished(task, shards) == [0]
 
 
 def test_a_killed_worker_is_noticed(text):
     text.write_text("a kill\n" * 40)
-    task, shards = make(text)
     with pytest.raises(DataError, match="signal 9.; if memory ran out, use fewer --workers"):
-        make_local_executor(2)(task, shards, lambda words: None)
+        parse(make_local_executor(2), *make(text))
 
 
 def test_what_is_wrong_in_a_worker_is_one_line(text):
     task, shards = make(text)
     text.write_text(text.read_text().upper())
     with pytest.raises(DataError, match="text: changed while it was being parsed"):
-        make_local_executor(2)(task, shards, lambda words: None)
+        parse(make_local_executor(2), task, shards)
 
 
 def test_slurm_says_what_it_needs(text, monkeypatch):
     task, shards = make(text)
     monkeypatch.setenv("PATH", str(text.parent))
     with pytest.raises(DataError, match="Slurm jobs need srun and sbatch"):
-        make_slurm_executor(None, {})(task, shards, lambda words: None)
+        parse(make_slurm_executor(None, {}), task, shards)
     monkeypatch.setitem(sys.modules, "submitit", None)
     with pytest.raises(DataError, match=r"pip install 'syncattn-fairseq\[slurm\]'"):
-        make_slurm_executor(None, {})(task, shards, lambda words: None)
+        parse(make_slurm_executor(None, {}), task, shards)
 
 
 SBATCH = """\
@@ -107,8 +108,8 @@ print("7_1", "7_2", sep="\\n")
 
 
 @pytest.fixture
-def cluster(text: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Programs that answer as Slurm's do; benchmarks/slurm has the real ones."""
+def cluster(text: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder of programs that answer as Slurm's do; benchmarks/slurm has the real ones."""
     scripts = {"sbatch": SBATCH, "srun": "", "squeue": SQUEUE}
     scripts["scancel"] = "#!/bin/sh\necho $* >> {folder}/cancelled\n"
     for name, script in scripts.items():
@@ -118,36 +119,33 @@ def cluster(text: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(text.parent), prepend=":")
     monkeypatch.setattr(slurm_jobs, "_LOOK", 0.0)
     monkeypatch.setattr(slurm_jobs, "_DELAY", 0.0)
+    return text.parent
 
 
-@pytest.mark.usefixtures("cluster")
-def test_the_array_asks_for_what_the_user_wants(text):
+def test_the_array_asks_for_what_the_user_wants(text, cluster):
     task, shards = make(text)
     for shard in shards:  # as fast jobs do
         task(shard)
-    words: list[int] = []
     options: dict[str, str | bool] = {"partition": "gpu", "time": "0-0:29:30", "exclusive": True}
-    make_slurm_executor(3, options)(task, shards, words.append)
+    words = parse(make_slurm_executor(3, options), task, shards)
     assert words == [shard.words for shard in shards]
-    asked = (text.parent / "submitted").read_text()
+    asked = (cluster / "submitted").read_text()
     for option in ("partition=gpu\n", "time=0-0:29:30\n", "exclusive\n", "array=0-7%3\n"):
         assert f"#SBATCH --{option}" in asked
-    assert not (text.parent / "cancelled").exists()
+    assert not (cluster / "cancelled").exists()
 
 
-@pytest.mark.usefixtures("cluster")
-def test_a_job_that_ends_without_its_shard_is_told(text):
+def test_a_job_that_ends_without_its_shard_is_told(text, cluster):
     task, shards = make(text, 3)
     task(shards[0])
     words: list[int] = []
     with pytest.raises(DataError, match="2 jobs ended without their shards, 7_1 first; see .*.err"):
         make_slurm_executor(None, {})(task, shards, words.append)
     assert words == [shards[0].words]
-    assert len((text.parent / "looks").read_text()) == 5  # not at once: Slurm did not know
+    assert len((cluster / "looks").read_text()) == 5  # not at once: Slurm did not know
 
 
-@pytest.mark.usefixtures("cluster")
-def test_jobs_are_cancelled_when_nobody_waits_any_more(text):
+def test_jobs_are_cancelled_when_nobody_waits_any_more(text, cluster):
     task, shards = make(text, 3)
     task(shards[0])
 
@@ -156,11 +154,10 @@ def test_jobs_are_cancelled_when_nobody_waits_any_more(text):
 
     with pytest.raises(KeyboardInterrupt):
         make_slurm_executor(None, {})(task, shards, stop)
-    assert (text.parent / "cancelled").read_text().split() == ["7_0", "7_1", "7_2"]
+    assert (cluster / "cancelled").read_text().split() == ["7_0", "7_1", "7_2"]
 
 
-@pytest.mark.usefixtures("cluster")
-def test_jobs_that_still_run_are_not_started_again(text):
+def test_jobs_that_still_run_are_not_started_again(text, cluster):
     task, shards = make(text, 3)
     manifest = task.shards / "manifest.json"
     manifest.write_text("1")
@@ -168,25 +165,22 @@ def test_jobs_that_still_run_are_not_started_again(text):
     (task.shards / "jobs.json").write_text(json.dumps(earlier))
     found = slurm_jobs._find_running(task.shards, shards)
     assert {shard.number: job.job_id for shard, job in found.items()} == {0: "7_1", 1: "7_2"}
-    assert not (text.parent / "cancelled").exists()
-    (text.parent / "looks").unlink()
+    assert not (cluster / "cancelled").exists()
+    (cluster / "looks").unlink()
     for shard in shards:
         task(shard)
-    words: list[int] = []
-    make_slurm_executor(None, {})(task, shards, words.append)  # two of them wait, one is started
-    assert "--array" not in (text.parent / "submitted").read_text()
-    assert len(words) == 3
+    assert len(parse(make_slurm_executor(None, {}), task, shards)) == 3  # one is started
+    assert "--array" not in (cluster / "submitted").read_text()
     now = json.loads((task.shards / "jobs.json").read_text())
     assert now["jobs"] == {"0": "7_1", "1": "7_2", "2": "7"}
 
 
-@pytest.mark.usefixtures("cluster")
-def test_jobs_for_something_else_are_cancelled(text):
+def test_jobs_for_something_else_are_cancelled(text, cluster):
     task, shards = make(text, 3)
     (task.shards / "manifest.json").write_text("1")
     earlier = {"for": "another", "jobs": {0: "7_1", 2: "7_3"}}
     (task.shards / "jobs.json").write_text(json.dumps(earlier))
     assert slurm_jobs._find_running(task.shards, shards) == {}
-    assert (text.parent / "cancelled").read_text().split() == ["7_1"]
+    assert (cluster / "cancelled").read_text().split() == ["7_1"]
     (task.shards / "jobs.json").write_text("[")
     assert slurm_jobs._find_running(task.shards, shards) == {}

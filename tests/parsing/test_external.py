@@ -34,26 +34,17 @@ def test_many_sentences_go_through_one_process(program):
     assert outcomes(Command.from_user(program, "conllu"), sentences) == list(map(chain, sentences))
 
 
-def test_where_the_command_breaks_off_only_that_sentence_is_lost(program):
+@pytest.mark.parametrize("half", ["", "print('1\\tcra'), sys.stdout.flush(), "])  # a line
+def test_where_the_command_breaks_off_only_that_sentence_is_lost(tmp_path, half):
+    script = tmp_path / "program.py"
+    script.write_text(CONLLU.replace("sys.exit", f"{half}sys.exit"))
     sentences = [["a"], ["b", "crash", "here"], ["c", "d"], ["crash", "there"], ["e"]]
-    found = outcomes(Command.from_user(program, "conllu"), sentences)
+    found = outcomes(Command.from_user(f"{sys.executable} {script}", "conllu"), sentences)
     for index, name in ((1, "here"), (3, "there")):
         fault = found[index]
         assert isinstance(fault, BadParse) and fault.reason == FAILED
         assert f"status 1: cannot parse {name}" in str(fault)
     assert [found[i] for i in (0, 2, 4)] == [chain(sentences[i]) for i in (0, 2, 4)]
-
-
-def test_half_a_line_of_a_command_that_fails_is_no_wrong_format(tmp_path):
-    script = tmp_path / "program.py"
-    script.write_text(CONLLU.replace("sys.exit", "print('1\\tcra'), sys.stdout.flush(), sys.exit"))
-    assert "cra" in script.read_text()
-    sentences = [["a"], ["crash", "here"], ["c", "d"]]
-    command = Command.from_user(f"{sys.executable} {script}", "conllu")
-    found = outcomes(command, sentences)
-    assert isinstance(found[1], BadParse) and found[1].reason == FAILED
-    assert "cannot parse here" in str(found[1])
-    assert (found[0], found[2]) == (chain(["a"]), chain(["c", "d"]))
 
 
 def test_a_command_that_has_more_to_say_is_not_waited_for():
@@ -87,20 +78,23 @@ def test_words_with_white_space_have_no_parse(program):
     assert parser(sentences[:1]) == [None]
 
 
-def test_a_command_that_does_not_work_says_what_it_said():
-    command = Command.from_user("cat /no/such/file", "conllu")
-    with pytest.raises(DataError, match="status 1: cat: /no/such/file: No such file"):
-        outcomes(command, [["word"]] * 200)
-
-
-def test_another_format_is_noticed():
-    with pytest.raises(DataError, match="output of the parser:1: "):
-        outcomes(Command.from_user("cat", "conllu"), [["not", "parsed"]] * 20_000)
+@pytest.mark.parametrize(
+    ("command", "sentences", "message"),
+    [
+        ("cat /no/such/file", 200, "status 1: cat: /no/such/file: No such file"),
+        ("cat", 20_000, "output of the parser:1: "),  # another format
+        ("udpipe-2000 -p", 1, r"^udpipe-2000 -p: .*127: .*udpipe-2000.*not found;"),
+    ],
+)
+def test_what_is_wrong_with_a_command_is_one_line(command, sentences, message):
+    with pytest.raises(DataError, match=message):
+        outcomes(Command.from_user(command, "conllu"), [["not", "parsed"]] * sentences)
 
 
 def test_program_and_files_of_a_command_are_known(program, tmp_path):
     files = Command.from_user(program, "conllu").files()
     assert files == [Path(sys.executable), tmp_path / "chain's program.py"]
+    assert Command.from_user("udpipe-2000 --parse", "conllu").files() == []
     with pytest.raises(DataError, match="No closing quotation"):
         Command.from_user("udpipe 'model", "conllu")
 
@@ -111,13 +105,6 @@ def test_a_command_may_be_any_that_the_shell_runs(program, tmp_path):
         made = Command.from_user(command, "conllu")
         assert script in made.files()
         assert outcomes(made, [["a", "b"]]) == [chain(["a", "b"])]
-
-
-def test_a_missing_program_is_one_line():
-    command = Command.from_user("udpipe-2000 --parse", "conllu")
-    assert command.files() == []
-    with pytest.raises(DataError, match=r"^udpipe-2000 --parse: .*127: .*udpipe-2000.*not found;"):
-        outcomes(command, [["word"]])
 
 
 def test_eda_gets_the_words_with_the_tags_of_kytea(tmp_path, monkeypatch):

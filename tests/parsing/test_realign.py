@@ -97,23 +97,42 @@ def test_words_cut_otherwise_get_a_tree_by_the_rules(analysis, data):
         assert (parse.heads, parse.labels) == (analysis.heads, analysis.labels)
 
 
-def test_one_text_word_for_several_has_the_head_of_the_one_nearest_to_the_root():
-    analysis = Analysis(
-        ["I", "do", "n't", "know"], [4, 4, 4, 0], ["nsubj", "aux", "advmod", "root"]
-    )
-    assert tree(["I", "don't", "know"], analysis) == ([3, 3, 0], ["nsubj", "aux", "root"])
-    analysis = Analysis(["can", "not"], [2, 0], ["aux", "root"])
-    assert tree(["cannot"], analysis) == ([0], ["root"])
+def analysis(words: str, heads: list[int], labels: str, *surface: Surface) -> Analysis:
+    return Analysis(words.split(" "), heads, labels.split(), list(surface))
 
 
-def test_of_several_text_words_for_one_the_last_has_its_head_and_its_dependents():
-    analysis = Analysis(["とても", "長\u3000い", "本", "。"], [2, 3, 4, 0], ["a", "b", "c", "d"])
-    assert tree(["とても", "長", "い", "本", "。"], analysis) == (
-        [3, 3, 4, 5, 0],
-        ["a", "goeswith", "b", "c", "d"],
-    )
-    # As it is where the text's words may hold the space, too.
-    assert tree(analysis.words, analysis) == (analysis.heads, analysis.labels)
+KNOW = analysis("I do n't know", [4, 4, 4, 0], "nsubj aux advmod root")
+LONG = analysis("とても 長\u3000い 本 。", [2, 3, 4, 0], "a b c d")
+BLOCK = analysis("x ca nnot y", [2, 0, 2, 3], "a root b c")
+IM = analysis("Er ist in dem Haus", [5, 5, 5, 5, 0], "nsubj cop case det root", Surface("im", 2, 4))
+SPACES = analysis("\u3000 本 \u3000 だ", [2, 3, 4, 0], "a b c d")
+
+
+@pytest.mark.parametrize(
+    ("analysis", "words", "heads", "labels"),
+    [
+        # One word of the text for several has the head of the one nearest to the root.
+        (KNOW, "I don't know", [3, 3, 0], "nsubj aux root"),
+        (analysis("can not", [2, 0], "aux root"), "cannot", [0], "root"),
+        # Of several words of the text for one the last has its head and its dependents,
+        (LONG, "とても 長 い 本 。", [3, 3, 4, 5, 0], "a goeswith b c d"),
+        # and where the text's words may hold the space, too, all is as it was.
+        (LONG, "とても 長\u3000い 本 。", [2, 3, 4, 0], "a b c d"),
+        # Several for several are one block.
+        (BLOCK, "x can not y", [3, 3, 0, 3], "a goeswith root c"),
+        # Ranges are tried as they are written before their words.
+        (IM, "Er ist im Haus", [4, 4, 4, 0], "nsubj cop case root"),
+        (IM, "Er ist in dem Haus", [5, 5, 5, 5, 0], "nsubj cop case det root"),
+        (IM, "Er ist i m Haus", [5, 5, 4, 5, 0], "nsubj cop goeswith case root"),
+        (IM, "Er ist in demHaus", [4, 4, 4, 0], "nsubj cop case root"),
+        # Words that nobody sees belong to a neighbour.
+        (SPACES, "本 だ", [2, 0], "c d"),
+        (chain(["本", "だ"]), "\u00ad 本 \u200b だ", [2, 3, 4, 0], "goeswith goeswith l1 l2"),
+        (chain(["\u200b"]), "\u00ad", [0], "l1"),
+    ],
+)
+def test_trees_over_other_words(analysis, words, heads, labels):
+    assert tree(words.split(" "), analysis) == (heads, labels.split())
 
 
 def test_depths_are_measured_only_where_words_compete(monkeypatch):
@@ -127,37 +146,6 @@ def test_depths_are_measured_only_where_words_compete(monkeypatch):
     monkeypatch.setattr("syncattn_fairseq.parsing.realign._measure_depth", measure_depth)
     assert tree(["a", "bc", "d"], chain(["a", "b", "c", "d"])) == ([2, 3, 0], ["l1", "l3", "l4"])
     assert measured == [1, 2]
-
-
-def test_several_for_several_are_one_block():
-    analysis = Analysis(["x", "ca", "nnot", "y"], [2, 0, 2, 3], ["a", "root", "b", "c"])
-    assert tree(["x", "can", "not", "y"], analysis) == (
-        [3, 3, 0, 3],
-        ["a", "goeswith", "root", "c"],
-    )
-
-
-def test_ranges_are_tried_as_they_are_written_before_their_words():
-    analysis = Analysis(
-        ["Er", "ist", "in", "dem", "Haus"],
-        [5, 5, 5, 5, 0],
-        ["nsubj", "cop", "case", "det", "root"],
-        [Surface("im", 2, 4)],
-    )
-    assert tree(["Er", "ist", "im", "Haus"], analysis) == (
-        [4, 4, 4, 0],
-        ["nsubj", "cop", "case", "root"],
-    )
-    assert tree(analysis.words, analysis) == (analysis.heads, analysis.labels)
-    assert tree(["Er", "ist", "i", "m", "Haus"], analysis) == (
-        [5, 5, 4, 5, 0],
-        ["nsubj", "cop", "goeswith", "case", "root"],
-    )
-    assert tree(["Er", "ist", "in", "demHaus"], analysis) == (
-        [4, 4, 4, 0],
-        ["nsubj", "cop", "case", "root"],
-    )
-    assert realign(["Er", "ist", "in", "Haus"], analysis) is None
 
 
 @pytest.mark.parametrize(
@@ -204,16 +192,7 @@ def test_characters_are_the_same_in_other_dress(text, parsed):
 )
 def test_other_characters_have_no_parse(text, parsed):
     assert realign(text.split(), chain(parsed.split())) is None
-
-
-def test_words_that_nobody_sees_belong_to_a_neighbour():
-    analysis = Analysis(["\u3000", "本", "\u3000", "だ"], [2, 3, 4, 0], ["a", "b", "c", "d"])
-    assert tree(["本", "だ"], analysis) == ([2, 0], ["c", "d"])
-    assert tree(["\u00ad", "本", "\u200b", "だ"], chain(["本", "だ"])) == (
-        [2, 3, 4, 0],
-        ["goeswith", "goeswith", "l1", "l2"],
-    )
-    assert tree(["\u00ad"], chain(["\u200b"])) == ([0], ["l1"])
+    assert realign(["Er", "ist", "in", "Haus"], IM) is None
 
 
 def test_the_analysis_is_not_shared():
