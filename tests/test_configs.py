@@ -1,5 +1,4 @@
 from argparse import Namespace
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -18,10 +17,9 @@ from syncattn_fairseq.lab.recipes.systems import (
     training_options,
 )
 from tests.configs import CORPORA, PAIRS, SYSTEMS
-from tests.importing import import_file
+from tests.importing import ROOT, import_file
 from tests.models import build
 
-ROOT = Path(__file__).parents[1]
 CONFIG_OPTIONS = ROOT / "scripts" / "config_options.py"
 
 #: Layers of corpora, and of those like them; others have 6.

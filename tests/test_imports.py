@@ -1,24 +1,14 @@
 import ast
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-import syncattn_fairseq
-
-ROOT = Path(syncattn_fairseq.__file__).parents[1]
+from tests.importing import ROOT, run_program
 
 
 def run(program: str, *arguments: object) -> str:
-    done = subprocess.run(
-        [sys.executable, "-c", program, *map(str, arguments)],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
+    done = run_program(program, *arguments)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -60,16 +50,6 @@ def test_rooms_work_where_fairseq_is_not_installed():
     assert float(loss) == pytest.approx(1.386294)
     assert (aer, leaves) == ("0.0", "the man sleeps")
     assert error.startswith("'stanza' does not name a parser")
-
-
-def test_exported_models_load_where_torch_is_not_installed(tmp_path):
-    blocked = "import sys\nsys.modules.update(torch=None, fairseq=None)\n"
-    program = blocked + (
-        "from syncattn_fairseq.inference import load\n"
-        "try:\n    load(sys.argv[1])\nexcept ValueError as error:\n    print(error)"
-    )
-    (tmp_path / "syncattn.json").write_text("{}")
-    assert run(program, tmp_path).startswith(str(tmp_path))  # it was read, and lacks everything
 
 
 def list_imports(path: Path, root: Path) -> set[str]:
@@ -121,25 +101,20 @@ def test_a_planted_import_is_found(line, tmp_path):
     assert len(find_breaches(tmp_path)) == 1
 
 
-ORDERS = {
-    "the equations first": "import syncattn_fairseq.functional, syncattn_fairseq.plugin",
-    "fairseq first": "import fairseq, syncattn_fairseq",
-    "the plugin first": "import syncattn_fairseq.plugin, fairseq",
-    "--user-dir": "use(plugin)",
-    "--user-dir of one's own": "use(own)",
-}
+#: A user's own --user-dir is trained with in tests/end_to_end/test_training.py.
+ORDERS = [
+    "import syncattn_fairseq.functional, syncattn_fairseq.plugin",
+    "import fairseq, syncattn_fairseq",
+    "import syncattn_fairseq.plugin, fairseq",
+    "from fairseq.utils import import_user_module; import_user_module(plugin)",
+]
 
 # What fairseq imports takes most of the time. It is imported once, and each order has a fork.
 REGISTER = """
 import argparse, os, sys
 import hydra, numpy, omegaconf, sacrebleu, torch
-plugin, own, *orders = sys.argv[1:]
-
-def use(folder):
-    from fairseq.utils import import_user_module
-    import_user_module(argparse.Namespace(user_dir=folder))
-
-for order in orders:
+plugin = argparse.Namespace(user_dir="syncattn_fairseq")
+for order in sys.argv[1:]:
     if not os.fork():
         assert "fairseq" not in sys.modules
         exec(order)
@@ -149,25 +124,13 @@ for order in orders:
         assert "translation_with_syntax" in TASK_REGISTRY, order
         assert "label_smoothed_cross_entropy_with_syntax" in CRITERION_REGISTRY, order
         assert ARCH_MODEL_REGISTRY["transformer_dbsa"].__module__.startswith("syncattn_fairseq.")
-        assert ("transformer_of_mine" in ARCH_MODEL_REGISTRY) == ("own" in order), order
+        import fairseq_cli.hydra_train
+        assert not {"sklearn", "scipy.stats"} & sys.modules.keys(), "fairseq starts without"
         os._exit(0)
     assert os.wait()[1] == 0, order
     print(order)
 """
 
-OWN = """
-import syncattn_fairseq.plugin
-from fairseq.models import register_model_architecture
 
-@register_model_architecture("syntax_transformer", "transformer_of_mine")
-def configure(args):
-    pass
-"""
-
-
-def test_the_plugin_registers_in_every_order(tmp_path):
-    own = tmp_path / "my_plugin"
-    own.mkdir()
-    (own / "__init__.py").write_text(OWN)
-    told = run(REGISTER, ROOT / "syncattn_fairseq", own, *ORDERS.values())
-    assert told.splitlines() == list(ORDERS.values())
+def test_the_plugin_registers_in_every_order():
+    assert run(REGISTER, *ORDERS).splitlines() == ORDERS

@@ -3,7 +3,6 @@ import math
 import re
 from collections.abc import Iterable
 from itertools import chain
-from pathlib import Path
 from statistics import mean
 from types import ModuleType
 from typing import Any
@@ -19,9 +18,8 @@ from syncattn_fairseq.lab.evaluation.measures import BLEU, CHRF, NLL
 from syncattn_fairseq.lab.recipes.contrasts import MeasuredPlan, index_cells, judge, nats_per_word
 from syncattn_fairseq.lab.recipes.corpus_facts import load_corpus
 from syncattn_fairseq.lab.recipes.plan import load_plan
-from tests.importing import import_file
+from tests.importing import ROOT, import_file
 
-ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 
 
@@ -29,8 +27,36 @@ def load_script(name: str) -> ModuleType:
     return import_file(ROOT / "scripts" / f"{name}.py")
 
 
+def read(name: str) -> str:
+    """Return a page or picture of ``docs/``."""
+    return (DOCS / name).read_text(encoding="utf-8")
+
+
+def read_prose(name: str) -> str:
+    """Return a page as one line, in which words stand beside each other however it is broken."""
+    return " ".join(read(name).split())
+
+
+def read_cells_of(name: str) -> list[Any]:
+    """Return the cells of a file of results."""
+    cells: list[Any] = json.loads(read(f"results/{name}.json"))["cells"]
+    return cells
+
+
+def read_numbers(text: str) -> list[float]:
+    """Return the numbers of a text, which may begin with a plus or a minus sign."""
+    return [float(number.replace("−", "-")) for number in re.findall(r"[−+]?[\d.]+", text)]
+
+
+def round_ends(interval: Interval | None, digits: int, sign: int = 1) -> list[float]:
+    """Return a difference, or the opposite one, and the ends of its interval."""
+    assert interval is not None
+    ends = sorted((sign * interval.low, sign * interval.high))
+    return [round(number, digits) for number in (sign * interval.difference, *ends)]
+
+
 def test_the_page_of_options_is_up_to_date():
-    page = (DOCS / "options.md").read_text(encoding="utf-8")
+    page = read("options.md")
     assert load_script("options_page").make_page() == page
     for option in ("--supervised-gate-layers", "--tree-position", "--sync-mse-weight"):
         assert f"| `{option}` |" in page
@@ -39,7 +65,7 @@ def test_the_page_of_options_is_up_to_date():
 @pytest.mark.parametrize("name", [path.name for path in sorted(DOCS.glob("results_*.md"))])
 def test_tables_are_those_of_the_results(name, monkeypatch):
     monkeypatch.chdir(ROOT)
-    page = (DOCS / name).read_text(encoding="utf-8")
+    page = read(name)
     assert load_script("results_page").fill_in(page) == page
     assert page.count("\n<!-- syncattn-recipe ") == page.count("\n<!-- end -->\n")
     shown = re.findall(r"^<!-- syncattn-recipe .* docs/results/(\S+) -->$", page, re.MULTILINE)
@@ -92,9 +118,8 @@ def read_rows(page: str, header: str) -> list[list[str]]:
 
 def read_cells(corpus: str) -> dict[str, list[Any]]:
     """Return the results of each system."""
-    results = json.loads((DOCS / "results" / f"{corpus}.json").read_text(encoding="utf-8"))
     cells: dict[str, list[Any]] = {}
-    for cell in sorted(results["cells"], key=lambda cell: cell["seed"]):
+    for cell in sorted(read_cells_of(corpus), key=lambda cell: cell["seed"]):
         cells.setdefault(cell["system"], []).append(cell)
     return cells
 
@@ -107,21 +132,14 @@ NAME = re.compile("`(.*?)`")
 CORRECTED = re.compile(r"\(p ([=<]) (\.\d+)\)")
 #: The heading of results that nobody had planned.
 EXPLORATORY = "Exploratory: 3,625 pairs"
-#: Names in the table of verdicts that are not those of configs.
+#: Names in the table of verdicts that are written otherwise than those of configs.
 VERDICTS = {
-    "LPSI": "lpsi",
-    "Transformer": "transformer",
-    "local attention": "local_attention",
-    "SynchMSE": "synch_mse",
-    "SynchRank": "synch_rank",
-    "DBSA": "dbsa",
-    "SyncAttn": "syncattn",
-    "PASCAL": "pascal",
-    "random parents": "pascal_random",
-    "LISA": "lisa",
-    "S&H": "sh",
-    "GlobalAtt + SDAtt": "rnn_syntax_directed_double",
-    "GlobalAtt": "rnn_global",
+    "synchmse": "synch_mse",
+    "synchrank": "synch_rank",
+    "random_parents": "pascal_random",
+    "s&h": "sh",
+    "globalatt_+_sdatt": "rnn_syntax_directed_double",
+    "globalatt": "rnn_global",
 }
 #: The corpora of the table of all texts, and the systems that both directions of ATIS have.
 TEXTS = ["multi30k_tiny_en_de_3625", "multi30k_tiny_en_de_7250", "atis_en_tr", "atis_tr_en"]
@@ -148,12 +166,7 @@ def measure_plan(corpus: str = "multi30k_tiny_en_de_3625") -> list[MeasuredPlan]
 def check_intervals(shown: Iterable[str], found: Iterable[Interval | None]) -> None:
     """Check differences and intervals, written ``−.1 [−.2, .0]``, in all measures or in some."""
     for text, interval, (_, digits) in zip(shown, found, MEASURED.values(), strict=False):
-        assert interval is not None
-        values = [interval.difference, interval.low, interval.high]
-        read = re.findall(r"[−+]?[\d.]+", text)
-        assert [float(x.replace("−", "-")) for x in read] == pytest.approx(
-            [round(value, digits) for value in values]
-        ), text
+        assert read_numbers(text) == pytest.approx(round_ends(interval, digits)), text
 
 
 def check_differences(shown: list[str], ours: list[Any], theirs: list[Any]) -> None:
@@ -163,15 +176,12 @@ def check_differences(shown: list[str], ours: list[Any], theirs: list[Any]) -> N
 
 
 def test_the_table_of_verdicts_is_that_of_the_results():
-    page = (DOCS / "findings.md").read_text(encoding="utf-8")
     before = read_cells("multi30k_tiny_en_de_3625")
     found, *others = measure_plan()
     contrasts = {contrast.name: contrast for contrast in found.plan.contrasts}
-    results = (
-        (DOCS / "results_multi30k.md").read_text(encoding="utf-8").partition(f"## {EXPLORATORY}")[2]
-    )
+    results = read("results_multi30k.md").partition(f"## {EXPLORATORY}")[2]
     corrected = {row[0]: row for row in read_rows(results, "| system | BLEU | Δ NLL |")}
-    rows = read_rows(page, "| what the paper says |")
+    rows = read_rows(read("findings.md"), "| what the paper says |")
     assert len(rows) == 17
     every = {s: NLL.by_seed(cells) for s, cells in before.items() if ":" not in s}
     for _, test, nll, blocks, *rest, verdict in rows:
@@ -190,7 +200,8 @@ def test_the_table_of_verdicts_is_that_of_the_results():
                 sign, number = said.groups()
                 assert p < 0.001 if sign == "<" else f"{p:.3f}" == f"0{number}", verdict
         else:
-            systems = [VERDICTS[name] for name in test.split(" − ")]
+            systems = [name.lower().replace(" ", "_") for name in test.split(" − ")]
+            systems = [VERDICTS.get(name, name) for name in systems]
             check_differences(shown, *(before[system] for system in systems))
             pair = (every[system] for system in systems)
             difference = make_difference(NLL, *pair, every.values())
@@ -203,28 +214,21 @@ def test_the_table_of_verdicts_is_that_of_the_results():
 
 
 def test_the_likelihood_of_the_test_text_is_that_of_the_results():
-    page = " ".join((DOCS / "findings.md").read_text(encoding="utf-8").split())
-    place = DOCS / "results" / "likelihood" / "multi30k_tiny_en_de_3625.json"
     found: dict[str, list[float]] = {}
-    for row in json.loads(place.read_text()):
+    for row in json.loads(read("results/likelihood/multi30k_tiny_en_de_3625.json")):
         found.setdefault(row["system"], []).append(row["test"])
-    text = page.partition("On the test text (not planned)")[2]
-    said = re.findall(r"([.\d]+)(?: nats)? \[([−.\d]+), ([−.\d]+)\]", text)[:3]
+    text = read_prose("findings.md").partition("On the test text (not planned)")[2]
+    said = re.findall(r"[.\d]+(?: nats)? \[[−.\d]+, [−.\d]+\]", text)[:3]
     for other, numbers in zip(("random", "mirrored", "linear"), said, strict=True):
         ours, theirs = found["distance_tree"], found[f"distance_{other}"]
         assert len(ours) == len(theirs) == 5
         if other != "linear":
             ours, theirs = theirs, ours
-        interval = welch_interval(ours, theirs)
-        assert interval is not None
-        expected = [interval.difference, interval.low, interval.high]
-        read = [float(number.replace("−", "-")) for number in numbers]
-        assert read == pytest.approx([round(value, 3) for value in expected])
+        check_intervals([numbers], [welch_interval(ours, theirs)])
 
 
 def test_the_table_of_all_texts_is_that_of_the_plans():
-    page = (DOCS / "findings.md").read_text(encoding="utf-8")
-    rows = read_rows(page, "| contrast in NLL |")
+    rows = read_rows(read("findings.md"), "| contrast in NLL |")
     assert len(rows) == 11
     for column, corpus in enumerate(TEXTS):
         cells = read_cells(f"planned/{corpus}")
@@ -247,50 +251,45 @@ def test_the_table_of_all_texts_is_that_of_the_plans():
         [mean(cell["valid"]["nll_loss"] for cell in cells[s] if cell["seed"] < 9) for s in SIX]
         for cells in map(read_cells, ("planned/atis_tr_en", "planned/atis_en_tr"))
     ]
-    assert f"Rank correlation {spearmanr(*means).statistic:.2f} over".replace("0.", ".") in page
+    correlation = f"Rank correlation {spearmanr(*means).statistic:.2f} over".replace("0.", ".")
+    assert correlation in read("findings.md")
 
 
 MULTI30K = "planned/multi30k_tiny_en_de_3625"
-#: Numbers in the text of findings.md that no table has: what stands around them (``#``; ``*`` is
-#: another number), the corpus, and the systems, the one that is ahead last.
-PROSE = [
-    ("distances in the parser's trees are # ahead", MULTI30K, "transformer", "distance_tree"),
-    ("those in mirrored trees (#)", MULTI30K, "transformer", "distance_mirrored"),
-    (
-        "those in mirrored trees (*) and in random ones (#)",
-        MULTI30K,
-        "transformer",
-        "distance_random",
-    ),
-]
 
 
-@pytest.mark.parametrize(("words", "corpus", "worse", "better"), PROSE)
-def test_a_number_in_the_text_is_that_of_the_results(words, corpus, worse, better):
-    page = " ".join((DOCS / "findings.md").read_text(encoding="utf-8").split())
+@pytest.mark.parametrize(
+    ("words", "better"),  # ``#`` is the number, and ``*`` another
+    [
+        ("distances in the parser's trees are # ahead", "distance_tree"),
+        ("those in mirrored trees (#)", "distance_mirrored"),
+        ("those in mirrored trees (*) and in random ones (#)", "distance_random"),
+    ],
+)
+def test_a_number_that_no_table_has_is_that_of_the_results(words, better):
     number = r"([−.\d]+(?: nats)? \[[−.\d]+, [−.\d]+\])"
     pattern = re.escape(words).replace(r"\#", number).replace(r"\*", r"[^()]+")
-    [shown] = re.findall(pattern, page)
-    cells = read_cells(corpus)
-    check_differences([shown], cells[worse], cells[better])
+    [shown] = re.findall(pattern, read_prose("findings.md"))
+    cells = read_cells(MULTI30K)
+    check_differences([shown], cells["transformer"], cells[better])
 
 
 def test_the_trainings_that_ended_at_their_limit_are_counted():
-    page = " ".join((DOCS / "findings.md").read_text(encoding="utf-8").split())
+    page = read_prose("findings.md")
 
     def count(names: str, limit: int, systems: str = "") -> tuple[int, int]:
-        paths = (DOCS / "results" / "planned").glob(names)
-        cells = [c for path in paths for c in json.loads(path.read_text())["cells"]]
+        paths = (DOCS / "results" / "planned").glob(f"{names}.json")
+        cells = [c for path in paths for c in read_cells_of(f"planned/{path.stem}")]
         ended = [c["updates"] >= limit for c in cells if systems in c["system"]]
         return sum(ended), len(ended)
 
     assert "on ATIS {} of {}, with".format(*count("atis_*", 1800)) in page
-    assert count("multi30k_tiny_en_de_7250.json", 1800) == (9, 9)
-    assert count("builtin_en_de.json", 850) == (24, 24)
-    assert "in Japanese {} of {};".format(*count("enja_10000.json", 3600)) in page
-    tuned = count("multi30k_tiny_en_de_3625.json", 1800, ":model.dropout=0.4")
+    assert count("multi30k_tiny_en_de_7250", 1800) == (9, 9)
+    assert count("builtin_en_de", 850) == (24, 24)
+    assert "in Japanese {} of {};".format(*count("enja_10000", 3600)) in page
+    tuned = count("multi30k_tiny_en_de_3625", 1800, ":model.dropout=0.4")
     assert "Of these {1} trainings, {0} ended".format(*tuned) in page
-    assert count("multi30k_tiny_en_de_3625.json", 1800)[0] == tuned[0]
+    assert count("multi30k_tiny_en_de_3625", 1800)[0] == tuned[0]
 
 
 def test_the_readme_is_short_and_its_figure_is_that_of_the_plan():
@@ -299,8 +298,8 @@ def test_the_readme_is_short_and_its_figure_is_that_of_the_plan():
     assert not re.findall(r"\[[−+.\d]+, [−+.\d]+\]", page), "intervals are for docs/findings.md"
     pytest.importorskip("altair")
     data = load_script("readme_figure").draw()["datasets"]
-    svg = (DOCS / "six_contrasts.svg").read_text(encoding="utf-8")
-    means = [float(x.replace("−", "-")) for x in re.findall(r'="mean: (\S+);', svg)]
+    svg = read("six_contrasts.svg")
+    means = read_numbers(" ".join(re.findall(r'="mean: (\S+);', svg)))
     assert [name["text"] for name in data["names"]] == re.findall(r">([^<]+ against [^<]+)<", svg)
     assert means == pytest.approx([row["mean"] for row in data["means 0"]])
     assert int(re.findall(r'width="(\d+)"', svg)[0]) <= 358, "a phone shows it in its own size"
@@ -308,7 +307,7 @@ def test_the_readme_is_short_and_its_figure_is_that_of_the_plan():
 
 
 def test_a_phone_shows_the_picture_of_the_readme_with_legible_words():
-    svg = (DOCS / "attention.svg").read_text(encoding="utf-8")
+    svg = read("attention.svg")
     shown = min(1.0, 358 / int(re.findall(r'width="(\d+)"', svg)[0]))
     sizes = [float(size) for size in re.findall(r'font-size="([\d.]+)px"', svg)]
     assert len(sizes) == 19 and min(sizes) * shown >= 11
@@ -316,12 +315,12 @@ def test_a_phone_shows_the_picture_of_the_readme_with_legible_words():
 
 def test_each_page_says_where_to_go_next():
     for path in DOCS.glob("*.md"):
-        last = path.read_text(encoding="utf-8").rstrip().split("\n\n")[-1]
+        last = read(path.name).rstrip().split("\n\n")[-1]
         assert path.name == "index.md" or (last.startswith("Next: ") and "](" in last), path
 
 
 def test_the_table_of_learning_rates_is_that_of_the_results():
-    page = (DOCS / "details.md").read_text(encoding="utf-8")
+    page = read("details.md")
     rows = read_rows(page, "| system | loss at 0.002 | at 0.004 | BLEU at 0.002 |")
     systems = re.findall(r"(\w+):\$L", page)  # the commands below have the order of the rows
     assert len(rows) == len(systems) == 19
@@ -334,42 +333,35 @@ def test_the_table_of_learning_rates_is_that_of_the_results():
 
 
 def test_the_numbers_of_tuned_systems_are_those_of_the_plan():
-    page = " ".join((DOCS / "findings.md").read_text(encoding="utf-8").split())
+    page = read_prose("findings.md")
     text = page.partition("## Is the baseline too weak?")[2].partition("## ")[0]
-    said = re.findall(r"([.\d]+)(?: nats| BLEU)?(?: are left)? \[([−.\d]+), ([−.\d]+)\]", text)
+    said = re.findall(r"[.\d]+(?: nats| BLEU)?(?: are left)? \[[−.\d]+, [−.\d]+\]", text)
     nll, _, bleu = measure_plan()
     contrasts = {contrast.name: contrast for contrast in nll.plan.contrasts}
     expected = []
     for name in ("lpsi_tuned − transformer", "rotary_tuned − transformer", "lpsi_tuned − rotary"):
         better = 1 if name == "lpsi_tuned − rotary" else -1  # the page says who is ahead
         for one, sign, digits in ((nll, better, 3), (bleu, -better, 1)):
-            found = one.interval(contrasts[f"{name}_tuned"])
-            assert found is not None
-            limits = sorted((sign * found.low, sign * found.high))
-            expected.append([round(x, digits) for x in (sign * found.difference, *limits)])
+            expected.append(round_ends(one.interval(contrasts[f"{name}_tuned"]), digits, sign))
     cells = read_cells(MULTI30K)
     for system in ("transformer", "lpsi", "rotary"):  # what the trials changed
         samples = (
             [nats_per_word(c) or 0.0 for c in cells[name]]
             for name in (system, nll.plan.names[f"{system}_tuned"])
         )
-        found = welch_interval(*samples)
-        assert found is not None
-        expected.append([round(x, 3) for x in (found.difference, found.low, found.high)])
-    assert [[float(x.replace("−", "-")) for x in one] for one in said] == expected
+        expected.append(round_ends(welch_interval(*samples), 3))
+    assert [read_numbers(one) for one in said] == expected
 
 
 def test_the_table_of_trials_is_that_of_the_results():
-    page = (DOCS / "details.md").read_text(encoding="utf-8")
     paths = sorted((DOCS / "results" / "trials").glob("multi30k_tiny_en_de_3625*.json"))
-    assert len(paths) == 3 and f"\n{make_table(paths)}\n" in page
+    assert len(paths) == 3 and f"\n{make_table(paths)}\n" in read("details.md")
 
 
 def test_the_table_of_the_test_text_is_that_of_the_results():
-    page = (DOCS / "results_multi30k.md").read_text(encoding="utf-8")
     corpus = "multi30k_tiny_en_de_3625"
-    rows = json.loads((DOCS / "results" / "likelihood" / f"{corpus}.json").read_text())
-    assert f"\n{likelihood.make_table(corpus, rows)}\n" in page
+    rows = json.loads(read(f"results/likelihood/{corpus}.json"))
+    assert f"\n{likelihood.make_table(corpus, rows)}\n" in read("results_multi30k.md")
 
 
 @pytest.mark.parametrize("system", ["transformer", "rotary", "lpsi"])
@@ -386,17 +378,13 @@ def test_a_tuned_system_is_the_best_of_its_trials(system):
 
 
 def test_atis_has_the_size_and_the_rate_that_its_trials_chose():
-    path = DOCS / "results" / "trials" / "atis_en_tr.json"
-    trials = {
-        cell["system"]: nats_per_word(cell)
-        for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]
-    }
+    trials = {cell["system"]: nats_per_word(cell) for cell in read_cells_of("trials/atis_en_tr")}
     best = min(trials, key=trials.__getitem__)
     assert best == "transformer:model.encoder_layers=2:model.decoder_layers=2"
     config = load_corpus(ROOT / "configs" / "atis_en_tr").system("transformer").load()
     assert [config["model"][f"{side}_layers"] for side in ("encoder", "decoder")] == [2, 2]
     assert config["model"]["encoder_embed_dim"] == 128 and config["optimization"]["lr"] == [0.004]
-    plan = " ".join((DOCS / "plan.md").read_text(encoding="utf-8").split())
+    plan = read_prose("plan.md")
     assert len(trials) == 6 and all(f"{value:.3f}" in plan for value in trials.values())
 
 
@@ -415,14 +403,10 @@ TRIED = [
 
 
 def test_the_table_of_what_we_tried_is_that_of_the_results():
-    page = (DOCS / "details.md").read_text(encoding="utf-8")
     cells = read_cells("multi30k_tiny_en_de_3625")
-    for (_, _, *shown), (system, setting) in zip(
-        read_rows(page, "| system | idea |"), TRIED, strict=True
-    ):
-        [changed] = [
-            found for name, found in cells.items() if name.startswith(f"{system}:{setting}")
-        ]
+    rows = read_rows(read("details.md"), "| system | idea |")
+    for (_, _, *shown), (system, setting) in zip(rows, TRIED, strict=True):
+        [changed] = [x for name, x in cells.items() if name.startswith(f"{system}:{setting}")]
         both = changed, cells[system]
         bleu, was = (mean(cell["scores"]["BLEU"] for cell in found) for found in both)
         expected = [f"{bleu:.1f}, was {was:.1f}", "–", "–"]

@@ -1,13 +1,11 @@
 """examples/serve: the service under load, and its page in a headless Chromium."""
 
-import importlib.util
 import json
 import shutil
 import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from resource import RUSAGE_SELF, getrusage
 from typing import Any
 from urllib.error import HTTPError
@@ -18,12 +16,13 @@ import pytest
 import syncattn_fairseq
 from syncattn_fairseq.export import export
 from tests.checkpoints import Corpus, make_checkpoint
-from tests.lab.report.test_browser import BROWSER, DRIVER
+from tests.importing import ROOT, import_file
+from tests.lab.report.test_browser import BROWSER, DRIVER, Reader, driver  # noqa: F401
 
 uvicorn = pytest.importorskip("uvicorn", reason="needs the extra serve")
 pytest.importorskip("starlette", reason="needs the extra serve")
 pytest.importorskip("altair", reason="needs the extra viz")
-APP = Path(__file__).resolve().parents[1] / "examples" / "serve" / "app.py"
+APP = ROOT / "examples" / "serve" / "app.py"
 PRE_NORM = {"encoder_normalize_before": True, "decoder_normalize_before": True}
 HOSTILE = "<img src=x onerror=document.title='broken'><script>document.title='broken'</script>"
 
@@ -40,10 +39,7 @@ def service(
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("MODEL", str(path))
         patch.setenv("DATA_BIN", str(small_corpus.data))
-        specification = importlib.util.spec_from_file_location("served_app", APP)
-        assert specification and specification.loader
-        module = importlib.util.module_from_spec(specification)
-        specification.loader.exec_module(module)
+        module = import_file(APP)
     server = uvicorn.Server(uvicorn.Config(module.app, port=0, log_level="warning"))
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()
@@ -129,45 +125,25 @@ def test_a_sentence_that_is_too_long_is_told(service):
 
 
 @pytest.mark.skipif(not (BROWSER and DRIVER), reason="no browser")
-def test_the_page(small_corpus, service):
-    webdriver = pytest.importorskip("selenium.webdriver", reason="needs selenium")
-    options = webdriver.ChromeOptions()
-    options.binary_location = BROWSER
-    for flag in ("--headless=new", "--no-sandbox", "--disable-dev-shm-usage"):
-        options.add_argument(flag)
-    driver = webdriver.Chrome(options, webdriver.ChromeService(DRIVER))
-    try:
-        for width in (1280, 390):
-            check_page(driver, service, small_corpus.learned()[0], width)
-    finally:
-        driver.quit()
-
-
-def check_page(driver: Any, service: tuple[str, Any], source: str, width: int) -> None:
-    """Translate on the page in a window of a width, in pixels."""
-    driver.execute_cdp_cmd(
-        "Emulation.setDeviceMetricsOverride",
-        {"width": width, "height": 800, "deviceScaleFactor": 1, "mobile": width < 600},
-    )
-    driver.get(service[0])
-    for sentence, expected in (
-        (source, service[1].model.translate([source])[0]),
-        (HOSTILE, None),
-    ):
+@pytest.mark.parametrize("width", [1280, 390])
+def test_the_page(small_corpus, service, driver, width):  # noqa: F811
+    """In a window of a width, in pixels."""
+    [source, *_], (url, module), page = small_corpus.learned(), service, Reader(driver)
+    size = {"width": width, "height": 800, "deviceScaleFactor": 1, "mobile": width < 600}
+    driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    driver.get(url)
+    for sentence in (source, HOSTILE):
         driver.execute_script("document.getElementById('picture').replaceChildren()")
-        field = driver.find_element("css selector", "#sentence")
+        [field] = page.find("#sentence")
         field.clear()
         field.send_keys(sentence)
-        driver.find_element("css selector", "button").click()
-        deadline = time.monotonic() + 60
-        while not driver.find_elements("css selector", "#picture img"):
-            assert time.monotonic() < deadline, driver.page_source
-            time.sleep(0.05)
-        if expected is not None:
-            text = driver.find_element("css selector", "#translation").text
-            assert text == " ".join(expected.split())
-        size = "const i = document.querySelector('#picture img'); return i.naturalWidth"
-        assert driver.execute_script(size) > 100
+        page.find("button")[0].click()
+        page.wait(lambda: page.find("#picture img"))
+        if sentence == source:
+            expected = " ".join(module.model.translate([source])[0].split())
+            assert page.text("#translation") == expected
+        script = "const i = document.querySelector('#picture img'); return i.naturalWidth"
+        assert driver.execute_script(script) > 100
     assert driver.title == "Translation, en to de"
     inside = "return document.documentElement.scrollWidth <= window.innerWidth"
     assert driver.execute_script(inside), "only the picture scrolls"

@@ -1,15 +1,13 @@
 import importlib.util
+import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 
-from tests.importing import import_file
+from tests.importing import ROOT, import_file
 
-ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
 pytestmark = pytest.mark.skipif(
     any(importlib.util.find_spec(name) is None for name in ("sphinx", "myst_parser", "furo")),
@@ -19,19 +17,17 @@ pytestmark = pytest.mark.skipif(
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    from sphinx.cmd.build import main
+
     folder = tmp_path_factory.mktemp("site")
-    options = [
-        "--fail-on-warning",
-        "--keep-going",
-        "--quiet",
-        "-b",
-        "html",
-        "-d",
-        f"{folder}/trees",
-    ]
-    command = [sys.executable, "-m", "sphinx", *options, str(DOCS), f"{folder}/html"]
-    done = subprocess.run(command, capture_output=True, text=True)
-    assert (done.returncode, done.stderr) == (0, "")
+    options = f"--fail-on-warning --keep-going --quiet -w {folder}/warnings -b html"
+    if os.fork() == 0:  # with what is imported already
+        status = 1
+        try:
+            status = main([*options.split(), "-d", f"{folder}/trees", str(DOCS), f"{folder}/html"])
+        finally:
+            os._exit(status)
+    assert (os.wait()[1], (folder / "warnings").read_text()) == (0, "")
     return folder / "html"
 
 

@@ -2,11 +2,10 @@ import os
 import shutil
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[1]
+from tests.importing import ROOT
 
 
 @pytest.mark.parametrize(
