@@ -7,7 +7,8 @@
 builds a small model with these options and raises ``AssertionError`` unless
 
 * a sentence has the same scores alone, in a batch, and padded on the left or on the right;
-* decoding step by step, where the beam is reordered, gives the scores of teacher forcing;
+* decoding step by step, where the beam is reordered, gives the scores and the alignments of
+  teacher forcing;
 * scores are finite in half precision;
 * all gradients are finite, and every parameter has one.
 
@@ -161,7 +162,7 @@ def check_steps(model: Any) -> None:
     batch = make_batch(model, [0, 0, 0])["net_input"]
     previous = batch.pop("prev_output_tokens").clone()
     previous[:, 1:] = 4 + torch.arange(previous[:, 1:].numel()).view(3, -1) * 7 % WORDS
-    whole, _ = model(**batch, prev_output_tokens=previous)
+    whole, extra = model(**batch, prev_output_tokens=previous)
     encoder_out = model.encoder(**batch)
     state: dict[str, Any] = {}
     order = torch.arange(3)
@@ -171,14 +172,18 @@ def check_steps(model: Any) -> None:
             model.decoder.reorder_incremental_state_scripting(state, turn)
             encoder_out = model.encoder.reorder_encoder_out(encoder_out, turn)
             order = order[turn]
-        scores, _ = model.decoder(
+        scores, last = model.decoder(
             previous[order, : step + 1], encoder_out=encoder_out, incremental_state=state
         )
-        _compare(
-            scores[:, 0],
-            whole[order, step],
-            f"step {step + 1} of incremental decoding has other scores than teacher forcing",
-        )
+        for name, actual, expected in (
+            ("scores", scores, whole),
+            ("alignments", last["attn"][0], extra["attn"][0]),
+        ):
+            _compare(
+                actual[:, 0],
+                expected[order, step],
+                f"step {step + 1} of incremental decoding has other {name} than teacher forcing",
+            )
 
 
 @torch.no_grad()

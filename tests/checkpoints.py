@@ -1,5 +1,6 @@
 """A small corpus, and checkpoints of models that nobody has trained."""
 
+import zlib
 from argparse import Namespace
 from dataclasses import dataclass
 from enum import Enum
@@ -8,27 +9,24 @@ from typing import Any
 
 import torch
 from fairseq.dataclass.configs import FairseqConfig
-from fairseq.models import ARCH_CONFIG_REGISTRY
 from omegaconf import OmegaConf
 
-import syncattn_fairseq.plugin  # noqa: F401  (registers the models)
+import syncattn_fairseq.plugin  # registers the models
 from syncattn_fairseq.cli import bpe, preprocess
+from syncattn_fairseq.export import export
 from syncattn_fairseq.lab.cli import corpus
 from syncattn_fairseq.tasks.translation_with_syntax import (
     TranslationWithSyntaxConfig,
     TranslationWithSyntaxTask,
 )
+from tests.models import build
 
 SIZE = {
-    "encoder_layers": 2,
-    "decoder_layers": 3,
-    "encoder_embed_dim": 16,
-    "encoder_ffn_embed_dim": 16,
-    "encoder_attention_heads": 4,
-    "decoder_attention_heads": 4,
-    "decoder_embed_dim": 16,
-    "share_all_embeddings": True,
+    **build.SIZE,
+    **{"decoder_layers": 3, "decoder_embed_dim": 16, "share_all_embeddings": True},
 }
+PRE_NORM = {"encoder_normalize_before": True, "decoder_normalize_before": True}
+TWO_HEADS = {"dependency_heads": 2, "dependency_key_bias": True}
 
 #: So many sentences are learnt.
 LEARNED = 5
@@ -52,6 +50,31 @@ class Corpus:
 
     def learned(self) -> list[str]:
         return sorted(self.lines("test.en"), key=lambda line: len(line.split()))[:LEARNED]
+
+    def checkpoint(self, arch: str, updates: int = 0, **options: Any) -> Path:
+        """Make a checkpoint as :func:`make_checkpoint` does, once for all tests."""
+        number = zlib.crc32(repr((updates, options)).encode())
+        path = self.folder / f"{arch}-{number}.pt"
+        return path if path.exists() else make_checkpoint(self, path, arch, updates, **options)
+
+    def trained(self, **options: Any) -> Path:
+        """Make a checkpoint of a SyncAttn model whose sentences end."""
+        return self.checkpoint("transformer_syncattn", 40, **TWO_HEADS, **PRE_NORM, **options)
+
+    def load(self, path: Any, **options: Any) -> Any:
+        options = {"data_bin": self.data, "subwords": self.subwords, "device": "cpu"} | options
+        return syncattn_fairseq.load(path, **options)
+
+    def export(self, path: Path, format: str, output: Path, **options: Any) -> str:
+        options = {"subwords": [self.subwords]} | options
+        return export(path, self.data, format, output, **options)
+
+    def exported(self, format: str) -> Path:
+        """Export the trained model, once for all tests, which leave the folder as it is."""
+        folder = self.folder / format
+        if not folder.exists():
+            self.export(self.trained(), format, folder)
+        return folder
 
 
 def make_corpus(folder: Path) -> Corpus:
@@ -83,9 +106,8 @@ def make_task(data: Path, **options: Any) -> TranslationWithSyntaxTask:
 
 
 def model_options(arch: str, **options: Any) -> Namespace:
-    args = Namespace(arch=arch, _name=arch, **{**SIZE, **options})
-    ARCH_CONFIG_REGISTRY[arch](args)
-    return args
+    recurrent = {"encoder_hidden_size": 16, "decoder_hidden_size": 16} if "rnn" in arch else {}
+    return build.options_of(arch, _name=arch, **SIZE | recurrent | options)
 
 
 def make_checkpoint(

@@ -1,6 +1,7 @@
 """Settings for every test, and what several of them share."""
 
 import os
+import shutil
 import signal
 import sys
 from pathlib import Path
@@ -63,3 +64,9 @@ def small_corpus(tmp_path_factory: pytest.TempPathFactory) -> Any:
     from tests.checkpoints import make_corpus
 
     return make_corpus(tmp_path_factory.mktemp("corpus"))
+
+
+@pytest.fixture
+def own_data(small_corpus: Any, tmp_path: Path) -> Path:
+    """A copy of the small corpus's binarised data, which a test may change."""
+    return Path(shutil.copytree(small_corpus.data, tmp_path / "bin"))

@@ -6,8 +6,9 @@ is noted: a number, or a shape, that the host asks for.
 
 from __future__ import annotations
 
-import traceback
+import sys
 from collections.abc import Callable
+from types import FrameType
 from typing import Any, ClassVar
 
 import torch
@@ -73,11 +74,13 @@ class EmulatedGpu(TorchDispatchMode):
 
     Attributes:
         waits: where the host waited for the device: operation, file and line.
+        kernels: names of the operations that PyTorch has only for GPUs, and which were used.
     """
 
     def __init__(self) -> None:
         super().__init__()
         self.waits: list[str] = []
+        self.kernels: set[str] = set()
 
     def __enter__(self) -> EmulatedGpu:
         OnGpu.gpu = self
@@ -129,6 +132,8 @@ class EmulatedGpu(TorchDispatchMode):
         if device is not None:
             goes_there = torch.device(device).type == NAME
             options["device"] = torch.device("cpu")
+        if name in GPU_ONLY:
+            self.kernels.add(name)
         results = GPU_ONLY.get(name, func)(*numbers, **options)
         if not goes_there or name == "copy_" and not isinstance(args[0], OnGpu):
             return args[0] if name.endswith("_") and isinstance(args[0], OnGpu) else results
@@ -182,10 +187,12 @@ def map_tensors(change: Callable[[Tensor], Tensor], x: Any) -> Any:
 
 def called_from() -> str:
     """Name the nearest line of this package or of fairseq."""
-    for frame in reversed(traceback.extract_stack()):
-        path = frame.filename
-        if "/torch/" not in path and not path.endswith("/emulated_gpu.py"):
-            return f"{path}:{frame.lineno}"
+    frame: FrameType | None = sys._getframe()
+    while frame is not None:
+        path = frame.f_code.co_filename
+        if "/torch/" not in path and path != __file__:
+            return f"{path}:{frame.f_lineno}"
+        frame = frame.f_back
     return "somewhere"
 
 

@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 import torch
+from fairseq.logging import metrics
+from fairseq.logging.progress_bar import format_stat
 from fairseq.sequence_generator import SequenceGenerator
 from torch import Tensor
 
@@ -16,10 +18,10 @@ from benchmarks.train_step import make_optimizer
 from syncattn_fairseq.tasks.analysis_printer import AnalysisPrinter
 from syncattn_fairseq.tasks.fast import FusedAdam, fuse_optimizer
 from syncattn_fairseq.tasks.translation_with_syntax import TranslationWithSyntaxConfig
-from tests.criterions.test_criterion import batch, criterion
-from tests.emulated_gpu import NAME, EmulatedGpu, OnGpu, move, register
+from tests.criterions.test_criterion import SYNC, TIED, batch, criterion
+from tests.emulated_gpu import GPU_ONLY, NAME, EmulatedGpu, OnGpu, move, register
 from tests.models import build
-from tests.systems import SYSTEMS, no_dropout, weights_of
+from tests.systems import SYSTEMS, WEIGHTS, no_dropout, weights_of
 
 register()
 
@@ -68,6 +70,7 @@ def test_a_system_trains_validates_decodes_and_prints(name):
         loss = train(name, model, sample)
         waits = [wait for wait in gpu.waits if KNOWN not in wait]
         assert waits == []
+        assert gpu.kernels == ({*GPU_ONLY} if "rnn" in name else set())
         rough = 5e-3 if dtype == torch.float16 else 1e-5
         assert numbers(loss).item() == pytest.approx(expected.item(), rel=rough)
         for key, p, exact in zip(names, model.parameters(), gradients, strict=True):
@@ -106,6 +109,32 @@ def test_a_system_trains_validates_decodes_and_prints(name):
         # Numbers, source and target; for each layer, two sides and links, of all sentences at once.
         assert len(waits) <= 3 + 2 * 3, waits
         assert bool(output.getvalue()) == transformer
+
+
+def test_neither_losses_nor_what_is_logged_after_an_update_wait_for_the_device():
+    weights = WEIGHTS | dict.fromkeys(("src_planted_weight", "tgt_planted_weight"), 0.5)
+    options = {"sync_without_eos": True, "sync_shift": True, "guided_alignment_weight": 0.5}
+    losses = criterion(**weights, **options)
+    model, sample = build.model("transformer_syncattn_tiny", noise=0.1, **SYNC, **TIED), batch()
+    sample["alignments"] = torch.tensor([[2, 1], [3, 6]])
+    with EmulatedGpu() as gpu:
+        model, sample = move(model), move(sample)
+        _, extra = model(**sample["net_input"])
+        gpu.waits.clear()
+        for term in losses.terms:
+            assert term.applies(extra, sample)
+            term(extra, sample)
+        assert gpu.waits == []
+        with metrics.aggregate() as meters:
+            losses.reduce_metrics([losses(model, sample)[2]])
+        fairseqs = {"loss", "nll_loss", "ppl"}
+        ours = [name for name in meters if not name.startswith("_") and name not in fairseqs]
+        assert {"total_loss", "src_uas", "tgt_dep_loss", "sync_loss"} < set(ours)
+        gpu.waits.clear()
+        values = {name: meters.get_smoothed_value(name) for name in ours}
+        assert gpu.waits == []
+        shown = format_stat(values["src_uas"])
+    assert shown == round(shown, 3), "no digits that mean nothing"
 
 
 @pytest.mark.parametrize("precision", PRECISIONS)

@@ -18,7 +18,7 @@ from syncattn_fairseq.criterions.label_smoothing import (
 from tests.criterions.test_criterion import batch, criterion
 from tests.models import build
 
-PAD = 1
+PAD = build.PAD
 Loss = Callable[[Tensor, Tensor, float, int], tuple[Tensor, Tensor]]
 
 
@@ -80,13 +80,8 @@ def test_blocks_do_not_change_a_bit(block, tokens, size, monkeypatch):
 
 def test_no_block_is_a_single_row_which_threads_would_add_up_in_another_order():
     for rows in range(2, 60):
-        for size in (
-            BLOCK_SCORES // 8,
-            BLOCK_SCORES // 7,
-            BLOCK_SCORES // 2,
-            BLOCK_SCORES,
-            2 * BLOCK_SCORES,
-        ):
+        for eighths in (1, 8 / 7, 4, 8, 16):
+            size = int(eighths * BLOCK_SCORES / 8)
             blocks = _blocks(rows, size)
             lengths = [block.stop - block.start for block in blocks]
             assert blocks[0].start == 0 and blocks[-1].stop == rows == sum(lengths)
@@ -111,7 +106,7 @@ def test_the_criterion_uses_it(monkeypatch):
 
     watch("sum_smoothed_loss")
     watch("sum_smoothed_loss_of_scores")
-    model, sample, objective = build.model("transformer_dbsa"), batch(), criterion()
+    model, sample, objective = build.model("transformer_dbsa_tiny"), batch(), criterion()
     plain, _, log = objective(model, sample)
     each, _, _ = objective(model, sample, reduce=False)
     monkeypatch.setattr(criterions, "has_plain_scores", lambda *args: False)
@@ -124,9 +119,9 @@ def test_the_criterion_uses_it(monkeypatch):
 
 def test_models_with_another_softmax_are_asked(monkeypatch):
     scores = torch.zeros(1, 2, 3)
-    for arch in ("transformer_dbsa", "transformer_tiny", "rnn_syntax_directed"):
+    for arch in ("transformer_dbsa_tiny", "transformer_tiny", "rnn_syntax_directed"):
         assert has_plain_scores(build.model(arch), scores)
-    model = build.model("transformer_dbsa")
+    model = build.model("transformer_dbsa_tiny")
     assert not has_plain_scores(model, scores.double())
     for owner in (model, model.decoder):
         with monkeypatch.context() as patch:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 from fairseq.data import Dictionary
-from fairseq.data.indexed_dataset import MMapIndexedDataset, MMapIndexedDatasetBuilder
+from fairseq.data.indexed_dataset import MMapIndexedDataset
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -27,6 +27,7 @@ from syncattn_fairseq.data.labels import build_dictionary
 from syncattn_fairseq.data.parses import check_tree
 from syncattn_fairseq.data.subwords import mark_subwords
 from syncattn_fairseq.data.words import SCHEMES, find_word_starts, join_subwords
+from tests.data.test_mmap_blocks import write_items
 
 
 def write(
@@ -47,10 +48,7 @@ def write(
 
 
 def write_text_dataset(path: Path, sizes: list[int]) -> None:
-    builder = MMapIndexedDatasetBuilder(f"{path}.bin", dtype=np.int32)
-    for size in sizes:
-        builder.add_item(torch.zeros(size))
-    builder.finalize(f"{path}.idx")
+    write_items(path, map(torch.zeros, sizes), np.int32)
 
 
 def check(source: AnnotatedText) -> Counter[object]:

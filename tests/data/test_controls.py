@@ -14,16 +14,14 @@ from syncattn_fairseq.data.controls import (
 )
 from syncattn_fairseq.data.parses import check_tree
 from syncattn_fairseq.data.subwords import CONTINUATION, NO_HEAD
+from tests.data.test_subwords import marks_of
 
 lengths = st.lists(st.integers(1, 3), min_size=1, max_size=9)
 seeds = st.integers(0, 2**31)
 
 
 def marks(lengths: list[int], heads: list[int]) -> torch.Tensor:
-    found: list[int] = []
-    for head, length in zip(heads, lengths, strict=True):
-        found += [head] + [CONTINUATION] * (length - 1)
-    return torch.tensor(found, dtype=torch.int16)
+    return torch.tensor(marks_of(heads, lengths), dtype=torch.int16)
 
 
 def words(found: torch.Tensor) -> list[int]:

@@ -9,7 +9,6 @@ import pytest
 import torch
 from fairseq import utils
 from fairseq.data import LanguagePairDataset
-from fairseq.data.indexed_dataset import MMapIndexedDatasetBuilder
 from fairseq.trainer import Trainer
 
 from syncattn_fairseq.base.errors import DataError
@@ -22,6 +21,7 @@ from syncattn_fairseq.data.fields import (
     ask_for_word_distances,
 )
 from syncattn_fairseq.data.subwords import CONTINUATION, NO_HEAD, find_parents
+from tests.data.test_mmap_blocks import write_items
 from tests.models import build
 
 MARKS = [
@@ -32,7 +32,7 @@ MARKS = [
 ]
 
 
-def pairs(left_pad_source: bool, left_pad_target: bool) -> LanguagePairDataset:
+def pairs(left_pad_source: bool = True, left_pad_target: bool = False) -> LanguagePairDataset:
     lengths = [len(m) for m in MARKS]
     dictionary = build.dictionary()
     return LanguagePairDataset(
@@ -47,15 +47,22 @@ def pairs(left_pad_source: bool, left_pad_target: bool) -> LanguagePairDataset:
     )
 
 
+def reading(*fields: Any) -> SourceFields:
+    return SourceFields(fields=frozenset(fields))
+
+
+def collate(dataset: SyntaxPairDataset, *numbers: int) -> dict[str, Any]:
+    """Make a batch of some sentences, or of all."""
+    batch: dict[str, Any] = dataset.collater([dataset[i] for i in numbers or range(len(dataset))])
+    return batch
+
+
 @pytest.mark.parametrize("left_pad_source", [False, True])
 @pytest.mark.parametrize("left_pad_target", [False, True])
 @pytest.mark.parametrize("rule", ["chain", "first"])
 def test_parents_point_at_the_columns_of_their_own_sentence(left_pad_source, left_pad_target, rule):
-    fields = SourceFields(rules=frozenset([rule]))
-    dataset = SyntaxPairDataset(
-        pairs(left_pad_source, left_pad_target), MARKS, MARKS, fields=fields
-    )
-    batch = dataset.collater([dataset[i] for i in (2, 0, 3, 1)])
+    text, fields = pairs(left_pad_source, left_pad_target), SourceFields(rules=frozenset([rule]))
+    batch = collate(SyntaxPairDataset(text, MARKS, MARKS, fields=fields), 2, 0, 3, 1)
     for field, tokens, left, its_rule in (
         ("src_parents", batch["net_input"]["src_tokens"], left_pad_source, rule),
         ("tgt_parents", batch["target"], left_pad_target, "chain"),
@@ -72,10 +79,7 @@ def test_parents_point_at_the_columns_of_their_own_sentence(left_pad_source, lef
 
 @pytest.mark.parametrize("left_pad", [False, True])
 def test_the_encoder_is_given_the_middles_of_parents_in_its_own_columns(left_pad):
-    dataset = SyntaxPairDataset(
-        pairs(left_pad, False), MARKS, fields=SourceFields(fields=frozenset([PARENT_POSITIONS]))
-    )
-    batch = dataset.collater([dataset[i] for i in range(4)])
+    batch = collate(SyntaxPairDataset(pairs(left_pad), MARKS, fields=reading(PARENT_POSITIONS)))
     parents = batch["net_input"]["src_parent_positions"]
     nan = float("nan")
     expected = {  # the end of the sentence is its own parent
@@ -94,18 +98,14 @@ def test_the_encoder_is_given_the_middles_of_parents_in_its_own_columns(left_pad
 
 def test_lengths_for_the_cpu_are_those_of_the_batch_and_stay_there():
     for asked in (True, False):
-        dataset = SyntaxPairDataset(pairs(True, False), MARKS, lengths_on_cpu=asked)
-        batch = dataset.collater([dataset[i] for i in range(4)])
+        batch = collate(SyntaxPairDataset(pairs(), MARKS, lengths_on_cpu=asked))
         moved = utils.move_to_cuda(batch, device=torch.device("meta"))["net_input"]
         assert moved["src_tokens"].is_meta
         assert moved.get("lengths_on_cpu") == ([6, 5, 4, 2] if asked else None)
 
 
 def test_bfloat16_training_does_not_move_parents():
-    dataset = SyntaxPairDataset(
-        pairs(True, False), MARKS, fields=SourceFields(fields=frozenset([PARENT_POSITIONS]))
-    )
-    batch = dataset.collater([dataset[0]])
+    batch = collate(SyntaxPairDataset(pairs(), MARKS, fields=reading(PARENT_POSITIONS)), 0)
     trainer = SimpleNamespace(cfg=SimpleNamespace(common=SimpleNamespace(fp16=False, bf16=True)))
     converted = Trainer._fp_convert_sample(trainer, batch)
     parents = batch["net_input"]["src_parent_positions"]
@@ -116,23 +116,20 @@ def test_bfloat16_training_does_not_move_parents():
 
 @pytest.mark.parametrize("control", ["shuffled", "random"])
 def test_controls_are_the_same_alone_and_in_a_batch(control):
-    fields = SourceFields(
-        frozenset(["chain"]), frozenset([replace(PARENT_POSITIONS, control=control)])
-    )
-    dataset = SyntaxPairDataset(pairs(False, False), MARKS, fields=fields)
-    plain = SyntaxPairDataset(pairs(False, False), MARKS)
-    together = dataset.collater([dataset[i] for i in range(4)])
+    fields = reading(replace(PARENT_POSITIONS, control=control))
+    dataset = SyntaxPairDataset(pairs(False), MARKS, fields=fields)
+    plain = SyntaxPairDataset(pairs(False), MARKS)
+    together = collate(dataset)
     for row, number in enumerate(together["id"].tolist()):
-        alone = dataset.collater([dataset[number]])
+        alone = collate(dataset, number)
         parents = alone["net_input"]["src_parent_positions"][0]
         torch.testing.assert_close(
             together["net_input"]["src_parent_positions"][row, : len(parents)],
             parents,
             equal_nan=True,
         )
-        assert alone["src_parents"].equal(plain.collater([plain[number]])["src_parents"]), (
-            "labels of the losses are never shuffled"
-        )
+        labels = collate(plain, number)["src_parents"]
+        assert alone["src_parents"].equal(labels), "labels of the losses are never shuffled"
 
 
 @pytest.mark.parametrize("control", ["shuffled", "random"])
@@ -141,9 +138,7 @@ def test_controls_differ_from_sentence_to_sentence(control):
     one, other = build.sentences([size, size])
     text = LanguagePairDataset([one, other, one.clone()], [size + 1] * 3, dictionary)
     marks = [torch.arange(size)] * 3
-    fields = SourceFields(
-        frozenset(["chain"]), frozenset([replace(PARENT_POSITIONS, control=control)])
-    )
+    fields = reading(replace(PARENT_POSITIONS, control=control))
     dataset = SyntaxPairDataset(text, marks, fields=fields)
     first, second, third = (dataset[i][f"source_{control}_marks"].tolist() for i in range(3))
     assert first == third != second
@@ -157,10 +152,8 @@ def test_every_subword_has_its_words_label(left_pad):
         torch.tensor([NO_HEAD, CONTINUATION, NO_HEAD]),
         torch.tensor([5, CONTINUATION, 6, 7, CONTINUATION]),
     ]
-    dataset = SyntaxPairDataset(
-        pairs(left_pad, False), None, None, labels, SourceFields(fields=frozenset([LABELS]))
-    )
-    batch = dataset.collater([dataset[i] for i in range(4)])
+    dataset = SyntaxPairDataset(pairs(left_pad), src_labels=labels, fields=reading(LABELS))
+    batch = collate(dataset)
     expected = {0: [5, 6, 6, 7, 2], 1: [8, 2], 2: [3, 3, 3, 2], 3: [5, 5, 6, 7, 7, 2]}
     for row, number in enumerate(batch["id"].tolist()):
         padding = [build.PAD] * (6 - len(expected[number]))
@@ -172,18 +165,17 @@ def test_every_subword_has_its_words_label(left_pad):
 
 @pytest.mark.parametrize("left_pad", [False, True])
 def test_tree_distances_are_those_of_the_sentences_own_columns(left_pad):
-    trees = SourceFields(fields=frozenset([TREE_DISTANCES]))
-    dataset = SyntaxPairDataset(pairs(left_pad, False), MARKS, fields=trees)
-    batch = dataset.collater([dataset[i] for i in range(4)])
+    dataset = SyntaxPairDataset(pairs(left_pad), MARKS, fields=reading(TREE_DISTANCES))
+    batch = collate(dataset)
     distances = batch["net_input"]["src_tree_distances"]
     assert distances.shape == (4, 6, 6)
     for row, number in enumerate(batch["id"].tolist()):
-        alone = dataset.collater([dataset[number]])["net_input"]["src_tree_distances"][0]
+        alone = collate(dataset, number)["net_input"]["src_tree_distances"][0]
         first = 6 - len(alone) if left_pad else 0
         columns = slice(first, first + len(alone))
         assert torch.equal(distances[row, columns, columns], alone)
     # Words 1 and 3 hang from word 2, of two subwords; so does the end of the sentence.
-    alone = dataset.collater([dataset[0]])["net_input"]["src_tree_distances"][0]
+    alone = collate(dataset, 0)["net_input"]["src_tree_distances"][0]
     assert alone[0].tolist() == [0, 1, 1, 2, 2]
     assert alone[2].tolist() == [1, 0, 0, 1, 1]
     assert dataset.list_unparsed() == [2]
@@ -196,17 +188,17 @@ def test_losses_get_the_distances_of_words(side, distance, left_pad):
     field = ask_for_word_distances(side, distance)
     text = pairs(left_pad == (side == "source"), left_pad == (side == "target"))
     dataset = SyntaxPairDataset(text, MARKS, MARKS, loss_fields=[field])
-    batch = dataset.collater([dataset[i] for i in range(4)])
+    batch = collate(dataset)
     assert field.name not in batch["net_input"]
     for row, number in enumerate(batch["id"].tolist()):
         length, found = len(MARKS[number]), batch[field.name][row]
         first = found.size(0) - length - 1 if left_pad else 0
         inside = slice(first, first + length)
-        alone = dataset.collater([dataset[number]])[field.name][0, :length, :length]
+        alone = collate(dataset, number)[field.name][0, :length, :length]
         assert found[inside, inside].equal(alone)
         found[inside, inside] = -1
         assert found.eq(-1).all(), "the end of the sentence is no word, nor is padding"
-    alone = [dataset.collater([dataset[i]])[field.name][0, 0].tolist() for i in range(4)]
+    alone = [collate(dataset, i)[field.name][0, 0].tolist() for i in range(4)]
     if distance == "tree":
         assert alone == [[0, 1, 1, 2, -1], [0, -1], [-1] * 4, [0, 0, 1, 2, 2, -1]]
     if distance == "linear":  # the third sentence has no parse
@@ -222,9 +214,7 @@ def test_random_trees_of_a_loss_are_those_of_the_sentence():
     fields = [ask_for_word_distances(side, "random") for side in ("source", "target")]
     text = LanguagePairDataset(*sides, dictionary)
     dataset = SyntaxPairDataset(text, heads, heads, loss_fields=fields)
-    source, target = (
-        [dataset.collater([dataset[i]])[field.name] for i in range(3)] for field in fields
-    )
+    source, target = ([collate(dataset, i)[field.name] for i in range(3)] for field in fields)
     assert source[0].equal(source[2]) and not source[0].equal(source[1])
     assert target[0].equal(source[1]) and target[1].equal(source[0])
 
@@ -234,8 +224,7 @@ def test_another_tree_is_that_of_a_sentence_with_as_many_words():
     texts = build.sentences(sizes)
     heads = [torch.tensor(x) for x in ([0, 1, 2], [2, 0, 2], [0, 1], [NO_HEAD] * 3, [0, 1, 1])]
     text = LanguagePairDataset(texts, [size + 1 for size in sizes], dictionary)
-    fields = SourceFields(fields=frozenset([TREE_DISTANCES])).of_trees("another")
-    dataset = SyntaxPairDataset(text, heads, fields=fields)
+    dataset = SyntaxPairDataset(text, heads, fields=reading(TREE_DISTANCES).of_trees("another"))
     found = [dataset[index]["source_another_marks"] for index in range(5)]
     for index, others in {0: (1, 4), 1: (0, 4), 4: (0, 1)}.items():
         assert any(found[index].equal(heads[other]) for other in others)
@@ -261,60 +250,55 @@ def test_words_without_heads_are_found_in_the_text(scheme):
         for distance in ("linear", "tree", "random")
     ]
     dataset = SyntaxPairDataset(text, loss_fields=fields, schemes=(scheme, scheme))
-    batch = dataset.collater([dataset[0]])
+    batch = collate(dataset)
     assert batch["source_linear_distances"][0, 0].tolist() == [0, 0, 1, 2, 2, 2, -1]
     assert batch["target_linear_distances"][0, 0].tolist() == [0, 1, 1, 1, -1]
     assert not {"source_parents", "source_tree_distances", "target_random_distances"} & batch.keys()
-    whole = SyntaxPairDataset(text, loss_fields=fields, schemes=("none", scheme))
-    batch = whole.collater([whole[0]])
+    batch = collate(SyntaxPairDataset(text, loss_fields=fields, schemes=("none", scheme)))
     assert batch["source_linear_distances"][0, 0].tolist() == [0, 1, 2, 3, 4, 5, -1]
 
 
 def test_only_what_the_encoder_reads_can_be_missing():
-    scaling = SourceFields(fields=frozenset([PARENT_POSITIONS]))
-    assert SyntaxPairDataset(pairs(True, False), MARKS, fields=scaling).list_unparsed() == [2]
-    assert SyntaxPairDataset(pairs(True, False), MARKS).list_unparsed() == []
+    scaling = reading(PARENT_POSITIONS)
+    assert SyntaxPairDataset(pairs(), MARKS, fields=scaling).list_unparsed() == [2]
+    assert SyntaxPairDataset(pairs(), MARKS).list_unparsed() == []
 
 
 def test_truncated_text_keeps_what_is_left_of_its_parse():
-    short = pairs(left_pad_source=True, left_pad_target=False)
+    short = pairs()
     short.src = [torch.cat([s[:2], s[-1:]]) if len(s) > 3 else s for s in short.src]
     short.src_sizes = np.array([len(s) for s in short.src])
-    dataset = SyntaxPairDataset(short, MARKS, MARKS)
-    batch = dataset.collater([dataset[0], dataset[3]])
+    batch = collate(SyntaxPairDataset(short, MARKS, MARKS), 0, 3)
     by_id = dict(zip(batch["id"].tolist(), batch["src_parents"].tolist(), strict=True))
     assert by_id[0] == [1, 1, -1], "word 1 -> word 2, which is the root, cut after one subword"
     assert by_id[3] == [1, -1, -1], "the head, word 2, was cut away"
-    fields = SourceFields(fields=frozenset({LABELS}))
-    dataset = SyntaxPairDataset(short, MARKS, src_labels=MARKS, fields=fields)
+    dataset = SyntaxPairDataset(short, MARKS, src_labels=MARKS, fields=reading(LABELS))
     assert [len(dataset[i]["source_labels"]) for i in (0, 3)] == [2, 2]
-    labels = dataset.collater([dataset[0], dataset[3]])["net_input"]["src_labels"]
+    labels = collate(dataset, 0, 3)["net_input"]["src_labels"]
     assert labels.shape == batch["src_parents"].shape
 
 
 def test_a_side_without_heads_adds_no_field():
-    dataset = SyntaxPairDataset(pairs(True, False), MARKS, gold=True)
-    batch = dataset.collater([dataset[i] for i in range(4)])
+    dataset = SyntaxPairDataset(pairs(), MARKS, gold=True)
+    batch = collate(dataset)
     assert "tgt_parents" not in batch
     assert batch["net_input"]["forced_parents"] is batch["src_parents"]
     assert dataset.collater([]) == {}
 
 
-def write(path: Path, items: list[Any], dtype: type = np.int16) -> None:
-    builder = MMapIndexedDatasetBuilder(f"{path}.bin", dtype=dtype)
-    for item in items:
-        builder.add_item(torch.as_tensor(item))
-    builder.finalize(f"{path}.idx")
+def write_pairs(path: Path, lengths: list[int], marks: list[Any] | None) -> None:
+    """Write texts of some lengths, without their ends, and marks of the source."""
+    for language in ("en", "de"):
+        text = [torch.arange(n + 1) for n in lengths]
+        write_items(Path(f"{path}.en-de.{language}"), text, np.int32)
+    if marks is not None:
+        write_items(Path(f"{path}.heads.en-de.en"), marks)
 
 
 def test_heads_are_found_and_combined_as_fairseq_finds_and_combines_text(tmp_path):
     for part, sentences in (("train", [0, 1]), ("train1", [2]), ("train2", [3])):
         marks = [MARKS[i] for i in sentences]
-        for language in ("en", "de"):
-            text = [torch.arange(len(m) + 1) for m in marks]
-            write(tmp_path / f"{part}.en-de.{language}", text, np.int32)
-        if part != "train1":
-            write(tmp_path / f"{part}.heads.en-de.en", marks)
+        write_pairs(tmp_path / part, list(map(len, marks)), None if part == "train1" else marks)
 
     def load(*args: Any, **kwargs: Any) -> list[list[int]] | None:
         heads = load_marks("heads", str(tmp_path), "train", *args, **kwargs)
@@ -332,10 +316,8 @@ def test_heads_are_found_and_combined_as_fairseq_finds_and_combines_text(tmp_pat
 
 def test_heads_of_which_none_is_a_parse_count_as_none(tmp_path):
     list_unparsed, parsed = torch.tensor([NO_HEAD, CONTINUATION]), torch.tensor([0, CONTINUATION])
-    for language in ("en", "de"):
-        write(tmp_path / f"train.en-de.{language}", [torch.arange(3)] * 2, np.int32)
-    write(tmp_path / "train.heads.en-de.en", [list_unparsed, list_unparsed])
-    write(tmp_path / "train.heads.en-de.de", [list_unparsed, parsed])
+    write_pairs(tmp_path / "train", [2, 2], [list_unparsed, list_unparsed])
+    write_items(tmp_path / "train.heads.en-de.de", [list_unparsed, parsed])
     assert load_marks("heads", str(tmp_path), "train", "en", "de", "en") is None
     heads = load_marks("heads", str(tmp_path), "train", "en", "de", "de")
     assert heads is not None and heads[1].tolist() == [0, CONTINUATION]
@@ -343,15 +325,12 @@ def test_heads_of_which_none_is_a_parse_count_as_none(tmp_path):
 
 def test_a_last_part_without_a_parse_hides_no_other(tmp_path):
     for part, marks in (("train", [2, 0]), ("train1", [NO_HEAD, NO_HEAD])):
-        for language in ("en", "de"):
-            write(tmp_path / f"{part}.en-de.{language}", [torch.arange(3)], np.int32)
-        write(tmp_path / f"{part}.heads.en-de.en", [torch.tensor(marks)])
+        write_pairs(tmp_path / part, [2], [marks])
     heads = load_marks("heads", str(tmp_path), "train", "en", "de", "en", combine=True)
     assert heads is not None and heads[0].tolist() == [2, 0]
 
 
 def test_heads_of_another_text_are_refused(tmp_path):
-    write(tmp_path / "train.en-de.en", [torch.arange(4)], np.int32)
-    write(tmp_path / "train.heads.en-de.en", [torch.tensor([2, 0])])
+    write_pairs(tmp_path / "train", [3], [[2, 0]])
     with pytest.raises(DataError, match=r"train\.heads\.en-de\.en: not the heads of .*train\.en"):
         load_marks("heads", str(tmp_path), "train", "en", "de", "en")

@@ -18,7 +18,7 @@ from syncattn_fairseq.data.preparation import (
 )
 from syncattn_fairseq.data.segmenters import Words
 from syncattn_fairseq.export import export
-from tests.checkpoints import Corpus, make_checkpoint
+from tests.checkpoints import Corpus
 from tests.export.test_export import read_codes
 
 pytest.importorskip("sacremoses", reason="needs the extra moses")
@@ -39,21 +39,14 @@ def data(small_corpus: Corpus, tmp_path_factory: pytest.TempPathFactory) -> Path
     return data
 
 
-@pytest.fixture(scope="module")
-def path(small_corpus: Corpus, data: Path) -> Path:
-    path = data.parent / "model.pt"
-    options = {"encoder_normalize_before": True, "decoder_normalize_before": True}
-    return make_checkpoint(small_corpus, path, "transformer_syncattn", updates=40, **options)
-
-
 def as_written(words: str) -> str:
     """Return the words of the built-in corpus as a person would write them."""
     return words[:1].upper() + words[1:].replace(" .", ".").replace(" ,", ",")
 
 
-def test_sentences_go_in_and_come_out(small_corpus, data, path, tmp_path, capsys):
+def test_sentences_go_in_and_come_out(small_corpus, data, tmp_path, capsys):
     """From Python, the shell, and every export that we load."""
-    sources = small_corpus.learned()
+    sources, path = small_corpus.learned(), small_corpus.trained()
     model = syncattn_fairseq.load(path, data, device="cpu")
     model.tokenised = True
     words = model.translate(sources)
@@ -92,8 +85,7 @@ def test_a_sentence_begins_with_the_more_frequent_spelling():
 
 def test_hugging_face_reads_sentences(small_corpus, data, tmp_path, capsys):
     pytest.importorskip("transformers")
-    path = tmp_path / "model.pt"
-    make_checkpoint(small_corpus, path, "transformer_dbsa", max_target_positions=40)
+    path = small_corpus.checkpoint("transformer_dbsa", max_target_positions=40)
     export(path, data, "transformers", tmp_path / "out")
     assert stored_preparations(tmp_path / "out") == stored_preparations(data)
     [code] = read_codes(tmp_path / "out")

@@ -13,18 +13,18 @@ from syncattn_fairseq.lab.cli import score
 FACTS = (("en", "de"), "ctranslate2", "model.pt", "the same scores", ["print(1)"], "int8")
 
 
-@pytest.fixture
-def scored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+@pytest.fixture(scope="module")
+def scored(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """What syncattn-score says of two systems."""
-    monkeypatch.chdir(tmp_path)
-    texts = {"ref": "der Hund bellt laut\nja", "a": "der Hund bellt laut\nja", "b": "ein Hund\nja"}
+    folder, good = tmp_path_factory.mktemp("scores"), "der Hund bellt laut\nja"
+    texts = {"ref": good, "a": good, "b": "ein Hund\nja", "c": "0.5\n0.75"}
     for name, text in texts.items():
-        Path(name).write_text(f"{text}\n")
-    Path("c").write_text("0.5\n0.75\n")
-    command = ["--references=ref", "--tokenize=none", "--system", "A", "a", "--system", "B", "b"]
-    comet = ["--sentence-scores", "COMET|x", "A", "c"]
-    assert score.main([*command, *comet, "--baseline=B", "--json=scores.json"]) == 0
-    return tmp_path / "scores.json"
+        (folder / name).write_text(f"{text}\n")
+    ref, a, b, c = (str(folder / name) for name in texts)
+    command = [f"--references={ref}", "--tokenize=none", "--system", "A", a, "--system", "B", b]
+    comet = ["--sentence-scores", "COMET|x", "A", c]
+    assert score.main([*command, *comet, "--baseline=B", f"--json={folder / 'scores.json'}"]) == 0
+    return folder / "scores.json"
 
 
 def test_a_card_is_read_by_hubs_and_by_people():
@@ -58,8 +58,8 @@ def test_which_system_must_be_clear(scored):
     with pytest.raises(DataError, match="scores.json: has no system C; there are A, B"):
         read_scores(scored, "C")
     arguments = ["--path=x", "--data-bin=x", "--format=fairseq", "--output=out"]
-    assert cli.main([*arguments, "--scores", "scores.json", "A", "B"]) == 1
-    assert cli.main([*arguments, "--scores", "scores.json"]) == 1
+    assert cli.main([*arguments, "--scores", str(scored), "A", "B"]) == 1
+    assert cli.main([*arguments, "--scores", str(scored)]) == 1
 
 
 @pytest.mark.parametrize(
@@ -80,13 +80,13 @@ def test_which_system_must_be_clear(scored):
         (("sentence_scores",), [1]),
     ],
 )
-def test_other_files_are_refused(scored, path, value):
+def test_other_files_are_refused(scored, tmp_path, path, value):
     systems = json.loads(scored.read_text())["systems"]
     changed = copy.deepcopy(systems["A"])
     (changed[path[0]] if len(path) > 1 else changed)[path[-1]] = value
     others = ([], {"systems": {}}, {"systems": [[1, {}], [2, {}]]}, {"systems": 10**400})
     made = {"systems": {"A": changed}}
     for text in (*map(json.dumps, (made, *others)), "[" * 100_000, "{"):
-        scored.write_text(text)
+        (tmp_path / "scores.json").write_text(text)
         with pytest.raises(DataError, match="scores.json: not what syncattn-score --json writes"):
-            read_scores(scored)
+            read_scores(tmp_path / "scores.json")

@@ -20,75 +20,49 @@ from syncattn_fairseq.cli import bpe
 from syncattn_fairseq.export import check, export
 from syncattn_fairseq.inference import exported as exported_models
 from syncattn_fairseq.inference import model as inference_model
-from tests.checkpoints import Corpus, make_checkpoint
+from tests.checkpoints import PRE_NORM, TWO_HEADS, Corpus
 
 ctranslate2 = pytest.importorskip("ctranslate2")
 
-#: Systems that are plain Transformers in truth, with what makes each difficult.
-PRE_NORM = {"encoder_normalize_before": True, "decoder_normalize_before": True}
 UNSHARED = {"share_all_embeddings": False, "share_decoder_input_output_embed": False}
-TWO_HEADS = {"dependency_heads": 2, "dependency_key_bias": True}
-SYSTEMS: list[tuple[str, dict[str, Any]]] = [
-    ("transformer", {}),
-    ("transformer_dbsa", {**TWO_HEADS, **PRE_NORM}),
-    ("transformer_syncattn", {"sync_backward": "softmax"}),
+BOTH = ("fairseq", "ctranslate2")
+#: Systems that are plain Transformers in truth, with what makes each difficult, and the formats;
+#: the last two with positions that CTranslate2 has in its attention, where key biases turn queries.
+SYSTEMS: list[tuple[str, dict[str, Any], tuple[str, ...]]] = [
+    ("transformer", {}, BOTH),
+    ("transformer_dbsa", {**TWO_HEADS, **PRE_NORM}, BOTH),
+    ("transformer_syncattn", {"sync_backward": "softmax"}, BOTH),
+    ("transformer_syncattn", {"positions": "rotary", **TWO_HEADS, **PRE_NORM}, BOTH[1:]),
+    ("transformer_dbsa", {"positions": "bias", **TWO_HEADS, "layernorm_embedding": True}, BOTH[1:]),
 ]
 
-#: Positions that CTranslate2 has in its attention; with key biases, queries are turned afterwards.
-POSITIONS = [
-    ("transformer_syncattn", {"positions": "rotary", **TWO_HEADS, **PRE_NORM}),
-    ("transformer_dbsa", {"positions": "bias", **TWO_HEADS, "layernorm_embedding": True}),
-]
 
-
-def learn(corpus: Corpus, path: Path, **options: Any) -> Path:
-    """Make a model whose sentences end."""
-    options |= {**TWO_HEADS, **PRE_NORM}
-    return make_checkpoint(corpus, path, "transformer_dbsa", updates=40, **options)
-
-
-@pytest.fixture(scope="session")
-def trained(small_corpus: Corpus) -> Path:
-    return learn(small_corpus, small_corpus.folder / "trained.pt")
-
-
-@pytest.fixture(scope="session")
-def model(small_corpus: Corpus, trained: Path) -> Any:
-    return syncattn_fairseq.load(trained, small_corpus.data, small_corpus.subwords, device="cpu")
-
-
-@pytest.fixture(scope="session")
-def exports(small_corpus: Corpus, trained: Path) -> dict[str, Path]:
-    """The folders of the same model for fairseq and for CTranslate2."""
-    folders = {format: small_corpus.folder / format for format in ("fairseq", "ctranslate2")}
-    for format, folder in folders.items():
-        export(trained, small_corpus.data, format, folder, subwords=[small_corpus.subwords])
-    return folders
+@pytest.fixture(scope="module")
+def model(small_corpus: Corpus) -> Any:
+    return small_corpus.load(small_corpus.trained())
 
 
 @pytest.fixture
-def unsigned(exports: dict[str, Path], tmp_path: Path) -> Path:
+def unsigned(small_corpus: Corpus, tmp_path: Path) -> Path:
     """An export for CTranslate2 as earlier versions wrote it: without checksums."""
-    folder = shutil.copytree(exports["ctranslate2"], tmp_path / "out")
+    folder = shutil.copytree(small_corpus.exported("ctranslate2"), tmp_path / "out")
     describe(folder, files=None)
     return folder
 
 
-def exported(corpus: Corpus, path: Path, output: Path, format: str) -> tuple[Any, Path]:
-    """Export a model; return it, loaded from its checkpoint, and the folder."""
-    export(path, corpus.data, format, output, subwords=[corpus.subwords])
-    model = syncattn_fairseq.load(path, corpus.data, subwords=corpus.subwords, device="cpu")
-    return model, output
+def load_both(corpus: Corpus, path: Path, output: Path, format: str) -> tuple[Any, Any]:
+    """Load a checkpoint, and what it becomes in a format."""
+    corpus.export(path, format, output)
+    return corpus.load(path), syncattn_fairseq.load(output, device="cpu")
 
 
-@pytest.mark.parametrize("kind", ["fairseq", "ctranslate2", "rotary", "bias"])
-def test_translations_are_the_same(small_corpus, tmp_path, model, exports, kind):
-    if kind in exports:
-        folder = exports[kind]
+@pytest.mark.parametrize("kind", [*BOTH, "rotary", "bias"])
+def test_translations_are_the_same(small_corpus, tmp_path, model, kind):
+    if kind in BOTH:
+        other = syncattn_fairseq.load(small_corpus.exported(kind), device="cpu")
     else:
-        path = learn(small_corpus, tmp_path / "c.pt", positions=kind)
-        model, folder = exported(small_corpus, path, tmp_path / "out", "ctranslate2")
-    other = syncattn_fairseq.load(folder, device="cpu")
+        path = small_corpus.trained(positions=kind)
+        model, other = load_both(small_corpus, path, tmp_path / "out", "ctranslate2")
     sources = [*small_corpus.learned(), ""]
     expected, found = model.translate(sources), other.translate(sources)
     assert found == expected
@@ -101,24 +75,19 @@ def test_translations_are_the_same(small_corpus, tmp_path, model, exports, kind)
 def test_biases_of_every_layer_need_a_ctranslate2_that_has_them(
     small_corpus, tmp_path, monkeypatch
 ):
-    paths = {
-        positions: make_checkpoint(
-            small_corpus, tmp_path / f"{positions}.pt", "transformer_dbsa", positions=positions
-        )
-        for positions in ("bias", "rotary")
-    }
-    export(paths["bias"], small_corpus.data, "ctranslate2", tmp_path / "bias")
+    bias, rotary = (small_corpus.trained(positions=kind) for kind in ("bias", "rotary"))
+    small_corpus.export(bias, "ctranslate2", tmp_path / "bias")
     monkeypatch.setattr(ctranslate2, "__version__", "4.8.2")
     reason = "^--positions bias needs CTranslate2 4.8.3 or later, not 4.8.2, which gives all layers"
     with pytest.raises(DataError, match=reason):
-        export(paths["bias"], small_corpus.data, "ctranslate2", tmp_path / "none")
+        small_corpus.export(bias, "ctranslate2", tmp_path / "none")
     with pytest.raises(DataError, match=reason):
-        syncattn_fairseq.load(tmp_path / "bias", subwords=small_corpus.subwords, device="cpu")
-    export(paths["rotary"], small_corpus.data, "ctranslate2", tmp_path / "rotary")
+        syncattn_fairseq.load(tmp_path / "bias", device="cpu")
+    small_corpus.export(rotary, "ctranslate2", tmp_path / "rotary")
 
 
-def test_an_export_searches_as_it_is_told(small_corpus, model, exports, monkeypatch):
-    other = syncattn_fairseq.load(exports["ctranslate2"], device="cpu")
+def test_an_export_searches_as_it_is_told(small_corpus, model, monkeypatch):
+    other = syncattn_fairseq.load(small_corpus.exported("ctranslate2"), device="cpu")
     sources = small_corpus.learned()
     scores = {}
     for penalty in (1.0, 0.0):
@@ -135,12 +104,11 @@ def test_the_longest_sentences_are_those_with_positions(
     small_corpus, tmp_path, caplog, monkeypatch, format
 ):
     options = {"max_source_positions": 60, "max_target_positions": 30}
-    path = make_checkpoint(small_corpus, tmp_path / "c.pt", "transformer_dbsa", **options)
+    path = small_corpus.checkpoint("transformer_dbsa", **options)
     if format == "checkpoint":
-        model = syncattn_fairseq.load(path, small_corpus.data, small_corpus.subwords, device="cpu")
+        model = small_corpus.load(path)
     else:
-        export(path, small_corpus.data, format, tmp_path / "out", subwords=[small_corpus.subwords])
-        model = syncattn_fairseq.load(tmp_path / "out", device="cpu")
+        _, model = load_both(small_corpus, path, tmp_path / "out", format)
     [alignment] = model.align(["the " * 59], ["der"])
     assert len(alignment.source.pieces) == 59
     model.max_len, model.too_long, model.max_source = 1, "empty", 59
@@ -169,74 +137,71 @@ def test_the_longest_sentences_are_those_with_positions(
         model.translate(sources)
 
 
-@pytest.mark.parametrize("format", ["fairseq", "ctranslate2"])
+@pytest.mark.parametrize("format", BOTH)
 def test_scores_are_compared_on_what_the_model_reads(small_corpus, tmp_path, format):
-    short = {"max_source_positions": 40}
-    path = make_checkpoint(small_corpus, tmp_path / "c.pt", "transformer_dbsa", **short)
-    said = export(path, small_corpus.data, format, tmp_path / "out")
+    path = small_corpus.checkpoint("transformer_dbsa", max_source_positions=40)
+    said = small_corpus.export(path, format, tmp_path / "out")
     assert 0 < int(said.split()[0]) < 12
-    shorter = {"max_target_positions": 3}
-    path = make_checkpoint(small_corpus, tmp_path / "c.pt", "transformer_dbsa", **shorter)
+    path = small_corpus.checkpoint("transformer_dbsa", max_target_positions=3)
     with pytest.raises(DataError, match="no sentences in valid, test, train to compare scores on"):
-        export(path, small_corpus.data, format, tmp_path / "none")
+        small_corpus.export(path, format, tmp_path / "none")
 
 
 @pytest.mark.parametrize("sides", [(False, True), (True, False)])
 def test_padding_stays_on_its_sides(small_corpus, tmp_path, sides):
-    path = make_checkpoint(small_corpus, tmp_path / "checkpoint.pt", "transformer_dbsa")
-    state = torch.load(path, weights_only=False)
+    state = torch.load(small_corpus.checkpoint("transformer_dbsa"), weights_only=False)
     padding = dict(zip(("left_pad_source", "left_pad_target"), sides, strict=True))
     state["cfg"]["task"] |= padding
-    torch.save(state, path)
-    export(path, small_corpus.data, "fairseq", tmp_path / "out")
+    torch.save(state, tmp_path / "checkpoint.pt")
+    small_corpus.export(tmp_path / "checkpoint.pt", "fairseq", tmp_path / "out")
     task = torch.load(tmp_path / "out" / "model.pt")["cfg"]["task"]
     assert task | padding == task
 
 
-@pytest.mark.parametrize(
-    ("arch", "options", "format"),
-    [(*system, format) for system in SYSTEMS for format in ("fairseq", "ctranslate2")]
-    + [(*system, "ctranslate2") for system in POSITIONS],
-)
-def test_attention_is_the_same(small_corpus, tmp_path, arch, options, format):
-    path = make_checkpoint(small_corpus, tmp_path / "checkpoint.pt", arch, **options)
-    model, folder = exported(small_corpus, path, tmp_path / "out", format)
-    other = syncattn_fairseq.load(folder, device="cpu")
-    sources, targets = small_corpus.lines("test.en"), small_corpus.lines("test.de")
+@pytest.mark.parametrize(("arch", "options", "formats"), SYSTEMS)
+def test_attention_is_the_same(small_corpus, tmp_path, arch, options, formats):
+    path = small_corpus.checkpoint(arch, **options)
+    texts = small_corpus.lines("test.en"), small_corpus.lines("test.de")
     layer = 3 if arch == "transformer" else None  # fairseq's own aligns by its last layer
-    aligned = model.align(sources, targets, layer), other.align(sources, targets)
-    for one, two in zip(*aligned, strict=True):
-        np.testing.assert_allclose(two.attention, one.attention, atol=1e-5)
+    expected = small_corpus.load(path).align(*texts, layer)
+    for format in formats:
+        small_corpus.export(path, format, tmp_path / format)
+        aligned = syncattn_fairseq.load(tmp_path / format, device="cpu").align(*texts)
+        for one, two in zip(expected, aligned, strict=True):
+            np.testing.assert_allclose(two.attention, one.attention, atol=1e-5)
 
 
 @pytest.mark.parametrize("rows", ["predicted", "input"])
 def test_a_plain_export_is_still_a_parser(small_corpus, tmp_path, rows):
-    path = tmp_path / "checkpoint.pt"
     options = {**TWO_HEADS, **PRE_NORM, "tgt_dependency_rows": rows}
-    make_checkpoint(small_corpus, path, "transformer_dbsa", **options)
-    model, folder = exported(small_corpus, path, tmp_path / "out", "fairseq")
-    other = syncattn_fairseq.load(folder, device="cpu")
-    sources, targets = small_corpus.lines("test.en"), small_corpus.lines("test.de")
-    pairs = zip(model.parse(sources, targets), other.parse(sources, targets), strict=True)
-    for one, two in pairs:
+    path = small_corpus.checkpoint("transformer_dbsa", **options)
+    texts = small_corpus.lines("test.en"), small_corpus.lines("test.de")
+    models = load_both(small_corpus, path, tmp_path / "out", "fairseq")
+    for one, two in zip(*(model.parse(*texts) for model in models), strict=True):
         np.testing.assert_allclose(two.source.attention, one.source.attention, atol=1e-5)
         np.testing.assert_allclose(two.target.attention, one.target.attention, atol=1e-5)
 
 
-@pytest.mark.parametrize("format", ["fairseq", "ctranslate2"])
-def test_an_export_knows_how_subwords_are_marked(small_corpus, tmp_path, trained, format):
-    data = tmp_path / "bin"
-    shutil.copytree(small_corpus.data, data)
-    (data / "subwords.json").write_text('{"de": "none", "en": "none"}\n', encoding="utf-8")
-    export(trained, data, format, tmp_path / "out")
+@pytest.mark.parametrize("format", BOTH)
+def test_an_export_knows_how_subwords_are_marked(small_corpus, own_data, tmp_path, format):
+    (own_data / "subwords.json").write_text('{"de": "none", "en": "none"}\n', encoding="utf-8")
+    export(small_corpus.trained(), own_data, format, tmp_path / "out")
     model = syncattn_fairseq.load(tmp_path / "out", device="cpu")
     [alignment] = model.align(["▁the ▁dog s"], ["▁der ▁H und"])
     assert alignment.source.words == ["▁the", "▁dog", "s"]
 
 
-@pytest.mark.parametrize("format", ["fairseq", "ctranslate2"])
-def test_every_file_of_an_export_has_a_checksum(tmp_path, exports, format):
-    folder = shutil.copytree(exports[format], tmp_path / "out")
+def check_refused(path: Path, fault: str = "damaged or missing; export") -> None:
+    """Check that an export is not loaded, for the fault of one of its files, or of its folder."""
+    folder = path if path.is_dir() else path.parent
+    with pytest.raises(DataError, match=f"^{path}: {fault}") as error:
+        syncattn_fairseq.load(folder, device="cpu")
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("format", BOTH)
+def test_every_file_of_an_export_has_a_checksum(small_corpus, tmp_path, format):
+    folder = shutil.copytree(small_corpus.exported(format), tmp_path / "out")
     names = {path.name for path in folder.iterdir()} - {"README.md", "syncattn.json"}
     model = "model.bin" if format == "ctranslate2" else "model.pt"
     assert {model, "subwords.en", "subwords.de"} <= names
@@ -245,8 +210,7 @@ def test_every_file_of_an_export_has_a_checksum(tmp_path, exports, format):
         flipped = bytearray(content)
         flipped[len(content) // 2] ^= 1
         (folder / name).write_bytes(flipped)
-        with pytest.raises(DataError, match=f"^{folder / name}: damaged or missing; export"):
-            syncattn_fairseq.load(folder, device="cpu")
+        check_refused(folder / name)
         (folder / name).unlink()
         with pytest.raises(DataError):
             syncattn_fairseq.load(folder, device="cpu")
@@ -266,25 +230,15 @@ def describe(folder: Path, **values: Any) -> None:
     [
         *({"source": source} for source in ("../en", 7, ["en"])),
         *({"labels": 1}, {"alignment_layer": "1"}, {"alignment_layer": 0}),
-        *(
-            {"longest_source": 1.5},
-            {"longest_target": -1},
-            {"format": 7},
-            {"target": None},
-            {"unknown": 1},
-        ),
-        {"positions": 1},
+        *({"longest_source": 1.5}, {"longest_target": -1}, {"format": 7}, {"positions": 1}),
+        *({"target": None}, {"unknown": 1}),
         *({"files": files} for files in (["x"], {"../x": "0"}, {"": "0"}, {"a\nb": "0"}, "x")),
     ],
 )
-def test_a_damaged_description_is_refused(tmp_path, exports, values):
-    folder = shutil.copytree(exports["fairseq"], tmp_path / "out")
+def test_a_damaged_description_is_refused(small_corpus, tmp_path, values):
+    folder = shutil.copytree(small_corpus.exported("fairseq"), tmp_path / "out")
     describe(folder, **values)
-    with pytest.raises(
-        DataError, match=f"^{folder / 'syncattn.json'}: damaged or missing; export"
-    ) as error:
-        syncattn_fairseq.load(folder, device="cpu")
-    assert "\n" not in str(error.value)
+    check_refused(folder / "syncattn.json")
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b"[" * 99999, b"[]", b"null", b"\xff", b'{"a": 1}'])
@@ -293,8 +247,7 @@ def test_damaged_json_is_refused(unsigned, content):
         path.write_bytes(content)
         if (path.name, content) == ("shared_vocabulary.json", b"[]"):
             continue  # a list of words
-        with pytest.raises(DataError, match=f"^{path}: damaged or missing; export"):
-            syncattn_fairseq.load(unsigned, device="cpu")
+        check_refused(path)
 
 
 @pytest.mark.parametrize(
@@ -312,16 +265,14 @@ def test_damaged_json_is_refused(unsigned, content):
 def test_settings_that_ctranslate2_would_crash_with_are_refused(unsigned, change):
     path = unsigned / "config.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | change))
-    with pytest.raises(DataError, match=f"^{path}: damaged or missing; export"):
-        syncattn_fairseq.load(unsigned, device="cpu")
+    check_refused(path)
 
 
 def test_vocabularies_that_do_not_fit_are_refused(unsigned):
     path = unsigned / "shared_vocabulary.json"
     words = json.loads(path.read_text())
     path.write_text(json.dumps([*words[:-1], words[5]]))
-    with pytest.raises(DataError, match=f"^{path}: damaged or missing; export"):
-        syncattn_fairseq.load(unsigned, device="cpu")
+    check_refused(path)
     path.write_text(json.dumps(words[:20]))
     cannot = (
         rf"^{unsigned}: CTranslate2 cannot translate with it \(Invalid token ID.*\); export the m"
@@ -352,8 +303,7 @@ def test_a_model_without_heads_is_refused(unsigned, start, value, fault):
     else:
         content[first + 6 : first + 6 + size] = value.to_bytes(size, "little", signed=True)
     path.write_bytes(content)
-    with pytest.raises(DataError, match=f"^{path}: {fault}"):
-        syncattn_fairseq.load(unsigned, device="cpu")
+    check_refused(path, fault)
 
 
 def test_a_model_without_weights_is_refused(unsigned):
@@ -361,8 +311,7 @@ def test_a_model_without_weights_is_refused(unsigned):
     content = path.read_bytes()
     (kind,) = struct.unpack_from("<H", content, 4)
     path.write_bytes(content[: 10 + kind] + bytes(8))  # no variables, no aliases
-    with pytest.raises(DataError, match=f"^{unsigned}: CTranslate2 cannot run it on cpu "):
-        syncattn_fairseq.load(unsigned, device="cpu")
+    check_refused(unsigned, "CTranslate2 cannot run it on cpu ")
 
 
 def test_a_gpu_needs_the_library_that_ctranslate2_loads(unsigned, monkeypatch):
@@ -385,7 +334,7 @@ def test_a_gpu_needs_the_library_that_ctranslate2_loads(unsigned, monkeypatch):
     assert syncattn_fairseq.load(unsigned).translate(["a b ."])
 
 
-def test_another_subword_model_is_not_exported(small_corpus, tmp_path, trained):
+def test_another_subword_model_is_not_exported(small_corpus, tmp_path):
     pytest.importorskip("subword_nmt", reason="needs the extra subword-nmt")
     other = tmp_path / "other"
     text = small_corpus.folder / "words" / "train.en"
@@ -397,11 +346,12 @@ def test_another_subword_model_is_not_exported(small_corpus, tmp_path, trained):
         _file(tmp_path / "codes", b"h e\n"): "marks subwords as subword_nmt",
         _file(tmp_path / "empty", b""): "no subwords to join",
     }
+    trained = small_corpus.trained()
     both, *_ = of_target = [[small_corpus.subwords, path] for path in wrong]
     for subwords in (both[1:], *of_target):
         path, reason = subwords[-1], wrong[subwords[-1]]
         with pytest.raises(DataError, match=f"^{path}:.*{reason}") as error:
-            export(trained, small_corpus.data, "fairseq", tmp_path / "out", subwords=subwords)
+            small_corpus.export(trained, "fairseq", tmp_path / "out", subwords=subwords)
         assert "\n" not in str(error.value)
         assert not (tmp_path / "out").exists()
 
@@ -417,18 +367,18 @@ def read_codes(folder: Path) -> list[str]:
     return [part.removeprefix("python\n") for part in readme.split("```")[1::2]]
 
 
-def test_fairseq_runs_the_readme_without_this_package(small_corpus, tmp_path, model, exports):
+def test_fairseq_runs_the_readme_without_this_package(small_corpus, tmp_path, model):
     source = small_corpus.learned()[0]
-    code = read_codes(exports["fairseq"])[0].replace("A sentence .", source)
+    code = read_codes(small_corpus.exported("fairseq"))[0].replace("A sentence .", source)
     code += "import sys\nassert not any(name.startswith('syncattn') for name in sys.modules)"
     command = [sys.executable, "-c", code]
     found = subprocess.run(command, capture_output=True, text=True, check=True, cwd=tmp_path)
     assert found.stdout.splitlines()[-1] == model.translate([source])[0]
 
 
-def test_ctranslate2_runs_the_readme(small_corpus, model, exports, capsys):
+def test_ctranslate2_runs_the_readme(small_corpus, model, capsys):
     source = small_corpus.learned()[0]
-    ours, plain = read_codes(exports["ctranslate2"])
+    ours, plain = read_codes(small_corpus.exported("ctranslate2"))
     assert "syncattn" not in plain
     for code in (ours, plain):
         exec(code.replace("A sentence .", source), {})
@@ -437,10 +387,10 @@ def test_ctranslate2_runs_the_readme(small_corpus, model, exports, capsys):
 
 def test_hugging_face_has_the_same_logits_parse_and_subwords(small_corpus, tmp_path, capsys):
     transformers = pytest.importorskip("transformers")
-    path = make_checkpoint(
-        small_corpus, tmp_path / "checkpoint.pt", "transformer_syncattn", dependency_key_bias=True
-    )
-    model, folder = exported(small_corpus, path, tmp_path / "out", "transformers")
+    path = small_corpus.checkpoint("transformer_syncattn", dependency_key_bias=True)
+    folder = tmp_path / "out"
+    small_corpus.export(path, "transformers", folder)
+    model = small_corpus.load(path)
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
     fsmt = transformers.FSMTForConditionalGeneration.from_pretrained(
         folder, attn_implementation="eager"
@@ -476,26 +426,23 @@ def test_hugging_face_has_the_same_logits_parse_and_subwords(small_corpus, tmp_p
 
 
 def test_labels_become_source_factors(small_corpus, tmp_path):
-    options = {"source_label_dim": 4}
-    path = make_checkpoint(small_corpus, tmp_path / "checkpoint.pt", "transformer_sh", **options)
-    said = export(path, small_corpus.data, "ctranslate2", tmp_path / "out")
+    path = small_corpus.checkpoint("transformer_sh", source_label_dim=4)
+    said = small_corpus.export(path, "ctranslate2", tmp_path / "out")
     assert "12 sentences score the same" in said
     translator = ctranslate2.Translator(str(tmp_path / "out"))
     targets = [["▁der"]] * 2
     one, two = translator.score_batch([["▁the￨det"], ["▁the￨nsubj"]], targets)
     assert one.log_probs != two.log_probs  # labels are read
-    model = syncattn_fairseq.load(tmp_path / "out", subwords=small_corpus.subwords)
+    model = syncattn_fairseq.load(tmp_path / "out")
     with pytest.raises(DataError, match="source_parser"):
         model.translate(["the dog"])
 
 
 def test_a_parser_gives_the_labels_that_an_export_reads(small_corpus, tmp_path, stanza_models):
-    options = {"source_label_dim": 8}
-    path = make_checkpoint(small_corpus, tmp_path / "sh.pt", "transformer_sh", **options)
-    export(path, small_corpus.data, "ctranslate2", tmp_path / "out")
-    parser = f"stanza:en:{stanza_models}"
+    path = small_corpus.checkpoint("transformer_sh", source_label_dim=4)
+    small_corpus.export(path, "ctranslate2", tmp_path / "out")
     model, other = (
-        syncattn_fairseq.load(where, data, small_corpus.subwords, parser, device="cpu")
+        small_corpus.load(where, data_bin=data, source_parser=f"stanza:en:{stanza_models}")
         for where, data in ((path, small_corpus.data), (tmp_path / "out", None))
     )
     sources, targets = small_corpus.lines("test.en"), small_corpus.lines("test.de")
@@ -517,10 +464,10 @@ def test_a_parser_gives_the_labels_that_an_export_reads(small_corpus, tmp_path, 
     ],
 )
 def test_what_cannot_be_exported_is_refused(small_corpus, tmp_path, format, arch, options, reason):
-    path = make_checkpoint(small_corpus, tmp_path / "checkpoint.pt", arch, **options)
+    path = small_corpus.checkpoint(arch, **options)
     with pytest.raises(DataError, match=f"^{path}: cannot be exported: .*{reason}"):
-        export(path, small_corpus.data, format, tmp_path / "out")
-    assert [*tmp_path.iterdir()] == [path]
+        small_corpus.export(path, format, tmp_path / "out")
+    assert not [*tmp_path.iterdir()]
 
 
 @pytest.mark.parametrize(
@@ -534,43 +481,43 @@ def test_what_cannot_be_exported_is_refused(small_corpus, tmp_path, format, arch
     ],
 )
 def test_what_a_format_has_scores_the_same(small_corpus, tmp_path, format, options):
-    path = make_checkpoint(small_corpus, tmp_path / "c.pt", "transformer_dbsa", **options)
-    said = export(path, small_corpus.data, format, tmp_path / "out")
+    path = small_corpus.checkpoint("transformer_dbsa", **options)
+    said = small_corpus.export(path, format, tmp_path / "out")
     difference = said.removeprefix("12 sentences score the same to ")
     assert float(difference.removesuffix(" nats per token")) < 1e-6
 
 
 def test_an_export_that_scores_otherwise_is_not_kept(small_corpus, tmp_path, monkeypatch):
-    path = make_checkpoint(small_corpus, tmp_path / "checkpoint.pt", "transformer_dbsa")
     truth = check.target_scores
     monkeypatch.setattr(check, "target_scores", lambda *args: [x + 1 for x in truth(*args)])
     with pytest.raises(DataError, match="computes something else"):
-        export(path, small_corpus.data, "ctranslate2", tmp_path / "out")
-    assert [*tmp_path.iterdir()] == [path]
+        small_corpus.export(small_corpus.trained(), "ctranslate2", tmp_path / "out")
+    assert not [*tmp_path.iterdir()]
 
 
 def test_what_a_killed_export_left_is_removed(small_corpus, tmp_path):
-    path = make_checkpoint(small_corpus, tmp_path / "checkpoint.pt", "transformer_dbsa")
     if os.fork() == 0:
         with making(tmp_path / "out") as folder:
             (folder / "model.bin").touch()
             os.kill(os.getpid(), signal.SIGKILL)
     os.wait()
-    assert len([*tmp_path.iterdir()]) == 2
-    export(path, small_corpus.data, "fairseq", tmp_path / "out")
-    assert {*tmp_path.iterdir()} == {path, tmp_path / "out"}
+    assert len([*tmp_path.iterdir()]) == 1
+    small_corpus.export(small_corpus.trained(), "fairseq", tmp_path / "out")
+    assert [*tmp_path.iterdir()] == [tmp_path / "out"]
 
 
 def test_int8_is_near_and_small(small_corpus, tmp_path):
-    path = make_checkpoint(small_corpus, tmp_path / "checkpoint.pt", "transformer_dbsa")
-    export(path, small_corpus.data, "ctranslate2", tmp_path / "whole")
-    export(path, small_corpus.data, "ctranslate2", tmp_path / "small", "int8")
-    sizes = [(tmp_path / name / "model.bin").stat().st_size for name in ("whole", "small")]
-    assert sizes[1] < 0.8 * sizes[0]
+    path, sizes = small_corpus.checkpoint("transformer_dbsa"), []
+    for quantization in (None, "int8"):
+        folder = tmp_path / str(quantization)
+        small_corpus.export(path, "ctranslate2", folder, quantization=quantization)
+        sizes.append((folder / "model.bin").stat().st_size)
+    whole, small = sizes
+    assert small < 0.8 * whole
     with pytest.raises(DataError, match="--quantization int9: --format ctranslate2 has int8"):
-        export(path, small_corpus.data, "ctranslate2", tmp_path / "x", "int9")
+        small_corpus.export(path, "ctranslate2", tmp_path / "x", quantization="int9")
     with pytest.raises(DataError, match="--quantization int8: --format fairseq has none"):
-        export(path, small_corpus.data, "fairseq", tmp_path / "x", "int8")
+        small_corpus.export(path, "fairseq", tmp_path / "x", quantization="int8")
 
 
 def test_a_folder_that_is_there_is_left_alone(small_corpus, tmp_path):

@@ -1,5 +1,4 @@
 import re
-from argparse import Namespace
 from dataclasses import fields
 from types import SimpleNamespace
 from typing import Any
@@ -10,25 +9,14 @@ import torch
 from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.export.fold import FoldedModel, fold, refuse
 from syncattn_fairseq.export.pipeline import FORMATS
-from tests.export.test_export import PRE_NORM, UNSHARED
+from tests.checkpoints import PRE_NORM
+from tests.export.test_export import UNSHARED
 from tests.models import build
-
-SIZE = {
-    "encoder_layers": 2,
-    "decoder_layers": 2,
-    "encoder_embed_dim": 16,
-    "encoder_ffn_embed_dim": 16,
-    "encoder_attention_heads": 4,
-    "decoder_attention_heads": 4,
-}
+from tests.models.build import SIZE
 
 
 def folded(arch: str, model: Any, **options: Any) -> Any:
-    from fairseq.models import ARCH_CONFIG_REGISTRY
-
-    args = Namespace(arch=arch, **{**SIZE, **options})
-    ARCH_CONFIG_REGISTRY[arch](args)
-    words = model.encoder.dictionary
+    words, args = model.encoder.dictionary, build.options_of(arch, **SIZE | options)
     return fold(model, args, SimpleNamespace(source_dictionary=words, target_dictionary=words))
 
 
@@ -38,16 +26,12 @@ def test_there_and_back_is_the_same_checkpoint(options):
     model = build.model("transformer_dbsa", seed=1, **SIZE, **options)
     model.load_state_dict({key: value.clone() for key, value in plain.items()}, strict=True)
     back = folded("transformer_dbsa", model, **options).state_dict()
-    assert back.keys() == plain.keys()
-    for key, value in plain.items():
-        torch.testing.assert_close(back[key], value, atol=1e-6, rtol=0, msg=key)
+    torch.testing.assert_close(back, plain, atol=1e-6, rtol=0)
 
 
 def test_half_precision_is_folded_in_full():
-    model = build.model("transformer_dbsa", **SIZE, dependency_key_bias=True)
-    half = build.model("transformer_dbsa", **SIZE, dependency_key_bias=True)
-    half.load_state_dict(model.state_dict())
-    weight = folded("transformer_dbsa", half.half()).encoder.layers[0].self_attn.q_proj.weight
+    half = build.model("transformer_dbsa", **SIZE, dependency_key_bias=True).half()
+    weight = folded("transformer_dbsa", half).encoder.layers[0].self_attn.q_proj.weight
     assert weight.dtype == torch.float32
 
 
@@ -72,7 +56,7 @@ def test_a_plain_model_gets_no_embeddings_that_the_model_lacks(positions):
         ("syntax_transformer", {"forget_gate_layers": "1"}, "forget-gated heads"),
         ("syntax_transformer", {"distance_bias_layers": "1"}, "distance heads"),
         ("syntax_transformer", {"cross_attention_tree_window": 4}, "SDAtt"),
-        ("rnn_global", {"share_all_embeddings": True}, "recurrent"),
+        ("rnn_global", {}, "recurrent"),
     ],
 )
 def test_what_is_no_plain_transformer_is_refused_by_name(arch, options, reason):

@@ -1,5 +1,3 @@
-import shutil
-
 import numpy as np
 import pytest
 
@@ -7,7 +5,6 @@ import syncattn_fairseq
 from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.export import export, shortlist
 from syncattn_fairseq.export.shortlist import make_shortlists
-from tests.checkpoints import make_checkpoint
 
 pytest.importorskip("ctranslate2")
 
@@ -37,40 +34,35 @@ def test_the_probabilities_are_those_of_the_model():
 
 
 def test_a_translation_has_only_what_its_source_allows(small_corpus, tmp_path):
-    options = {"encoder_normalize_before": True, "decoder_normalize_before": True}
-    path = tmp_path / "trained.pt"
-    make_checkpoint(small_corpus, path, "transformer_dbsa", updates=40, **options)
-    pieces = {}
-    for number in (0, 3):
-        folder, subwords = tmp_path / str(number), [small_corpus.subwords]
-        export(path, small_corpus.data, "ctranslate2", folder, None, subwords, None, number)
-        assert (folder / "vmap.txt").exists() == (number > 0)
+    folders = small_corpus.exported("ctranslate2"), tmp_path / "short"
+    small_corpus.export(small_corpus.trained(), "ctranslate2", folders[1], shortlist=3)
+    assert [(folder / "vmap.txt").exists() for folder in folders] == [False, True]
+    pieces = []
+    for folder in folders:
         model = syncattn_fairseq.load(folder, device="cpu")
-        pieces[number] = [model.translate([s])[0].sentence.pieces for s in small_corpus.learned()]
+        sentences = [model.translate([s])[0].sentence for s in small_corpus.learned()]
+        pieces.append([sentence.pieces for sentence in sentences])
     allowed = {}
-    for line in (tmp_path / "3" / "vmap.txt").read_text(encoding="utf-8").splitlines():
+    for line in (folder / "vmap.txt").read_text(encoding="utf-8").splitlines():
         word, _, targets = line.partition("\t")
         allowed[word] = targets.split(" ")
     assert {len(targets) for targets in allowed.values()} == {3}
     sources = model.source_segmenter(small_corpus.learned())
     kept = [
         {*found} <= {"<unk>", *(t for s in ["", *source] for t in allowed.get(s, []))}
-        for source, found in zip(sources, pieces[3], strict=True)
+        for source, found in zip(sources, pieces[1], strict=True)
     ]
-    assert all(kept) and pieces[0] != pieces[3]
+    assert all(kept) and pieces[0] != pieces[1]
 
 
-def test_what_cannot_have_a_shortlist_is_refused(small_corpus, tmp_path):
-    path = make_checkpoint(small_corpus, tmp_path / "a.pt", "transformer_sh")
+def test_what_cannot_have_a_shortlist_is_refused(small_corpus, own_data, tmp_path):
+    path = small_corpus.checkpoint("transformer_sh")
     with pytest.raises(DataError, match="only --format ctranslate2"):
-        export(path, small_corpus.data, "fairseq", tmp_path / "out", shortlist=3)
+        small_corpus.export(path, "fairseq", tmp_path / "out", shortlist=3)
     with pytest.raises(DataError, match="dependency labels"):
-        export(path, small_corpus.data, "ctranslate2", tmp_path / "out", shortlist=3)
-    plain = make_checkpoint(small_corpus, tmp_path / "b.pt", "syntax_transformer")
-    data = tmp_path / "data"
-    shutil.copytree(small_corpus.data, data)
-    for file in data.glob("train.*"):
+        small_corpus.export(path, "ctranslate2", tmp_path / "out", shortlist=3)
+    for file in own_data.glob("train.*"):
         file.unlink()
     with pytest.raises(DataError, match="no training text, which --shortlist reads"):
-        export(plain, data, "ctranslate2", tmp_path / "out", shortlist=3)
+        export(small_corpus.trained(), own_data, "ctranslate2", tmp_path / "out", shortlist=3)
     assert not (tmp_path / "out").exists()

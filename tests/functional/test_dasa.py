@@ -10,9 +10,7 @@ from syncattn_fairseq.functional import released_tree_weights, tree_distances, t
 from syncattn_fairseq.modules import BatchView
 from syncattn_fairseq.modules.heads import DasaHeads, Scope
 from tests.functional import reference
-from tests.functional.test_sdatt import random_parents
-
-seeds = st.integers(0, 2**31)
+from tests.functional.test_sdatt import random_parents, seeds
 
 
 def draw(words: int, seed: int) -> tuple[Tensor, list[int]]:

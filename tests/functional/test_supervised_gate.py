@@ -1,12 +1,17 @@
 import math
 
+import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
+from syncattn_fairseq.data.subwords import NO_HEAD, NO_TOKEN
 from syncattn_fairseq.functional import gap_heights, supervised_log_gates
-from tests.functional.test_sdatt import random_parents
+from syncattn_fairseq.modules.heads.controls.supervised_gate import collate_gap_heights
+from tests.data.test_subwords import marks_of
+from tests.functional.test_sdatt import random_parents, seeds
+from tests.models import build
 
 
 def slow_gates(distances: list[float], temperature: float) -> Tensor:
@@ -54,7 +59,6 @@ def supervised_gates(distances: Tensor, temperature: float = 10.0) -> Tensor:
 
 lists = st.lists(st.floats(-3, 3), min_size=1, max_size=8)
 temperatures = st.sampled_from([0.5, 10.0])
-seeds = st.integers(0, 2**31)
 
 
 @given(lists, temperatures)
@@ -127,3 +131,37 @@ def test_a_tree_by_hand():
 def test_subwords_of_a_word_are_not_separated():
     parents, words = torch.tensor([2, 1, 2, 3]), torch.tensor([0, 0, 2, 2])
     assert gap_heights(parents, words).tolist() == [0, 0, 1, 0]
+
+
+HEADS = [[2, 5, 4, 2, 0], [0, 1], [NO_HEAD] * 3]  # of words, from 1; 0 = root
+LENGTHS = [[1, 2, 1, 3, 1], [2, 2], [1, 1, 1]]  # subwords
+
+
+def lay_out(left: bool) -> tuple[Tensor, Tensor]:
+    rows = [marks_of(*sentence) for sentence in zip(HEADS, LENGTHS, strict=True)]
+    width = max(map(len, rows)) + 1
+    marks, tokens = torch.full((3, width), NO_TOKEN), torch.full((3, width), build.PAD)
+    for b, row in enumerate(rows):
+        first = width - 1 - len(row) if left else 0
+        marks[b, first : first + len(row)] = torch.tensor(row)
+        tokens[b, first : first + len(row)] = 5
+        tokens[b, first + len(row)] = build.EOS
+    return marks, tokens
+
+
+@pytest.mark.parametrize("left", [False, True])
+def test_gap_heights_are_those_of_the_words(left):
+    marks, tokens = lay_out(left)
+    result = collate_gap_heights(marks, tokens, build.dictionary())
+    assert result.dtype == torch.float64
+    for b, (heads, lengths) in enumerate(zip(HEADS[:2], LENGTHS[:2], strict=True)):
+        parents = [h - 1 if h else i for i, h in enumerate(heads)]
+        root = heads.index(0)
+        heights = slow_heights([*parents, root])  # the end of the sentence hangs from the root
+        by_word = zip(heights[:-1], lengths, strict=True)
+        at_first_subwords = [x for height, n in by_word for x in [height] + [0] * (n - 1)]
+        inside = result[b][tokens[b] != build.PAD].tolist()
+        # Before the first token there is no gap, and what stands there is not read.
+        assert inside[1:] == [*at_first_subwords[1:], heights[-1]]
+        assert result[b][tokens[b] == build.PAD].isnan().all()
+    assert result[2].isnan().all()

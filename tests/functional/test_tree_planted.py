@@ -9,9 +9,7 @@ from torch import Tensor
 from syncattn_fairseq.functional import planted_losses, planted_target
 from syncattn_fairseq.functional.controls.tree_planted import attention_between_words, count_words
 from tests.functional import reference
-from tests.functional.test_sdatt import random_parents
-
-seeds = st.integers(0, 2**31)
+from tests.functional.test_sdatt import random_parents, seeds
 
 
 def random_words(count: int, left: int) -> list[list[int]]:
@@ -33,20 +31,15 @@ def spread(words: list[list[int]], distances: list[list[int]], length: int) -> T
     return by_subword
 
 
-def random_attention(length: int, causal: bool) -> Tensor:
-    scores = torch.randn(length, length).double()
-    if causal:
-        scores = scores.masked_fill(torch.ones_like(scores).triu(1).bool(), -torch.inf)
-    return scores.softmax(-1)
-
-
 @given(st.integers(1, 5), st.integers(0, 2), st.integers(1, 3), st.booleans(), seeds)
 def test_the_loss_equals_the_loop(count, left, right, causal, seed):
     torch.manual_seed(seed)
     words = random_words(count, left)
     tree = reference.tree_distances(random_parents(count).tolist())
     length = words[-1][-1] + 1 + right  # the end of the sentence, and padding
-    attention, distances = random_attention(length, causal), spread(words, tree, length)
+    future = torch.ones(length, length).triu(1).bool() & causal
+    attention = torch.randn(length, length).double().masked_fill(future, -torch.inf).softmax(-1)
+    distances = spread(words, tree, length)
     losses = planted_losses(attention, distances, causal)
     expected = reference.planted_loss(attention.tolist(), words, tree, causal)
     assert losses.sum().item() == pytest.approx(expected, rel=1e-5, abs=1e-6)

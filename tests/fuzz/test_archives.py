@@ -2,16 +2,16 @@
 
 import bz2
 import gzip
+import re
 import tarfile
 from collections.abc import Callable
 from random import Random
 
 import pytest
 
-from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.lab.recipes import archives
 from syncattn_fairseq.lab.recipes.text_formats import PAIRS, TEXTS, collect
-from tests.fuzz.mutation import mutate
+from tests.fuzz.mutation import mutate, refusing
 from tests.fuzz.test_readers import MEMORY, fuzzed, memory
 from tests.lab.recipes.packing import special, tar, zipped
 from tests.lab.recipes.test_archives import MEMBERS, OTHERS
@@ -42,12 +42,9 @@ def test_archives(tmp_path, name, monkeypatch):
         random = Random(seed)
         (tmp_path / name).write_bytes(pack(mutate(valid, random)))
         member = random.choice([*MEMBERS, "link", "a/pipe", "é" * 150])
-        try:
-            with archives.open_member(tmp_path, f"{name}!{member}") as file:
-                file.read()
-        except DataError as error:
-            assert len(str(error).splitlines()) == 1 and len(str(error)) < 2000
-            assert str(error).startswith(str(tmp_path / name))
+        refused = refusing("^" + re.escape(f"{tmp_path / name}"))
+        with refused, archives.open_member(tmp_path, f"{name}!{member}") as file:
+            file.read()
         assert [path.name for path in tmp_path.iterdir()] == [name]
 
     fuzzed(check)()
@@ -77,10 +74,8 @@ def test_texts(tmp_path, name):
         for language in languages:
             file = tmp_path / place.replace("{language}", language)
             file.write_bytes(mutate(valid, random))
-        try:
+        with refusing():
             for pair in collect(tmp_path, name, place, languages):
                 assert all(text == " ".join(text.split()) for text in pair)
-        except DataError as error:
-            assert len(str(error).splitlines()) == 1 and len(str(error)) < 1000
 
     fuzzed(check)()

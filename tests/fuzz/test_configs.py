@@ -1,5 +1,6 @@
 """Any settings are either accepted or refused in one line, before anything runs."""
 
+import re
 import shutil
 from pathlib import Path
 from random import Random
@@ -11,7 +12,7 @@ import yaml
 from syncattn_fairseq.lab.cli.recipe import main
 from syncattn_fairseq.lab.recipes.config_file import read_config
 from syncattn_fairseq.lab.recipes.systems import FAMILIES
-from tests.fuzz.mutation import HOSTILE, mutate
+from tests.fuzz.mutation import HOSTILE, mutate, refusing
 from tests.fuzz.test_readers import fuzzed
 
 CONFIGS = Path(__file__).parents[2] / "configs"
@@ -97,8 +98,5 @@ def test_hostile_bytes_anywhere(tmp_path):
     for value in HOSTILE:
         for text in b"%s|%s: 1|a: %s|a: '%s'|a: \"%s\"|a: [%s]|- %s|&a %s".split(b"|"):
             path.write_bytes(text % value)
-            try:
+            with refusing(re.escape(str(path))):
                 read_config(path)
-            except ValueError as error:
-                assert type(error).__name__ == "DataError" and str(path) in str(error), text % value
-                assert len(str(error).splitlines()) == 1 and len(str(error)) < 1000

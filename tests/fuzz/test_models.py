@@ -15,11 +15,9 @@ import pytest
 import torch
 
 import syncattn_fairseq
-from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.base.files import hash_file
-from syncattn_fairseq.export import export
-from tests.checkpoints import Corpus, make_checkpoint
-from tests.fuzz.mutation import mutate
+from tests.checkpoints import Corpus
+from tests.fuzz.mutation import mutate, refusing
 from tests.fuzz.test_readers import fuzzed
 
 ARCHES = ("transformer_syncattn", "transformer_lpsi", "transformer_pascal", "rnn_local_double")
@@ -35,10 +33,8 @@ VALUES: list[Any] = [
 
 
 @pytest.fixture(scope="module")
-def states(small_corpus: Corpus, tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
-    path = tmp_path_factory.mktemp("states") / "model.pt"
-    sizes = {"encoder_hidden_size": 16, "decoder_hidden_size": 16}  # of the recurrent one
-    return [torch.load(make_checkpoint(small_corpus, path, arch, **sizes)) for arch in ARCHES]
+def states(small_corpus: Corpus) -> list[dict[str, Any]]:
+    return [torch.load(small_corpus.checkpoint(arch)) for arch in ARCHES]
 
 
 def groups(state: dict[str, Any]) -> list[dict[Any, Any]]:
@@ -66,10 +62,8 @@ def change(state: dict[str, Any], random: Random) -> None:
 
 def try_out(path: Path, **options: Any) -> None:
     """Load a model and let it read a sentence; whatever is wrong is one line."""
-    try:
+    with refusing("", OSError):
         syncattn_fairseq.load(path, device="cpu", **options).align(["the dog"], ["der Hund"])
-    except (DataError, OSError) as error:
-        assert "\n" not in str(error) and "\r" not in str(error) and len(str(error)) < 1000
     assert not Path("PWNED").exists()
 
 
@@ -92,8 +86,8 @@ def test_any_options_of_a_checkpoint(small_corpus, states, tmp_path, monkeypatch
     fuzzed(check, 0.1)()
 
 
-def mutate_export(whole: Path, folder: Path, random: Random) -> str:
-    """Make a folder like another one, but for one file; return its name."""
+def mutate_export(whole: Path, folder: Path, random: Random) -> None:
+    """Make a folder like another one, but for one file."""
     shutil.rmtree(folder, ignore_errors=True)
     shutil.copytree(whole, folder)
     names = sorted(path.name for path in whole.iterdir())
@@ -109,7 +103,6 @@ def mutate_export(whole: Path, folder: Path, random: Random) -> str:
         about["files"] = {path.name: hash_file(path) for path in folder.iterdir()}
         del about["files"]["syncattn.json"]
         (folder / "syncattn.json").write_text(json.dumps(about))
-    return name
 
 
 @pytest.mark.parametrize("format", ["fairseq", "ctranslate2"])
@@ -117,9 +110,7 @@ def test_any_files_of_an_export(small_corpus, tmp_path, format, monkeypatch):
     if format == "ctranslate2":
         pytest.importorskip("ctranslate2")
     monkeypatch.chdir(tmp_path)
-    whole, folder = tmp_path / "whole", tmp_path / "mutated"
-    checkpoint = make_checkpoint(small_corpus, tmp_path / "model.pt", "transformer_dbsa")
-    export(checkpoint, small_corpus.data, format, whole, subwords=[small_corpus.subwords])
+    whole, folder = small_corpus.exported(format), tmp_path / "mutated"
 
     def check(seed: int) -> None:
         mutate_export(whole, folder, Random(seed))

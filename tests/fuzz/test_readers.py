@@ -7,6 +7,7 @@ import bz2
 import gzip
 import json
 import os
+import re
 import resource
 import tempfile
 from collections.abc import Callable
@@ -42,7 +43,7 @@ from syncattn_fairseq.parsing.parse_corpus import convert_parsed
 from syncattn_fairseq.printed.decoded import read_decoded
 from syncattn_fairseq.printed.training_log import read_training_log
 from syncattn_fairseq.trees.brackets import read_trees
-from tests.fuzz.mutation import mutate
+from tests.fuzz.mutation import mutate, refusing
 from tests.parsing.test_formats import CONLLU, EDA, sentence_of_json
 
 CASES = int(os.environ.get("FUZZ_CASES", "200"))
@@ -229,11 +230,8 @@ def test_mutated_files_are_read_or_refused_in_one_line(tmp_path, name):
 
     def check(seed: int) -> None:
         path.write_bytes(mutate(valid, Random(seed)))
-        try:
+        with refusing(f"{path.name}|subwords.json"):
             read(path)
-        except DataError as error:
-            assert "\n" not in str(error) and "\r" not in str(error) and len(str(error)) < 1000
-            assert path.name in str(error) or "subwords.json" in str(error)
 
     fuzzed(check)()
     assert memory() - before < MEMORY
@@ -255,12 +253,10 @@ def test_damaged_datasets(tmp_path, suffix):
 
     def check(seed: int) -> None:
         (tmp_path / f"x.{suffix}").write_bytes(mutate(valid, Random(seed)))
-        try:
+        with refusing(re.escape(f"{tmp_path}/x.")):
             check_dataset(f"{tmp_path}/x")
             check_symbols(f"{tmp_path}/x", 9)
-        except DataError as error:
-            assert "\n" not in str(error) and f"{tmp_path}/x." in str(error)
-        else:  # what is accepted can be read
+            # What is accepted can be read.
             assert sum(map(len, MMapIndexedDataset(f"{tmp_path}/x"))) > 0
 
     fuzzed(check)()
@@ -271,9 +267,7 @@ def test_damaged_sentencepiece_models(tmp_path, model):
 
     def check(seed: int) -> None:
         path.write_bytes(mutate(model, Random(seed)))
-        try:
+        with refusing(path.name):
             apply_pieces(open_pieces(path), "the man")
-        except DataError as error:
-            assert "\n" not in str(error) and path.name in str(error)
 
     fuzzed(check)()

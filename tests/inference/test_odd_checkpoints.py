@@ -5,23 +5,20 @@ from typing import Any
 import pytest
 import torch
 
-import syncattn_fairseq
 from syncattn_fairseq.base.errors import DataError
-from tests.checkpoints import Corpus, make_checkpoint
+from tests.checkpoints import Corpus
 
 
 @pytest.fixture(scope="module")
-def state(small_corpus: Corpus, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    path = tmp_path_factory.mktemp("state") / "model.pt"
-    found: dict[str, Any] = torch.load(
-        make_checkpoint(small_corpus, path, "transformer_syncattn", share_all_embeddings=False)
-    )
+def state(small_corpus: Corpus) -> dict[str, Any]:
+    path = small_corpus.checkpoint("transformer_syncattn", share_all_embeddings=False)
+    found: dict[str, Any] = torch.load(path)
     return found
 
 
 def load(corpus: Corpus, state: dict[str, Any], path: Path) -> Any:
     torch.save(state, path)
-    return syncattn_fairseq.load(path, corpus.data, corpus.subwords, device="cpu")
+    return corpus.load(path)
 
 
 MODEL = [

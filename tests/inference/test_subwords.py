@@ -3,7 +3,6 @@ from types import SimpleNamespace
 
 import pytest
 
-import syncattn_fairseq
 from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.data.segmenters import (
     SubwordModel,
@@ -12,9 +11,7 @@ from syncattn_fairseq.data.segmenters import (
     open_segmenter,
     open_segmenters,
 )
-from syncattn_fairseq.export import export
 from syncattn_fairseq.export.pipeline import _add_subwords
-from tests.checkpoints import make_checkpoint
 
 pytest.importorskip("subword_nmt", reason="needs the extra subword-nmt")
 
@@ -55,12 +52,9 @@ def test_what_are_no_codes_is_refused(tmp_path, content, line):
 
 def test_empty_codes_do_not_end_the_program(small_corpus, tmp_path):
     """subword-nmt calls ``sys.exit``."""
-    path = make_checkpoint(small_corpus, tmp_path / "model.pt", "transformer")
-    export(path, small_corpus.data, "fairseq", tmp_path / "out")
-    for language in ("en", "de"):
-        (tmp_path / "out" / f"subwords.{language}").touch()
-    with pytest.raises(DataError, match=r"subwords\.en: no subwords to join"):
-        syncattn_fairseq.load(tmp_path / "out", device="cpu")
+    path, empty = small_corpus.checkpoint("transformer"), write(tmp_path, b"")
+    with pytest.raises(DataError, match=f"{empty}: no subwords to join"):
+        small_corpus.load(path, subwords=empty)
 
 
 def test_symbols_of_a_dictionary_are_no_words(tmp_path):

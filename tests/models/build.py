@@ -1,6 +1,7 @@
 """Small models and batches, without a corpus."""
 
 from argparse import Namespace
+from types import SimpleNamespace
 from typing import Any
 
 import torch
@@ -12,10 +13,33 @@ from syncattn_fairseq import testing
 
 PAD, EOS = 1, 2
 LABELS = testing.LABELS
+#: Of Transformers that have no architecture named tiny.
+SIZE = {
+    "encoder_layers": 2,
+    "decoder_layers": 2,
+    "encoder_embed_dim": 16,
+    "encoder_ffn_embed_dim": 16,
+    "encoder_attention_heads": 4,
+    "decoder_attention_heads": 4,
+}
+
+#: Of recurrent models.
+RNN_SIZES = {
+    "encoder_embed_dim": 12,
+    "encoder_hidden_size": 10,
+    "decoder_embed_dim": 14,
+    "decoder_hidden_size": 8,
+}
 
 
 def dictionary(words: int = testing.WORDS) -> Dictionary:
     return testing.make_dictionary(words)
+
+
+def task(target_words: int = testing.WORDS) -> SimpleNamespace:
+    """Make what stands for a task where only its dictionaries are read."""
+    words = dictionary(), dictionary(target_words)
+    return SimpleNamespace(source_dictionary=words[0], target_dictionary=words[1])
 
 
 def options_of(arch: str, **chosen: Any) -> Namespace:
@@ -25,8 +49,9 @@ def options_of(arch: str, **chosen: Any) -> Namespace:
 
 
 def model(arch: str, seed: int = 0, noise: float = 0.3, **options: Any) -> Any:
-    """Build a model as users' tests do, but in float32."""
-    return testing.build_model(arch, seed, noise, **options).float()
+    """Build a model as users' tests do, but in float32, and a recurrent one in small."""
+    sizes = RNN_SIZES if "rnn" in arch else {}
+    return testing.build_model(arch, seed, noise, **sizes | options).float()
 
 
 def sentences(lengths: list[int], seed: int = 0) -> list[Tensor]:
@@ -66,3 +91,8 @@ def net_input(
             target, PAD, EOS, move_eos_to_beginning=True
         ),
     }
+
+
+def plain_input(fields: dict[str, Any]) -> dict[str, Any]:
+    """Return what fairseq's own models take of the input of a model."""
+    return {name: fields[name] for name in ("src_tokens", "src_lengths", "prev_output_tokens")}

@@ -31,10 +31,10 @@ OTHERS: dict[str, dict[str, Any]] = {
     "plain": {},
     "lisa": {"arch": "transformer_lisa_tiny"},
     "labels": {"arch": "transformer_sh_tiny"},
-    "constant gate": {"constant_gate_layers": "1"},
+    "constant gate": {"constant_gate_layers": "all"},
     "shuffled gate": {"shuffled_gate_layers": "all"},
     "forget gate": {"forget_gate_layers": "all"},
-    "supervised gate": {"supervised_gate_layers": "1,2"},
+    "supervised gate": {"supervised_gate_layers": "all"},
     "tree window": {"cross_attention_tree_window": 2},
     "tree distance": {
         "distance_bias_layers": "all",
@@ -42,22 +42,23 @@ OTHERS: dict[str, dict[str, Any]] = {
         "distance_bias_form": "slopes",
     },
     "dasa": {"dasa_layers": "all", "dasa_strength": 2.0},
-    "dasa, released": {"dasa_layers": "2", "dasa_form": "released"},
-    "dasa, linear": {"dasa_layers": "1", "dasa_distance": "linear"},
+    "dasa, released": {"dasa_layers": "all", "dasa_form": "released"},
+    "dasa, linear": {"dasa_layers": "all", "dasa_distance": "linear"},
     "in one side only": {"distance_layers": "none", "distance_decoder_layers": "2"},
 }
 
 
-@pytest.mark.parametrize("positions", POSITIONS)
+# Rotary positions are those of layer 1 with interleaved ones.
+@pytest.mark.parametrize("positions", [name for name in POSITIONS if name != "rotary"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_kind_with_any_positions(kind, positions):
     testing.check_model(positions=positions, **KINDS[kind])
 
 
-@pytest.mark.parametrize("positions", ["absolute", "rotary"])
 @pytest.mark.parametrize("kind", OTHERS)
-def test_another_kind(kind, positions):
-    testing.check_model(positions=positions, **OTHERS[kind])
+def test_another_kind(kind):
+    """Rotary positions in layer 1, and in layer 2, as with absolute ones, none in the attention."""
+    testing.check_model(positions="interleaved", **OTHERS[kind])
 
 
 @pytest.mark.parametrize("positions", POSITIONS)

@@ -4,26 +4,15 @@ import pytest
 import torch
 
 from tests.models import build
+from tests.models.build import SIZE
 
-SIZE = {
-    "encoder_layers": 2,
-    "decoder_layers": 2,
-    "encoder_embed_dim": 16,
-    "encoder_ffn_embed_dim": 16,
-    "encoder_attention_heads": 4,
-    "decoder_attention_heads": 4,
-}
 INPUT = build.net_input(build.sentences([5, 3, 7]), build.sentences([4, 6, 2], seed=1))
 
 
 def scores(model: torch.nn.Module) -> torch.Tensor:
-    fields = (
-        INPUT
-        if hasattr(model, "source_fields")
-        else {name: INPUT[name] for name in ("src_tokens", "src_lengths", "prev_output_tokens")}
-    )
+    own = INPUT if hasattr(model, "source_fields") else build.plain_input(INPUT)
     with torch.no_grad():
-        result: torch.Tensor = model(**fields)[0]
+        result: torch.Tensor = model(**own)[0]
     return result
 
 

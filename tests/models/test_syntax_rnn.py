@@ -1,5 +1,4 @@
 from argparse import Namespace
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -13,21 +12,7 @@ from syncattn_fairseq.data.fields import NOTHING, TREE_DISTANCES, SourceFields
 from syncattn_fairseq.modules import Source
 from tests.models import build
 
-SIZES = {
-    "encoder_embed_dim": 12,
-    "encoder_hidden_size": 10,
-    "decoder_embed_dim": 14,
-    "decoder_hidden_size": 8,
-}
-ARCHITECTURES = [
-    "rnn_global",
-    "rnn_local",
-    "rnn_flexible",
-    "rnn_syntax_directed",
-    "rnn_local_double",
-    "rnn_flexible_double",
-    "rnn_syntax_directed_double",
-]
+ARCHITECTURES = [name for name in ARCH_MODEL_REGISTRY if name.startswith("rnn_")]
 OPTIONS: list[dict[str, Any]] = [
     {"arch": "rnn_local", "renormalise_local": True},
     {"arch": "rnn_syntax_directed", "tree_position": "expected"},
@@ -37,7 +22,7 @@ OPTIONS: list[dict[str, Any]] = [
 
 @pytest.fixture(params=[*({"arch": arch} for arch in ARCHITECTURES), *OPTIONS], ids=str)
 def model(request: pytest.FixtureRequest) -> Any:
-    return build.model(half_window=3, tree_window=2, **SIZES, **request.param).double()
+    return build.model(half_window=3, tree_window=2, **request.param).double()
 
 
 def test_what_holds_for_every_model_holds(model):
@@ -106,8 +91,7 @@ def test_it_computes_the_equations_of_the_paper(model):
 
 
 def test_sizes_of_the_paper():
-    args = Namespace()
-    ARCH_CONFIG_REGISTRY["rnn_syntax_directed"](args)
+    args = build.options_of("rnn_syntax_directed")
     assert (args.encoder_embed_dim, args.decoder_embed_dim) == (620, 620)
     assert (args.encoder_hidden_size, args.decoder_hidden_size) == (1000, 1000)
     assert (args.tree_window, args.half_window) == (4, 10)
@@ -118,15 +102,14 @@ def test_sizes_of_the_paper():
     [("local", "half_window"), ("flexible", "half_window"), ("syntax_directed", "tree_window")],
 )
 def test_a_window_is_as_wide_as_the_option_says(attention, option):
-    sizes = {**SIZES, option: 3}
-    single = build.model(f"rnn_{attention}", **sizes).decoder.attention
-    double = build.model(f"rnn_{attention}_double", **sizes).decoder.second_attention
+    single = build.model(f"rnn_{attention}", **{option: 3}).decoder.attention
+    double = build.model(f"rnn_{attention}_double", **{option: 3}).decoder.second_attention
     assert (getattr(single, option), getattr(double, option)) == (3, 3)
 
 
 @pytest.mark.parametrize("attention", ["local", "flexible", "syntax_directed"])
 def test_the_expected_position_learns(attention):
-    model = build.model(f"rnn_{attention}", **SIZES)
+    model = build.model(f"rnn_{attention}")
     scores, _ = model(**build.net_input(build.sentences([9, 6]), build.sentences([4, 5])))
     scores.log_softmax(-1)[..., 3].sum().backward()
     for parameter in model.decoder.attention.position.parameters():
@@ -142,12 +125,11 @@ def test_options_of_the_command_line():
 
 
 def test_shared_embeddings():
-    sizes = SIZES | {"decoder_embed_dim": 12}
-    model = build.model("rnn_global", share_all_embeddings=True, **sizes)
+    model = build.model("rnn_global", share_all_embeddings=True, decoder_embed_dim=12)
     weight = model.encoder.embed_tokens.weight
     assert weight is model.decoder.embed_tokens.weight
     assert weight is model.decoder.output_projection.weight
-    model = build.model("rnn_global", share_decoder_input_output_embed=True, **SIZES)
+    model = build.model("rnn_global", share_decoder_input_output_embed=True)
     assert model.decoder.embed_tokens.weight is model.decoder.output_projection.weight
     assert model.encoder.embed_tokens.weight is not model.decoder.embed_tokens.weight
 
@@ -156,45 +138,37 @@ def test_only_syntax_directed_attention_reads_trees():
     for arch in ARCHITECTURES:
         reads = "syntax" in arch
         trees = SourceFields(fields=frozenset([TREE_DISTANCES]))
-        assert build.model(arch, **SIZES).source_fields == (trees if reads else NOTHING)
+        assert build.model(arch).source_fields == (trees if reads else NOTHING)
     batch = build.net_input(build.sentences([3]), build.sentences([4]))
     del batch["src_tree_distances"]
-    build.model("rnn_local", **SIZES)(**batch)
+    build.model("rnn_local")(**batch)
     with pytest.raises(ValueError, match="net_input.src_tree_distances"):
-        build.model("rnn_syntax_directed", **SIZES)(**batch)
+        build.model("rnn_syntax_directed")(**batch)
 
 
 @pytest.mark.parametrize(
     ("impossible", "message"),
     [
         ({"double_context": True, "source_attention": "global"}, "choose another"),
-        (
-            {"share_all_embeddings": True},
-            "--encoder-embed-dim 12 differs from --decoder-embed-dim 14",
-        ),
+        ({"share_all_embeddings": True}, "--encoder-embed-dim 12 differs from --decoder-embed-di"),
         ({"half_window": 0}, "--half-window 0: must be 1 or more"),
         ({"tree_window": 0}, "--tree-window 0: must be 1 or more"),
     ],
 )
 def test_impossible_options(impossible, message):
     with pytest.raises(ValueError, match=message):
-        build.model("syntax_rnn", **SIZES, **impossible)
+        build.model("syntax_rnn", **impossible)
 
 
 def test_shared_embeddings_need_a_joint_dictionary():
-    task = SimpleNamespace(
-        source_dictionary=build.dictionary(), target_dictionary=build.dictionary(3)
-    )
+    args = Namespace(share_all_embeddings=True)
     with pytest.raises(ValueError, match="joint dictionary"):
-        ARCH_MODEL_REGISTRY["rnn_global"].build_model(Namespace(share_all_embeddings=True), task)
+        ARCH_MODEL_REGISTRY["rnn_global"].build_model(args, build.task(target_words=3))
 
 
 def test_hydra_gives_a_config_in_place_of_a_namespace():
-    args = OmegaConf.create({"_name": "rnn_local_double", **SIZES})
+    args = OmegaConf.create({"_name": "rnn_local_double", **build.RNN_SIZES})
     OmegaConf.set_struct(args, False)
     ARCH_CONFIG_REGISTRY["rnn_local_double"](args)
-    task = SimpleNamespace(
-        source_dictionary=build.dictionary(), target_dictionary=build.dictionary()
-    )
-    model = ARCH_MODEL_REGISTRY["rnn_local_double"].build_model(args, task)
+    model = ARCH_MODEL_REGISTRY["rnn_local_double"].build_model(args, build.task())
     assert model.decoder.second_attention is not None

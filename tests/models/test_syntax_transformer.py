@@ -1,6 +1,5 @@
 import copy
 import functools
-from argparse import Namespace
 from collections.abc import Iterator
 from contextlib import nullcontext
 from dataclasses import fields, replace
@@ -13,6 +12,7 @@ from fairseq.models import ARCH_CONFIG_REGISTRY, ARCH_MODEL_REGISTRY
 from fairseq.modules import MultiheadAttention
 from omegaconf import OmegaConf
 
+from syncattn_fairseq import testing
 from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.data.fields import (
     LABELS,
@@ -67,8 +67,6 @@ VARIANTS: dict[str, dict[str, Any]] = {
         **SYNC,
     },
 }
-EXTRAS = ("sync_attn", "backward_attn")
-EXPOSED = ("src_dependency", "tgt_dependency", "src_distances", "tgt_distances", "distance_attn")
 
 
 @pytest.fixture(params=VARIANTS.values(), ids=list(VARIANTS))
@@ -95,8 +93,7 @@ def test_without_syntactic_heads_it_is_fairseqs_transformer(batch):
     ours = build.model("syntax_transformer_tiny")
     theirs = build.model("transformer_tiny", seed=1)
     theirs.load_state_dict(ours.state_dict())
-    own = {field: batch[field] for field in ("src_tokens", "src_lengths", "prev_output_tokens")}
-    torch.testing.assert_close(ours(**batch)[0], theirs(**own)[0])
+    torch.testing.assert_close(ours(**batch)[0], theirs(**build.plain_input(batch))[0])
 
 
 def test_a_model_can_be_copied(batch):
@@ -156,31 +153,13 @@ def test_a_sentence_is_the_same_alone_and_in_a_batch(variant, left_pad):
 
 
 @torch.no_grad()
-def test_step_by_step_is_the_same_as_all_at_once(variant):
+def test_step_by_step_is_the_same_as_all_at_once(variant, batch):
     model = build.model(**variant).double()
-    # One sentence and three hypotheses: fairseq reorders within the beam of a sentence.
-    batch = build.net_input(build.sentences([5]) * 3, build.sentences([6, 6, 6], seed=1))
-    scores, extra = model(**batch)
-    previous = batch.pop("prev_output_tokens")
-    for folded in (False, True):
-        if folded:
-            model.make_generation_fast_()
-        encoder_out = model.encoder(**batch)
-        state: dict = {}
-        order = torch.arange(3)
-        for t in range(previous.size(1)):
-            if t == 3:
-                turn = torch.tensor([1, 1, 0])
-                model.decoder.reorder_incremental_state_scripting(state, turn)
-                encoder_out = model.encoder.reorder_encoder_out(encoder_out, turn)
-                order = order[turn]
-            step, step_extra = model.decoder(
-                previous[order, : t + 1], encoder_out=encoder_out, incremental_state=state
-            )
-            torch.testing.assert_close(step[:, 0], scores[order, t], atol=1e-5, rtol=1e-5)
-            torch.testing.assert_close(
-                step_extra["attn"][0][:, 0], extra["attn"][0][order, t], atol=1e-5, rtol=1e-5
-            )
+    scores, _ = model(**batch)
+    testing.check_steps(model)
+    model.make_generation_fast_()
+    testing.check_steps(model)
+    torch.testing.assert_close(model(**batch)[0], scores, atol=1e-5, rtol=1e-5)
 
 
 def test_distances_are_exposed_in_training_only_if_a_loss_reads_them(one):
@@ -241,21 +220,11 @@ def test_checkpointed_activations_give_the_same_gradients(name):
     random = {"dropout": 0.3, "attention_dropout": 0.2, "parent_ignoring": 0.4}
     for checkpointed in (False, True):
         model = build.model(**VARIANTS[name], checkpoint_activations=checkpointed, **random)
-        model = model.double().train()
         torch.manual_seed(5)
-        scores, extra = model(
-            **build.net_input(build.sentences([5, 2]), build.sentences([3, 6], seed=1))
-        )
-        loss = scores.square().mean() + sum(
-            extra[key].square().sum() for key in EXTRAS if key in extra
-        )
-        for key in EXPOSED:
-            loss = loss + sum(tensor.square().sum() for tensor in extra.get(key, []))
-        (loss + extra["attn"][0].square().sum()).backward()
+        testing.check_gradients(model.double())
         gradients.append({n: p.grad for n, p in model.named_parameters()})
-    for parameter, gradient in gradients[0].items():
-        # Some attention probabilities are float32 even in a float64 model.
-        torch.testing.assert_close(gradients[1][parameter], gradient, atol=1e-5, rtol=1e-5)
+    # Some attention probabilities are float32 even in a float64 model.
+    torch.testing.assert_close(*gradients, atol=1e-5, rtol=1e-5)
 
 
 @pytest.mark.parametrize(
@@ -265,18 +234,14 @@ def test_checkpointed_activations_give_the_same_gradients(name):
         ("lpsi", {"distance_layers": "1,2", "distance_sync_layers": "2,3"}),
     ],
 )
-def test_checkpointed_activations_work_with_distributed_training(name, tied, tmp_path, uneven):
+def test_checkpointed_activations_work_with_distributed_training(name, tied, tmp_path):
     store = torch.distributed.FileStore(str(tmp_path / "store"), 1)
     torch.distributed.init_process_group("gloo", store=store, rank=0, world_size=1)
     try:
-        model = build.model(**VARIANTS[name], **tied, checkpoint_activations=True).train()
+        model = build.model(**VARIANTS[name], **tied, checkpoint_activations=True)
         parallel = torch.nn.parallel.DistributedDataParallel(model)
         for _ in range(2):
-            scores, extra = parallel(**uneven)
-            loss = scores.square().mean() + sum(
-                tensor.square().sum() for key in EXPOSED for tensor in extra.get(key, [])
-            )
-            (loss + extra["attn"][0].square().sum()).backward()
+            testing._differentiate(parallel, testing.make_batch(model, [0, 1, 2]))
     finally:
         torch.distributed.destroy_process_group()
 
@@ -342,13 +307,6 @@ def test_one_head_can_stand_for_the_mean(batch):
         model.decoder.choose_head(3)
 
 
-class PlainTask:
-    source_dictionary = target_dictionary = build.dictionary()
-
-    def build_criterion(self, cfg: str) -> Any:
-        return SimpleNamespace(terms=[]) if cfg == "with syntax" else SimpleNamespace()
-
-
 @pytest.mark.parametrize(
     ("arch", "options"),
     [
@@ -363,13 +321,15 @@ class PlainTask:
 )
 def test_heads_that_need_a_loss_are_not_trained_without(arch, options):
     """None: other heads, which learn from translation."""
-    task, chosen = PlainTask(), build.options_of(f"{arch}_tiny", **(options or {}))
+    task, chosen = build.task(), build.options_of(f"{arch}_tiny", **(options or {}))
+    losses = {"with syntax": SimpleNamespace(terms=[]), "plain": SimpleNamespace()}
+    task.build_criterion = losses.__getitem__
     ARCH_MODEL_REGISTRY[f"{arch}_tiny"].build_model(chosen, task)
     assert task.build_criterion("with syntax").terms == []
     advice = "--criterion label_smoothed_cross_entropy_with_syntax and --task translation_with_syn"
     refused = pytest.raises(ValueError, match=f"dependency heads.*{advice}")
     with nullcontext() if options is None else refused:
-        task.build_criterion("label_smoothed_cross_entropy")
+        task.build_criterion("plain")
 
 
 @pytest.mark.parametrize("name", ["dbsa", "lisa", "all at once"])
@@ -386,9 +346,7 @@ def test_hydras_configuration_builds_the_same_model():
     from_namespace = build.model(arch, dependency_heads=2)
     cfg = OmegaConf.create({"dependency_heads": 2})
     ARCH_CONFIG_REGISTRY[arch](cfg)
-    task = type("Task", (), {})()
-    task.source_dictionary = task.target_dictionary = build.dictionary()
-    again = type(from_namespace).build_model(cfg, task)
+    again = type(from_namespace).build_model(cfg, build.task())
     assert again.state_dict().keys() == from_namespace.state_dict().keys()
 
 
@@ -636,10 +594,8 @@ def test_parents_scale_the_last_heads_of_the_layers_that_have_such(batch):
     torch.testing.assert_close(model.train()(**batch)[0], plain(**batch)[0])
     scaled = model.eval()(**batch)[0]
     assert not torch.allclose(scaled, plain(**batch)[0], atol=1e-3)
-    unparsed = {
-        **batch,
-        "src_parent_positions": torch.full_like(batch["src_parent_positions"], float("nan")),
-    }
+    unknown = torch.full_like(batch["src_parent_positions"], float("nan"))
+    unparsed = batch | {"src_parent_positions": unknown}
     torch.testing.assert_close(model(**unparsed)[0], plain(**batch)[0])
 
 
@@ -714,7 +670,7 @@ def test_trees_gate_the_attention_of_the_layers_that_want_it(batch):
     plain = build.model("syntax_transformer_tiny")
     plain.load_state_dict(model.state_dict())
     heights = batch["src_gap_heights"]
-    unknown = {**batch, "src_gap_heights": torch.full_like(heights, float("nan"))}
+    unknown = batch | {"src_gap_heights": torch.full_like(heights, float("nan"))}
     torch.testing.assert_close(model(**unknown)[0], plain(**batch)[0])
     level = {**batch, "src_gap_heights": torch.where(heights.isnan(), heights, 1.0)}
     assert not torch.allclose(model(**level)[0], model(**unknown)[0])
@@ -725,9 +681,6 @@ def test_trees_gate_the_attention_of_the_layers_that_want_it(batch):
 
 
 def test_labels_need_a_dictionary():
-    args = Namespace(arch="transformer_sh_tiny")
-    ARCH_CONFIG_REGISTRY["transformer_sh_tiny"](args)
-    words = build.dictionary()
-    task = SimpleNamespace(source_dictionary=words, target_dictionary=words)
+    args = build.options_of("transformer_sh_tiny")
     with pytest.raises(ValueError, match="--source-label-dim 10: the data has no dictionary"):
-        ARCH_MODEL_REGISTRY["transformer_sh_tiny"].build_model(args, task)
+        ARCH_MODEL_REGISTRY["transformer_sh_tiny"].build_model(args, build.task())

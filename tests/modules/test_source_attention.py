@@ -48,22 +48,15 @@ def test_weights_of_every_attention(seed, left):
             if not attention.renormalise:
                 continue
         if isinstance(attention, SyntaxDirectedAttention):
-            rows = rows_of(attention, scores, position, where)
+            assert where.tree_distances is not None
+            rows = scores.softmax(-1) @ where.tree_distances.float()
+            if position is not None:
+                column = where.columns(position).round().long().unsqueeze(-1)
+                rows = where.tree_distances.gather(1, column.expand_as(scores))
             # The random distances may put the expected word itself out of its window.
             nearest = rows.masked_fill(padding, 99).amin(-1, keepdim=True)
             assert (weights[rows > nearest.clamp_min(2)] == 0).all()
         torch.testing.assert_close(total, torch.ones_like(total))
-
-
-def rows_of(
-    attention: SyntaxDirectedAttention, scores: Tensor, position: Tensor | None, where: Source
-) -> Tensor:
-    """The distances that the weights of (B, T) states are to be made of."""
-    assert where.tree_distances is not None
-    if position is None:
-        return scores.softmax(-1) @ where.tree_distances.float()
-    column = where.columns(position).round().long()
-    return where.tree_distances.gather(1, column.unsqueeze(-1).expand_as(scores))
 
 
 @pytest.mark.parametrize("left", [False, True])
@@ -158,25 +151,3 @@ def test_without_a_parse_tree_heads_are_ordinary():
     theirs = MultiheadAttention(8, 4, encoder_decoder_attention=True).eval()
     theirs.load_state_dict(attention.state_dict(), strict=False)
     torch.testing.assert_close(attention(query, key, key)[0], theirs(query, key, key)[0])
-
-
-def test_a_gru_step_on_a_gpu_is_the_kernel_of_pytorchs_cell(monkeypatch):
-    class OnGpu(Tensor):
-        is_cuda = True
-
-    inputs, recurrent, state = torch.randn(2, 9), torch.randn(2, 9), torch.randn(2, 3)
-    expected = gru_step(inputs, recurrent, state)
-    seen = []
-
-    def fused(*tensors: Tensor) -> tuple[Tensor, None]:  # GRUCell passes the same, in this order
-        seen.append(tensors)
-        return expected, None
-
-    monkeypatch.setattr(torch.ops.aten, "_thnn_fused_gru_cell", fused)
-    assert gru_step(inputs.as_subclass(OnGpu), recurrent, state) is expected
-    [tensors] = seen
-    assert all(
-        x is y or x.equal(y) for x, y in zip(tensors, (inputs, recurrent, state), strict=True)
-    )
-    names = [a.name for a in torch.ops.aten._thnn_fused_gru_cell_backward.default._schema.arguments]
-    assert names[0] == "grad_hy", "it has a gradient"

@@ -82,9 +82,8 @@ def test_updates_are_fairseqs_and_so_is_the_state(monkeypatch, dtype, options):
         norms = [update(o, side, step) for o, side in zip(optimizers, sides, strict=True)]
         assert type(optimizers[1].optimizer) is FusedAdam
         torch.testing.assert_close(norms[1], norms[0])
-        for expected, actual in zip(*sides, strict=True):
-            rough = 1e-6 if dtype == torch.float32 else torch.finfo(dtype).eps
-            torch.testing.assert_close(actual, expected, rtol=rough, atol=1e-7)
+        rough = 1e-6 if dtype == torch.float32 else torch.finfo(dtype).eps
+        torch.testing.assert_close(*sides, rtol=rough, atol=1e-7)
     assert not torch.equal(sides[1][0], draw(dtype)[0])
 
 
@@ -110,8 +109,7 @@ def test_groups_move_with_their_own_rates():
     fuse_optimizer(optimizers[1], on_cpu=True)
     for optimizer, side in zip(optimizers, sides, strict=True):
         update(optimizer, side, 3)
-    for expected, actual in zip(*sides, strict=True):
-        torch.testing.assert_close(actual, expected, rtol=1e-6, atol=1e-7)
+    torch.testing.assert_close(*sides, rtol=1e-6, atol=1e-7)
 
 
 def test_the_rest_is_left_to_fairseq(monkeypatch):

@@ -25,15 +25,13 @@ from syncattn_fairseq.tasks.translation_with_syntax import (
     TranslationWithSyntaxTask,
     sharing_sources,
 )
-from tests.checkpoints import make_checkpoint, make_task, model_options
+from tests.checkpoints import make_task, model_options
 
 
-def test_a_test_set_may_lack_the_target(small_corpus, tmp_path):
-    data = tmp_path / "bin"
-    shutil.copytree(small_corpus.data, data)
-    for path in [*data.glob("test.en-de.de.*"), *data.glob("test.heads.en-de.de.*")]:
+def test_a_test_set_may_lack_the_target(small_corpus, own_data):
+    for path in [*own_data.glob("test.en-de.de.*"), *own_data.glob("test.heads.en-de.de.*")]:
         path.unlink()
-    task = make_task(data)
+    task = make_task(own_data)
     task.load_dataset("test")
     whole = make_task(small_corpus.data)
     whole.load_dataset("test")
@@ -47,10 +45,8 @@ def test_gold_heads_need_dependency_heads(small_corpus):
     for arch, refused in (("syntax_transformer_tiny", True), ("transformer_dbsa_tiny", False)):
         task = make_task(small_corpus.data, gold_source_heads=True)
         model = task.build_model(model_options(arch))
-        if refused:
-            with pytest.raises(DataError, match="^--gold-source-heads: the model's encoder has no"):
-                task.build_generator([model], Namespace())
-        else:
+        lack = pytest.raises(DataError, match="^--gold-source-heads: the model's encoder has no")
+        with lack if refused else nullcontext():
             task.build_generator([model], Namespace())
 
 
@@ -76,10 +72,8 @@ def test_the_training_text_needs_parses_if_it_is_translated(small_corpus, gen_su
     model = task.build_model(model_options("transformer_pascal"))
     task.load_dataset("train")
     task.datasets["train"].list_unparsed = lambda: [4]
-    if gen_subset == "train":
-        with pytest.raises(DataError, match=r"^train: 1 of \d+ sentences have no parse"):
-            task.build_generator([model], Namespace())
-    else:
+    lack = pytest.raises(DataError, match=r"^train: 1 of \d+ sentences have no parse")
+    with lack if gen_subset == "train" else nullcontext():
         task.build_generator([model], Namespace())
 
 
@@ -264,14 +258,12 @@ def test_a_byte_order_mark_is_no_part_of_the_input(small_corpus):
 
 
 @pytest.mark.parametrize("name", ["dict.en.txt", "dict.de.txt", "dict.labels.en.txt"])
-def test_folders_of_other_dictionaries_are_refused(small_corpus, tmp_path, name):
-    other = tmp_path / "bin"
-    shutil.copytree(small_corpus.data, other)
-    both = f"{small_corpus.data}:{other}"
+def test_folders_of_other_dictionaries_are_refused(small_corpus, own_data, name):
+    both, path = f"{small_corpus.data}:{own_data}", own_data / name
     make_task(both)
-    *first, last = (other / name).read_text("utf-8").splitlines(keepends=True)
-    (other / name).write_text("".join([last, *first]), "utf-8")
-    with pytest.raises(DataError, match=f"^{other / name}: not the dictionary {small_corpus.data}"):
+    *first, last = path.read_text("utf-8").splitlines(keepends=True)
+    path.write_text("".join([last, *first]), "utf-8")
+    with pytest.raises(DataError, match=f"^{path}: not the dictionary {small_corpus.data}"):
         make_task(both)
 
 
@@ -288,20 +280,17 @@ def test_a_damaged_dictionary_is_named(small_corpus, tmp_path):
 
 
 @pytest.mark.parametrize("language", ["en", "de"])
-def test_words_beyond_a_dictionary_are_refused(small_corpus, tmp_path, language):
-    shutil.copytree(small_corpus.data, tmp_path / "data")
-    path = tmp_path / "data" / f"dict.{language}.txt"
+def test_words_beyond_a_dictionary_are_refused(own_data, language):
+    path = own_data / f"dict.{language}.txt"
     lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
     path.write_text("".join(lines[:20]), encoding="utf-8")
-    task = make_task(tmp_path / "data")
-    with pytest.raises(
-        DataError, match=rf"train\.en-de\.{language}\.bin: has words beyond the 24 "
-    ):
-        task.load_dataset("train")
+    told = rf"train\.en-de\.{language}\.bin: has words beyond the 24 "
+    with pytest.raises(DataError, match=told):
+        make_task(own_data).load_dataset("train")
 
 
 def test_unparsed_text_needs_no_dictionary_of_labels(small_corpus, tmp_path):
-    path = make_checkpoint(small_corpus, tmp_path / "sh.pt", "transformer_sh")
+    path = small_corpus.checkpoint("transformer_sh")
     unlabelled = tmp_path / "bin"
     unlabelled.mkdir()
     for file in small_corpus.data.iterdir():

@@ -1,17 +1,8 @@
 from hypothesis import given
-from hypothesis import strategies as st
 
 from syncattn_fairseq.trees.brackets import parse_tree
 from syncattn_fairseq.trees.tree import Tree, bracket_dependencies, linearise
-
-words = st.text("ab▁@|", min_size=1, max_size=3)
-trees = st.recursive(
-    st.builds(lambda tag, word: Tree(tag, [word]), st.sampled_from(["DT", "NN"]), words),
-    lambda inner: st.builds(
-        Tree, st.sampled_from(["S", "NP"]), st.lists(inner | words, min_size=1, max_size=4)
-    ),
-    max_leaves=12,
-)
+from tests.trees.test_brackets import trees
 
 
 def slow(node: Tree | str) -> str:
