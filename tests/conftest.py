@@ -20,6 +20,12 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
+# What a user of recipes has set.
+for _name in ("ASPEC_JE", "ATIS", "ENJA", "MULTI30K_TINY", "PARSE_OPTIONS", "STANZA_DIR"):
+    os.environ.pop(_name, None)
+for _name in ("PARSER_DE", "PARSER_EN", "PARSER_JA", "SYNCATTN_MIRROR"):
+    os.environ.pop(_name, None)
+
 # The first example pays for lazy imports and thread pools: no deadline per example.
 settings.register_profile("syncattn", deadline=None, max_examples=50)
 settings.load_profile("syncattn")

@@ -4,6 +4,8 @@ import importlib.util
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
 
@@ -18,6 +20,23 @@ def import_file(path: Path) -> ModuleType:
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
+
+
+@contextmanager
+def forgetting_plugins() -> Iterator[None]:
+    """Take out again the heads and losses that plugins register, each once a process."""
+    from syncattn_fairseq.criterions.terms.term import OBSERVERS, TERMS
+    from syncattn_fairseq.modules.part import PARTS
+
+    known = {*PARTS, *TERMS}
+    try:
+        yield
+    finally:
+        for registry in (PARTS, TERMS):
+            for name in registry.keys() - known:
+                del registry[name]
+        for notify in OBSERVERS:
+            notify()
 
 
 def in_a_process(module):

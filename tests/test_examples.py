@@ -1,19 +1,16 @@
 """The plugins of examples/; tests/end_to_end/test_training.py trains with user_dir."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
 from types import ModuleType
-from typing import Any
 
 import pytest
 import torch
 
-from syncattn_fairseq.criterions.terms.term import TERMS
 from syncattn_fairseq.functional import parent_gaussian
-from syncattn_fairseq.modules import PARTS, BatchView
+from syncattn_fairseq.modules import BatchView
 from syncattn_fairseq.modules.heads import Scope
 from syncattn_fairseq.testing import check_model
-from tests.importing import ROOT, import_file, run_program
+from tests.importing import ROOT, forgetting_plugins, import_file, run_program
 from tests.models import build
 
 EXAMPLES = ROOT / "examples"
@@ -23,20 +20,9 @@ def load(name: str) -> ModuleType:
     return import_file(EXAMPLES / name / "__init__.py")
 
 
-@contextmanager
-def forgetting(registry: dict[str, Any]) -> Iterator[None]:
-    """Take out again what a block registers."""
-    known = {*registry}
-    try:
-        yield
-    finally:
-        for name in registry.keys() - known:
-            del registry[name]
-
-
 @pytest.fixture
 def plugin(request: pytest.FixtureRequest) -> Iterator[ModuleType]:
-    with forgetting(PARTS), forgetting(TERMS):
+    with forgetting_plugins():
         yield load(request.param)
 
 
@@ -143,7 +129,7 @@ assert not torch.allclose(forced[:1], forced[1:])
 
 
 def test_heads_that_read_the_parse_and_those_that_do_not():
-    with forgetting(PARTS), forgetting(TERMS):
+    with forgetting_plugins():
         load("user_dir")
         check_model(outward_layers="1", outward_decoder_layers="same")
         check_model(root_layers="all", positions="rotary")

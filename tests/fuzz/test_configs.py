@@ -59,12 +59,6 @@ def damaged_values(content: bytes, random: Random) -> bytes:
     return yaml.safe_dump(document, allow_unicode=True).encode()
 
 
-@pytest.fixture(autouse=True)
-def variables(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("MULTI30K_TINY", "PARSER_EN", "PARSER_DE", "PARSE_OPTIONS", "STANZA_DIR"):
-        monkeypatch.delenv(name, raising=False)
-
-
 @pytest.mark.parametrize("change", [damaged_values, mutate])
 def test_settings_are_accepted_or_refused_in_one_line(tmp_path, capsys, change):
     for corpus in CORPORA:

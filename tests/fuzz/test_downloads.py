@@ -22,7 +22,6 @@ SUM = "0" * 64 + "  other\n" + "1" * 64 + " *another one\n"
 
 def test_answers(tmp_path, monkeypatch):
     monkeypatch.setattr(downloads, "PAUSE", 0)
-    monkeypatch.delenv("SYNCATTN_MIRROR", raising=False)
     here = tmp_path / "here"
     here.mkdir()
     part = here / ".file.part"

@@ -6,13 +6,12 @@ writes the archives as ``wget -x`` would, and says what their texts are.
 
 import gzip
 import hashlib
-import html
 import tarfile
 import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
+from typing import NamedTuple
 
 from syncattn_fairseq.lab.recipes.corpus_facts import read_facts
 from syncattn_fairseq.lab.recipes.systems import SHARED
@@ -35,14 +34,10 @@ CORPORA = (
 )
 
 
-@dataclass(frozen=True)
-class Miniature:
-    """What was made.
+class Miniature(NamedTuple):
+    """The checksums of what was made, by ``HOST/PATH`` or name, and the pairs of each split.
 
-    Attributes:
-        sha256: of each file, by ``HOST/PATH``; those that cannot be downloaded, by their names.
-        texts: what is in it, by split: pairs of source and target, in order, as they should be
-            collected. ``train`` has `DIRTY` pairs.
+    They are in order, as they should be collected; ``train`` has `DIRTY` ones.
     """
 
     sha256: dict[str, str]
@@ -50,13 +45,7 @@ class Miniature:
 
 
 def make(corpus: str, published: Path, licensed: Path) -> Miniature:
-    """Write the archives of a corpus.
-
-    Args:
-        corpus: its name, one of `CORPORA`.
-        published: folder for what can be downloaded, as ``HOST/PATH``.
-        licensed: folder for what a user has to put in its place.
-    """
+    """Write a corpus's archives: published ones as ``HOST/PATH``, and those a user has to get."""
     _, facts = read_facts((SHARED,), corpus)
     files, texts = _write_texts(facts, languages_of(corpus))
     sums = {}
@@ -158,13 +147,7 @@ def written(words: Sequence[str]) -> str:
 
 @cache
 def sentences(name: str, languages: Pair, count: int) -> Pairs:
-    """Return pairs that depend on the name; the same English for any two languages.
-
-    Args:
-        name: of the text.
-        languages: source and target.
-        count: how many.
-    """
+    """Return pairs that depend on the text's name; the same English for any two languages."""
     pairs = []
     for pair in generate(count, seed=zlib.crc32(name.encode())):
         by_language = {"en": written(pair.source.words), "de": written(pair.target.words)}
@@ -220,38 +203,33 @@ def sgm(texts: Sequence[str], name: str, source: str, target: str | None) -> byt
     return lines([*rows, "</refset>" if target else "</srcset>"])
 
 
-def html_text(text: str) -> str:
-    """Return text with the first ampersand as an entity; the makers forgot the others."""
-    return text.replace("&", html.escape("&"), 1)
-
-
 def iwslt_xml(texts: Sequence[str], name: str, reference: bool) -> bytes:
     """Return IWSLT's development and test sets: a talk's facts, then its segments."""
     languages = 'srclang="german"' + (' trglang="english"' if reference else "")
     rows = ['<?xml version="1.0" encoding="UTF-8"?>', "<mteval>"]
     rows += [f'<{"refset" if reference else "srcset"} setid="{name}" {languages}>']
     for talk in range(2):
-        rows += [f'<doc docid="{535 + talk}" genre="lectures">', *facts(talk, "Title")]
+        rows += [f'<doc docid="{535 + talk}" genre="lectures">', *facts(talk)]
         for number, text in enumerate(texts[talk::2], 1):
             rows += [f'<seg id="{number}"> {text} </seg>']
         rows += ["</doc>"]
     return lines([*rows, "</refset>" if reference else "</srcset>", "</mteval>"])
 
 
-def facts(talk: int, title: str) -> list[str]:
+def facts(talk: int) -> list[str]:
     return [
         f"<url>http://www.ted.com/talks/talk_{talk}.html</url>",
         "<keywords>talks, art, science</keywords>",
         f"<talkid>{talk}</talkid>",
-        f"<title>{title} {talk}</title>",
-        f"<description>TED Talk Subtitles and Transcript: {title} {talk}.</description>",
+        f"<title>Title {talk}</title>",
+        f"<description>TED Talk Subtitles and Transcript: Title {talk}.</description>",
     ]
 
 
-def iwslt_tags(texts: Sequence[str], title: str) -> bytes:
+def iwslt_tags(texts: Sequence[str]) -> bytes:
     rows = []
     for talk, begin in enumerate(range(0, len(texts), 20)):
-        rows += facts(talk, title) + [f" {text}" for text in texts[begin : begin + 20]]
+        rows += facts(talk) + [f" {text}" for text in texts[begin : begin + 20]]
     return lines(rows)
 
 
@@ -270,8 +248,8 @@ def write_sgm(found: Pairs, read: Pairs, languages: Pair, address: str) -> tuple
     pairs = [(f"{a} R&D, \u201cQ&A\u201d", f"{b} F&E, \u201eF&A\u201c") for a, b in found]
     names = name_sides(address, languages)
     sides = zip(names, zip(*pairs, strict=True), (None, languages[1]), strict=True)
-    return {
-        name: sgm([html_text(text) for text in side], "news", languages[0], target)
+    return {  # the first ampersand is an entity; the makers forgot the others
+        name: sgm([text.replace("&", "&amp;", 1) for text in side], "news", languages[0], target)
         for name, side, target in sides
     }, pairs
 
@@ -284,7 +262,7 @@ def write_talks(found: Pairs, read: Pairs, languages: Pair, address: str) -> tup
         title = f"Title {talk}"
         words = f"TED Talk Subtitles and Transcript: {title}."
         pairs += [(title, title), (words, words), *read[begin : begin + 20]]
-    return {name: iwslt_tags(side, "Title") for name, side in sides}, pairs
+    return {name: iwslt_tags(side) for name, side in sides}, pairs
 
 
 def write_xml(found: Pairs, read: Pairs, languages: Pair, address: str) -> tuple[Files, Pairs]:
@@ -296,11 +274,7 @@ def write_xml(found: Pairs, read: Pairs, languages: Pair, address: str) -> tuple
 def write_aspec(
     found: Pairs, read: Pairs, languages: Pair, address: str, undated: bool = False
 ) -> tuple[Files, Pairs]:
-    """Write columns, of which training text has one more than the rest.
-
-    Args:
-        undated: whether dates at the end of the Japanese side are no part of the text.
-    """
+    """Write columns, one more in training text; undated: dates at the end of Japanese are none."""
     # A column that is empty is still there; the dirt has bars of its own.
     ours, theirs = (
         [pair for pair in pairs if "||" not in "".join(pair)] for pairs in (found, read)

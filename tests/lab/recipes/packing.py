@@ -27,11 +27,7 @@ def special(name: str, kind: bytes, link: str = "") -> tarfile.TarInfo:
 
 
 def zipped(members: Mapping[str, bytes], *links: str, kind: int = stat.S_IFLNK) -> bytes:
-    """Return a zip with these files; some of them say where a symbolic link points to.
-
-    Args:
-        kind: what these are instead.
-    """
+    """Return a zip with these files, of which links are symbolic links, or of another kind."""
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, content in members.items():

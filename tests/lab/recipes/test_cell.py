@@ -10,25 +10,23 @@ from syncattn_fairseq.lab.recipes.request import Row, read_row
 from syncattn_fairseq.lab.recipes.row_settings import RowSettings
 from syncattn_fairseq.lab.recipes.systems import SHARED
 
+BUILTIN = load_corpus(SHARED / "builtin_en_de")
+
 
 @pytest.mark.parametrize(
     "schedule, continues",
     [({}, True), ({"_name": "fixed"}, True), ({"_name": "polynomial_decay"}, False)],
 )
 def test_only_a_schedule_without_an_end_can_continue(schedule, continues):
-    corpus = load_corpus(SHARED / "multi30k_tiny_en_de")
     changes = {f"lr_scheduler.{name}": value for name, value in schedule.items()}
-    settings = RowSettings(read_row("transformer"), corpus, changes)
-    cell = Cell(settings, Machines(cpu=True))
-    training, decoding, _ = cell.stages()
+    training, decoding, _ = make_cell("transformer", changes).stages()
     assert ("optimization.max_update" in training.limits) == continues
     assert not decoding.limits and not decoding.resumes
 
 
 def make_cell(text: str, changes: dict[str, Any] | None = None, seed: int | None = None) -> Cell:
-    corpus = load_corpus(SHARED / "builtin_en_de")
-    row = read_row(text, corpus.known_systems())
-    return Cell(RowSettings(row, corpus, changes or {}), Machines(cpu=True), seed)
+    row = read_row(text, BUILTIN.known_systems())
+    return Cell(RowSettings(row, BUILTIN, changes or {}), Machines(cpu=True), seed)
 
 
 @pytest.mark.parametrize(

@@ -168,12 +168,3 @@ def test_a_part_of_your_own_training_pairs_may_be_for_validation(tmp_path: Path)
     (tmp_path / "_data.yaml").write_text(f"{facts}train: [{{plain: 'x.{{language}}'}}]\n")
     with pytest.raises(DataError, match=r"_data\.yaml: train: given twice, the second time in her"):
         load_corpus(tmp_path)
-
-
-def test_names_near_to_a_wrong_one_are_said() -> None:
-    with pytest.raises(
-        DataError, match=r"wmt15_en_de/_data\.yaml: no such corpus; did you mean wm"
-    ):
-        load_corpus(CONFIGS / "wmt15_en_de")
-    with pytest.raises(DataError, match=r"no system 'synatt'; did you mean syncattn\?.* --configs"):
-        load_corpus(CONFIGS / "multi30k_en_de").system("synatt")

@@ -27,7 +27,6 @@ X = b"Content-Length: 1\r\n\r\nx"
 @pytest.fixture
 def server(tmp_path, monkeypatch):
     monkeypatch.setattr(downloads, "PAUSE", 0)
-    monkeypatch.delenv("SYNCATTN_MIRROR", raising=False)
     (tmp_path / "here").mkdir()
     monkeypatch.chdir(tmp_path / "here")
     with serve(tmp_path / "web") as server:

@@ -93,7 +93,7 @@ def test_a_run_of_spaces_and_controls_is_one_space(text):
 
 
 def test_every_space_of_unicode_counts():
-    text = "a".join(map(chr, range(0x110000)))
+    text = "".join(map(chr, range(0x110000)))
     assert join_line(text) == plain_spaces(text)
 
 
@@ -107,28 +107,10 @@ def test_only_newlines_end_a_line_of_plain_text(text, bom):
     assert texts("plain", "\ufeff" * bom + text) == [plain_spaces(line) for line in lines]
 
 
-def test_latin1():
-    assert texts("latin1", b"Gr\xfc\xdfe\xa0an\r\n\n\xef") == ["Grüße an", "", "ï"]
-
-
 @pytest.mark.parametrize("name", ["plain", "sgm", "iwslt_tags"])
 def test_what_is_not_utf_8_names_its_line(name):
     with pytest.raises(DataError, match=r"^f:2: not UTF-8; .*latin1$"):
         texts(name, b"<seg>a</seg>\nGr\xfc\xdfe\n")
-
-
-def test_segments_of_wmt():
-    assert texts("sgm", NEWSTEST) == [
-        "Überschrift",
-        "A &amp; B </seg> \"’’' R&D AT&T; x < y > z",
-        "über zwei Zeilen",
-        "",
-        "noch einer",
-    ]
-
-
-def test_segments_of_iwslt_are_without_titles():
-    assert texts("sgm", IWSLT_XML) == ["Danke, Chris.", "Tom & Jerry"]
 
 
 @given(st.lists(st.tuples(st.text(st.sampled_from("a &<>;'\"\u2028é")), st.booleans())))
@@ -136,22 +118,6 @@ def test_segments_are_read_whether_escaped_or_not(sentences):
     segments = (html.escape(text) if escaped else text for text, escaped in sentences)
     document = "\n".join(f'<p><seg id="1">{segment}</seg></p>' for segment in segments)
     assert texts("sgm", document) == [plain_spaces(text) for text, _ in sentences]
-
-
-@pytest.mark.parametrize(
-    ("document", "message"),
-    [
-        ("<seg>a</seg>\n<seg id='2'>b\n<seg>c</seg>", "f:2: \"<seg id='2'>\" has no partner"),
-        ("<p>\na</seg>", "f:2: '</seg>' has no partner"),
-        ("<p>\n\n<seg>a", "f:3: '<seg>' has no partner"),
-        ("<seg <seg>a", "f:1: '<seg>' has no partner"),  # else each <seg is sought a > to the end
-        (f"<seg {'x' * 99}>a", f"f:1: '<seg {'x' * 55}' has no partner"),
-    ],
-)
-def test_segments_without_end_or_beginning(document, message):
-    with pytest.raises(DataError) as caught:
-        texts("sgm", document)
-    assert str(caught.value).startswith(message)
 
 
 def test_numbers_of_characters_that_are_none():
@@ -181,36 +147,74 @@ TREEBANK = """\
 """
 
 
-def test_treebanks_have_a_head_and_a_label_for_each_word():
-    assert texts("conllu", TREEBANK) == ["in 10_000 _", "a"]
-    assert texts("conllu_heads", TREEBANK) == ["3 3 0", ""]
-    assert texts("conllu_labels", TREEBANK) == ["case nummod root", ""]
-    with pytest.raises(DataError, match="^f:2: expected 10 columns between tabs"):
-        texts("conllu", "\n1 a\n")
-    with pytest.raises(DataError, match=f"but '{'x' * 60}' only at word 2"):
-        texts("conllu", f"1-2\t{'x' * 99}" + "\t_" * 8)
+QUOTED = "<seg id='1'> that\u2019s \u2018it\u2019 </seg>"
+READ: list[tuple[str, str | bytes, list[str]]] = [
+    ("latin1", b"Gr\xfc\xdfe\xa0an\r\n\n\xef", ["Grüße an", "", "ï"]),
+    ("conllu", TREEBANK, ["in 10_000 _", "a"]),
+    ("conllu_heads", TREEBANK, ["3 3 0", ""]),
+    ("conllu_labels", TREEBANK, ["case nummod root", ""]),
+    ("sgm", IWSLT_XML, ["Danke, Chris.", "Tom & Jerry"]),  # without titles
+    ("sgm", QUOTED, ["that\u2019s \u2018it\u2019"]),
+    ("iwslt_xml", QUOTED, ["that's \u2018it'"]),
+    (
+        *("sgm", NEWSTEST),
+        [
+            *("Überschrift", "A &amp; B </seg> \"’’' R&D AT&T; x < y > z", "über zwei Zeilen"),
+            *("", "noch einer"),
+        ],
+    ),
+    (
+        *("iwslt_tags", TRAIN_TAGS),
+        [
+            *("A Name: Life in the oceans", "A &amp; B go <b>down</b>.", "The first sentence."),
+            *("", "", "The < second > one."),
+        ],
+    ),
+]
 
 
-def test_ted_talks_keep_titles_and_descriptions():
-    assert texts("iwslt_tags", TRAIN_TAGS) == [
-        "A Name: Life in the oceans",
-        "A &amp; B go <b>down</b>.",
-        "The first sentence.",
-        "",
-        "",
-        "The < second > one.",
-    ]
+@pytest.mark.parametrize(("name", "content", "sentences"), READ)
+def test_what_is_read(name, content, sentences):
+    assert texts(name, content) == sentences
 
 
-def test_aspec_has_japanese_and_english_last():
-    text = (
-        "0.1 ||| A-1 ||| 1 ||| これは\u3000本 ||| This is a  book.\r\n"
-        "A-2 ||| 2 ||| 本 ||| \n"
-        "本 ||| b"
-    )
-    japanese = [("これは 本", "This is a book."), ("本", ""), ("本", "b")]
-    assert pairs("aspec", text, "ja", "en") == japanese
-    assert pairs("aspec", text, "en", "ja") == [(english, ja) for ja, english in japanese]
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("sgm", "<seg>a</seg>\n<seg id='2'>b\n<seg>c</seg>", "f:2: \"<seg id='2'>\" has no part"),
+        ("sgm", "<p>\na</seg>", "f:2: '</seg>' has no partner"),
+        ("sgm", "<p>\n\n<seg>a", "f:3: '<seg>' has no partner"),
+        ("sgm", "<seg <seg>a", "f:1: '<seg>' has no partner"),  # or each would be sought a > for
+        ("sgm", f"<seg {'x' * 99}>a", f"f:1: '<seg {'x' * 55}' has no partner"),
+        ("conllu", "\n1 a\n", "f:2: expected 10 columns between tabs"),
+        ("conllu", f"1-2\t{'x' * 99}" + "\t_" * 8, f"but '{'x' * 60}' only at word 2"),
+    ],
+)
+def test_what_cannot_be_read_names_its_line(name, content, message):
+    with pytest.raises(DataError) as caught:
+        texts(name, content)
+    assert str(caught.value).startswith("f:") and message in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "japanese"),
+    [
+        (
+            "aspec",
+            "0.1 ||| A-1 ||| 1 ||| これは\u3000本 ||| This is a  book.\r\n"
+            "A-2 ||| 2 ||| 本 ||| \n本 ||| b",
+            [("これは 本", "This is a book."), ("本", ""), ("本", "b")],
+        ),
+        (  # without dates at the end of Japanese
+            "aspec_undated",
+            "1 ||| これは本。 ［１］ ||| [1] a［１］\n2 ||| ［２．３］ ||| b\n3 ||| 本［注］ ||| c",
+            [("これは本。", "[1] a［１］"), ("［２．３］", "b"), ("本［注］", "c")],
+        ),
+    ],
+)
+def test_aspec_has_japanese_and_english_last(name, text, japanese):
+    assert pairs(name, text, "ja", "en") == japanese
+    assert pairs(name, text, "en", "ja") == [(english, ja) for ja, english in japanese]
 
 
 def test_aspec_refuses():
@@ -218,16 +222,3 @@ def test_aspec_refuses():
         pairs("aspec", "a ||| b\nc\n", "ja", "en")
     with pytest.raises(DataError, match="^f: the languages of aspec are ja and en, not ja and de$"):
         pairs("aspec", "a ||| b\n", "ja", "de")
-
-
-def test_aspec_without_dates_at_the_end_of_japanese():
-    text = "1 ||| これは本。 ［１］ ||| [1] a［１］\n2 ||| ［２．３］ ||| b\n3 ||| 本［注］ ||| c\n"
-    japanese = [("これは本。", "[1] a［１］"), ("［２．３］", "b"), ("本［注］", "c")]
-    assert pairs("aspec_undated", text, "ja", "en") == japanese
-    assert pairs("aspec_undated", text, "en", "ja") == [(english, ja) for ja, english in japanese]
-
-
-def test_segments_of_iwslt_have_straight_apostrophes():
-    document = "<seg id='1'> that\u2019s \u2018it\u2019 </seg>"
-    assert texts("iwslt_xml", document) == ["that's \u2018it'"]
-    assert texts("sgm", document) == ["that\u2019s \u2018it\u2019"]

@@ -2,7 +2,6 @@
 
 import json
 import math
-import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -18,7 +17,7 @@ from syncattn_fairseq.lab.recipes.plan import load_plan
 from syncattn_fairseq.lab.recipes.systems import PLUGIN, SHARED
 from syncattn_fairseq.testing import build_model, count_operations, make_batch
 from tests.cli.errors import read_error
-from tests.importing import in_a_process
+from tests.importing import forgetting_plugins
 from tests.lab.evaluation.test_results import cell
 
 #: An idea may be one of the package's own; a plugin would be registered in this process.
@@ -164,13 +163,12 @@ def test_operations_are_counted():
     assert count_operations(window) < count_operations(learnt)
 
 
-def test_a_plugin_is_an_idea():
-    """In a process of its own, since the plugin's heads are registered there."""
-    command = [*in_a_process("lab.cli.recipe"), "builtin_en_de"]
+def test_a_plugin_is_an_idea(capsys):
     idea = f"{PLUGIN.parent / 'examples' / 'user_dir'}:model.root_layers=1,2"
-    command += ["--idea", idea, "--seeds", "1", "2", "--dry-run"]
-    ran = subprocess.run(command, capture_output=True, text=True, check=True)
-    trained = [line for line in ran.stdout.splitlines() if line.endswith("seed 2: train")]
+    with forgetting_plugins():
+        assert main(["builtin_en_de", "--idea", idea, "--seeds", "1", "2", "--dry-run"]) == 0
+    out, err = capsys.readouterr()
+    trained = [line for line in out.splitlines() if line.endswith("seed 2: train")]
     assert len(trained) == 5 + len(TREES)
     names = "user_dir, plain, plain_rotary, user_dir_window, user_dir_decay"
-    assert f"trainings of {names}" in ran.stderr and ran.stderr.endswith(": 16\n")
+    assert f"trainings of {names}" in err and err.endswith(": 16\n")

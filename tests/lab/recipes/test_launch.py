@@ -14,7 +14,7 @@ from syncattn_fairseq.lab.recipes.launch import (
     divide_batch,
     make_training,
 )
-from syncattn_fairseq.lab.recipes.stages import Step, hydra_value
+from syncattn_fairseq.lab.recipes.stages import hydra_value
 from syncattn_fairseq.lab.recipes.systems import SHARED
 
 SYSTEM = load_corpus(SHARED / "wmt14_en_de").system("syncattn")
@@ -40,11 +40,8 @@ def test_any_number_of_processes_takes_the_batch_of_one(most, steps, processes):
     assert together <= each * updates * processes < together + updates * processes
 
 
-def test_one_process_takes_the_config_as_it_is():
+def test_batches_by_hand():
     assert divide_batch(settings(4096, 6), 1) == {"optimization.update_freq": [6]}
-
-
-def test_pairs_are_as_long_as_a_batch_at_most():
     assert divide_batch(settings(4096, 6), 64) == {
         "optimization.update_freq": [1],
         "dataset.max_tokens": 384,
@@ -56,13 +53,9 @@ def test_pairs_are_as_long_as_a_batch_at_most():
 
 
 def words(machines: Machines, **overrides: Any) -> tuple[str, ...]:
-    changed = {name.replace("__", "."): value for name, value in overrides.items()}
-    [command] = train(machines, changed).commands
+    changes = {name.replace("__", "."): value for name, value in overrides.items()}
+    [command] = make_training(SYSTEM, SYSTEM.load(changes), machines, changes).commands
     return command
-
-
-def train(machines: Machines, changes: dict[str, Any]) -> Step:
-    return make_training(SYSTEM, SYSTEM.load(changes), machines, changes)
 
 
 def test_one_process_is_fairseqs_own_command():
@@ -78,9 +71,7 @@ def test_a_preempted_training_loses_minutes():
     assert "++task.safety_save_updates=1000" in words(Machines())
     own = words(Machines(), task__safety_save_updates=50)
     assert [word for word in own if "save_updates" in word] == ["++task.safety_save_updates=50"]
-
-
-def test_only_our_task_can_save_without_validating():
+    # Only our task can save without validating.
     assert not any("save" in word for word in words(Machines(), task___name="translation"))
 
 

@@ -30,12 +30,6 @@ from syncattn_fairseq.lab.recipes.text_formats import collect
 HEADS = {"heads.en", "heads.de", "heads.ja"}
 
 
-@pytest.fixture(autouse=True)
-def variables(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("ASPEC_JE", "ATIS", "PARSER_EN", "STANZA_DIR"):
-        monkeypatch.delenv(name, raising=False)
-
-
 def fail(url: str, size: int | None = None) -> int:
     raise DataError(f"{url}: 404")
 

@@ -1,20 +1,12 @@
 """What recipes learn from a model: which parses it reads, and what can be printed of it."""
 
 import re
-import sys
 
 import pytest
 
 from syncattn_fairseq.base.errors import DataError
-from syncattn_fairseq.lab.recipes.cell import Cell
-from syncattn_fairseq.lab.recipes.corpus_facts import load_corpus
-from syncattn_fairseq.lab.recipes.launch import Machines
-from syncattn_fairseq.lab.recipes.request import read_row
-from syncattn_fairseq.lab.recipes.row_settings import RowSettings
-from syncattn_fairseq.lab.recipes.systems import SHARED
-from syncattn_fairseq.modules.part import PARTS
-
-BUILTIN = load_corpus(SHARED / "builtin_en_de")
+from tests.importing import forgetting_plugins
+from tests.lab.recipes.test_cell import BUILTIN, make_cell
 
 BOTH = ["heads.de", "heads.en"]
 SOURCE = ["heads.en"]
@@ -37,10 +29,6 @@ DISTANCES = [name for name in BUILTIN.known_systems() if "lpsi" in name or "sync
 ONE_SIDE = ["lpsi_encoder", "lpsi_decoder"]
 PARSES = ["dbsa", "lisa", "syncattn", "syncattn_softmax", "syncattn_without_parses"]
 PARSES += ["planted_tree", "planted_linear", "planted_random"]
-
-
-def make_cell(row: str) -> Cell:
-    return Cell(RowSettings(read_row(row), BUILTIN), Machines(cpu=True))
 
 
 @pytest.mark.parametrize("name", BUILTIN.known_systems())
@@ -145,12 +133,10 @@ class StrangersTerm(Term):
 
 def test_a_strangers_head_and_loss_say_what_they_need(tmp_path):
     """A plugin is one file, and recipes know nothing of it."""
-    from syncattn_fairseq.criterions.terms.term import OBSERVERS, TERMS
-
     plugin = tmp_path / "strangers_plugin"
     plugin.mkdir()
     (plugin / "__init__.py").write_text(HEAD)
-    try:
+    with forgetting_plugins():
         own = f"transformer:common.user_dir={plugin}"
         assert make_cell(own).settings.needs == set()
         assert make_cell(f"{own}:criterion.strangers_weight=1").settings.needs == set()
@@ -163,9 +149,3 @@ def test_a_strangers_head_and_loss_say_what_they_need(tmp_path):
             "binarise",
             *(f"binarise-{k}" for k in ("heads-de", "heads-en", "labels-en")),
         }
-    finally:
-        PARTS.pop("strangers", None)
-        TERMS.pop("strangers_loss", None)
-        for notify in OBSERVERS:
-            notify()
-        sys.modules.pop("strangers_plugin", None)

@@ -14,6 +14,7 @@ from scipy.stats import ttest_ind, ttest_rel
 from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.base.text_tables import format_table
 from syncattn_fairseq.lab.cli.recipe import main
+from syncattn_fairseq.lab.evaluation import intervals
 from syncattn_fairseq.lab.evaluation.measures import holm
 from syncattn_fairseq.lab.evaluation.results_file import pack_counts
 from syncattn_fairseq.lab.evaluation.translation import count_ngrams
@@ -54,6 +55,11 @@ NLL = {
 """Nats of each seed."""
 
 
+@pytest.fixture(autouse=True)
+def _small_bootstraps(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(intervals, "SAMPLES", 50)
+
+
 def load(tmp_path: Path, text: str = PLAN) -> Any:
     (tmp_path / "_plan.yaml").write_text(text)
     return load_plan(tmp_path)
@@ -84,7 +90,7 @@ def test_what_a_plan_trains(tmp_path: Path) -> None:
 
 NAMED = """
 names:
-  a: x:model.dropout=0.5
+  a: x:model.dropout=b/c
   c: other/base:task.suffix=a/b
 """
 """Names for systems of this corpus and of another one."""
@@ -93,10 +99,10 @@ names:
 def test_a_name_stands_for_a_system_with_settings(tmp_path: Path) -> None:
     plan = load(tmp_path, PLAN + NAMED)
     four, two = [6, 7, 8, 9], [6, 7]
-    trained = {"x:model.dropout=0.5": four, "base": four, "b": four, "d": two}
+    trained = {"x:model.dropout=b/c": four, "base": four, "b": four, "d": two}
     assert plan.list_trainings() == trained
     assert plan.list_corpora() == ["other"]
-    ours, theirs = {"x:model.dropout=0.5": [2.0], "base": [3.0]}, {"base:task.suffix=a/b": [2.5]}
+    ours, theirs = {"x:model.dropout=b/c": [2.0], "base": [3.0]}, {"base:task.suffix=a/b": [2.5]}
     cells = index_cells(results(ours), {"other": results(theirs)}, plan.names)
     found = MeasuredPlan(plan, cells)
     first, _, third, *_ = plan.contrasts
@@ -180,14 +186,20 @@ def test_a_missing_seed_makes_a_contrast_incomplete(tmp_path: Path) -> None:
 
 
 def test_the_tables(tmp_path: Path) -> None:
-    plan = load(tmp_path)
-    cells = index_cells(results(NLL), {"other": results({"a": [2.0, 2.1]})})
+    plan, measured = load(tmp_path), results(NLL)
+    other = {**measured["cells"][0], "system": "unplanned", "hardware": "another CPU"}
+    measured["cells"].append(other)
+    cells = index_cells(measured, {"other": results({"a": [2.0, 2.1]})})
     text = make_contrast_tables(plan, cells, format_table)
+    assert "hardware: a CPU" in text and "another CPU" not in text, "notes of what was planned"
     lines = text.splitlines()
+    rows = [line for line in lines if line.startswith("d − a") and "[" in line]
+    [row] = [line for line in rows if "estimate" not in line]
+    assert row.rstrip().endswith("]"), "two seeds are enough for the bootstrap"
     [first] = [line for line in lines if line.startswith("a − base") and "better" in line]
     assert "−0.100 [" in first and first.split()[3] == "4"
-    [other] = [line for line in lines if line.startswith("other/a − a") and "estimate" in line]
-    assert "−0.855 [" in other
+    [line] = [line for line in lines if line.startswith("other/a − a") and "estimate" in line]
+    assert "−0.855 [" in line
     said = " ".join(lines)
     assert "corrected for the family's 3 contrasts, of which 2 are complete; the others" in said
     assert "below 0.04 nats; by Holm's method for all contrasts that have this test (1)" in said
@@ -219,61 +231,31 @@ def test_the_tables(tmp_path: Path) -> None:
         group_contrasts(plan, index_cells({"cells": []}, {}))
 
 
-def test_two_seeds_are_enough_for_the_bootstrap(tmp_path: Path) -> None:
-    text = make_contrast_tables(load(tmp_path), index_cells(results(NLL), {}), format_table)
-    rows = [line for line in text.splitlines() if line.startswith("d − a") and "[" in line]
-    [row] = [line for line in rows if "estimate" not in line]
-    assert row.rstrip().endswith("]")
-
-
-def test_notes_are_of_planned_trainings(tmp_path: Path) -> None:
-    found = results(NLL)
-    other = {**found["cells"][0], "system": "unplanned", "hardware": "another CPU"}
-    found["cells"].append(other)
-    text = make_contrast_tables(load(tmp_path), index_cells(found, {}), format_table)
-    assert "hardware: a CPU" in text and "another CPU" not in text
-
-
 def test_systems_with_different_subwords_are_compared_per_word(tmp_path: Path) -> None:
     plan = load(tmp_path, f"{PLAN}\nper_word: [A]\n")
     assert [contrast.per_word for contrast in plan.contrasts] == [True, True, False, True, True]
-    found = results({"a": [2.0] * 4, "base": [3.0] * 4, "c": [2.5] * 4})
-    for one in found["cells"]:
-        one["subwords_per_word"] = 2.0 if one["system"] == "a" else 1.5
-    compared = MeasuredPlan(plan, index_cells(found, {}))
-    first, _, third, *_ = plan.contrasts
-    assert compared.samples(first)[0] == pytest.approx([4.0] * 4)
-    assert compared.samples(first)[1] == pytest.approx([4.5] * 4)
-    assert compared.samples(third)[0] == pytest.approx([2.5] * 4)
-    text = make_contrast_tables(plan, index_cells(found, {}), format_table)
-    assert "NLL of A: per word" in text
-    del found["cells"][0]["subwords_per_word"]
-    with pytest.raises(DataError, match="^a, seed 6: the results lack subwords_per_word; run"):
-        MeasuredPlan(plan, index_cells(found, {}))
-
-
-def test_differences_are_per_word_and_deviations_are_not(tmp_path: Path) -> None:
-    plan = load(tmp_path, f"{PLAN}\nper_word: [A]\n")
     nlls = {"a": [2.0, 2.02, 1.98, 2.0], "base": [3.0, 3.02, 2.98, 3.0]}
     found = results(nlls)
     for one in found["cells"]:
         one["subwords_per_word"] = 2.0 if one["system"] == "a" else 1.5
     cells = index_cells(found, {})
+    compared = MeasuredPlan(plan, cells)
+    first, _, third, *_ = plan.contrasts
+    assert compared.samples(first)[0] == pytest.approx([4.0, 4.04, 3.96, 4.0])
+    assert compared.samples(first)[1] == pytest.approx([4.5, 4.53, 4.47, 4.5])
+    assert compared.samples(third)[1] == pytest.approx(nlls["base"])
     lines = make_contrast_tables(plan, cells, format_table).splitlines()
+    assert any("NLL of A: per word" in line for line in lines)
     assert "−0.500 [" in next(line for line in lines if line.startswith("a − base"))
     [group] = group_contrasts(plan, cells)[1]
     assert group.title == "A, NLL per word"
     [line] = group.lines
     assert line.differences[0] and line.differences[0].mean == pytest.approx(-0.5)
-    ours, theirs = MeasuredPlan(plan, cells).samples(plan.contrasts[0])
-    assert ours == pytest.approx([4.0, 4.04, 3.96, 4.0]) and theirs[0] == pytest.approx(4.5)
     [shown] = [line for line in lines if line.startswith("NLL per word, 4 seeds: deviation")]
     assert "seeds 0.0058 (3 d.f.); seeds explain 96 % of" in shown
-
-
-def test_a_setting_may_have_a_slash(tmp_path: Path) -> None:
-    plan = load(tmp_path, "family: {seeds: [1], contrasts: {A: ['a:model.x=b/c - a']}}")
-    assert plan.list_trainings() == {"a:model.x=b/c": [1], "a": [1]} and plan.list_corpora() == []
+    del found["cells"][0]["subwords_per_word"]
+    with pytest.raises(DataError, match="^a, seed 6: the results lack subwords_per_word; run"):
+        MeasuredPlan(plan, index_cells(found, {}))
 
 
 def test_subwords_are_counted_with_sentence_ends(tmp_path: Path) -> None:

@@ -46,9 +46,7 @@ def test_words():
 def test_options():
     given = {"one_two": 3, "flag": True, "off": False, "many": [1, 2]}
     assert list(options(given)) == ["--one-two", "3", "--flag", "--many", "1,2"]
-
-
-def test_a_value_is_no_option_of_its_own():
+    # A value is no option of its own.
     given = {"remove_bpe": "--user-dir=x", "lenpen": -1, "many": ["--a", "b"]}
     words = list(options(given))
     assert words == ["--remove-bpe=--user-dir=x", "--lenpen=-1", "--many=--a,b"]

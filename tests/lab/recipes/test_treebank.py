@@ -60,7 +60,6 @@ def test_both_give_the_same(corpus, tmp_path, monkeypatch):
                 content = "".join(f"{sentence[n]}\n" for sentence in sentences)
                 file = folder / f"{split}.{kind}{language}.gz"
                 file.write_bytes(gzip.compress(content.encode()))
-    monkeypatch.delenv("ATIS", raising=False)
     found = collected(corpus, tmp_path, monkeypatch)
     assert found["raw/train.en"] == "what time\nno\nshow flights\n"
     assert found["words/valid.heads.en"] == "0 1\n\n0 1\n"
@@ -70,9 +69,7 @@ def test_both_give_the_same(corpus, tmp_path, monkeypatch):
     assert collected(corpus, tmp_path / "other", monkeypatch) == found
 
 
-def test_a_parser_or_chance_in_place_of_a_treebank(monkeypatch):
-    monkeypatch.delenv("ATIS", raising=False)
-
+def test_a_parser_or_chance_in_place_of_a_treebank():
     def steps_of(corpus: str) -> dict[str, list[str]]:
         made = list_preparation(load_corpus(CONFIGS / corpus), 1, 1, {"heads.en", "heads.tr"})
         return {stage.log.name: [str(step) for step in stage.steps] for stage in made}
