@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 
 from syncattn_fairseq.base.errors import DataError
@@ -38,21 +40,14 @@ def test_no_tree_where_an_unknown_subword_hides_the_words():
 
 
 @pytest.mark.parametrize(
-    ("options", "message"),
+    ("changes", "options", "message"),
     [
-        ({"layer": 3}, "no distances of layer 3; choose one of 1, 2"),
-        ({"words": ["one"]}, "3 words, but 1 in the text"),
+        ({}, {"layer": 3}, "no distances of layer 3; choose one of 1, 2"),
+        ({}, {"words": ["one"]}, "3 words, but 1 in the text"),
+        ({"hypothesis_distances": {}}, {}, "no distances of the hypothesis; decode with --print"),
+        ({"hypothesis": "▁a ▁b"}, {}, "5 distances for 2 subwords; leave --remove-bpe out"),
     ],
 )
-def test_faults(options, message):
+def test_faults(changes, options, message):
     with pytest.raises(DataError, match=message):
-        induce_tree(SENTENCE, "hypothesis", "sentencepiece", **options)
-
-
-def test_distances_must_be_there_and_of_these_subwords():
-    plain = DecodedSentence(hypothesis="a b", translation="a b")
-    with pytest.raises(DataError, match="no distances of the hypothesis; decode with --print-dis"):
-        induce_tree(plain, "hypothesis", "none")
-    short = DecodedSentence(hypothesis="a b", translation="", hypothesis_distances={1: [0.5]})
-    with pytest.raises(DataError, match="1 distances for 2 subwords; leave --remove-bpe out"):
-        induce_tree(short, "hypothesis", "none")
+        induce_tree(replace(SENTENCE, **changes), "hypothesis", "sentencepiece", **options)

@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 from sacrebleu.metrics.bleu import BLEU
 from scipy.stats import t, ttest_rel
 
-from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.lab.evaluation import intervals
 from syncattn_fairseq.lab.evaluation.intervals import (
     Blocks,
@@ -52,16 +51,6 @@ def test_the_same_is_an_interval_within_the_margin(values, baseline, margin):
     assert interval is not None and p is not None
     inside = -margin < interval.low and interval.high < margin
     assert inside == (p < 0.05) or p == pytest.approx(0.05)
-
-
-def test_the_same_is_more_than_not_different():
-    near, wide = [19.0, 19.2, 19.4], [17.0, 19.2, 21.4]
-    shifted = [x + 0.1 for x in near]
-    same, unknown = equivalence(shifted, near, 1), equivalence(wide, near, 1)
-    assert same is not None and same < 0.05
-    assert unknown is not None and unknown > 0.05
-    different = welch(wide, near)
-    assert different is not None and different > 0.5
 
 
 def test_blocks_by_hand():
@@ -192,8 +181,3 @@ def test_the_default_is_bleu():
     bleu = BLEU(force=True).corpus_score(made, [references]).score
     assert found.difference == pytest.approx(bleu - 100)
     assert found.low < found.difference < found.high <= 0
-
-
-def test_outputs_of_different_texts_are_refused():
-    with pytest.raises(DataError, match="different texts, with 4 and 5 sentences"):
-        bootstrap_seeds(outputs([0.0], np.zeros(4)), outputs([0.0], np.zeros(5)), mean)

@@ -54,17 +54,13 @@ def test_the_fewest_sentences_have_an_interval():
         assert score_by_length(some, [7] * len(some), some)["1-10"].interval == interval
 
 
-@pytest.mark.parametrize("source", ["▁the ▁d og", "the d@@ og", "the dog"])
-def test_source_words_of_the_first_output_that_has_them(source):
+@pytest.mark.parametrize(
+    ("source", "scheme"),
+    [*((source, ()) for source in ("▁the ▁d og", "the d@@ og", "the dog")), ("a@@ b", ["none"])],
+)
+def test_source_words_of_the_first_output_that_has_them(source, scheme):
     plain = [DecodedSentence("x", "x"), DecodedSentence("x", "x")]
     decoded = [DecodedSentence("x", "x", source), DecodedSentence("x", "x", "")]
-    assert count_source_words([plain, decoded]) == [2, 0]
-
-
-def test_a_given_scheme():
-    assert count_source_words([[DecodedSentence("x", "x", "a@@ b")]], "none") == [2]
-
-
-def test_no_source():
+    assert count_source_words([plain, decoded], *scheme) == [2, 0]
     with pytest.raises(DataError, match="no output has S- lines.*give --source"):
         count_source_words([[DecodedSentence("x", "x")]])

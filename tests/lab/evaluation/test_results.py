@@ -11,7 +11,7 @@ from scipy.stats import ttest_ind, ttest_rel
 
 from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.base.text_tables import format_table, markdown_table
-from syncattn_fairseq.lab.evaluation.intervals import fit_blocks, welch
+from syncattn_fairseq.lab.evaluation.intervals import bootstrap_seeds, fit_blocks, welch
 from syncattn_fairseq.lab.evaluation.results_file import (
     list_differing,
     load_results,
@@ -283,8 +283,9 @@ def test_seeds_are_pooled_by_sentence():
     assert randomisation(ours * 3, [theirs] * 2) == pytest.approx(once)
     with pytest.raises(DataError, match="59 translations, 60 references"):
         count_ngrams(texts(59, 0.3, 3), references)
-    with pytest.raises(DataError, match="different texts, with 59 and 60 sentences"):
-        randomisation(ours, [theirs[:59]])
+    for compare in (randomisation, bootstrap_seeds):
+        with pytest.raises(DataError, match="different texts, with 59 and 60 sentences"):
+            compare(ours, [theirs[:59]])
 
 
 def test_counts_are_kept_as_text(tmp_path):

@@ -106,13 +106,6 @@ def test_growth_by_hand(grid, moses, lilt):
     assert (grow_diag(*links, "moses"), grow_diag(*links, "lilt")) == (moses, lilt)
 
 
-def test_names():
-    assert list(SYMMETRISATIONS) == [
-        *("intersection", "union", "grow-diag-moses", "grow-diag-lilt"),
-        *("grow-diag-final-and-moses", "grow-diag-final-and-lilt"),
-    ]
-
-
 @given(both_directions)
 def test_equal_directions_stay_as_they_are(links):
     forward, before = links[0], set(links[0])

@@ -1,6 +1,5 @@
 from dataclasses import replace
 
-from syncattn_fairseq.base.text_tables import format_table
 from syncattn_fairseq.lab.evaluation.attachment import AttachmentScore
 from syncattn_fairseq.lab.evaluation.length import BucketScore
 from syncattn_fairseq.lab.evaluation.score_table import format_scores
@@ -21,12 +20,6 @@ OLD = SystemScore(
     left_out=0,
 )
 NEW = replace(OLD, texts=OLD.texts | {"bleu": BleuScore(21.5, "nrefs:1", 101.25)}, left_out=3)
-
-
-def test_columns_are_aligned():
-    assert format_table([["system", "BLEU"], ["a", "7.00"], ["b", "100.00"]]) == (
-        "system    BLEU\na         7.00\nb       100.00"
-    )
 
 
 def test_main_table():
