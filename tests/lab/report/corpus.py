@@ -4,7 +4,7 @@ from pathlib import Path
 
 SCRIPT = "<script>alert(1)</script>"
 IMAGE = "<img/src=x/onerror=alert(2)>"
-LONG = 90
+LONG = 45
 FLAT = "(S (N 昨日) (N 本) (P を) (V 読んだ))"
 
 SOURCE = [

@@ -1,5 +1,6 @@
 import re
 from collections.abc import Callable, Sequence
+from functools import cache
 from itertools import pairwise
 from typing import Any
 from xml.etree import ElementTree
@@ -15,11 +16,16 @@ from syncattn_fairseq.lab.report.charts import CELL, GOLD, INK, RIGHT, UNASKED, 
 WORDS = ["a", "bb", "ccc"]
 
 
+@cache
+def describe(draw: Callable[[], Any]) -> dict[str, Any]:
+    return charts.fill(charts.dress(draw()), {})
+
+
 class Picture:
     """A chart as SVG; one word must not occur twice in a chart without grids."""
 
     def __init__(self, draw: Callable[[], Any], **data: list[dict[str, Any]]) -> None:
-        svg = vl_convert.vegalite_to_svg(charts.fill(charts.dress(draw()), data))
+        svg = vl_convert.vegalite_to_svg({**describe(draw), "datasets": data})
         self.root: Any = ElementTree.fromstring(svg)
         self.places = {
             mark.text: _place(mark)

@@ -51,8 +51,7 @@ class Stub:
 
 
 def data(figure: figures.Figure) -> dict[str, Any]:
-    found: dict[str, Any] = figure.specification()["datasets"]
-    return found
+    return {**figure._data}
 
 
 def test_words_attend_like_their_last_subword_to_the_sum_of_subwords():
@@ -218,12 +217,15 @@ def test_words_that_the_subword_model_changes_are_refused():
 def test_long_sentences_are_refused():
     long = Sentence(["▁w"] * 251, "sentencepiece")
     stub: Any = Stub(long)
-    for draw in (figures.draw_alignment, figures.draw_parses, figures.draw_attention):
-        with pytest.raises(DataError, match="a sentence has 251 words, too many for a picture"):
-            draw(stub, Example(Side(["w"] * 251)))
     stub.distances = lambda *_: [Pair(stub.translation, Distances(long, {1: [0.0] * 251}), None)]
-    with pytest.raises(DataError, match="a sentence has 251 words, too many for a picture"):
-        figures.draw_distances(stub, Example(Side(["w"] * 251)))
+    example = Example(Side(["w"] * 251, [0] + [1] * 250))
+    fault = "^a sentence has 251 words, too many for a picture; draw one of at most 250 words$"
+    for kind in ("alignment", "parses", "attention", "distances"):
+        with pytest.raises(DataError, match=fault):
+            getattr(figures, f"draw_{kind}")(stub, example)
+    for draw in (figures.draw_parents, figures.draw_tree_distances):
+        with pytest.raises(DataError, match=fault):
+            draw(example)
 
 
 def test_alignment_shows_the_words_of_the_text():

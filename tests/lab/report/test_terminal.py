@@ -16,9 +16,7 @@ def test_arcs_heads_and_errors():
         " ┌┴▸ 昨日  saw",
         " └─▸ .     昨日  ✗ saw",
     ]
-
-
-def test_combining_characters_take_no_column():
+    # Combining characters take no column.
     assert draw_arcs(["e\u0301", "昨日"], [2, 0]).splitlines() == [
         "┌▸ e\u0301     昨日",
         "└─ 昨日  (root)",

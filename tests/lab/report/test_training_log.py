@@ -19,37 +19,26 @@ JSON = """\
 """
 
 
-def test_simple(tmp_path):
-    (tmp_path / "log").write_text(SIMPLE)
-    assert read_training_log(tmp_path / "log") == [
-        Point("loss", "train", 50, 11.11),
-        Point("src_dep_loss", "train", 50, 2.5e-05),
-        Point("loss", "valid", 150, 7.8),
-        Point("sync_loss", "valid", 150, 0.1),
-    ]
+NOT_FINITE = """\
+2026-01-01 | INFO | valid | epoch 001 | loss inf | nll_loss nan | sync_loss 1e+03 | num_updates 150
+2026-01-01 | INFO | valid | {"valid_loss": null, "valid_sync_loss": "2", "valid_num_updates": "160"}
+2026-01-01 | INFO | valid | {"valid_loss": "3", "valid_num_upd
+"""
+POINTS = {
+    SIMPLE: [
+        *(("loss", "train", 50, 11.11), ("src_dep_loss", "train", 50, 2.5e-05)),
+        *(("loss", "valid", 150, 7.8), ("sync_loss", "valid", 150, 0.1)),
+    ],
+    JSON: [("loss", "train", 50, 11.11), ("loss", "valid", 150, 7.8), ("loss", "train", 60, 9.0)],
+    NOT_FINITE: [("sync_loss", "valid", 150, 1000.0), ("sync_loss", "valid", 160, 2.0)],
+    "x | INFO | valid | epoch 1 | src_uas 66.1 | num_updates 9\n": [("src_uas", "valid", 9, 66.1)],
+}
 
 
-def test_json_and_hydra(tmp_path):
-    (tmp_path / "log").write_text(JSON)
-    assert read_training_log(tmp_path / "log") == [
-        Point("loss", "train", 50, 11.11),
-        Point("loss", "valid", 150, 7.8),
-        Point("loss", "train", 60, 9.0),
-    ]
-
-
-def test_what_is_not_a_finite_number_is_skipped(tmp_path):
-    (tmp_path / "log").write_text(
-        "2026-01-01 | INFO | valid | epoch 001 | loss inf | nll_loss nan | sync_loss 1e+03 | "
-        "num_updates 150\n"
-        '2026-01-01 | INFO | valid | {"valid_loss": null, "valid_sync_loss": "2", '
-        '"valid_num_updates": "160"}\n'
-        '2026-01-01 | INFO | valid | {"valid_loss": "3", "valid_num_upd\n'
-    )
-    assert read_training_log(tmp_path / "log") == [
-        Point("sync_loss", "valid", 150, 1000.0),
-        Point("sync_loss", "valid", 160, 2.0),
-    ]
+@pytest.mark.parametrize(("text", "points"), POINTS.items())
+def test_finite_numbers_of_each_kind_of_log_are_read(tmp_path, text, points):
+    (tmp_path / "log").write_text(text)
+    assert read_training_log(tmp_path / "log") == [Point(*point) for point in points]
 
 
 @pytest.mark.parametrize(
@@ -72,9 +61,6 @@ def test_what_fairseq_never_logs_is_skipped(tmp_path, line):
 
 
 def test_a_log_of_something_else(tmp_path):
-    (tmp_path / "log").write_text("H-0\t-1\tx\n")
-    (tmp_path / "log").write_text("x | INFO | valid | epoch 001 | src_uas 66.1 | num_updates 9\n")
-    assert read_training_log(tmp_path / "log") == [Point("src_uas", "valid", 9, 66.1)]
     (tmp_path / "log").write_text("H-0\t-1\tx\n")
     with pytest.raises(DataError, match="no loss was logged here"):
         read_training_log(tmp_path / "log")
