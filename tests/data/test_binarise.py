@@ -328,8 +328,8 @@ def test_a_text_dataset_that_is_cut_short_is_named(tmp_path, suffix):
 def test_memory_does_not_grow_with_the_corpus(tmp_path):
     peaks = []
     for lines in 2_000, 8_000:
-        words = ("w" * 50 + "@@ w ") * 25  # more than what is read at once
-        source = write(tmp_path, f"{words}\n" * lines, ("0" + " 1" * 24 + "\n") * lines)
+        words = ("w" * 50 + "@@ w ") * 9  # more than what is read at once
+        source = write(tmp_path, f"{words}\n" * lines, ("0" + " 1" * 8 + "\n") * lines)
         tracemalloc.start()
         binarise(source, tmp_path / "marks")
         peaks.append(tracemalloc.get_traced_memory()[1])

@@ -68,12 +68,11 @@ def test_damaged_checksums_are_named(own_data, content):
 @pytest.mark.parametrize(
     "name", [f"{TEXT}.idx", f"{TEXT}.bin", "test.en-de.de.bin", f"{HEADS}.idx"]
 )
-@pytest.mark.parametrize("length", [0, 5, 20, -1, -4])
-def test_a_file_that_is_cut_short_is_named(own_data, name, length):
+def test_a_file_that_is_cut_short_is_named(own_data, name):
     content = (own_data / name).read_bytes()
     for path in own_data.glob("*.sha256"):  # data of an earlier version
         path.unlink()
-    for changed in (content[:length], content + b"x"):
+    for changed in (content + b"x", *(content[:length] for length in (0, 5, 20, -1, -4))):
         (own_data / name).write_bytes(changed)
         told = f"^{own_data}/{name}: damaged or cut short; binarise the text again$"
         with pytest.raises(DataError, match=told):

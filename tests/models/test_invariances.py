@@ -221,11 +221,7 @@ def test_positions_are_checked():
     with pytest.raises(DataError, match="--alibi-scale 0: must be above 0"):
         testing.build_model(positions="alibi", alibi_scale=0)
     with pytest.raises(DataError, match="--distance-bias-decoder-layers same: the decoder has no"):
-        testing.build_model(
-            distance_bias_layers="1",
-            distance_bias_decoder_layers="same",
-            distance_bias_distance="tree",
-        )
+        testing.build_model(**OTHERS["tree distance"], distance_bias_decoder_layers="same")
 
 
 @pytest.mark.parametrize("kind", ["plain", "lpsi", "pascal", "dbsa", "window", "forget gate"])
