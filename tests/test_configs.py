@@ -16,6 +16,7 @@ from syncattn_fairseq.lab.recipes.systems import (
     read_overrides,
     training_options,
 )
+from tests.cli.errors import read_error
 from tests.configs import CORPORA, PAIRS, SYSTEMS
 from tests.importing import ROOT, import_file
 from tests.models import build
@@ -119,6 +120,4 @@ def test_options_of_a_config_that_is_missing(capsys):
         (["nothing", "pascal"], "nothing/_data.yaml: no such corpus; or name the folder of y"),
         (["wmt18_en_tr", "pascl"], "wmt18_en_tr: no system 'pascl'; did you mean pascal?"),
     ):
-        assert import_file(CONFIG_OPTIONS).main(words) == 1
-        error = capsys.readouterr().err
-        assert fault in error and error.startswith("error: ") and error.count("\n") == 1
+        assert fault in read_error(capsys, import_file(CONFIG_OPTIONS).main(words))

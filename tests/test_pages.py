@@ -353,12 +353,9 @@ def test_the_numbers_of_tuned_systems_are_those_of_the_plan():
     assert [read_numbers(one) for one in said] == expected
 
 
-def test_the_table_of_trials_is_that_of_the_results():
+def test_the_tables_that_benchmarks_make_are_those_of_the_results():
     paths = sorted((DOCS / "results" / "trials").glob("multi30k_tiny_en_de_3625*.json"))
     assert len(paths) == 3 and f"\n{make_table(paths)}\n" in read("details.md")
-
-
-def test_the_table_of_the_test_text_is_that_of_the_results():
     corpus = "multi30k_tiny_en_de_3625"
     rows = json.loads(read(f"results/likelihood/{corpus}.json"))
     assert f"\n{likelihood.make_table(corpus, rows)}\n" in read("results_multi30k.md")

@@ -171,8 +171,8 @@ def bootstrap_seeds(
 
     def draw() -> list[tuple[np.ndarray, np.ndarray]]:
         """Draw sentences and seeds; return sums of all outputs, and which of them count."""
-        weights = np.bincount(generator.choice(size, size), minlength=size).astype(float)
-        return [(weights @ o, generator.choice(len(o), max(1, len(o) - 1))) for o in pair]
+        weights = np.bincount(generator.integers(size, size=size), minlength=size).astype(float)
+        return [(weights @ o, generator.integers(len(o), size=max(1, len(o) - 1))) for o in pair]
 
     scores = [score(outputs.sum(1)) for outputs in pair]
     difference = float(scores[0].mean() - scores[1].mean())
