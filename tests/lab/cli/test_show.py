@@ -105,13 +105,9 @@ def test_the_tree_of_the_reference_has_its_words(small_corpus, tmp_path, capfd):
         tree = out.split(f"{title}, induced tree\n")[1].split("\n\n")[0]
         words = small_corpus.lines(f"test.{language}")[0]
         assert re.sub("[()]", "", tree).split() == words.split()
-
-
-def test_no_word_reaches_the_terminal_as_a_command(small_corpus, tmp_path, capfd):
-    model = named(small_corpus, tmp_path, "transformer_lpsi")
     assert show.main(["the \x1b[2J dog", *model]) == 0
     out = capfd.readouterr().out
-    assert "\x1b" not in out and "the \\x1b[2J dog" in out
+    assert "\x1b" not in out and "the \\x1b[2J dog" in out, "no word is a command to a terminal"
 
 
 @pytest.mark.parametrize("locale", ["C", "C.UTF-8"])

@@ -81,14 +81,15 @@ def search(hypothesis: list[str], reference: list[str]) -> list[int]:
 
 
 def test_long_sentences_do_not_take_the_square_of_their_length():
-    words = [*map(str, range(100_000))]
-    assert score_sentence(words, words[::-1]) == 0  # 5 billion pairs of words
-    assert len(align(["a"] * 5000, ["a"] * 5000)) == 0  # 101 of them are nowhere unique
+    words = [*map(str, range(40_000))]
+    assert score_sentence(words, words[::-1]) == 0  # 800 million pairs of words
+    assert len(align(["a"] * 2000, ["a"] * 2000)) == 0  # 101 of them are nowhere unique
 
 
 @given(sentences, sentences)
 def test_alignment_agrees_with_a_search(hypothesis, reference):
     assert align(hypothesis, reference) == search(hypothesis, reference)
+    assert 0 <= score_sentence(hypothesis, reference) <= 1
 
 
 @given(st.integers(2, 7).flatmap(lambda size: st.permutations(range(size))))
@@ -114,8 +115,3 @@ def test_long_orders_are_counted_as_short_ones_are():
 def test_the_reference_itself_is_perfect(words):
     assert score_sentence(words, words) == 1
     assert score_sentence(words[::-1], words) == (len(words) == 1)
-
-
-@given(sentences, sentences)
-def test_range(hypothesis, reference):
-    assert 0 <= score_sentence(hypothesis, reference) <= 1

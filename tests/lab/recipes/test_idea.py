@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from syncattn_fairseq import testing
 from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.lab.cli.recipe import main
 from syncattn_fairseq.lab.evaluation.intervals import fit_blocks
@@ -62,11 +63,8 @@ def test_controls_stand_where_the_idea_does():
             "model.constant_gate_decoder_layers=same",
         )
     ]
-
-
-def test_what_has_no_layers_has_no_rivals_there():
-    idea = read(f"{OWN}:criterion.label_smoothing=0.2")
-    assert [row.label for row in idea.controls] == ["plain", "plain_rotary"]
+    without_layers = read(f"{OWN}:criterion.label_smoothing=0.2")
+    assert [row.label for row in without_layers.controls] == ["plain", "plain_rotary"]
 
 
 def test_the_plan_is_written_once(tmp_path):
@@ -78,7 +76,7 @@ def test_the_plan_is_written_once(tmp_path):
         read(f"mine={TREE}", seeds=[1, 2, 3], ideas=tmp_path).write_plan()
 
 
-def test_the_page_says_whether_the_idea_helps(tmp_path, capsys):
+def test_the_page_says_whether_the_idea_helps(tmp_path, capsys, monkeypatch):
     """Within seeds, whose own differences are far larger than those of systems."""
     idea = read(f"mine={TREE}")
     generator = np.random.default_rng(1)
@@ -117,6 +115,7 @@ def test_the_page_says_whether_the_idea_helps(tmp_path, capsys):
     assert "band" not in page and "<script" not in page
     table = capsys.readouterr().out
     assert "mine − mine_decay" in table and "Welch" not in table
+    monkeypatch.setattr(testing, "count_operations", lambda model: 0)  # counted once is enough
     write(3.0)
     assert main(words) == 0
     page = (tmp_path / "ideas" / "mine" / "builtin_en_de.html").read_text()

@@ -9,10 +9,14 @@ from sacrebleu.dataset import DATASETS
 from syncattn_fairseq.lab.evaluation.alignment import read_alignments
 from syncattn_fairseq.lab.recipes.archives import open_member
 from syncattn_fairseq.lab.recipes.corpus_facts import read_facts
+from syncattn_fairseq.lab.recipes.systems import SHARED
 from syncattn_fairseq.lab.recipes.text_formats import collect
 from tests.lab.recipes.miniature import CORPORA, languages_of, make
 
-CONFIGS = Path(__file__).parents[3] / "configs"
+FACTS = {
+    path.parent.name: read_facts((SHARED,), path.parent.name)[1]
+    for path in SHARED.glob("*/_data.yaml")
+}
 #: Training texts by archive, as they are called there; sacreBLEU knows the names of test sets.
 PUBLISHED = """
 training-parallel-europarl-v7.tgz!training/europarl-v7.de-en
@@ -36,10 +40,8 @@ ASPEC.tar.gz!ASPEC/ASPEC-JE/train/train-3.txt
 @pytest.fixture
 def made(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
     """A corpus, what it is made of, and the folder where its archives are, downloaded."""
-    corpus = request.param
-    miniature = make(corpus, tmp_path / "web", tmp_path / "signed")
-    _, facts = read_facts((CONFIGS,), corpus)
-    languages = languages_of(corpus)
+    miniature = make(request.param, tmp_path / "web", tmp_path / "signed")
+    facts, languages = FACTS[request.param], languages_of(request.param)
     download = tmp_path / "download"
     download.mkdir()
     for archive in facts["archives"]:
@@ -74,8 +76,8 @@ def test_the_texts_of_every_split_are_found_in_the_archives(made):
 def test_training_texts_are_called_as_in_the_published_archives():
     addresses = {
         address.removesuffix(".{language}")
-        for path in CONFIGS.glob("*/_data.yaml")
-        for entry in read_facts((CONFIGS,), path.parent.name)[1].get("train", [])
+        for facts in FACTS.values()
+        for entry in facts.get("train", [])
         for address in entry.values()
         if "!" in address
     }
@@ -99,8 +101,8 @@ def test_gold_alignments_have_a_line_for_each_sentence_and_count_from_1(made):
 
 def test_checksums_and_sizes_of_one_address_are_the_same_everywhere():
     known: dict[str, Any] = {}
-    for path in CONFIGS.glob("*/_data.yaml"):
-        for archive in read_facts((CONFIGS,), path.parent.name)[1].get("archives", []):
+    for facts in FACTS.values():
+        for archive in facts.get("archives", []):
             if "url" in archive:
                 assert known.setdefault(archive["url"], archive) == archive
     assert len(known) > len(CORPORA)
@@ -111,11 +113,10 @@ def test_test_sets_of_wmt_are_those_of_sacrebleu():
     for dataset in DATASETS.values():
         known.setdefault(dataset.data[0], []).append(dataset)
     found = 0
-    for path in CONFIGS.glob("*/_data.yaml"):
-        _, facts = read_facts((CONFIGS,), path.parent.name)
+    for name, facts in FACTS.items():
         archives = facts.get("archives", [])  # the built-in corpus has none
         tests = {a["file"]: a for a in archives if a.get("url") in known}
-        languages = path.parent.name.split("_")[1:3]
+        languages = name.split("_")[1:3]
         for archive in tests.values():
             assert {archive["md5"]} == {d.md5[0] for d in known[archive["url"]] if d.md5}
         for split in ("valid", "test"):

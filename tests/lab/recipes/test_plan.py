@@ -53,6 +53,7 @@ NLL = {
     **{"b": [3.00, 3.02, 3.00, 2.99], "d": [2.5, 2.6]},
 }
 """Nats of each seed."""
+FOUR = [6, 7, 8, 9]
 
 
 @pytest.fixture(autouse=True)
@@ -82,8 +83,7 @@ def results(nlls: dict[str, list[float]], **more: Any) -> dict[str, Any]:
 
 def test_what_a_plan_trains(tmp_path: Path) -> None:
     plan = load(tmp_path)
-    four, two = [6, 7, 8, 9], [6, 7]
-    assert plan.list_trainings() == {"a": four, "base": four, "b": four, "c": four, "d": two}
+    assert plan.list_trainings() == {**dict.fromkeys(("a", "base", "b", "c"), FOUR), "d": [6, 7]}
     assert plan.list_corpora() == ["other"]
     assert [contrast.tested for contrast in plan.contrasts] == [True] * 3 + [False] * 2
 
@@ -98,9 +98,8 @@ names:
 
 def test_a_name_stands_for_a_system_with_settings(tmp_path: Path) -> None:
     plan = load(tmp_path, PLAN + NAMED)
-    four, two = [6, 7, 8, 9], [6, 7]
-    trained = {"x:model.dropout=b/c": four, "base": four, "b": four, "d": two}
-    assert plan.list_trainings() == trained
+    trained = dict.fromkeys(("x:model.dropout=b/c", "base", "b"), FOUR)
+    assert plan.list_trainings() == {**trained, "d": [6, 7]}
     assert plan.list_corpora() == ["other"]
     ours, theirs = {"x:model.dropout=b/c": [2.0], "base": [3.0]}, {"base:task.suffix=a/b": [2.5]}
     cells = index_cells(results(ours), {"other": results(theirs)}, plan.names)

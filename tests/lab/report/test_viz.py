@@ -1,19 +1,22 @@
-import subprocess
-import sys
+from tests.importing import run_program
 
 LIBRARIES = ["altair", "jinja2", "vl_convert"]
-# They are imported once, and each that is missing has a fork.
+# What they import is imported once, and each that is missing has a fork.
 PROGRAM = """
 import importlib, os, sys
 from syncattn_fairseq.base.errors import DataError
-for library in sys.argv[1:]:
-    importlib.import_module(library)
+report = "syncattn_fairseq.lab.report."
+names = "picture_files", "charts", "figures", "forest", "curves", "overview", "page"
+for name in names:
+    importlib.import_module(report + name)
 for missing in sys.argv[1:]:
     if not os.fork():
+        for name in [name for name in sys.modules if name.startswith(report)]:
+            del sys.modules[name]
         sys.modules[missing] = None
-        for name in ("picture_files", "charts", "figures", "forest", "curves", "overview", "page"):
+        for name in names:
             try:
-                importlib.import_module("syncattn_fairseq.lab.report." + name)
+                importlib.import_module(report + name)
             except DataError as error:
                 print(missing, name, error, flush=True)
         os._exit(0)
@@ -22,8 +25,7 @@ for missing in sys.argv[1:]:
 
 
 def test_a_missing_library_is_named_with_its_remedy():
-    command = [sys.executable, "-c", PROGRAM, *LIBRARIES]
-    done = subprocess.run(command, capture_output=True, text=True)
+    done = run_program(PROGRAM, *LIBRARIES)
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
     assert [line.split()[0] for line in lines] == [x for x in LIBRARIES for _ in range(7)]
