@@ -17,6 +17,7 @@ whatever the model reads of the source's parse is made from random trees.
 """
 
 import copy
+import functools
 from argparse import SUPPRESS, ArgumentParser, Namespace
 from collections.abc import Iterable
 from types import SimpleNamespace
@@ -35,6 +36,8 @@ from .data.controls import draw_heads
 from .data.dataset import SyntaxPairDataset
 from .data.subwords import CONTINUATION
 from .models.rnn_decoder import ConditionalGRUDecoder
+from .modules import PARTS
+from .modules.positions import POSITIONS
 
 #: Lengths of the sentences of source and target, without their ends.
 SOURCE_LENGTHS, TARGET_LENGTHS = (5, 2, 9), (3, 7, 4)
@@ -88,12 +91,18 @@ def build_model(
 
 def _check_names(arch: str, options: Iterable[str]) -> None:
     """Refuse what is no option of an architecture, so that no check runs without the heads."""
-    parser = ArgumentParser(argument_default=SUPPRESS, allow_abbrev=False)
-    ARCH_MODEL_REGISTRY[arch].add_args(parser)
-    known = {action.dest for action in parser._actions}
+    known = _list_options(arch, *PARTS.values(), *POSITIONS.values())
     for name in options:
         if name not in known:
             raise DataError(f"{name}: {arch} has no such option{suggest(name, known)}")
+
+
+@functools.cache
+def _list_options(arch: str, *_registered: type) -> frozenset[str]:
+    """Name an architecture's options, once for what is registered."""
+    parser = ArgumentParser(argument_default=SUPPRESS, allow_abbrev=False)
+    ARCH_MODEL_REGISTRY[arch].add_args(parser)
+    return frozenset(action.dest for action in parser._actions)
 
 
 def make_batch(
