@@ -91,14 +91,14 @@ def build_model(
 
 def _check_names(arch: str, options: Iterable[str]) -> None:
     """Refuse what is no option of an architecture, so that no check runs without the heads."""
-    known = _list_options(arch, *PARTS.values(), *POSITIONS.values())
+    known = _list_options(arch, (*PARTS.values(), *POSITIONS.values()))
     for name in options:
         if name not in known:
             raise DataError(f"{name}: {arch} has no such option{suggest(name, known)}")
 
 
 @functools.cache
-def _list_options(arch: str, *_registered: type) -> frozenset[str]:
+def _list_options(arch: str, _registered: tuple[type, ...]) -> frozenset[str]:
     """Name an architecture's options, once for what is registered."""
     parser = ArgumentParser(argument_default=SUPPRESS, allow_abbrev=False)
     ARCH_MODEL_REGISTRY[arch].add_args(parser)
