@@ -39,7 +39,7 @@ SMALLER = {
     "optimization.max_update=2 generation.max_len_b=9 --report",
     "mine syncattn --check": f"mine syncattn {_SMALL} --check",
     "--arch transformer_dbsa ": "--arch transformer_dbsa_tiny ",
-    "--max-update 850": "--max-update 2",
+    "--max-update 850": "--max-update 2 --batch-size 8",
     "--max-update 10\n": "--max-update 2\n",
     "--idea examples/": "--dry-run --idea examples/",
     "--number 80 ": "--number 3 ",

@@ -24,7 +24,12 @@ from tests.lab.recipes.server import Server, serve
 
 NOWHERE = "http://127.0.0.1:9"
 CONFIGS = Path(__file__).parents[2] / "configs"
-SHORT = ["optimization.max_update=2", "common.log_format=json", "generation.max_len_b=20"]
+SHORT = [
+    "optimization.max_update=2",
+    "dataset.batch_size=8",
+    "common.log_format=json",
+    "generation.max_len_b=20",
+]
 SMALL = [
     *("model.encoder_layers=2", "model.decoder_layers=2"),
     *("model.encoder_embed_dim=32", "model.encoder_ffn_embed_dim=32", "model.decoder_embed_dim=32"),
@@ -228,7 +233,7 @@ def test_seeds_of_the_built_in_corpus(tmp_path, forked_programs, monkeypatch, ca
 
     def recipe(*arguments: str) -> tuple[list[str], str]:
         where = (f"--configs={configs}", f"--work={work}", "--jobs=2")
-        changes = ("optimization.max_update=4", "generation.max_len_b=20")
+        changes = ("optimization.max_update=4", "dataset.batch_size=8", "generation.max_len_b=20")
         assert recipes.main(["small", *changes, *where, *arguments]) == 0, capsys.readouterr()
         out = capsys.readouterr().out
         stages, _, table = f"\n{out}".partition("\nsystem ")
