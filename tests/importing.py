@@ -4,7 +4,7 @@ import importlib.util
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
@@ -24,19 +24,39 @@ def import_file(path: Path) -> ModuleType:
 
 @contextmanager
 def forgetting_plugins() -> Iterator[None]:
-    """Take out again the heads and losses that plugins register, each once a process."""
+    """Take out again what plugins register, each once a process, and the plugins themselves."""
+    from fairseq.utils import import_user_module
+
     from syncattn_fairseq.criterions.terms.term import OBSERVERS, TERMS
     from syncattn_fairseq.modules.part import PARTS
 
     known = {*PARTS, *TERMS}
+    imported: set[str] = getattr(import_user_module, "memo", set())
+    before = {*imported}
     try:
         yield
     finally:
+        imported = getattr(import_user_module, "memo", imported)
+        for plugin in imported - before:
+            imported.remove(plugin)
+            sys.modules.pop(Path(plugin).name, None)
         for registry in (PARTS, TERMS):
             for name in registry.keys() - known:
                 del registry[name]
         for notify in OBSERVERS:
             notify()
+
+
+def fork(run: Callable[[], object]) -> int:
+    """Run in a copy of this process, which has imported everything; return its status."""
+    child = os.fork()
+    if child == 0:
+        status = 1
+        try:
+            status = int(bool(run()))
+        finally:
+            os._exit(status)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])  # not that of another child
 
 
 def in_a_process(module):

@@ -8,7 +8,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
-from scipy.stats import spearmanr
+from scipy.stats import spearmanr, ttest_rel
 
 from benchmarks import likelihood
 from benchmarks.trials import make_table
@@ -274,6 +274,20 @@ def test_a_number_that_no_table_has_is_that_of_the_results(words, better):
     check_differences([shown], cells["transformer"], cells[better])
 
 
+def test_what_links_do_to_aer_is_that_of_the_results():
+    cells, names = (
+        read_cells("planned/builtin_en_de"),
+        load_plan(ROOT / "configs/builtin_en_de").names,
+    )
+    for title, name in (("SyncAttn", "syncattn"), ("SynchMSE", "synch_mse")):
+        systems = names[f"{name}_guided"], name
+        guided, plain = ([cell["scores"]["AER"] for cell in cells[system]] for system in systems)
+        low, high = ttest_rel(guided, plain).confidence_interval()
+        ends = f"({mean(guided) - mean(plain):.1f} [{low:.1f}, {high:+.1f}])".replace("-", "−")
+        words = f"from {mean(plain):.1f} to {mean(guided):.1f} for {title} {ends}"
+        assert words in read_prose("results_builtin.md")
+
+
 def test_the_trainings_that_ended_at_their_limit_are_counted():
     page = read_prose("findings.md")
 
@@ -285,7 +299,7 @@ def test_the_trainings_that_ended_at_their_limit_are_counted():
 
     assert "on ATIS {} of {}, with".format(*count("atis_*", 1800)) in page
     assert count("multi30k_tiny_en_de_7250", 1800) == (9, 9)
-    assert count("builtin_en_de", 850) == (24, 24)
+    assert count("builtin_en_de", 850) == (36, 36)
     assert "in Japanese {} of {};".format(*count("enja_10000", 3600)) in page
     tuned = count("multi30k_tiny_en_de_3625", 1800, ":model.dropout=0.4")
     assert "Of these {1} trainings, {0} ended".format(*tuned) in page

@@ -1,12 +1,11 @@
 import importlib.util
-import os
 import re
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 
-from tests.importing import ROOT, import_file
+from tests.importing import ROOT, fork, import_file
 
 DOCS = ROOT / "docs"
 pytestmark = pytest.mark.skipif(
@@ -21,13 +20,8 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
     folder = tmp_path_factory.mktemp("site")
     options = f"--fail-on-warning --keep-going --quiet -w {folder}/warnings -b html"
-    if os.fork() == 0:  # with what is imported already
-        status = 1
-        try:
-            status = main([*options.split(), "-d", f"{folder}/trees", str(DOCS), f"{folder}/html"])
-        finally:
-            os._exit(status)
-    assert (os.wait()[1], (folder / "warnings").read_text()) == (0, "")
+    words = [*options.split(), "-d", f"{folder}/trees", str(DOCS), f"{folder}/html"]
+    assert (fork(lambda: main(words)), (folder / "warnings").read_text()) == (0, "")
     return folder / "html"
 
 

@@ -159,11 +159,11 @@ def test_a_file_from_others_is_bounded(tmp_path, make, message):
 
 def test_leftovers_of_killed_runs_are_removed(tmp_path):
     path = tmp_path / "out"
-    if os.fork() == 0:
+    if (child := os.fork()) == 0:
         with replacing(path) as half:
             half.write_text("half")
             os.kill(os.getpid(), signal.SIGKILL)
-    os.wait()
+    os.waitpid(child, 0)
     assert len(list(tmp_path.iterdir())) == 1 and not path.exists()
     others = [".other.0123abcd.tmp", ".out.en.0123abcd.tmp", ".out.my.notes.tmp"]
     for name in others:

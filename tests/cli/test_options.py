@@ -1,11 +1,10 @@
-import os
 import re
-from pathlib import Path
 
 import pytest
 from fairseq.models import ARCH_MODEL_NAME_REGISTRY
 
 from syncattn_fairseq.cli import options
+from tests.importing import ROOT, fork
 
 
 def shown(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
@@ -50,16 +49,9 @@ def test_an_architecture_of_others_is_refused(capsys):
 
 
 def test_a_plugin_of_the_user_is_shown(capfd):
-    folder = Path(__file__).parents[2] / "examples" / "user_dir"
-    if os.fork() == 0:  # what it registers stays
-        status = 1
-        try:
-            status = options.main(["transformer_dbsa", f"--user-dir={folder}"])
-        finally:
-            os._exit(status)
-    assert os.wait()[1] == 0
-    told = capfd.readouterr()
-    assert " --outward-layers " in told.out and not told.err
+    words = ["transformer_dbsa", f"--user-dir={ROOT / 'examples' / 'user_dir'}"]
+    assert fork(lambda: options.main(words)) == 0  # what it registers stays there
+    assert " --outward-layers " in capfd.readouterr().out
     assert "--outward-layers" not in shown(capfd, "transformer_dbsa")
 
 

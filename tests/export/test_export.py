@@ -496,11 +496,11 @@ def test_an_export_that_scores_otherwise_is_not_kept(small_corpus, tmp_path, mon
 
 
 def test_what_a_killed_export_left_is_removed(small_corpus, tmp_path):
-    if os.fork() == 0:
+    if (child := os.fork()) == 0:
         with making(tmp_path / "out") as folder:
             (folder / "model.bin").touch()
             os.kill(os.getpid(), signal.SIGKILL)
-    os.wait()
+    os.waitpid(child, 0)
     assert len([*tmp_path.iterdir()]) == 1
     small_corpus.export(small_corpus.trained(), "fairseq", tmp_path / "out")
     assert [*tmp_path.iterdir()] == [tmp_path / "out"]
