@@ -13,6 +13,7 @@ from syncattn_fairseq.base import text as door
 from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.base.files import read_json, replacing
 from syncattn_fairseq.base.text import count_lines, read_lines, split_lines
+from tests.importing import fork
 
 
 @given(st.text(st.sampled_from("aé\n\r\u2028\x0b\u200b "), min_size=1, max_size=12))
@@ -159,11 +160,13 @@ def test_a_file_from_others_is_bounded(tmp_path, make, message):
 
 def test_leftovers_of_killed_runs_are_removed(tmp_path):
     path = tmp_path / "out"
-    if (child := os.fork()) == 0:
+
+    def begin() -> None:
         with replacing(path) as half:
             half.write_text("half")
             os.kill(os.getpid(), signal.SIGKILL)
-    os.waitpid(child, 0)
+
+    assert fork(begin) == -signal.SIGKILL
     assert len(list(tmp_path.iterdir())) == 1 and not path.exists()
     others = [".other.0123abcd.tmp", ".out.en.0123abcd.tmp", ".out.my.notes.tmp"]
     for name in others:

@@ -6,6 +6,7 @@ import pytest
 
 from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.base.folders import filling, making
+from tests.importing import fork
 
 
 def fill(folder: Path, text: str) -> None:
@@ -35,11 +36,12 @@ def test_all_files_appear_or_none(tmp_path):
 
 
 def test_what_a_killed_run_began_is_thrown_away(tmp_path):
-    if (child := os.fork()) == 0:
+    def begin() -> None:
         with filling(tmp_path) as files:
             (files / "stray").touch()
             os.kill(os.getpid(), signal.SIGKILL)
-    os.waitpid(child, 0)
+
+    assert fork(begin) == -signal.SIGKILL
     assert [path.name for path in tmp_path.iterdir()] == [".unfinished"]
     fill(tmp_path, "1")
     assert held(tmp_path) == {"a": "1", "b": "1"}
@@ -52,10 +54,11 @@ def test_what_a_killed_run_completed_is_kept(tmp_path, monkeypatch, capsys):
         replace(source, target)
         os.kill(os.getpid(), signal.SIGKILL)
 
-    if (child := os.fork()) == 0:
+    def begin() -> None:
         monkeypatch.setattr(os, "replace", replace_once)
         fill(tmp_path, "1")
-    os.waitpid(child, 0)
+
+    assert fork(begin) == -signal.SIGKILL
     assert sorted(path.name for path in tmp_path.iterdir()) == [".unfinished", "a"]
     with pytest.raises(ZeroDivisionError), filling(tmp_path):
         assert (tmp_path / "b").exists()
@@ -90,11 +93,13 @@ def test_a_folder_in_the_way_is_told_before_anything_is_moved(tmp_path):
 
 def test_a_folder_is_made_whole_or_not_at_all(tmp_path):
     folder = tmp_path / "above" / "folder"
-    if (child := os.fork()) == 0:
+
+    def begin() -> None:
         with making(folder) as files:
             (files / "stray").touch()
             os.kill(os.getpid(), signal.SIGKILL)
-    os.waitpid(child, 0)
+
+    assert fork(begin) == -signal.SIGKILL
     assert [path.name for path in folder.parent.iterdir()] == [".folder.unfinished"]
     with pytest.raises(ZeroDivisionError), making(folder) as files:
         (files / "a").touch()

@@ -21,6 +21,7 @@ from syncattn_fairseq.export import check, export
 from syncattn_fairseq.inference import exported as exported_models
 from syncattn_fairseq.inference import model as inference_model
 from tests.checkpoints import PRE_NORM, TWO_HEADS, Corpus
+from tests.importing import fork
 
 ctranslate2 = pytest.importorskip("ctranslate2")
 
@@ -496,11 +497,12 @@ def test_an_export_that_scores_otherwise_is_not_kept(small_corpus, tmp_path, mon
 
 
 def test_what_a_killed_export_left_is_removed(small_corpus, tmp_path):
-    if (child := os.fork()) == 0:
+    def begin() -> None:
         with making(tmp_path / "out") as folder:
             (folder / "model.bin").touch()
             os.kill(os.getpid(), signal.SIGKILL)
-    os.waitpid(child, 0)
+
+    assert fork(begin) == -signal.SIGKILL
     assert len([*tmp_path.iterdir()]) == 1
     small_corpus.export(small_corpus.trained(), "fairseq", tmp_path / "out")
     assert [*tmp_path.iterdir()] == [tmp_path / "out"]
