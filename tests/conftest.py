@@ -4,7 +4,9 @@ import os
 import shutil
 import signal
 import sys
+from contextlib import ExitStack
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -39,6 +41,17 @@ LONGEST += "test_configs test_serve fuzz/ lab/ test_"
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     starts = [f"tests/{start}" for start in LONGEST.split()] + [""]
     items.sort(key=lambda item: [item.nodeid.startswith(start) for start in starts].index(True))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_setupnodes(config: pytest.Config) -> None:
+    """Let all workers have one server of commands; its libraries take long to import."""
+    from tests.end_to_end.forked import forked_commands
+
+    whole = ExitStack()
+    config.add_cleanup(whole.close)
+    folder = whole.enter_context(TemporaryDirectory())
+    os.environ["FORKED_PROGRAMS"] = str(whole.enter_context(forked_commands(Path(folder))))
 
 
 @pytest.fixture(scope="session", autouse=True)

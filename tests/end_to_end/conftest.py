@@ -1,5 +1,6 @@
 """A small corpus with parses, and models trained on it for a few updates."""
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,6 +18,9 @@ VALID, TEST = 21, 37  # multiples of nothing that fairseq likes
 @pytest.fixture(scope="session")
 def forked_programs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """A folder of the commands without their seconds of imports."""
+    if "FORKED_PROGRAMS" in os.environ:  # of all workers
+        yield Path(os.environ["FORKED_PROGRAMS"])
+        return
     with forked_commands(tmp_path_factory.mktemp("forked")) as programs:
         yield programs
 

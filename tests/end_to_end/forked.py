@@ -16,6 +16,7 @@ import logging
 import marshal
 import os
 import pkgutil
+import select
 import signal
 import socket
 import socketserver
@@ -54,7 +55,10 @@ sys.exit(int(server.recv(10) or 137))
 
 @contextmanager
 def forked_commands(folder: Path) -> Iterator[Path]:
-    """Give a folder of programs that are the commands, for the time of a block."""
+    """Give a folder of programs that are the commands, for the time of a block.
+
+    Nothing is imported before the first command.
+    """
     addresses = [str(folder / name) for name in ("fairseq", "ours")]
     programs = folder / "bin"
     programs.mkdir()
@@ -64,12 +68,12 @@ def forked_commands(folder: Path) -> Iterator[Path]:
         path.chmod(0o755)
     path = os.pathsep.join(map(str, (UNUSED, UNUSED.parents[2])))
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": path}
-    server = subprocess.Popen(
-        [sys.executable, __file__, *addresses], env=environment, stdout=subprocess.PIPE
-    )
+    words = [sys.executable, __file__, *addresses]
+    with (folder / "log").open("wb") as log:
+        server = subprocess.Popen(words, env=environment, stdout=subprocess.PIPE, stderr=log)
     try:
         assert server.stdout is not None
-        assert [server.stdout.readline() for _ in addresses] == [b"ready\n"] * 2
+        assert server.stdout.readline() == b"ready\n"
         yield programs
     finally:
         server.terminate()
@@ -100,7 +104,10 @@ class _Handler(socketserver.BaseRequestHandler):
         self.request.sendall(str(status).encode())
 
 
-def _serve(fairseq: str, ours: str) -> None:
+def _serve(*addresses: str) -> None:
+    servers = [_Server(address, _Handler) for address in addresses]
+    print("ready", flush=True)
+    select.select(servers, [], [])
     for library in LIBRARIES:
         importlib.import_module(library)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit())
@@ -110,9 +117,7 @@ def _serve(fairseq: str, ours: str) -> None:
     _warm()
     gc.disable()  # a command makes little garbage; to look for it copies what is shared
     try:
-        with _Server(fairseq if second else ours, _Handler) as server:
-            print("ready", flush=True)
-            server.serve_forever()
+        servers[not second].serve_forever()
     finally:
         if second:
             os.kill(second, signal.SIGTERM)
@@ -132,6 +137,11 @@ def _import_modules() -> None:
     importlib.import_module("syncattn_fairseq.inference.model").MAX_LEN = 50
     if importlib.util.find_spec("altair"):
         importlib.import_module("syncattn_fairseq.lab.report.charts").describe_kinds()
+        # It takes seconds, and a thread that forks would be without.
+        program = "import sys, vl_convert; sys.stdout.write(vl_convert.javascript_bundle())"
+        bundle = subprocess.run([sys.executable, "-c", program], stdout=subprocess.PIPE, check=True)
+        text = bundle.stdout.decode()
+        importlib.import_module("vl_convert").javascript_bundle = lambda: text
     for name in left:
         del sys.modules[name]
 

@@ -233,7 +233,7 @@ def test_seeds_of_the_built_in_corpus(tmp_path, forked_programs, monkeypatch, ca
 
     def recipe(*arguments: str) -> tuple[list[str], str]:
         where = (f"--configs={configs}", f"--work={work}", "--jobs=2")
-        changes = ("optimization.max_update=4", "dataset.batch_size=8", "generation.max_len_b=20")
+        changes = [*SMALL, "optimization.max_update=4", *SHORT[1:]]
         assert recipes.main(["small", *changes, *where, *arguments]) == 0, capsys.readouterr()
         out = capsys.readouterr().out
         stages, _, table = f"\n{out}".partition("\nsystem ")
