@@ -12,6 +12,8 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
+from tests.end_to_end.forked import forked_commands
+
 pytest_plugins = ["tests.skipped"]
 
 # A shell script starts what it puts into the background with SIGINT ignored, and commands inherit
@@ -43,15 +45,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: [item.nodeid.startswith(start) for start in starts].index(True))
 
 
-@pytest.hookimpl(optionalhook=True)
-def pytest_xdist_setupnodes(config: pytest.Config) -> None:
-    """Let all workers have one server of commands; its libraries take long to import."""
-    from tests.end_to_end.forked import forked_commands
-
-    whole = ExitStack()
-    config.add_cleanup(whole.close)
-    folder = whole.enter_context(TemporaryDirectory())
-    os.environ["FORKED_PROGRAMS"] = str(whole.enter_context(forked_commands(Path(folder))))
+def pytest_configure(config: pytest.Config) -> None:
+    """Let all workers have one server of commands, whose libraries take long to import."""
+    if not hasattr(config, "workerinput"):
+        whole = ExitStack()
+        config.add_cleanup(whole.close)
+        folder = whole.enter_context(TemporaryDirectory())
+        os.environ["FORKED_PROGRAMS"] = str(whole.enter_context(forked_commands(Path(folder))))
 
 
 @pytest.fixture(scope="session", autouse=True)

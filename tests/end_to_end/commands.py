@@ -13,8 +13,8 @@ PLUGIN = str(Path(syncattn_fairseq.__file__).parent)
 UNUSED = str(Path(__file__).parent / "unused")
 """The folder of what stands for libraries that are left out."""
 BIN = Path(sys.executable).parent
-programs = BIN
-"""Where the commands are: the fixture ``forked`` changes it."""
+programs = FORKED = Path(os.environ["FORKED_PROGRAMS"])
+"""Where the commands are; `BIN` has those that import their libraries themselves."""
 TASK = (f"--user-dir={PLUGIN}", "--task=translation_with_syntax", "--cpu")
 SMALL = "--encoder-layers=2 --decoder-layers=2 --encoder-embed-dim=32 --encoder-ffn-embed-dim=32"
 SMALL += " --encoder-attention-heads=4 --decoder-attention-heads=4"

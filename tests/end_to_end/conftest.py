@@ -1,7 +1,5 @@
 """A small corpus with parses, and models trained on it for a few updates."""
 
-import os
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -10,27 +8,8 @@ from syncattn_fairseq.cli import bpe, preprocess
 from syncattn_fairseq.data.parses import SPLITS
 from syncattn_fairseq.lab.cli import corpus
 from tests.end_to_end import commands
-from tests.end_to_end.forked import forked_commands
 
 VALID, TEST = 21, 37  # multiples of nothing that fairseq likes
-
-
-@pytest.fixture(scope="session")
-def forked_programs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A folder of the commands without their seconds of imports."""
-    if "FORKED_PROGRAMS" in os.environ:  # of all workers
-        yield Path(os.environ["FORKED_PROGRAMS"])
-        return
-    with forked_commands(tmp_path_factory.mktemp("forked")) as programs:
-        yield programs
-
-
-@pytest.fixture(scope="module")
-def forked(forked_programs: Path) -> Iterator[None]:
-    """Run the commands of a module from there."""
-    commands.programs = forked_programs
-    yield
-    commands.programs = commands.BIN
 
 
 @pytest.fixture(scope="session")

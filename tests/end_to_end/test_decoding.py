@@ -9,8 +9,6 @@ from tests.end_to_end import commands
 from tests.end_to_end.commands import generate, hypotheses, interactive, lines, run
 from tests.end_to_end.conftest import TEST
 
-pytestmark = pytest.mark.usefixtures("forked")
-
 PRINTED = ("--print-parses", "--print-alignment", "--nbest=2")
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from syncattn_fairseq.lab.cli import corpus
 from tests.cli.parsing import refusal
-from tests.end_to_end.commands import BIN
+from tests.end_to_end.commands import BIN, FORKED
 
 ROOT = Path(__file__).parents[2]
 #: In the order in which they are read: later ones go on with what earlier ones have made.
@@ -164,7 +164,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("block", BLOCKS, ids=lambda block: f"{block.page}:{block.line}")
-def test_block(block, folder, forked_programs, monkeypatch):
+def test_block(block, folder, monkeypatch):
     for words, extra in EXTRAS.items():
         if words == block.page or words in block.code:
             pytest.importorskip(extra)
@@ -173,11 +173,7 @@ def test_block(block, folder, forked_programs, monkeypatch):
         if whole := PARTS.get(block.code.splitlines()[0]):
             assert block.code in Path(whole).read_text()
         else:
-            run(
-                [made for start, made in BEFORE.items() if start in block.code],
-                folder,
-                forked_programs,
-            )
+            run([made for start, made in BEFORE.items() if start in block.code], folder)
             exec(compile(shorten(block.code), f"{block.page}:{block.line}", "exec"), {})
         return
     assert block.language == "bash", f"say how to run a block of {block.language}"
@@ -187,7 +183,7 @@ def test_block(block, folder, forked_programs, monkeypatch):
             script += [made for start, made in BEFORE.items() if command.startswith(start)]
             script.append(RECIPE.sub(r"syncattn-recipe\1 --dry-run ", shorten(command)))
     with (folder / "printed" / Path(block.page).name).open("a") as file:
-        file.write(run(script, folder, forked_programs))
+        file.write(run(script, folder))
 
 
 def shorten(code: str) -> str:
@@ -197,9 +193,9 @@ def shorten(code: str) -> str:
     return code
 
 
-def run(script: list[str], folder: Path, programs: Path) -> str:
+def run(script: list[str], folder: Path) -> str:
     """Run commands, and return what they print."""
-    path = os.pathsep.join(map(str, (programs, BIN, os.environ["PATH"])))
+    path = os.pathsep.join(map(str, (FORKED, BIN, os.environ["PATH"])))
     done = subprocess.run(
         ["bash", "-c", "\n".join(["set -euo pipefail", *script])],
         cwd=folder,

@@ -9,9 +9,6 @@ import pytest
 from tests.end_to_end.commands import hypotheses, logged, run, train
 from tests.end_to_end.conftest import VALID
 
-pytestmark = pytest.mark.usefixtures("forked")
-
-
 WITHOUT_TORCH = """
 import sys
 sys.modules.update(torch=None, fairseq=None)

@@ -11,8 +11,6 @@ from syncattn_fairseq.base.errors import DataError
 from tests.checkpoints import Corpus, make_checkpoint
 from tests.end_to_end.commands import generate, interactive, run, train
 
-pytestmark = pytest.mark.usefixtures("forked")
-
 CODE = "[__import__('os').system('touch PWNED'), None][1]"
 PLUGIN = "import pathlib\npathlib.Path('PWNED').touch()\n"
 

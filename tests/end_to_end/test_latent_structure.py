@@ -9,8 +9,6 @@ from syncattn_fairseq.trees.brackets import read_trees
 from tests.end_to_end.commands import generate, hypotheses, lines, logged, train
 from tests.end_to_end.conftest import TEST
 
-pytestmark = pytest.mark.usefixtures("forked")
-
 FORCED = ("--score-reference", "--print-distances", "--print-layer-alignments")
 
 

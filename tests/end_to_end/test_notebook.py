@@ -5,12 +5,14 @@ import os
 from pathlib import Path
 from typing import Any
 
+from tests.end_to_end.commands import FORKED
+
 NOTEBOOK = Path(__file__).parents[2] / "examples" / "look_inside.ipynb"
 CELLS = json.loads(NOTEBOOK.read_text(encoding="utf-8"))["cells"]
 
 
-def test_notebook_runs(forked_programs, tmp_path, monkeypatch):
-    monkeypatch.setenv("PATH", str(forked_programs), prepend=os.pathsep)
+def test_notebook_runs(tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", str(FORKED), prepend=os.pathsep)
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setattr("tempfile.tempdir", None)  # read TMPDIR anew
     for name, value in {"PAIRS": 60, "SUBWORDS": 200, "UPDATES": 2}.items():

@@ -9,8 +9,6 @@ from tests.end_to_end.commands import generate, lines, run, train
 from tests.end_to_end.conftest import TEST
 from tests.lab.cli.test_report import content
 
-pytestmark = pytest.mark.usefixtures("forked")
-
 
 def named(model: Path, data: Path, text: Path) -> list[object]:
     return ["--path", model, "--data-bin", data, "--subwords", text / "bpe.model"]

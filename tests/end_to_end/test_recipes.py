@@ -18,7 +18,7 @@ from syncattn_fairseq.lab.evaluation.results_file import load_results, unpack_co
 from syncattn_fairseq.lab.recipes.corpus_facts import load_corpus, read_facts
 from syncattn_fairseq.lab.recipes.row_settings import describe_model, list_needs
 from tests import japanese
-from tests.end_to_end.commands import BIN
+from tests.end_to_end.commands import BIN, FORKED
 from tests.lab.recipes import miniature
 from tests.lab.recipes.server import Server, serve
 
@@ -55,12 +55,12 @@ def parsers(stanza_models: Path, tmp_path_factory: pytest.TempPathFactory) -> Pa
 class Recipe:
     """A corpus in miniature on a server, and a folder to work in."""
 
-    def __init__(self, corpus: str, folder: Path, programs: Path, parsers: Path) -> None:
+    def __init__(self, corpus: str, folder: Path, parsers: Path) -> None:
         self.corpus = corpus
         self.work = folder / "work"
         self.work.mkdir()
         self.published = folder / "published"
-        self.programs, self.parsers = programs, parsers
+        self.parsers = parsers
         download = self.work / "corpora" / corpus / "download"
         self.made = miniature.make(corpus, self.published, download)
         self.configs = folder / "configs"
@@ -86,9 +86,7 @@ class Recipe:
         path.write_text(yaml.safe_dump(facts, sort_keys=False))
 
     def run(self, server: Server | None, *arguments: str) -> subprocess.CompletedProcess[str]:
-        path = os.pathsep.join(
-            [str(self.programs), str(self.parsers), str(BIN), os.environ["PATH"]]
-        )
+        path = os.pathsep.join(map(str, (FORKED, self.parsers, BIN, os.environ["PATH"])))
         where = ("--configs", self.configs, "--work", self.work, "--cpu")
         return subprocess.run(
             ["syncattn-recipe", self.corpus, *arguments, *map(str, where)],
@@ -148,14 +146,12 @@ WITH_PARSES = ("dbsa", "syncattn", "lisa")
 
 
 @pytest.mark.parametrize(("corpus", "systems"), RECIPES[::2])
-def test_recipe(corpus, systems, tmp_path, forked_programs, parsers):
-    check_recipe(corpus, systems, tmp_path, forked_programs, parsers)
+def test_recipe(corpus, systems, tmp_path, parsers):
+    check_recipe(corpus, systems, tmp_path, parsers)
 
 
-def check_recipe(
-    corpus: str, systems: list[str], tmp_path: Path, forked_programs: Path, parsers: Path
-) -> None:
-    recipe = Recipe(corpus, tmp_path, forked_programs, parsers)
+def check_recipe(corpus: str, systems: list[str], tmp_path: Path, parsers: Path) -> None:
+    recipe = Recipe(corpus, tmp_path, parsers)
     recurrent = all(name.startswith("rnn_") for name in systems)
     small = [*SHORT, *(SMALL_RNN if recurrent else SMALL)]
     small += ["--to=binarise"] if corpus in UNTRAINED else []
@@ -219,7 +215,7 @@ def check_report(page: str) -> None:
     assert len(sentences) == 10 and sentences[0]["sure"] and sentences[0]["source"]["labels"]
 
 
-def test_seeds_of_the_built_in_corpus(tmp_path, forked_programs, monkeypatch, capsys):
+def test_seeds_of_the_built_in_corpus(tmp_path, monkeypatch, capsys):
     """In this process: Welch's test wants scipy, which the forked commands do without."""
     configs = tmp_path / "configs"
     shutil.copytree(CONFIGS / "builtin_en_de", configs / "small")
@@ -227,7 +223,7 @@ def test_seeds_of_the_built_in_corpus(tmp_path, forked_programs, monkeypatch, ca
     facts["generated"] = {"train": 200, "valid": 10, "test": 10, "seed": 1}
     facts["subwords"]["size"] = 300
     (configs / "small" / "_data.yaml").write_text(yaml.safe_dump(facts))
-    monkeypatch.setenv("PATH", str(forked_programs), prepend=os.pathsep)
+    monkeypatch.setenv("PATH", str(FORKED), prepend=os.pathsep)
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
     work = tmp_path / "it's $(touch here)"
 

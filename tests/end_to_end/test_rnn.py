@@ -7,8 +7,6 @@ import pytest
 from tests.end_to_end.commands import generate, hypotheses, interactive, lines, logged, train
 from tests.end_to_end.conftest import TEST
 
-pytestmark = pytest.mark.usefixtures("forked")
-
 
 @pytest.fixture(scope="module")
 def rnn(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:

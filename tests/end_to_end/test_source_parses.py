@@ -8,8 +8,6 @@ from syncattn_fairseq.parsing.parsers import open_parser
 from tests.end_to_end.commands import generate, hypotheses, interactive, logged, train
 from tests.end_to_end.conftest import TEST
 
-pytestmark = pytest.mark.usefixtures("forked")
-
 
 @pytest.fixture(scope="module")
 def reading(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:

@@ -22,8 +22,6 @@ from tests.end_to_end import commands
 from tests.end_to_end.commands import finish, logged, start, train, training
 from tests.end_to_end.conftest import VALID
 
-pytestmark = pytest.mark.usefixtures("forked")
-
 PARTS = ("loss", "total_loss", "src_dep_loss", "tgt_dep_loss", "sync_loss", "src_uas")
 STRAIGHT = ("--max-update=4", "--max-epoch=1", "--validate-interval=9", "--no-epoch-checkpoints")
 

@@ -1,9 +1,5 @@
-import pytest
-
 from tests.end_to_end import commands
 from tests.end_to_end.commands import logged, train
-
-pytestmark = pytest.mark.usefixtures("forked")
 
 
 def test_attention_is_planted_with_and_without_parses(text, data, tmp_path):
