@@ -1,5 +1,6 @@
 """Settings for every test, and what several of them share."""
 
+import atexit
 import os
 import shutil
 import signal
@@ -24,6 +25,13 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
+# All workers have one server of commands, whose libraries take long to import.
+if "PYTEST_XDIST_WORKER" not in os.environ:
+    _server = ExitStack()
+    atexit.register(_server.close)
+    _folder = Path(_server.enter_context(TemporaryDirectory()))
+    os.environ["FORKED_PROGRAMS"] = str(_server.enter_context(forked_commands(_folder)))
+
 # What a user of recipes has set.
 for _name in ("ASPEC_JE", "ATIS", "ENJA", "MULTI30K_TINY", "PARSE_OPTIONS", "STANZA_DIR"):
     os.environ.pop(_name, None)
@@ -43,15 +51,6 @@ LONGEST += "test_configs test_serve fuzz/ lab/ test_"
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     starts = [f"tests/{start}" for start in LONGEST.split()] + [""]
     items.sort(key=lambda item: [item.nodeid.startswith(start) for start in starts].index(True))
-
-
-def pytest_configure(config: pytest.Config) -> None:
-    """Let all workers have one server of commands, whose libraries take long to import."""
-    if not hasattr(config, "workerinput"):
-        whole = ExitStack()
-        config.add_cleanup(whole.close)
-        folder = whole.enter_context(TemporaryDirectory())
-        os.environ["FORKED_PROGRAMS"] = str(whole.enter_context(forked_commands(Path(folder))))
 
 
 @pytest.fixture(scope="session", autouse=True)
