@@ -182,7 +182,7 @@ def test_the_table_of_verdicts_is_that_of_the_results():
     results = read("results_multi30k.md").partition(f"## {EXPLORATORY}")[2]
     corrected = {row[0]: row for row in read_rows(results, "| system | BLEU | Δ NLL |")}
     rows = read_rows(read("findings.md"), "| what the paper says |")
-    assert len(rows) == 17
+    assert len(rows) == 18
     every = {s: NLL.by_seed(cells) for s, cells in before.items() if ":" not in s}
     for _, test, nll, blocks, *rest, verdict in rows:
         shown = [nll, *rest]
@@ -286,6 +286,19 @@ def test_what_links_do_to_aer_is_that_of_the_results():
         ends = f"({mean(guided) - mean(plain):.1f} [{low:.1f}, {high:+.1f}])".replace("-", "−")
         words = f"from {mean(plain):.1f} to {mean(guided):.1f} for {title} {ends}"
         assert words in read_prose("results_builtin.md")
+
+
+@pytest.mark.parametrize("corpus", ["multi30k_tiny_en_de_3625"])
+def test_the_lead_over_another_sentences_tree_is_that_of_the_results(corpus):
+    cells = read_cells(f"another/{corpus}")
+    other, right = (
+        [MEASURED["NLL"][0](c) for c in cells[f"distance_{x}"]] for x in ("another", "tree")
+    )
+    assert len(other) == len(right) == 3
+    interval = ttest_rel(other, right).confidence_interval()
+    lead = " ".join(f"{x:.3f}" for x in (mean(other) - mean(right), *interval))
+    text = "{} nats [{}, {}]".format(*lead.replace("0.", ".").replace("-", "−").split())
+    assert text in read_prose("findings.md")
 
 
 def test_the_trainings_that_ended_at_their_limit_are_counted():

@@ -136,14 +136,14 @@ _OPTIONAL = {
 
 
 def list_differing(cells: Iterable[Mapping[str, Any]]) -> list[str]:
-    """List what differs between trainings that are compared: machine, precision, commit."""
+    """List what differs between trainings: machine, precision (where both say it), commit."""
     facts = {
         (cell["hardware"].partition(",")[0], cell.get("precision"), cell["commit"])
         for cell in cells
     }
     columns = zip(*facts, strict=True)
     names = ("machine", "precision", "commit")
-    return [name for name, one in zip(names, columns, strict=False) if len({*one}) > 1]
+    return [name for name, one in zip(names, columns, strict=False) if len({*one} - {None}) > 1]
 
 
 def record(path: Path, corpus: str, cells: Sequence[Mapping[str, Any]]) -> None:

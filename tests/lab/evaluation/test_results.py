@@ -223,10 +223,11 @@ def test_seeds_are_blocks_of_all_systems_that_have_them(tmp_path):
 
 
 def test_what_differs_between_trainings_is_said():
-    one = {"hardware": "a CPU, 1 at a time", "commit": "abc"}
+    one = {"hardware": "a CPU, 1 at a time", "commit": "abc", "precision": "single"}
     two = {"hardware": "a CPU, 2 at a time", "commit": "def", "precision": "half"}
-    assert list_differing([one, one]) == list_differing([]) == []
-    assert list_differing([one, two]) == ["precision", "commit"]
+    unsaid = {"hardware": "a CPU", "commit": "abc"}
+    assert list_differing([one, unsaid]) == list_differing([]) == []
+    assert list_differing([one, unsaid, two]) == ["precision", "commit"]
     cells = [cell("base", 1, 1.0), cell("ours", 1, 1.0, hardware="a GPU")]
     lines = make_tables(make_rows({"cells": cells}, ["ours"], None, baseline), format_table)
     assert re.search(r"Δ BLEU +mixed\nours +\+0.0 +machine\n", lines)
