@@ -288,17 +288,23 @@ def test_what_links_do_to_aer_is_that_of_the_results():
         assert words in read_prose("results_builtin.md")
 
 
-@pytest.mark.parametrize("corpus", ["multi30k_tiny_en_de_3625"])
-def test_the_lead_over_another_sentences_tree_is_that_of_the_results(corpus):
+@pytest.mark.parametrize(
+    ("corpus", "page"), [("multi30k_tiny_en_de_3625", "multi30k"), ("atis_en_tr", "atis")][:1]
+)
+def test_the_lead_over_another_sentences_tree_is_that_of_the_results(corpus, page):
     cells = read_cells(f"another/{corpus}")
-    other, right = (
-        [MEASURED["NLL"][0](c) for c in cells[f"distance_{x}"]] for x in ("another", "tree")
-    )
+    both = cells["distance_tree"], cells["distance_another"]
+    right, other = ([MEASURED["NLL"][0](cell) for cell in found] for found in both)
     assert len(other) == len(right) == 3
     interval = ttest_rel(other, right).confidence_interval()
     lead = " ".join(f"{x:.3f}" for x in (mean(other) - mean(right), *interval))
     text = "{} nats [{}, {}]".format(*lead.replace("0.", ".").replace("-", "−").split())
     assert text in read_prose("findings.md")
+    text = read_prose(f"results_{page}.md").partition("`distance_another` is ")[2]
+    *shown, tested = re.findall(r"[−+]?[.\d]+ \[[−.\d]+, [−.\d]+\]", text)[:4]
+    check_differences(shown, *both)
+    samples = ([cell["test"]["nll_loss"] * math.log(2) for cell in found] for found in both)
+    check_intervals([tested], [welch_interval(*samples)])
 
 
 def test_the_trainings_that_ended_at_their_limit_are_counted():
