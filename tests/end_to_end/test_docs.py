@@ -34,9 +34,8 @@ _SMALL = " ".join(("model.encoder_layers=2", "model.decoder_layers=2", *_WIDTHS)
 #: What is smaller here; nothing else of a block is changed.
 SMALLER = {
     "--vocab-size 2000": "--vocab-size 300",
-    # In a process of its own: forked commands do without scipy.
-    "syncattn-recipe mine syncattn --report": f"{BIN}/syncattn-recipe mine syncattn {_SMALL} "
-    "optimization.max_update=2 generation.max_len_b=9 --report",
+    "mine syncattn --report": f"mine syncattn {_SMALL} optimization.max_update=2 "
+    "generation.max_len_b=9 --report",
     "mine syncattn --check": f"mine syncattn {_SMALL} --check",
     "--arch transformer_dbsa ": "--arch transformer_dbsa_tiny ",
     "--max-update 850": "--max-update 2 --batch-size 8",
