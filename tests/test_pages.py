@@ -289,7 +289,7 @@ def test_what_links_do_to_aer_is_that_of_the_results():
 
 
 @pytest.mark.parametrize(
-    ("corpus", "page"), [("multi30k_tiny_en_de_3625", "multi30k"), ("atis_en_tr", "atis")][:1]
+    ("corpus", "page"), [("multi30k_tiny_en_de_3625", "multi30k"), ("atis_en_tr", "atis")]
 )
 def test_the_lead_over_another_sentences_tree_is_that_of_the_results(corpus, page):
     cells = read_cells(f"another/{corpus}")
