@@ -45,6 +45,7 @@ FAMILIES = {
 KINDS: dict[str, dict[str, Any]] = {
     "forget gate": {"forget_gate_layers": "1,2"},
     "distance heads": {"distance_bias_layers": "1,2"},
+    "DASA": {"dasa_layers": "1,2"},
     "rotary": {"positions": "rotary"},
     "ALiBi": {"positions": "alibi"},
     "T5's bias": {"positions": "bias"},
