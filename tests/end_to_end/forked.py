@@ -22,9 +22,11 @@ import socket
 import socketserver
 import subprocess
 import sys
+import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from importlib.metadata import entry_points
+from functools import cache
+from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
@@ -80,9 +82,12 @@ def forked_commands(folder: Path) -> Iterator[Path]:
         server.wait()
 
 
-def _commands() -> list[str]:
-    names = (entry.name for entry in entry_points(group="console_scripts"))
-    return [name for name in names if name.startswith(("fairseq-", "syncattn-"))]
+@cache
+def _commands() -> dict[str, EntryPoint]:
+    entries = entry_points(group="console_scripts")
+    return {
+        entry.name: entry for entry in entries if entry.name.startswith(("fairseq-", "syncattn-"))
+    }
 
 
 class _Server(socketserver.ForkingMixIn, socketserver.UnixStreamServer):
@@ -115,6 +120,9 @@ def _serve(*addresses: str) -> None:
     if second == 0:
         _import_modules()
     _warm()
+    _commands()
+    for finalizer in weakref.finalize._registry:  # torch would take back its operators, one by one
+        finalizer.atexit = False
     gc.disable()  # a command makes little garbage; to look for it copies what is shared
     try:
         servers[not second].serve_forever()
@@ -130,6 +138,8 @@ def _import_modules() -> None:
     sys.modules[left[1]] = ModuleType(left[1])
     importlib.import_module("syncattn_fairseq.models")
     importlib.import_module("syncattn_fairseq.tasks")
+    importlib.import_module("syncattn_fairseq.criterions.label_smoothed_cross_entropy_with_syntax")
+    importlib.import_module("syncattn_fairseq.lab.cli.recipe")
     patches = importlib.import_module("syncattn_fairseq.patches")
     for module in pkgutil.iter_modules(patches.__path__, f"{patches.__name__}."):
         importlib.import_module(module.name)
@@ -190,9 +200,8 @@ def _become(words: Sequence[str], work: str, environment: Mapping[str, str]) -> 
         sys.path.remove(str(UNUSED))
         for name in [name for name in sys.modules if name.partition(".")[0] == "scipy"]:
             del sys.modules[name]
-    (command,) = entry_points(group="console_scripts", name=words[0])
     try:
-        status = command.load()()
+        status = _commands()[words[0]].load()()
     except SystemExit as end:
         status = end.code
         if isinstance(status, str):
