@@ -32,9 +32,6 @@ _SUFFIXES = (".gz", ".bz2")
 #: Control characters (Unicode's Cc) but the tab, which separates columns.
 _CONTROL = re.compile("[\x00-\x08\n-\x1f\x7f-\x9f]")
 
-#: White space, and what is nowhere seen (Cf): zero-width spaces, byte order marks, directions.
-_INVISIBLE = "".join(c for c in map(chr, range(0x10000)) if c.isspace() or category(c) == "Cf")
-
 MAX_LINE = 2**24
 """In characters, including the line end. No sentence, parse or tree is longer: a file with such
 a line is not text, and would fill the memory."""
@@ -42,10 +39,13 @@ a line is not text, and would fill the memory."""
 
 def clean_line(line: str) -> str:
     """Return a line without its end; control characters become spaces, an unseen line empty."""
-    line = line.rstrip("\r\n")
-    if not line.strip(_INVISIBLE):
-        return ""
-    return _CONTROL.sub(" ", line)
+    line = _CONTROL.sub(" ", line.rstrip("\r\n"))
+    return line if any(map(_is_seen, line)) else ""
+
+
+def _is_seen(character: str) -> bool:
+    """Return whether it is neither white space nor Cf, such as zero-width spaces, directions."""
+    return not character.isspace() and category(character) != "Cf"
 
 
 def join_line(text: str) -> str:

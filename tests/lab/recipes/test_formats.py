@@ -5,7 +5,7 @@ import io
 import unicodedata
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from syncattn_fairseq.base.errors import DataError
@@ -88,6 +88,8 @@ spaces = st.sampled_from("a é\0\t\n\r\x0b\x1c\x7f\x85\x9f\xa0\u1680\u2003\u2028
 
 
 @given(st.text(spaces | st.characters()))
+@example("\x1b\xad")  # seen by nobody, a control character and a soft hyphen
+@example("\U000e0001")
 def test_a_run_of_spaces_and_controls_is_one_space(text):
     assert join_line(text) == plain_spaces(text)
 
