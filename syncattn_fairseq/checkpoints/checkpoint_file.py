@@ -2,6 +2,7 @@
 
 import zipfile
 from collections.abc import Callable
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -33,11 +34,19 @@ def read_checkpoint(path: str | Path) -> dict[str, Any]:
 def read_options(path: str | Path, section: str) -> dict[str, Any]:
     """Return a group of a checkpoint's options, not checked; none if the file is not one."""
     try:
-        open_file(path).close()
-        state = torch.load(path, map_location="cpu", weights_only=True, mmap=True)
-        return list_options(list_options(state["cfg"]).get(section))
+        written = Path(path).stat()
+        options = _read_all_options(path, written.st_mtime_ns, written.st_size)
+        return list_options(options.get(section))
     except Exception:  # whoever loads it says what is wrong
         return {}
+
+
+@lru_cache(maxsize=8)
+def _read_all_options(path: str | Path, *_written: int) -> dict[str, Any]:
+    """Read all options of a file as it was written last: a command asks for them several times."""
+    open_file(path).close()
+    state = torch.load(path, map_location="cpu", weights_only=True, mmap=True)
+    return list_options(state["cfg"])
 
 
 def load_checkpoint(path: Path | str, read: Callable[[], Any]) -> dict[str, Any]:

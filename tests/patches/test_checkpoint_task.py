@@ -31,6 +31,23 @@ def test_the_task_is_the_checkpoints_unless_one_is_named(pascal):
     assert task_of(options.get_generation_parser()) == "translation"
 
 
+def test_a_checkpoint_is_opened_once_for_its_options_until_it_is_written_anew(
+    pascal, tmp_path, monkeypatch
+):
+    path, loads = tmp_path / "model.pt", []
+    path.write_bytes(pascal.read_bytes())
+    monkeypatch.setattr(
+        torch, "load", lambda *args, load=torch.load, **kw: loads.append(args) or load(*args, **kw)
+    )
+    assert task_of(options.get_generation_parser(), f"--path={path}") == "translation_with_syntax"
+    assert task_of(options.get_validation_parser(), f"--path={path}") == "translation_with_syntax"
+    assert len(loads) == 1
+    state = torch.load(path, weights_only=True)
+    state["cfg"]["task"]["_name"] = "translation"
+    torch.save(state, path)
+    assert task_of(options.get_generation_parser(), f"--path={path}") == "translation"
+
+
 def test_a_task_without_parses_is_refused_where_they_are_read(small_corpus, pascal):
     cfg = Namespace(task="translation", data=str(small_corpus.data), source_lang=None)
     task = tasks.setup_task(Namespace(**{**vars(cfg), "target_lang": None}))

@@ -95,7 +95,7 @@ def _check_text(text: str, location: object) -> None:
     if len(text) > LARGEST:
         raise DataError(f"{location}: more than {LARGEST:,} characters, which is too much")
     depth = 0
-    for event in yaml.parse(text, Loader=yaml.SafeLoader):
+    for event in yaml.parse(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
         at = f"{location}:{event.start_mark.line + 1}"
         if isinstance(event, AliasEvent):
             raise DataError(f"{at}: *{event.anchor} is an alias; write its value again")
