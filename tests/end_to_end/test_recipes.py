@@ -26,6 +26,7 @@ NOWHERE = "http://127.0.0.1:9"
 CONFIGS = Path(__file__).parents[2] / "configs"
 SHORT = [
     "optimization.max_update=2",
+    "optimization.update_freq=[1]",
     "dataset.batch_size=8",
     "common.log_format=json",
     "generation.max_len_b=20",
