@@ -40,7 +40,7 @@ a line is not text, and would fill the memory."""
 def clean_line(line: str) -> str:
     """Return a line without its end; control characters become spaces, an unseen line empty."""
     line = _CONTROL.sub(" ", line.rstrip("\r\n"))
-    return line if any(map(_is_seen, line)) else ""
+    return line if any(map(_is_seen, line.lstrip())) else ""
 
 
 def _is_seen(character: str) -> bool:
