@@ -1,6 +1,7 @@
 from argparse import Namespace
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 import torch
@@ -31,17 +32,13 @@ def test_the_task_is_the_checkpoints_unless_one_is_named(pascal):
     assert task_of(options.get_generation_parser()) == "translation"
 
 
-def test_a_checkpoint_is_opened_once_for_its_options_until_it_is_written_anew(
-    pascal, tmp_path, monkeypatch
-):
-    path, loads = tmp_path / "model.pt", []
+def test_options_are_read_once_until_they_are_written_anew(pascal, tmp_path, monkeypatch):
+    path, load = tmp_path / "model.pt", Mock(wraps=torch.load)
     path.write_bytes(pascal.read_bytes())
-    monkeypatch.setattr(
-        torch, "load", lambda *args, load=torch.load, **kw: loads.append(args) or load(*args, **kw)
-    )
+    monkeypatch.setattr(torch, "load", load)
     assert task_of(options.get_generation_parser(), f"--path={path}") == "translation_with_syntax"
     assert task_of(options.get_validation_parser(), f"--path={path}") == "translation_with_syntax"
-    assert len(loads) == 1
+    assert load.call_count == 1
     state = torch.load(path, weights_only=True)
     state["cfg"]["task"]["_name"] = "translation"
     torch.save(state, path)
