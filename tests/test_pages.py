@@ -211,6 +211,10 @@ def test_the_table_of_verdicts_is_that_of_the_results():
         assert difference and difference.block_interval
         ends = difference.block_interval.format_ends(3)
         assert blocks == re.sub(r"(?<!\d)0\.", ".", ends).replace("+", ""), test
+    [dasa] = re.findall(r"ATIS's trees \((.+) in blocks\)", read("findings.md"))
+    atis = measure_plan("atis_en_tr")[0]
+    [contrast] = (c for c in atis.plan.contrasts if c.name == "dasa − dasa_random")
+    check_intervals([dasa], [atis.difference(contrast).block_interval])
 
 
 def test_the_likelihood_of_the_test_text_is_that_of_the_results():
@@ -328,6 +332,7 @@ def test_the_trainings_that_ended_at_their_limit_are_counted():
 def test_the_readme_is_short_and_its_figure_is_that_of_the_plan():
     page = (ROOT / "README.md").read_text(encoding="utf-8")
     assert len(page.splitlines()) <= 90
+    assert f"all {len(re.findall('>[^<]+ against ', read('planned.svg')))} contrasts" in page
     assert not re.findall(r"\[[−+.\d]+, [−+.\d]+\]", page), "intervals are for docs/findings.md"
     pytest.importorskip("altair")
     data = load_script("readme_figure").draw()["datasets"]
@@ -356,7 +361,7 @@ def test_the_table_of_learning_rates_is_that_of_the_results():
     page = read("details.md")
     rows = read_rows(page, "| system | loss at 0.002 | at 0.004 | BLEU at 0.002 |")
     systems = re.findall(r"(\w+):\$L", page)  # the commands below have the order of the rows
-    assert len(rows) == len(systems) == 12
+    assert len(rows) == len(systems) == 19
     cells = read_cells("multi30k_tiny_en_de_3625")
     for (_, *shown), system in zip(rows, systems, strict=True):
         first = [cells[name][0] for name in (f"{system}:optimization.lr=[0.002]", system)]
