@@ -25,11 +25,11 @@ from tqdm import tqdm
 import syncattn_fairseq.plugin  # noqa: F401  (registers the models)
 from syncattn_fairseq.base.files import replacing
 from syncattn_fairseq.base.text_tables import markdown_table
-from syncattn_fairseq.lab.evaluation.intervals import welch
-from syncattn_fairseq.lab.evaluation.measures import NONE, Measure, format_p
-from syncattn_fairseq.lab.recipes.contrasts import MeasuredPlan
-from syncattn_fairseq.lab.recipes.plan import load_plan
-from syncattn_fairseq.lab.recipes.systems import SHARED
+from syncattn_lab.evaluation.intervals import welch
+from syncattn_lab.evaluation.measures import NONE, Measure, format_p
+from syncattn_lab.recipes.contrasts import MeasuredPlan
+from syncattn_lab.recipes.plan import load_plan
+from syncattn_lab.recipes.systems import SHARED
 
 SPLITS = ("valid", "test")
 #: Of each system and seed.

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from syncattn_fairseq.base.text_tables import format_table
-from syncattn_fairseq.lab.evaluation.results_file import load_results
+from syncattn_lab.evaluation.results_file import load_results
 
 COLUMNS = ("BLEU", "valid loss", "valid nll_loss", "repeated trigrams, %")
 

@@ -12,8 +12,8 @@ from pathlib import Path
 
 from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.base.text_tables import markdown_table
-from syncattn_fairseq.lab.evaluation.results_file import load_results
-from syncattn_fairseq.lab.recipes.contrasts import nats_per_word
+from syncattn_lab.evaluation.results_file import load_results
+from syncattn_lab.recipes.contrasts import nats_per_word
 
 
 def make_table(paths: Iterable[Path]) -> str:

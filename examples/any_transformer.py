@@ -20,9 +20,9 @@ from torch.nn import functional as F
 from torch.nn.utils.rnn import pad_sequence
 
 from syncattn_fairseq.functional import dependency_loss
-from syncattn_fairseq.lab.synthetic.generated_corpus import generate
 from syncattn_fairseq.modules import BatchView, DropInAttention
 from syncattn_fairseq.modules.heads import DependencyHeads, Heads
+from syncattn_lab.synthetic.generated_corpus import generate
 
 PAD, START, END = 0, 1, 2
 #: The size of the vocabulary of both languages; its last word stands for all others.

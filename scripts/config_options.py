@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from syncattn_fairseq.cli.common import command
-from syncattn_fairseq.lab.recipes.corpus_facts import load_corpus
-from syncattn_fairseq.lab.recipes.systems import (
+from syncattn_lab.recipes.corpus_facts import load_corpus
+from syncattn_lab.recipes.systems import (
     SHARED,
     generation_options,
     read_overrides,

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Create and fill .venv beside pyproject.toml, or bring it up to date. Quick when nothing is to do.
+# Create .venv with the plugin and the laboratory, or bring it up to date. Quick when nothing is to do.
 #
-#   bash scripts/install.sh [--extras parse]
+#   bash scripts/install.sh [--extras parse]       extras of pyproject.toml or lab/pyproject.toml
 #
 # PYTHON          the interpreter to use, 3.11 to 3.14
 # TORCH           what pip is asked for instead of our choice of torch, e.g. TORCH=torch==2.13.0
@@ -15,16 +15,18 @@ cd "$root"
 source scripts/_fairseq.sh
 venv=.venv
 log=$venv/install.log
-extras=dev,moses,subword-nmt,viz
+extras=dev,moses,subword-nmt
 
 say() { printf 'install: %s\n' "$*"; }
 fail() { printf 'install.sh: %s\n' "$*" >&2; exit 1; }
+has_extra() { grep -q "^$1 = \[" "$2"; } # has_extra NAME PYPROJECT
 
 while [ $# -gt 0 ]; do
     case $1 in
         --extras)
             for extra in $(tr , ' ' <<<"${2:-}"); do
-                grep -q "^$extra = \[" pyproject.toml || fail "pyproject.toml has no extra '$extra'"
+                has_extra "$extra" pyproject.toml || has_extra "$extra" lab/pyproject.toml ||
+                    fail "neither pyproject.toml nor lab/pyproject.toml has an extra '$extra'"
                 extras="$extras,$extra"
             done
             shift $(($# > 1 ? 2 : 1))
@@ -40,7 +42,7 @@ done
 # The stamp .venv/.complete is written last and says what it vouches for: the place (a copied venv
 # runs the programs of the old one), the files that decide what is installed, and the extras.
 # .venv/.incomplete marks a venv of ours that is being filled.
-inputs="$(cat constraints.txt pyproject.toml scripts/{install.sh,_fairseq.sh,slim_fairseq.py,link_package.py} \
+inputs="$(cat constraints.txt {,lab/}pyproject.toml scripts/{install.sh,_fairseq.sh,slim_fairseq.py,link_package.py} \
     scripts/pure_fairseq/*.py | cksum)"
 stamped() { sed -n "s/^$1=//p" $venv/.complete 2>/dev/null || true; }
 
@@ -54,6 +56,14 @@ missing_extras() {
 
 wrong_python() { # PYTHON names another version than the one installed
     [ -n "${PYTHON:-}" ] && [ "$(version "$PYTHON")" != "$(version $venv/bin/python)" ]
+}
+
+extras_of() { # extras_of PYPROJECT: those of $extras that it has
+    local extra found=
+    for extra in ${extras//,/ }; do
+        if has_extra "$extra" "$1"; then found="$found,$extra"; fi
+    done
+    echo "${found#,}"
 }
 
 version() { "$1" -c 'import sys; print("%d.%d" % sys.version_info[:2])' 2>/dev/null; }
@@ -170,7 +180,8 @@ esac
 if [ "$work" != extend ]; then # else another script that runs in the venv keeps them
     install_torch_and_fairseq
 fi
-step "syncattn-fairseq [$extras]" pip_install --no-build-isolation -e ".[$extras]"
+step "syncattn-fairseq and syncattn-lab [$extras]" \
+    pip_install --no-build-isolation -e ".[$(extras_of pyproject.toml)]" -e "./lab[$(extras_of lab/pyproject.toml)]"
 step "link for --user-dir" $venv/bin/python scripts/link_package.py "$root/syncattn_fairseq"
 # Shows that it works, and leaves the bytecode that pip was told not to make for all of torch.
 step "first import" env -u PYTHONDONTWRITEBYTECODE \

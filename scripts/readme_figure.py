@@ -8,11 +8,11 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from syncattn_fairseq.lab.evaluation.differences import Group
-from syncattn_fairseq.lab.recipes.contrasts import group_contrasts, index_cells
-from syncattn_fairseq.lab.recipes.plan import load_plan
-from syncattn_fairseq.lab.report.forest import draw_forest
-from syncattn_fairseq.lab.report.picture_files import save
+from syncattn_lab.evaluation.differences import Group
+from syncattn_lab.recipes.contrasts import group_contrasts, index_cells
+from syncattn_lab.recipes.plan import load_plan
+from syncattn_lab.report.forest import draw_forest
+from syncattn_lab.report.picture_files import save
 
 ROOT = Path(__file__).parents[1]
 CORPUS = "multi30k_tiny_en_de_3625"

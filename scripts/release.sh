@@ -19,6 +19,9 @@ esac
 version="$(sed -n 's/^__version__ = "\(.*\)"$/\1/p' syncattn_fairseq/__init__.py)"
 date="$(sed -n 's/^date-released: //p' CITATION.cff)"
 grep -qx "version: $version" CITATION.cff || fail "CITATION.cff has another version than $version"
+grep -qx "__version__ = \"$version\"" lab/syncattn_lab/__init__.py &&
+    grep -qF "\"syncattn-fairseq[train]==$version\"" lab/pyproject.toml ||
+    fail "lab/syncattn_lab/__init__.py or lab/pyproject.toml names another version than $version"
 grep -qx "## $version, $date" CHANGELOG.md || fail "CHANGELOG.md has no heading '## $version, $date'"
 if [ -z "$dry" ]; then
     [ -z "$(git status --porcelain)" ] || fail "there are changes that are not committed"
@@ -27,7 +30,7 @@ if [ -z "$dry" ]; then
 fi
 
 bash scripts/build.sh
-for wheel in "dist/syncattn_fairseq-$version-py3-none-any.whl" dist/fairseq_fixed-*-py3-none-any.whl; do
+for wheel in dist/syncattn_{fairseq,lab}-"$version"-py3-none-any.whl dist/fairseq_fixed-*-py3-none-any.whl; do
     [ -f "$wheel" ] || fail "there is no $wheel"
     "${PYTHON:-python3}" -m zipfile --list "$wheel" | grep -Eq '\.dist-info/(licenses/)?LICENSE' || fail "$wheel has no licence"
 done

@@ -19,7 +19,7 @@ import sys
 from pathlib import Path
 
 from syncattn_fairseq.base.files import replacing
-from syncattn_fairseq.lab.cli.recipe import main
+from syncattn_lab.cli.recipe import main
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted((ROOT / "docs").glob("results*.md"))

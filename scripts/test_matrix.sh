@@ -16,10 +16,10 @@ matrix="${MATRIX:-${XDG_CACHE_HOME:-$HOME/.cache}/syncattn-fairseq/matrix}"
 read -ra tests <<<"${TESTS:-tests/functional tests/modules tests/models tests/criterions tests/data \
     tests/tasks tests/parsing/test_stanza_parser.py}"
 
-floor() { sed -n "s/.*\"$1>=\([^\"]*\)\".*/\1/p" pyproject.toml | head -n 1; }
+floor() { sed -n "s/.*\"$1>=\([^\"]*\)\".*/\1/p" {,lab/}pyproject.toml | head -n 1; }
 pinned() { sed -n "s/^$1==\([^ ;]*\).*/\1/p" constraints.txt; }
 
-packages="torch numpy sacrebleu sentencepiece stanza requests scipy pyyaml tqdm omegaconf"
+packages="torch numpy sacrebleu sentencepiece stanza requests scipy pyyaml tqdm omegaconf altair jinja2 vl-convert-python"
 
 # Row, Python, versions (floors, pins, or newest), fairseq (our wheel, or a package)
 rows="
@@ -72,7 +72,7 @@ fill() { # fill VENV PYTHON VERSIONS FAIRSEQ
     "$(find_python "$2")" -m venv "$1" && touch "$1/.filling" &&
         if [ "$fairseq" = ours ]; then fairseq="$(fairseq_wheel "$1/bin/python")"; fi &&
         get "$1" "${wanted[@]}" && get "$1" --no-deps "$fairseq" &&
-        get "$1" --no-deps --no-build-isolation -e . &&
+        get "$1" --no-deps --no-build-isolation -e . -e lab &&
         "$1/bin/python" scripts/link_package.py "$root/syncattn_fairseq"
 }
 

@@ -2,29 +2,56 @@
 
 import argparse
 import re
-from collections.abc import Iterator
+from collections import defaultdict
 from contextlib import suppress
+from dataclasses import dataclass
 from importlib import import_module
+from importlib.metadata import distribution, entry_points
+from importlib.util import find_spec
 from pathlib import Path
 from unittest import mock
 
-ROOMS = {"cli": "Text, training data and models:", "lab/cli": "Experiments (the laboratory):"}
-ABOUT = re.compile(r'"""``(syncattn-\w+)``: (.*)\.')
+_ABOUT = re.compile(r'"""``(syncattn-\w+)``: (.*)\.')
 
 
-def find_commands(room: str) -> Iterator[tuple[str, str, str]]:
-    """Yield name, module and purpose of each command in a room, as its file begins."""
-    for path in sorted((Path(__file__).parent / room).glob("*.py")):
-        if found := ABOUT.match(path.read_text(encoding="utf-8")):
-            module = f"{__package__}.{room.replace('/', '.')}.{path.stem}"
-            yield found[1], module, found[2].replace("`", "")
+@dataclass(frozen=True)
+class Command:
+    """A command that is installed.
+
+    Attributes:
+        name: what one types.
+        module: where its function ``main`` is.
+        purpose: one sentence, as the module's docstring has it.
+        distribution: the name of the distribution that brings it.
+    """
+
+    name: str
+    module: str
+    purpose: str
+    distribution: str
+
+
+def list_commands() -> list[Command]:
+    """List the commands of this package and of the laboratory, if that is installed, by name."""
+    commands = []
+    for entry in entry_points(group="console_scripts"):
+        spec = find_spec(entry.module) if entry.name.startswith("syncattn-") else None
+        if spec and spec.origin and entry.dist:
+            found = _ABOUT.match(Path(spec.origin).read_text(encoding="utf-8"))
+            purpose = found[2].replace("`", "") if found else ""
+            commands.append(Command(entry.name, entry.module, purpose, entry.dist.name))
+    return sorted(commands, key=lambda command: command.name)
 
 
 def describe() -> str:
-    """Return the commands in groups, one a line."""
+    """Return the commands of each distribution, one a line."""
+    groups: dict[str, list[Command]] = defaultdict(list)
+    for command in list_commands():
+        groups[command.distribution].append(command)
     lines = ["Each command explains its options: syncattn-... --help"]
-    for room, title in ROOMS.items():
-        lines += ["", title, *(f"  {name:19}  {about}" for name, _, about in find_commands(room))]
+    for name, commands in sorted(groups.items()):
+        lines += ["", f"{name}: {distribution(name).metadata['Summary']}"]
+        lines += [f"  {command.name:19}  {command.purpose}" for command in commands]
     return "\n".join(lines)
 
 
@@ -33,13 +60,13 @@ def complete(shell: str) -> str:
     from shtab import complete as complete_one
 
     found = []
-    for module in (module for room in ROOMS for _, module, _ in find_commands(room)):
+    for command in list_commands():
         # A command that is asked for help shows its parser.
         with (
             mock.patch.object(argparse.ArgumentParser, "print_help", autospec=True) as shown,
             suppress(SystemExit),
         ):
-            import_module(module).main(["--help"])
+            import_module(command.module).main(["--help"])
         found.append(complete_one(shown.call_args.args[0], shell))
     return "\n".join(found)
 

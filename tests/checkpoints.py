@@ -14,11 +14,11 @@ from omegaconf import OmegaConf
 import syncattn_fairseq.plugin  # registers the models
 from syncattn_fairseq.cli import bpe, preprocess
 from syncattn_fairseq.export import export
-from syncattn_fairseq.lab.cli import corpus
 from syncattn_fairseq.tasks.translation_with_syntax import (
     TranslationWithSyntaxConfig,
     TranslationWithSyntaxTask,
 )
+from syncattn_lab.synthetic.generated_corpus import write_corpus
 from tests.models import build
 
 SIZE = {
@@ -81,7 +81,7 @@ def make_corpus(folder: Path) -> Corpus:
     made = Corpus(folder)
     words, pieces = folder / "words", folder / "pieces"
     pieces.mkdir()
-    assert corpus.main([str(words), "--train=60", "--valid=12", "--test=12", "--seed=3"]) == 0
+    write_corpus(words, {"test": 12, "valid": 12, "train": 60}, seed=3)
     texts = [f"{split}.{side}" for split in ("train", "valid", "test") for side in ("en", "de")]
     model = f"--model={folder / 'bpe'}"
     learned = [str(words / text) for text in texts[:2]]

@@ -61,7 +61,7 @@ def fork(run: Callable[[], object]) -> int:
 
 def in_a_process(module):
     """Return the words that run a command of ours in a process of its own."""
-    return [sys.executable, "-c", f"from syncattn_fairseq.{module} import main; exit(main())"]
+    return [sys.executable, "-c", f"from {module} import main; exit(main())"]
 
 
 def run_program(

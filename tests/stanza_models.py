@@ -5,7 +5,7 @@ from pathlib import Path
 from stanza.models import parser, tagger
 
 from syncattn_fairseq.base.loggers import hushed
-from syncattn_fairseq.lab.synthetic.generated_corpus import write_corpus
+from syncattn_lab.synthetic.generated_corpus import write_corpus
 
 BOTH = (
     "--cpu --no_pretrain --no_char --word_emb_dim=32 --hidden_dim=48"

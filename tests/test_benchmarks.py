@@ -27,11 +27,11 @@ from benchmarks.gpu import parse_text
 from benchmarks.loops import main as compare_loops
 from benchmarks.loops import percent_repeated
 from benchmarks.where_heads_look import attend, look
+from lab.tests.evaluation.test_results import cell
 from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.modules.heads.heads import split_heads
 from syncattn_fairseq.patches import returned_memory
 from tests.checkpoints import make_checkpoint
-from tests.lab.evaluation.test_results import cell
 from tests.models import build
 from tests.test_packaging import SCRIPTS
 

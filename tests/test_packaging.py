@@ -27,7 +27,9 @@ from tests.importing import ROOT, import_file, in_a_process
 
 PACKAGE = ROOT / "syncattn_fairseq"
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
-SCRIPTS = PROJECT["project"]["scripts"]
+LAB = tomllib.loads((ROOT / "lab" / "pyproject.toml").read_text())
+#: The commands of both distributions, and their functions.
+SCRIPTS = PROJECT["project"]["scripts"] | LAB["project"]["scripts"]
 
 
 def constraints() -> list[Requirement]:
@@ -67,7 +69,7 @@ def test_wheel_holds_the_package_and_nothing_else(wheel):
 
 def test_an_installed_recipe_has_its_configs(wheel, tmp_path):
     wheel.extractall(tmp_path / "installed")
-    module = in_a_process("lab.cli.recipe")[1:]
+    module = in_a_process("syncattn_lab.cli.recipe")[1:]
     done = subprocess.run(
         [sys.executable, *module, "wmt14_en_de", "dbsa", "--dry-run"],
         cwd=tmp_path,

@@ -12,12 +12,12 @@ from scipy.stats import spearmanr, ttest_rel
 
 from benchmarks import likelihood
 from benchmarks.trials import make_table
-from syncattn_fairseq.lab.evaluation.differences import make_difference
-from syncattn_fairseq.lab.evaluation.intervals import Interval, welch, welch_interval
-from syncattn_fairseq.lab.evaluation.measures import BLEU, CHRF, NLL
-from syncattn_fairseq.lab.recipes.contrasts import MeasuredPlan, index_cells, judge, nats_per_word
-from syncattn_fairseq.lab.recipes.corpus_facts import load_corpus
-from syncattn_fairseq.lab.recipes.plan import load_plan
+from syncattn_lab.evaluation.differences import make_difference
+from syncattn_lab.evaluation.intervals import Interval, welch, welch_interval
+from syncattn_lab.evaluation.measures import BLEU, CHRF, NLL
+from syncattn_lab.recipes.contrasts import MeasuredPlan, index_cells, judge, nats_per_word
+from syncattn_lab.recipes.corpus_facts import load_corpus
+from syncattn_lab.recipes.plan import load_plan
 from tests.importing import ROOT, import_file
 
 DOCS = ROOT / "docs"

@@ -14,10 +14,10 @@ from urllib.request import Request, urlopen
 import pytest
 
 import syncattn_fairseq
+from lab.tests.report.test_browser import BROWSER, DRIVER, Reader, driver  # noqa: F401
 from syncattn_fairseq.export import export
 from tests.checkpoints import Corpus, make_checkpoint
 from tests.importing import ROOT, import_file
-from tests.lab.report.test_browser import BROWSER, DRIVER, Reader, driver  # noqa: F401
 
 uvicorn = pytest.importorskip("uvicorn", reason="needs the extra serve")
 pytest.importorskip("starlette", reason="needs the extra serve")

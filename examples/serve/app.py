@@ -14,8 +14,8 @@ from starlette.responses import FileResponse, JSONResponse, Response
 from starlette.routing import Route
 
 import syncattn_fairseq
-from syncattn_fairseq.lab.report.figures import draw_sentence
-from syncattn_fairseq.lab.report.picture_files import render
+from syncattn_lab.report.figures import draw_sentence
+from syncattn_lab.report.picture_files import render
 
 MOST_SENTENCES, MOST_BYTES = 100, 50_000
 CODE = "default-src 'none'; script-src 'self'; connect-src 'self'; img-src blob: data:"

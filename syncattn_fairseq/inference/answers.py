@@ -19,7 +19,7 @@ from ..data.words import (
     link_words,
 )
 from ..parsing.parser import Parse as DependencyTree
-from ..printed.analysis_lines import Link
+from ..tasks.analysis_lines import Link
 from ..trees.binary import split_by_distances
 from ..trees.tree import Tree, format_conllu
 from .best_tree import best_tree

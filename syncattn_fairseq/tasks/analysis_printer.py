@@ -8,7 +8,7 @@ from torch import Tensor
 
 from ..base.errors import DataError
 from ..data.words import count_subwords, detect_scheme, find_word_heads
-from ..printed.analysis_lines import DistancesOf, HeadsOf, LinksOf, Topic, write_line
+from .analysis_lines import DistancesOf, HeadsOf, LinksOf, Topic, write_line
 from .forced_decoding import ForcedDecoding
 
 Lines: TypeAlias = list[list[tuple[Topic, Sequence[Any]]]]

@@ -7,27 +7,28 @@ from pathlib import Path
 
 import pytest
 
-import syncattn_fairseq
 from syncattn_fairseq.base import text as door
 from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.base.files import hash_file, open_file
 from syncattn_fairseq.base.text import count_lines, read_file_lines
+from tests.importing import ROOT
 
-PACKAGE = Path(syncattn_fairseq.__file__).parent
+PLUGIN, LAB = "syncattn_fairseq", "lab/syncattn_lab"
 ROOMS = [
-    *("inference", "export", "checkpoints", "parsing", "data", "printed", "trees", "cli"),
-    *("lab/evaluation", "lab/recipes", "lab/report", "lab/cli", "lab/synthetic"),
+    *(f"{PLUGIN}/{x}" for x in ("inference", "export", "checkpoints", "parsing")),
+    *(f"{PLUGIN}/{x}" for x in ("data", "trees", "cli")),
+    *(f"{LAB}/{x}" for x in ("evaluation", "printed", "recipes", "report", "cli", "synthetic")),
 ]
 READS = {"read_text", "read_bytes", "fdopen", "memmap", "ZipFile"}
 #: What reads none of others' files, or only ones that were looked at before.
 ALLOWED = {
-    "lab/report/page.py": {"read_text"},  # the page's parts, in this package
-    "lab/report/idea_page.py": {"read_text"},  # the same
-    "checkpoints/checkpoint_file.py": {"torch.load", "ZipFile"},  # after open_file
-    "parsing/stanza_parser.py": {"torch.load"},  # of an open file
-    "lab/recipes/archives.py": {"ZipFile"},  # of an open file
-    "lab/recipes/processes.py": {"open"},  # for a program, which may read anything
-    "cli/common.py": {"os.open", "fdopen"},  # /dev/null
+    f"{LAB}/report/page.py": {"read_text"},  # the page's parts, in this package
+    f"{LAB}/report/idea_page.py": {"read_text"},  # the same
+    f"{PLUGIN}/checkpoints/checkpoint_file.py": {"torch.load", "ZipFile"},  # after open_file
+    f"{PLUGIN}/parsing/stanza_parser.py": {"torch.load"},  # of an open file
+    f"{LAB}/recipes/archives.py": {"ZipFile"},  # of an open file
+    f"{LAB}/recipes/processes.py": {"open"},  # for a program, which may read anything
+    f"{PLUGIN}/cli/common.py": {"os.open", "fdopen"},  # /dev/null
 }
 
 
@@ -50,8 +51,8 @@ def list_reads(tree: ast.AST) -> Iterator[str]:
 
 @pytest.mark.parametrize("room", ROOMS)
 def test_rooms_that_read_others_files_use_the_one_reader(room):
-    for path in (PACKAGE / room).rglob("*.py"):
-        name = path.relative_to(PACKAGE).as_posix()
+    for path in (ROOT / room).rglob("*.py"):
+        name = path.relative_to(ROOT).as_posix()
         found = {*list_reads(ast.parse(path.read_text("utf-8")))}
         assert found <= ALLOWED.get(name, set()), name
 

@@ -67,7 +67,7 @@ def test_apply_through_pipes_and_files(model, tmp_path, capfd):
         ["der", "baum", "☃"], [""], ["alte"], ["mann"], [""],
     ]  # fmt: skip
     piped = subprocess.run(
-        [*in_a_process("cli.bpe"), *arguments],
+        [*in_a_process("syncattn_fairseq.cli.bpe"), *arguments],
         input=source.read_bytes(),
         capture_output=True,
         check=True,

@@ -71,7 +71,7 @@ def test_tag_through_files_and_pipes(text, tmp_path, capsys):
     assert capsys.readouterr().out == f"{output}: 12 lines\n"
     assert lines(output) == [f"<TR> {line}" for line in lines(source)]
     piped = subprocess.run(
-        [*in_a_process("cli.multitask"), "tag"],
+        [*in_a_process("syncattn_fairseq.cli.multitask"), "tag"],
         input=source.read_bytes(),
         capture_output=True,
         check=True,

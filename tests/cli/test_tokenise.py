@@ -5,7 +5,7 @@ from unicodedata import normalize
 import pytest
 
 from syncattn_fairseq.cli.tokenise import main
-from syncattn_fairseq.lab.evaluation.translation import detokenize_moses
+from syncattn_fairseq.data.moses import open_detokenizer
 
 TEXT = ["Don't say \u201cwell-known & <b>\u201d.", "", "Ein Haus | [zwei]"]
 
@@ -43,7 +43,7 @@ def test_words_are_moses_without_escapes(tmp_path, text, options, words):
 def test_detokenising_undoes_it(tmp_path):
     text = ["We can't go (yet), he said: well-known & so on."]
     for options in ((), ("--aggressive",)):
-        assert detokenize_moses(tokenise(tmp_path, text, *options), "en") == text
+        assert [*map(open_detokenizer("en"), tokenise(tmp_path, text, *options))] == text
 
 
 @pytest.mark.parametrize(
@@ -58,7 +58,7 @@ def test_detokenising_undoes_it(tmp_path):
 )
 def test_apostrophes_come_back(tmp_path, language, text):
     words = tokenise(tmp_path, [text], f"--lang={language}")
-    assert detokenize_moses(words, language) == [text]
+    assert [*map(open_detokenizer(language), words)] == [text]
 
 
 @pytest.mark.parametrize(

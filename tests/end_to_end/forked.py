@@ -139,14 +139,14 @@ def _import_modules() -> None:
     importlib.import_module("syncattn_fairseq.models")
     importlib.import_module("syncattn_fairseq.tasks")
     importlib.import_module("syncattn_fairseq.criterions.label_smoothed_cross_entropy_with_syntax")
-    importlib.import_module("syncattn_fairseq.lab.cli.recipe")
+    importlib.import_module("syncattn_lab.cli.recipe")
     patches = importlib.import_module("syncattn_fairseq.patches")
     for module in pkgutil.iter_modules(patches.__path__, f"{patches.__name__}."):
         importlib.import_module(module.name)
     # Models that have hardly been trained do not know where a sentence ends.
     importlib.import_module("syncattn_fairseq.inference.model").MAX_LEN = 50
     if importlib.util.find_spec("altair"):
-        importlib.import_module("syncattn_fairseq.lab.report.charts").describe_kinds()
+        importlib.import_module("syncattn_lab.report.charts").describe_kinds()
         # It takes seconds, and a thread that forks would be without.
         program = "import sys, vl_convert; sys.stdout.write(vl_convert.javascript_bundle())"
         bundle = subprocess.run([sys.executable, "-c", program], stdout=subprocess.PIPE, check=True)

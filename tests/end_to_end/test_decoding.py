@@ -7,7 +7,7 @@ import pytest
 from syncattn_fairseq.data.parses import read_heads
 from tests.end_to_end import commands
 from tests.end_to_end.commands import generate, hypotheses, interactive, lines, run
-from tests.end_to_end.conftest import TEST
+from tests.end_to_end.corpora import TEST
 
 PRINTED = ("--print-parses", "--print-alignment", "--nbest=2")
 

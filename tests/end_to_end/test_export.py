@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from tests.end_to_end.commands import hypotheses, logged, run, train
-from tests.end_to_end.conftest import VALID
+from tests.end_to_end.corpora import VALID
 
 WITHOUT_TORCH = """
 import sys

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.end_to_end.commands import generate, hypotheses, interactive, lines, logged, train
-from tests.end_to_end.conftest import TEST
+from tests.end_to_end.corpora import TEST
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,7 @@ import pytest
 
 from syncattn_fairseq.parsing.parsers import open_parser
 from tests.end_to_end.commands import generate, hypotheses, interactive, logged, train
-from tests.end_to_end.conftest import TEST
+from tests.end_to_end.corpora import TEST
 
 
 @pytest.fixture(scope="module")

@@ -1,11 +1,25 @@
-"""Valid files, and what becomes of them: bytes flipped, lost and repeated, and lines moved."""
+"""Valid files, and what becomes of them: bytes flipped, lost and repeated, and lines moved.
 
+``FUZZ_CASES`` says how many mutated files each reader gets; ``scripts/fuzz.sh`` asks for more.
+"""
+
+import os
 import re
-from collections.abc import Iterator
+import resource
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from random import Random
+from typing import Any
+
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
 
 from syncattn_fairseq.base.errors import DataError
+
+CASES = int(os.environ.get("FUZZ_CASES", "200"))
+MEMORY = 2**28
+"""Bytes that a reader may take for a file of a few kilobytes."""
 
 #: What has gone wrong elsewhere before.
 HOSTILE = [
@@ -48,3 +62,49 @@ def refusing(pattern: str = "", *others: type[Exception]) -> Iterator[None]:
     except (DataError, *others) as error:
         line = str(error)
         assert len(line.splitlines()) == 1 and len(line) < 1000 and re.search(pattern, line), line
+
+
+def fuzzed(check: Callable[[int], None], share: float = 1) -> Callable[[], None]:
+    """Call a check with the seeds of its mutations.
+
+    Args:
+        share: of the cases, less than 1 for a slow check.
+    """
+    given_seeds = given(st.integers(0, 2**64))
+    limits = settings(
+        max_examples=max(1, int(CASES * share)),
+        suppress_health_check=list(HealthCheck),
+        database=None,
+        phases=[Phase.generate],  # a smaller seed is no smaller file
+    )
+    test: Callable[[], None] = limits(given_seeds(check))
+    return test
+
+
+def check_accepted(path: Path, content: str | bytes, read: Callable[[Path], Any]) -> None:
+    """Check that a valid file is read."""
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    read(path)
+
+
+def check_mutated(
+    path: Path, content: str | bytes, read: Callable[[Path], Any], names: str = ""
+) -> None:
+    """Check that mutated files are read, or refused in a line that has one of the names (regex).
+
+    A reader may take only `MEMORY`.
+    """
+    valid = content if isinstance(content, bytes) else content.encode()
+    before = memory()
+
+    def check(seed: int) -> None:
+        path.write_bytes(mutate(valid, Random(seed)))
+        with refusing(names or path.name):
+            read(path)
+
+    fuzzed(check)()
+    assert memory() - before < MEMORY
+
+
+def memory() -> int:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024

@@ -17,8 +17,7 @@ import torch
 import syncattn_fairseq
 from syncattn_fairseq.base.files import hash_file
 from tests.checkpoints import Corpus
-from tests.fuzz.mutation import mutate, refusing
-from tests.fuzz.test_readers import fuzzed
+from tests.fuzz.mutation import fuzzed, mutate, refusing
 
 ARCHES = ("transformer_syncattn", "transformer_lpsi", "transformer_pascal", "rnn_local_double")
 CODE = "__import__('pathlib').Path('PWNED').touch()"

@@ -1,14 +1,12 @@
 """Every reader takes what is right, and refuses anything else with one line that names the file.
 
-``FUZZ_CASES`` says how many mutated files each reader gets; ``scripts/fuzz.sh`` asks for more.
+``FUZZ_CASES`` says how many mutated files each reader gets; see :mod:`tests.fuzz.mutation`.
 """
 
 import bz2
 import gzip
 import json
-import os
 import re
-import resource
 import tempfile
 from collections.abc import Callable
 from contextlib import suppress
@@ -19,12 +17,9 @@ from typing import Any
 import numpy as np
 import pytest
 from fairseq.data.indexed_dataset import MMapIndexedDataset
-from hypothesis import HealthCheck, Phase, given, settings
-from hypothesis import strategies as st
 
 from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.base.text import count_lines, read_lines
-from syncattn_fairseq.base.text_tables import format_table
 from syncattn_fairseq.cli import bpe
 from syncattn_fairseq.data.labels import load_dictionary, load_unambiguous
 from syncattn_fairseq.data.mmap_blocks import check_dataset, check_symbols, write_dataset
@@ -33,37 +28,17 @@ from syncattn_fairseq.data.pieces import apply_pieces, open_pieces
 from syncattn_fairseq.data.preparation import stored_schemes
 from syncattn_fairseq.data.words import SCHEMES
 from syncattn_fairseq.export.card import read_scores
-from syncattn_fairseq.lab.evaluation.alignment import read_alignments
-from syncattn_fairseq.lab.evaluation.results_file import load_results, record
-from syncattn_fairseq.lab.evaluation.results_tables import make_rows, make_tables
-from syncattn_fairseq.lab.evaluation.translation import read_text
 from syncattn_fairseq.parsing.formats import FORMATS
 from syncattn_fairseq.parsing.manifest import Manifest
 from syncattn_fairseq.parsing.parse_corpus import convert_parsed
-from syncattn_fairseq.printed.decoded import read_decoded
-from syncattn_fairseq.printed.training_log import read_training_log
 from syncattn_fairseq.trees.brackets import read_trees
-from tests.fuzz.mutation import mutate, refusing
+from tests.fuzz.mutation import check_accepted, check_mutated, fuzzed, mutate, refusing
 from tests.parsing.test_formats import CONLLU, EDA, sentence_of_json
 
-CASES = int(os.environ.get("FUZZ_CASES", "200"))
-MEMORY = 2**28
-"""Bytes that a reader may take for a file of a few kilobytes."""
-
 HEADS = "2 0 2\n\n0\n3 3 0 3\n"
-CELL = {
-    **{"system": "base", "seed": 1, "overrides": {}, "scores": {"BLEU": 1.5}, "commit": "abc"},
-    **{"signatures": {"BLEU": "tok:none"}, "valid": {"loss": 3.0}, "updates": 850},
-    **{"seconds": 90.0, "updates_per_second": 9.5, "hardware": "a CPU"},
-}
-RESULTS = {"corpus": "x", "cells": [CELL, {**CELL, "seed": 2}, {**CELL, "system": "ours"}]}
 SCORES = {
     "systems": {"a": {"sentences": 2, "scores": {"BLEU": 1.5}, "signatures": {"BLEU": "tok:none"}}}
 }
-LOG = (
-    "2026-01-01 10:00:00 | INFO | train_inner | epoch 001: 5 / 9 loss=9.1, num_updates=5, lr=0.1\n"
-    '2026-01-01 10:00:00 | INFO | valid | {"epoch": 1, "valid_loss": "8.5", "num_updates": "9"}\n'
-)
 TEXT = "the man sleeps\n\nyes\nit rains im Haus\n"
 JSON = {
     "docId": "a",
@@ -74,18 +49,6 @@ JSON = {
         sentence_of_json(["{", "}"], [(1, 0, "ROOT"), (2, 1, "dep")]),
     ],
 }
-DECODED = """\
-S-1\tthe man
-H-1\t-0.5\tder Mann
-D-1\t-0.5\tder Mann
-P-1\t-0.1 -0.2
-A-1\t0-0 1-1
-X-1\tsource\tword\t2 0
-X-1\thypothesis\tdistance-2\t0.2000 -0.1000
-L-1\t6\t0-0 1-1
-S-0\tyes
-H-0\t-0.5\tja
-"""
 MANIFEST = {
     "text": "f" * 64,
     "settings": {"parser": "chain", "max_words": 9},
@@ -94,23 +57,6 @@ MANIFEST = {
     "outputs": {"heads": "c" * 64},
     "report": {"sentences": 2, "words": 3, "empty": {"empty line": 1}, "failures": [[1, "x"]]},
 }
-
-
-def fuzzed(check: Callable[[int], None], share: float = 1) -> Callable[[], None]:
-    """Call a check with the seeds of its mutations.
-
-    Args:
-        share: of the cases, less than 1 for a slow check.
-    """
-    given_seeds = given(st.integers(0, 2**64))
-    limits = settings(
-        max_examples=max(1, int(CASES * share)),
-        suppress_health_check=list(HealthCheck),
-        database=None,
-        phases=[Phase.generate],  # a smaller seed is no smaller file
-    )
-    test: Callable[[], None] = limits(given_seeds(check))
-    return test
 
 
 def consume(reader: Callable[[Path], Any]) -> Callable[[Path], Any]:
@@ -159,23 +105,9 @@ def read_manifest(path: Path) -> None:
         assert Manifest.read(path) == found
 
 
-def read_links(path: Path) -> None:
-    sure, possible = read_alignments(path)
-    assert all(min(link) >= 0 for links in (*sure, *possible) for link in links)
-
-
 def read_schemes(path: Path) -> None:
     path.replace(path.with_name("subwords.json"))
     assert set(stored_schemes(path.parent).values()) <= set(SCHEMES)
-
-
-def read_results(path: Path) -> None:
-    """Whatever is accepted can be shown, and recorded."""
-    results = load_results(path)
-    names = [*dict.fromkeys(cell["system"] for cell in results["cells"])]
-    if names:
-        make_tables(make_rows(results, names, None, lambda name: names[0]), format_table)
-    record(path, results["corpus"], [])
 
 
 READERS: dict[str, tuple[str | bytes, Callable[[Path], Any]]] = {
@@ -185,10 +117,7 @@ READERS: dict[str, tuple[str | bytes, Callable[[Path], Any]]] = {
     "gzipped": (gzip.compress(TEXT.encode() * 9, mtime=0), consume(read_lines)),
     "heads": (HEADS, read_tree_heads),
     "labels": (HEADS, consume(read_labels)),
-    "references": (TEXT, read_text),
     "trees": ("(S (NP (DT the) (NN man)) (VP (VBZ sleeps)))\n\n(())\n", consume(read_trees)),
-    "alignments": ("0-0 1?1 2p3\n\n7-7\n", read_links),
-    "decoded": (DECODED, read_decoded),
     "dictionary": ("nsubj 12\ndet 7\nroot 3\n", load_dictionary),
     "schemes": ('{"en": "subword_nmt", "de": "none"}', read_schemes),
     "manifest": (json.dumps(MANIFEST), read_manifest),
@@ -203,38 +132,18 @@ READERS: dict[str, tuple[str | bytes, Callable[[Path], Any]]] = {
     "corenlp-json": (json.dumps(JSON, indent=1), read_table("corenlp-json")),
     "parsed text": (CONLLU, convert),
     "dictionary to reuse": ("a 12\nb 7\na@@ 3 #fairseq:overwrite\n", load_unambiguous),
-    "results": (json.dumps(RESULTS), read_results),
     "scores": (json.dumps(SCORES), read_scores),
-    "training log": (LOG, read_training_log),
 }
 
 
 @pytest.mark.parametrize("name", READERS)
 def test_valid_files_are_accepted(tmp_path, name):
-    content, read = READERS[name]
-    path = tmp_path / "file"
-    path.write_bytes(content if isinstance(content, bytes) else content.encode())
-    read(path)
-
-
-def memory() -> int:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    check_accepted(tmp_path / "file", *READERS[name])
 
 
 @pytest.mark.parametrize("name", READERS)
 def test_mutated_files_are_read_or_refused_in_one_line(tmp_path, name):
-    valid, read = READERS[name]
-    valid = valid if isinstance(valid, bytes) else valid.encode()
-    path = tmp_path / "file"
-    before = memory()
-
-    def check(seed: int) -> None:
-        path.write_bytes(mutate(valid, Random(seed)))
-        with refusing(f"{path.name}|subwords.json"):
-            read(path)
-
-    fuzzed(check)()
-    assert memory() - before < MEMORY
+    check_mutated(tmp_path / "file", *READERS[name], names="file|subwords.json")
 
 
 @pytest.fixture(scope="module")

@@ -153,6 +153,11 @@ def test_serving_needs_neither_torch_nor_fairseq(served, tmp_path):
         assert done.returncode == 0, done.stderr
         return done.stdout
 
-    command = [*in_a_process("cli.translate")[1:], "--path=served", "--input=lines", "--alignments"]
+    command = [
+        *in_a_process("syncattn_fairseq.cli.translate")[1:],
+        "--path=served",
+        "--input=lines",
+        "--alignments",
+    ]
     assert run("-c", SCRIPT) == run(*command)
     assert "torch" not in names and sys.prefix != str(tmp_path / "venv")

@@ -1,0 +1,123 @@
+"""``syncattn-collect``: extract parallel text from archives, one sentence per line."""
+
+import argparse
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from math import inf
+from pathlib import Path
+
+from tqdm import tqdm
+
+from syncattn_fairseq.base.errors import DataError
+from syncattn_fairseq.base.files import replacing
+from syncattn_fairseq.cli.command_line import CommandLine
+from syncattn_fairseq.cli.common import command, new_parser, positive
+from syncattn_fairseq.data.parallel_text import sides, write_pairs
+
+from ..recipes.archives import SEPARATOR
+from ..recipes.text_formats import PAIRS, TEXTS, collect, collect_lines, name_sides
+
+
+@command
+def main(argv: Sequence[str] | None = None) -> None:
+    """Write the pairs and, if asked for, the links between their words."""
+    args = _parser().parse_args(argv)
+    languages = tuple(args.languages)
+    counts: list[tuple[int, str]] = []
+    left = args.first or inf
+    with ExitStack() as stack:
+        (writer,) = stack.enter_context(write_pairs([args.output], languages))
+        for format_name, address in args.texts:
+            count = 0
+            pairs = collect(args.archives, format_name, address, languages, args.keep_empty)
+            progress = tqdm(pairs, address, unit=" pairs", unit_scale=True, disable=None)
+            for pair in progress:  # at least one, so that a text that is not there is noticed
+                if left:
+                    writer.write(*pair)
+                    count += 1
+                    left -= 1
+                if not left:
+                    break
+            counts.append((count, address))
+        if args.alignments:
+            temporary = stack.enter_context(replacing(name_alignments(args.output)))
+            links = collect_lines(args.archives, args.alignments)
+            if len(links) != (pairs_in_all := sum(count for count, _ in counts)):
+                raise DataError(
+                    f"{args.alignments}: {len(links)} lines, but {pairs_in_all} pairs of text; "
+                    "is it the file that belongs to them?"
+                )
+            temporary.write_text("".join(f"{line}\n" for line in links), encoding="utf-8")
+    for count, address in counts:
+        print(f"{count} pairs from {address}")
+
+
+def _text(value: str) -> tuple[str, str]:
+    format_name, _, address = value.partition("=")
+    if not address or format_name not in (*PAIRS, *TEXTS):
+        raise argparse.ArgumentTypeError(
+            f"{value!r} is not FORMAT=ADDRESS with a FORMAT of {', '.join((*TEXTS, *PAIRS))}"
+        )
+    return format_name, address
+
+
+def _archives(args: argparse.Namespace) -> Iterator[Path]:
+    addresses = [args.alignments] if args.alignments else []
+    for _, address in args.texts:
+        addresses += name_sides(address, tuple(args.languages))
+    for address in addresses:
+        yield args.archives / address.partition(SEPARATOR)[0]
+
+
+def name_alignments(prefix: Path) -> Path:
+    """Return the file of the pairs' alignments."""
+    return prefix.with_name(f"{prefix.name}.align")
+
+
+def _outputs(args: argparse.Namespace) -> list[Path]:
+    links = [name_alignments(args.output)] if args.alignments else []
+    return [*sides(args.output, args.languages), *links]
+
+
+def _parser() -> CommandLine:
+    parser = new_parser(
+        "syncattn-collect",
+        "Extract parallel text from archives to PREFIX.SRC and PREFIX.TGT, one sentence per line "
+        "and pair by pair, in the order of the arguments.",
+        example="syncattn-collect 'plain=news.tgz!news.{language}' --archives download \\\n"
+        "--languages en de --output all/train",
+    )
+    parser.add_argument(
+        "texts",
+        nargs="+",
+        type=_text,
+        metavar="FORMAT=ADDRESS",
+        help=f"FORMAT: {', '.join((*TEXTS, *PAIRS))}; ADDRESS: ARCHIVE!MEMBER, a file of an "
+        "archive, or a plain FILE; {language} in it stands for SRC or TGT, {role} for src or ref",
+    )
+    parser.add_argument(
+        "--archives", type=Path, required=True, metavar="DIR", help="folder that ADDRESSes are in"
+    )
+    parser.add_argument(
+        "--languages",
+        nargs=2,
+        required=True,
+        metavar=("SRC", "TGT"),
+        help="the languages, as in the names of the files",
+    )
+    parser.add_argument(
+        "--output", type=Path, required=True, metavar="PREFIX", help="write PREFIX.SRC, PREFIX.TGT"
+    )
+    parser.add_argument("--first", type=positive, help="stop after N pairs (default: write all)")
+    parser.add_argument(
+        "--keep-empty",
+        action="store_true",
+        help="also write pairs with two empty sides: in files of heads, sentences without parses",
+    )
+    parser.add_argument(
+        "--alignments",
+        metavar="ADDRESS",
+        help="also write PREFIX.align from this file: a line for each pair, blank lines aside",
+    )
+    parser.name_files(inputs=[_archives], outputs=[_outputs])
+    return parser

@@ -1,0 +1,35 @@
+"""``syncattn-corpus``: write the built-in English-German corpus with its gold structure."""
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+
+from syncattn_fairseq.cli.common import command, new_parser, positive
+
+from ..synthetic.generated_corpus import write_corpus
+
+
+@command
+def main(argv: Sequence[str] | None = None) -> None:
+    """Write the three splits."""
+    args = _parser().parse_args(argv)
+    # In this order the test set stays the same for any amount of training data.
+    sizes = {"test": args.test, "valid": args.valid, "train": args.train}
+    write_corpus(args.directory, sizes, args.seed)
+    print(f"{args.directory}: train {args.train}, valid {args.valid}, test {args.test} pairs")
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = new_parser(
+        "syncattn-corpus",
+        "Write an English-German corpus generated from a grammar: words, dependency heads "
+        "and labels, word alignments, phrase structure and CoNLL-U.",
+        example="syncattn-corpus words --train 20000 --seed 1",
+    )
+    parser.add_argument("directory", type=Path, help="output folder; created if missing")
+    for split, size in (("train", 20000), ("valid", 500), ("test", 500)):
+        parser.add_argument(
+            f"--{split}", type=positive, default=size, metavar="N", help=f"pairs (default: {size})"
+        )
+    parser.add_argument("--seed", type=int, default=1, help="random seed (default: 1)")
+    return parser

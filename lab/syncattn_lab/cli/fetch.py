@@ -1,0 +1,65 @@
+"""``syncattn-fetch``: download a file, whole and verified or not at all."""
+
+import argparse
+import re
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+
+from syncattn_fairseq.base.errors import DataError
+from syncattn_fairseq.base.files import hash_file
+from syncattn_fairseq.cli.common import command, new_parser, positive
+
+from ..recipes.downloads import MIRRORS, SUMS, fetch
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = new_parser(
+        "syncattn-fetch",
+        "Download a file unless it is there already. With a checksum, an interrupted download "
+        "continues where it stopped. Without, the server has to say how long the file is; the "
+        f"checksum of the first download is recorded in DIR/{SUMS}, and later downloads are "
+        f"compared with it. Mirrors, base URLs in the environment variable {MIRRORS}, are tried "
+        "first, at BASE/HOST/PATH. A download may take five minutes, and longer as long as it has "
+        "10 kB per second on average.",
+        example="syncattn-fetch https://www.statmt.org/wmt14/test-full.tgz --directory download",
+    )
+    parser.add_argument("source", metavar="URL", help="the file's URL (with --licence: its name)")
+    parser.add_argument("--directory", type=Path, required=True, metavar="DIR", help="its folder")
+    parser.add_argument("--name", metavar="FILE", help="its name there (default: as in the URL)")
+    for name, digits, what in (("sha256", 64, "its checksum"), ("md5", 32, "its MD5 sum")):
+        check = partial(_hexadecimal, digits=digits)
+        parser.add_argument(f"--{name}", type=check, metavar="HEX", help=what)
+    parser.add_argument("--size", type=positive, metavar="BYTES", help="its size")
+    parser.add_argument(
+        "--licence",
+        metavar="TEXT",
+        help="for a file that cannot be downloaded: check that it is there, or say how to get it",
+    )
+    return parser
+
+
+def _hexadecimal(value: str, digits: int) -> str:
+    if not re.fullmatch(f"[0-9a-fA-F]{{{digits}}}", value):
+        raise argparse.ArgumentTypeError(f"{value!r} is not {digits} hexadecimal digits")
+    return value
+
+
+@command
+def main(argv: Sequence[str] | None = None) -> None:
+    """Download the file, or check that one with a licence is there."""
+    parser = _parser()
+    args = parser.parse_args(argv)
+    if args.licence is not None:
+        if args.name or args.sha256 or args.md5 or args.size:
+            parser.error("--licence goes with none of --name, --sha256, --md5 and --size")
+        path = args.directory / args.source
+        if not path.is_file():
+            raise DataError(
+                f"{path}: missing; it needs a signed licence, so put it there yourself: "
+                f"{args.licence}"
+            )
+    else:
+        path = fetch(args.source, args.directory, args.name, args.sha256, args.size, args.md5)
+    result = f"{path}: {path.stat().st_size} bytes"
+    print(result if args.sha256 else f"{result}, SHA-256 {hash_file(path)}")

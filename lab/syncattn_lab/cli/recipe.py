@@ -1,0 +1,299 @@
+"""``syncattn-recipe``: repeat published runs, from public archives to a table of scores."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from syncattn_fairseq.base.errors import DataError
+from syncattn_fairseq.cli.command_line import CommandLine
+from syncattn_fairseq.cli.common import announce, command, new_parser, positive
+
+from ..recipes.corpus_facts import load_corpus
+from ..recipes.request import Request, read_request
+from ..recipes.systems import SHARED
+from .recipe_results import ResultsView
+
+if TYPE_CHECKING:
+    from ..recipes.launch import Machines
+
+#: Each parser needs 1 or 2 GB.
+PARSERS_OF_A_GPU = 4
+
+
+@command
+def main(argv: Sequence[str] | None = None) -> None:
+    """Run the stages of a corpus and its systems, then print the table; or only one of the two."""
+    args = _parser().parse_intermixed_args(argv)
+    args.work = args.work.resolve()
+    if not args.configs.is_dir():
+        raise DataError(f"--configs {args.configs}: no such folder")
+    folder, here = args.configs / args.corpus, Path(args.corpus)
+    if args.init:
+        _write_corpus(here, args)
+        return
+    if (here / "_data.yaml").is_file() and not folder.is_dir():
+        folder = here
+    corpus = load_corpus(folder, args.programs)
+    if args.figure:
+        from ..report import picture_files  # needs the extra viz
+
+        picture_files.check_format(args.figure)
+    folder = args.work / "results"
+    if args.idea:
+        from ..recipes.idea import read_idea
+        from ..report import viz  # noqa: F401  (the page needs the extra viz)
+
+        if args.plan or args.report or not args.seeds:
+            raise DataError("--idea: give --seeds; it has a plan and a page of its own")
+        idea = read_idea(args.idea, corpus, args.words, args.seeds, args.work / "ideas")
+        folder, words = idea.folder, [row.text for row in idea.rows]
+        request = Request(corpus, words, idea.rows, {}, args.seeds, idea.plan)
+    else:
+        idea, request = None, read_request(corpus, args.words, args.seeds, args.plan)
+    path = args.results or folder / f"{corpus.name}.json"
+    view = ResultsView(request, path, args.baseline, args.markdown, args.figure)
+    if args.report:
+        _check_report(request, args.table)
+    runs = not (args.dry_run or args.check)
+    if args.table:
+        view.print_all()
+    else:
+        view.check_baseline()
+        if idea and runs:
+            idea.write_plan()
+        _run(args, request, view)
+    if idea and path.exists() and runs:
+        announce(idea.write_page(path), f"whether {idea.row.label} helps", sys.stderr)
+
+
+def _write_corpus(folder: Path, args: argparse.Namespace) -> None:
+    from ..recipes.new_corpus import write_corpus
+
+    gpus = _choose_machines(args)[1]
+    announce(folder, write_corpus(folder, args.words, gpus > 0 and not args.cpu))
+    print(f"next: syncattn-recipe {folder} @all --check")
+    print(f"then: syncattn-recipe {folder} @all --report {folder.name}.html")
+
+
+def _check_report(request: Request, table: bool) -> None:
+    from ..report import viz  # noqa: F401  (needs the extra viz)
+
+    if table:
+        raise DataError(
+            "--report: leave out --table, since a report reads translations; what is done already "
+            "is not done again"
+        )
+    if not request.rows:
+        raise DataError("--report: name the systems that it is about")
+
+
+def _run(args: argparse.Namespace, request: Request, view: ResultsView) -> None:
+    from ..recipes.cell import list_stages, make_cells
+    from ..recipes.display import Display
+    from ..recipes.grid import Grid, describe_run
+    from ..recipes.processes import Processes
+    from ..recipes.run import Runner, select_stages
+    from .recipe_check import check_calls, rehearse
+
+    corpus = request.corpus
+    machines, gpus = _choose_machines(args)
+    cells = make_cells(corpus, machines, request.overrides, request.list_cells())
+    if args.check:
+        rehearse(request, machines, cells, args.work)
+        return
+    cores = len(os.sched_getaffinity(0))
+    parsing = min(cores, PARSERS_OF_A_GPU * gpus) if gpus else cores
+    preparation, stages = list_stages(corpus, cells, cores, parsing)
+    chosen = select_stages(
+        [*preparation, *(stage for each in stages.values() for stage in each)],
+        args.first,
+        args.last,
+    )
+    check_calls(chosen, corpus.folder / "_data.yaml")
+    if args.dry_run:
+        for stage in chosen:
+            print(f"== {stage.title}")
+            print(*(f"$ {step}" for step in stage.steps), sep="\n")
+        rows = ", ".join(dict.fromkeys(cell.row.label for cell in cells))
+        print(f"trainings of {rows}: {len(cells)}", file=sys.stderr)
+        return
+    with Processes() as processes:
+        provenance = describe_run(machines, args.jobs)
+        runner = Runner(args.work, processes, Display(), args.first is not None, provenance)
+        rest = {cell: [stage for stage in each if stage in chosen] for cell, each in stages.items()}
+        grid = Grid(rest, runner, args.jobs, view.path)
+        failure = grid.run_after([stage for stage in preparation if stage in chosen], corpus)
+    if any(stage.name == "score" for stage in chosen) and view.path.exists():
+        view.print_all(partly=failure is not None)
+        if args.report:
+            _write_report(args, view, partly=failure is not None)
+    if failure:
+        raise failure
+
+
+def _write_report(args: argparse.Namespace, view: ResultsView, partly: bool) -> None:
+    from ..recipes.table_report import TableReport
+    from .report import write_report
+
+    report = TableReport(view.request, args.work, view.load_rows(partly))
+    write_report(report, args.report, view.request.list_groups())
+
+
+def _choose_machines(args: argparse.Namespace) -> tuple[Machines, int]:
+    """Return where to train, and the number of GPUs here."""
+    import torch
+
+    from ..recipes.launch import Machines
+
+    gpus = torch.cuda.device_count()
+    cpu = args.cpu or gpus == 0
+    processes = args.processes or (1 if cpu else max(gpus // args.jobs, 1))
+    return Machines(processes, cpu), gpus
+
+
+def _parser() -> CommandLine:
+    parser = new_parser(
+        "syncattn-recipe",
+        "Prepare a corpus; train, decode and score systems on it, each with one or "
+        "more seeds; print a table of their scores. The output of commands is kept next to the "
+        "files that they make. The next run skips finished stages, and continues a training "
+        "that was interrupted, or whose limit of updates has grown.",
+        example="syncattn-recipe wmt14_en_de transformer syncattn --dry-run",
+        epilog="Stages: download, collect, tokenise, clean (for the built-in corpus: generate), "
+        "subwords, parse, binarise; for each system and seed train, "
+        "decode, score. What reads something that was made again since is made again, too; a "
+        "training stops instead. Environment variables: PARSE_OPTIONS holds more "
+        "options for syncattn-parse, STANZA_DIR is the folder of its models, PARSER_JA and so on "
+        "choose a language's parser, and SYNCATTN_MIRROR names mirrors to download from; a corpus "
+        "may name one for the folder of its text.",
+    )
+    parser.add_argument(
+        "corpus", metavar="CORPUS", help="a folder of --configs, or any other with its files"
+    )
+    parser.add_argument(
+        "words",
+        nargs="*",
+        metavar="SYSTEM|@GROUP|SECTION.OPTION=VALUE",
+        help="systems to train, by the names of their configs; groups of them, @all or one that "
+        "the corpus defines; and settings to change in all systems. SYSTEM:SECTION.OPTION=VALUE "
+        "changes a setting of one system, which gets a row of its own; NAME=SYSTEM:... gives this "
+        "row a name. Without a system, only prepare the corpus",
+    )
+    parser.add_argument(
+        "--seeds",
+        nargs="+",
+        type=_seed,
+        metavar="N",
+        help="random seeds, one training each for every system (default: the config's)",
+    )
+    parser.add_argument(
+        "--jobs", type=positive, default=1, help="how many trainings to run at a time (default: 1)"
+    )
+    parser.add_argument(
+        "--from",
+        dest="first",
+        metavar="STAGE",
+        help="redo this stage and later ones; a training that was interrupted continues",
+    )
+    parser.add_argument(
+        "--plan",
+        action="store_true",
+        help="train the systems of the corpus's plan (_plan.yaml), or those given, with its seeds; "
+        "the table is that of its contrasts",
+    )
+    parser.add_argument(
+        "--idea",
+        metavar="[NAME=]FOLDER:SECTION.OPTION=VALUE",
+        help="the folder of your plugin, and settings that switch your idea on: plan, train and "
+        "score it and its controls, with --seeds, and write a page that says whether it helps",
+    )
+    parser.add_argument(
+        "--init",
+        action="store_true",
+        help="write the files of a new corpus into the folder CORPUS; then come, in place of "
+        "systems, two files of raw training text, such as train.en train.de, and perhaps those of "
+        "validation and test text, which are held out otherwise",
+    )
+    parser.add_argument("--to", dest="last", metavar="STAGE", help="the last stage to do")
+    parser.add_argument("--dry-run", action="store_true", help="only print the commands")
+    parser.add_argument(
+        "--check",
+        action="store_true",
+        help="list all that is missing: programs, models of parsers, texts and their addresses, "
+        "disk and memory, subwords of the text; then run every stage on 20 sentences",
+    )
+    parser.add_argument(
+        "--configs",
+        type=Path,
+        default=SHARED,
+        metavar="DIR",
+        help="where the configs are (default: those of this package)",
+    )
+    parser.add_argument(
+        "--programs",
+        nargs="+",
+        default=[],
+        metavar="NAME",
+        help="programs besides cat, tr and kytea that the corpus of another --configs may start, "
+        "as it says in words",
+    )
+    parser.add_argument(
+        "--work",
+        type=Path,
+        default=Path(),
+        metavar="DIR",
+        help="where corpora/, data-bin/, checkpoints/, logs/ and results/ go (default: here)",
+    )
+    group = parser.add_argument_group("results")
+    group.add_argument(
+        "--results",
+        type=Path,
+        help="JSON with a result for each system and seed, kept from run to run (default: "
+        "results/CORPUS.json in --work)",
+    )
+    group.add_argument(
+        "--table", action="store_true", help="print the table of these results; run nothing"
+    )
+    group.add_argument(
+        "--figure",
+        type=Path,
+        help="also draw the differences to the baseline, in the groups given, with intervals over "
+        "seeds: .svg, .png or .pdf",
+    )
+    group.add_argument(
+        "--report",
+        type=Path,
+        metavar="FILE.html",
+        help="also write a page that shows the systems side by side, see syncattn-report",
+    )
+    group.add_argument("--markdown", action="store_true", help="print tables in Markdown")
+    group.add_argument(
+        "--baseline",
+        metavar="SYSTEM",
+        help="the system to compare with (default: the baseline of each system's paper)",
+    )
+    group = parser.add_argument_group(
+        "training", "The batch is the config's, whatever the number of GPUs."
+    )
+    group.add_argument(
+        "--processes",
+        type=positive,
+        help="processes of a training, one for each GPU (default: the GPUs of this machine, "
+        "divided by --jobs, or 1)",
+    )
+    group.add_argument("--cpu", action="store_true", help="train without GPUs")
+    parser.claims_outputs = False  # syncattn-report, in a process of its own, claims the report
+    parser.name_files(files=["results"], outputs=["figure", "report"])
+    return parser
+
+
+def _seed(value: str) -> int:
+    number = int(value)
+    if number < 0:
+        raise argparse.ArgumentTypeError(f"{number} is less than 0")
+    return number

@@ -1,0 +1,133 @@
+"""What ``syncattn-recipe`` checks before anything runs; ``--check`` rehearses it, too."""
+
+import argparse
+import io
+import logging
+import shutil
+import tempfile
+import time
+from collections.abc import Container, Iterable, Sequence
+from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import replace
+from functools import cache
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+
+from syncattn_fairseq.base.errors import DataError, naming
+from syncattn_fairseq.cli.command_line import claiming_outputs
+
+from ..recipes.cell import Cell, list_needs, list_stages, make_cells
+from ..recipes.corpus_facts import Corpus
+from ..recipes.display import Display, duration
+from ..recipes.grid import Grid, describe_run
+from ..recipes.launch import Machines
+from ..recipes.missing import (
+    list_missing_parsers,
+    list_missing_texts,
+    list_scarce,
+    list_vocabulary_faults,
+)
+from ..recipes.processes import Processes
+from ..recipes.rehearsal import CHANGES, SENTENCES, UPDATES, shorten_corpus, shorten_row
+from ..recipes.request import Request
+from ..recipes.run import Runner, list_missing_programs
+from ..recipes.stages import Stage, split_commands
+
+_PREFIX = "syncattn-"
+_PACKAGES = ("syncattn_fairseq.cli", "syncattn_lab.cli")
+#: Its parser is fairseq's, and no config has options for it.
+_FOREIGN = "syncattn-preprocess"
+
+
+def check_calls(stages: Iterable[Stage], data_file: Path) -> None:
+    """Raise `DataError` if a command of ours would refuse its arguments, as of ``_data.yaml``."""
+    for stage in stages:
+        for words in (words for step in stage.steps for words in step.commands):
+            if words[0].startswith(_PREFIX) and words[0] != _FOREIGN:
+                with naming(f"{data_file}: {stage.name}"):
+                    _check(words)
+
+
+def _check(words: tuple[str, ...]) -> None:
+    with (
+        claiming_outputs(claims=False),
+        redirect_stdout(io.StringIO()),
+        redirect_stderr(io.StringIO()) as message,
+    ):
+        try:
+            _parser_of(words[0]).parse_args(words[1:])
+        except SystemExit:
+            reason = message.getvalue().strip().removeprefix("error: ").rpartition("; see ")[0]
+            raise DataError(f"{words[0]}: {reason or 'wrong options'}") from None
+
+
+@cache
+def _parser_of(command: str) -> argparse.ArgumentParser:
+    name = command.removeprefix(_PREFIX)
+    for package in _PACKAGES if name.isidentifier() else ():
+        if find_spec(f"{package}.{name}"):
+            make_parser = getattr(import_module(f"{package}.{name}"), "_parser", None)
+            if make_parser is not None:
+                parser: argparse.ArgumentParser = make_parser()
+                return parser
+    raise DataError(f"{command}: there is no such command")
+
+
+def rehearse(request: Request, machines: Machines, cells: Sequence[Cell], work: Path) -> None:
+    """Print what is missing, then run every stage on a few sentences; `DataError` if one fails.
+
+    What is missing is replaced there: a tokeniser by none, a parser by chance, a text by another.
+    """
+    logging.getLogger("urllib3").setLevel(logging.WARNING)  # libraries let everybody speak
+    corpus, began = request.corpus, time.monotonic()
+    work.mkdir(parents=True, exist_ok=True)
+    scratch = Path(tempfile.mkdtemp(prefix="rehearsal-", dir=work))
+    short, faults = shorten_corpus(corpus, work, scratch)
+    seeds = {shorten_row(cell.row): cell.given_seed for cell in reversed(cells)}  # the first
+    rows = dict.fromkeys(shorten_row(cell.row) for cell in cells)
+    chosen = [(seeds[row], row) for row in rows]
+    changes = {**request.overrides, **CHANGES}
+    rehearsed = make_cells(short, machines, changes, chosen)
+    preparation, trainings = list_stages(short, rehearsed, 1, 1)
+    programs = list_missing_programs([*preparation, *(s for x in trainings.values() for s in x)])
+    parsers = list_missing_parsers(corpus, list_needs(corpus, cells))
+    missing = [
+        *(f"{name}: {fault}" for name, fault in programs.items()),
+        *(f"parser of {language}: {fault}" for language, fault in parsers.items()),
+        *list_missing_texts(corpus, work, faults),
+        *list_scarce(corpus, cells, work),
+        *list_vocabulary_faults(corpus, work),
+    ]
+    print(f"{corpus.name}: missing: {len(missing) or 'nothing'}")
+    print(*(f"- {fault}\n" for fault in missing), sep="", end="")
+    short = _replace_missing(short, programs, parsers)
+    rehearsed = make_cells(short, machines, changes, chosen)
+    preparation, trainings = list_stages(short, rehearsed, 1, 1)
+    stages = [*preparation, *(stage for each in trainings.values() for stage in each)]
+    check_calls(stages, corpus.folder / "_data.yaml")
+    texts = f" (invented: {', '.join(faults)})" if faults else ""
+    print(f"rehearsal: {SENTENCES} sentences{texts}, {UPDATES} updates, in {scratch}", flush=True)
+    with Processes() as processes:
+        provenance = describe_run(machines, 1)
+        runner = Runner(scratch, processes, Display(), provenance=provenance)
+        grid = Grid(trainings, runner, 1, scratch / "results.json")
+        failure = grid.run_after(preparation, short)
+    if failure:
+        raise failure
+    shutil.rmtree(scratch)
+    print(f"rehearsal: {len(stages)} stages in {duration(time.monotonic() - began)}")
+    if missing:
+        raise DataError(f"{corpus.name}: the rehearsal was fine, but see above what is missing")
+
+
+def _replace_missing(short: Corpus, programs: Container[str], parsers: Container[str]) -> Corpus:
+    def lacks(command: str) -> bool:
+        return any(words[0] in programs for words in split_commands(command))
+
+    return replace(
+        short,
+        words={x: "cat" if lacks(text) else text for x, text in short.words.items()},
+        score={k: v for k, v in short.score.items() if k != "words_by" or not lacks(v)},
+        parses={x: "--parser random" if x in parsers else y for x, y in short.parses.items()},
+    )

@@ -1,0 +1,129 @@
+"""What ``syncattn-recipe`` prints and draws of a results file."""
+
+from __future__ import annotations
+
+import sys
+import textwrap
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from syncattn_fairseq.base.errors import DataError, suggest
+from syncattn_fairseq.base.text_tables import format_table, markdown_table
+from syncattn_fairseq.cli.common import announce, colour
+
+from ..recipes.request import Request, is_row, read_row
+from ..recipes.systems import say_system
+
+if TYPE_CHECKING:
+    from ..evaluation.differences import Group
+    from ..evaluation.measures import Measure
+    from ..evaluation.results_tables import TableRow
+    from ..recipes.plan import Plan
+
+
+@dataclass(frozen=True)
+class ResultsView:
+    """The part of a results file that was asked for.
+
+    Without a baseline, systems are compared with that of each one's paper.
+    """
+
+    request: Request
+    path: Path
+    baseline: str | None
+    markdown: bool
+    figure: Path | None
+
+    def print_all(self, partly: bool = False) -> None:
+        """Print the table, or the plan's contrasts, and draw it; `DataError` if there is none."""
+        if not self.path.is_file():
+            raise DataError(
+                f"{self.path}: no such file; run the recipe without --table first, or name its "
+                "results with --results"
+            )
+        if self.request.plan:
+            self._print_contrasts(self.request.plan)
+        else:
+            self._print_table(partly)
+
+    def check_baseline(self) -> None:
+        """Raise `DataError`, before anything runs, if there will be no results of the baseline."""
+        from ..evaluation.results_file import load_results
+
+        name, seeds = self.baseline, self.request.seeds
+        if name is None:
+            return
+        if self.request.plan:
+            raise DataError(f"--baseline {name}: leave it out, a plan says what is compared")
+        cells = load_results(self.path)["cells"] if self.path.is_file() else []
+        known = {cell["system"] for cell in cells if seeds is None or cell["seed"] in seeds}
+        known |= {row.label for row in self.request.rows}
+        if name not in known:
+            fault = f"neither a given system nor in {self.path}{suggest(name, known)}"
+            raise DataError(f"--baseline {name}: {fault}")
+
+    def _print_contrasts(self, plan: Plan) -> None:
+        from ..evaluation.results_file import load_results
+        from ..recipes.contrasts import group_contrasts, index_cells, make_contrast_tables
+
+        paths = {name: self.path.with_name(f"{name}.json") for name in plan.list_corpora()}
+        others = {name: load_results(path) for name, path in paths.items() if path.exists()}
+        cells = index_cells(load_results(self.path), others, plan.names)
+        kind, bullet = (markdown_table, "- ") if self.markdown else (format_table, "")
+        print(colour(make_contrast_tables(plan, cells, kind, bullet)))
+        if self.figure:
+            _save_forest(self.figure, *group_contrasts(plan, cells))
+
+    def _print_table(self, partly: bool) -> None:
+        from ..evaluation.differences import group_rows
+        from ..evaluation.results_tables import make_tables
+
+        rows = self.load_rows(partly)
+        if not rows:
+            return
+        kind, bullet = (markdown_table, "- ") if self.markdown else (format_table, "")
+        print(colour(make_tables(rows, kind, bullet)))
+        if self.figure:
+            _save_forest(self.figure, *group_rows(rows, self.request.list_groups(), say_system))
+        systems = {row.system for row in rows}
+        if missing := [x.label for x in self.request.rows if x.label not in systems]:
+            text = f"{bullet}no results yet: {', '.join(missing)}"
+            print(textwrap.fill(text, 118, subsequent_indent=" " * len(bullet)))
+
+    def load_rows(self, partly: bool) -> list[TableRow]:
+        """Return the results of the systems that were asked for, after those of their baselines."""
+        from ..evaluation.results_file import load_results
+        from ..evaluation.results_tables import make_rows
+
+        def find_baseline(system: str) -> str:
+            return self.baseline or request.corpus.baseline(configs.get(system, system))
+
+        request, results = self.request, load_results(self.path)
+        configs = {cell["system"]: cell.get("config", cell["system"]) for cell in results["cells"]}
+        known = dict.fromkeys(
+            cell["system"]
+            for cell in results["cells"]
+            if request.seeds is None or cell["seed"] in request.seeds
+        )
+        named = {read_row(word).label for word in request.words if is_row(word)}
+        needed = () if partly else named  # but not every system of a group
+        systems = [row.label for row in request.rows] or known
+        systems = [name for name in systems if name in known or name in needed]
+        if not systems and not partly:
+            reason = " with these seeds" * bool(request.seeds)
+            raise DataError(f"{self.path}: no results{reason}")
+        baselines = [
+            name for name in map(find_baseline, systems) if name in known or name == self.baseline
+        ]
+        names = list(dict.fromkeys([*baselines, *systems]))
+        return make_rows(results, names, request.seeds, find_baseline)
+
+
+def _save_forest(path: Path, measures: Sequence[Measure], groups: Sequence[Group]) -> None:
+    from ..report.forest import draw_forest
+    from ..report.picture_files import save
+
+    save(draw_forest(measures, groups), path)
+    announce(path, "the differences to the baseline", sys.stderr)

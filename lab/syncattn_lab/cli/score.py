@@ -1,0 +1,295 @@
+"""``syncattn-score``: score translations, parses and alignments, and test their significance."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from unicodedata import category
+
+from syncattn_fairseq.base.errors import DataError
+from syncattn_fairseq.base.files import replacing
+from syncattn_fairseq.base.loggers import hushed
+from syncattn_fairseq.base.packed import Packed
+from syncattn_fairseq.cli.command_line import CommandLine
+from syncattn_fairseq.cli.common import add_subword_marks, announce, command, new_parser, publish
+from syncattn_fairseq.data.moses import check_language
+from syncattn_fairseq.data.parses import read_heads, read_labels
+from syncattn_fairseq.trees.brackets import read_trees
+
+from ..evaluation.alignment import read_alignments, say_one_based
+from ..printed.decoded import read_decoded
+
+if TYPE_CHECKING:
+    from ..evaluation.scoring import Gold, Output
+    from ..evaluation.sentence_scores import SentenceScores
+
+
+@command
+@hushed("sacrebleu")  # importing fairseq makes every logger talk
+def main(argv: Sequence[str] | None = None) -> None:
+    """Run the command."""
+    args = _parser().parse_args(argv)
+    from ..evaluation.score_table import format_scores, make_latex
+    from ..evaluation.scoring import say_unused, score_systems
+    from ..evaluation.sentence_scores import format_sentence_scores
+
+    outputs, gold = read_input(args)
+    scores = score_systems(
+        outputs,
+        gold,
+        by_length=args.by_length,
+        compound_split=args.compound_split,
+        parts=args.parts,
+        **measures(args),
+    )
+    numbers = {name: score.as_dict() for name, score in scores.items()}
+    tables = [format_scores(scores)]
+    for measure, by_system in _compare_measures(args, outputs, len(gold.references)).items():
+        tables.append(format_sentence_scores(measure, by_system))
+        for name, one in by_system.items():
+            numbers[name].setdefault("sentence_scores", {})[measure] = asdict(one)
+    say_unused(gold, scores, _warn)
+    with ExitStack() as stack:
+        if args.text:
+            _write_text(stack.enter_context(replacing(args.text)), args, outputs)
+        if args.latex:
+            table = stack.enter_context(replacing(args.latex))
+            table.write_text(make_latex(scores), encoding="utf-8")
+        publish({"systems": numbers}, "\n\n".join(tables), args.json)
+    if args.text:
+        announce(args.text, "the translations", sys.stderr)
+    if args.latex:
+        announce(args.latex, "a table for LaTeX", sys.stderr)
+
+
+def _compare_measures(
+    args: argparse.Namespace, systems: Collection[str], size: int
+) -> dict[str, dict[str, SentenceScores]]:
+    from ..evaluation.sentence_scores import compare_sentence_scores, read_sentence_scores
+
+    measured: dict[str, dict[str, list[float]]] = {}
+    for measure, name, path in args.sentence_scores:
+        if name not in systems:
+            raise DataError(f"--sentence-scores {name}: no --system has that name")
+        numbers = read_sentence_scores(path)
+        if len(numbers) != size:
+            raise DataError(f"{path}: {len(numbers)} scores, but {size} references")
+        if measured.setdefault(measure, {}).setdefault(name, numbers) is not numbers:
+            raise DataError(f"--sentence-scores {measure} {name}: given twice")
+    baseline = args.baseline or ""
+    return {m: compare_sentence_scores(numbers, baseline) for m, numbers in measured.items()}
+
+
+def read_input(args: argparse.Namespace) -> tuple[dict[str, Output], Gold]:
+    """Read the files of `add_arguments`; `DataError` if one is wrong, or a system named twice."""
+    from ..evaluation.scoring import Gold, Output
+    from ..evaluation.translation import check_tokenizer, read_text
+
+    check_tokenizer(args.tokenize)
+
+    def read(reader: Callable[[str], Iterable[Any]], path: str | None) -> Sequence[Any] | None:
+        return Packed(reader(path)) if path else None
+
+    gold = Gold(
+        references=read_text(args.references),
+        source_heads=read(_gold_heads, args.source_heads),
+        target_heads=read(_gold_heads, args.target_heads),
+        alignments=read_alignments(args.alignments, args.one_based) if args.alignments else None,
+        source=read(read_text, args.source),
+        source_labels=read(read_labels, args.source_labels),
+        target_labels=read(read_labels, args.target_labels),
+        source_trees=list(read_trees(args.source_trees)) if args.source_trees else None,
+        target_trees=list(read_trees(args.target_trees)) if args.target_trees else None,
+    )
+    outputs: dict[str, Output] = {}
+    for name, *files in args.system:
+        if len(files) not in (1, 2) or name in outputs:
+            raise DataError(f"--system {name}: give each name once, with one or two files")
+        if any(category(character) in ("Cc", "Cs", "Zl", "Zp") for character in name):
+            raise DataError(f"--system {name!r}: the name must fit into a line; choose another")
+        outputs[name] = Output(*map(read_decoded, files))
+    if gold.alignments:
+        analysed = (sentence for output in outputs.values() for sentence in output.analysed)
+        links = (each for s in analysed for each in (s.links or (), *s.layer_links.values()))
+        if warning := say_one_based(gold.alignments, links):
+            _warn(f"{args.alignments}: {warning}")
+    return outputs, gold
+
+
+def _warn(message: str) -> None:
+    print(f"warning: {message}", file=sys.stderr)
+
+
+def measures(args: argparse.Namespace) -> dict[str, Any]:
+    """Return the keyword arguments of `score_systems` that `add_arguments` gives."""
+    return {
+        "scheme": args.subword_marks,
+        "moses_language": args.detokenize,
+        "tokenize": args.tokenize,
+        "baseline": args.baseline,
+        "words": args.words_by,
+        "warn": _warn,
+    }
+
+
+def _write_text(path: Path, args: argparse.Namespace, outputs: Mapping[str, Output]) -> None:
+    from ..evaluation.scoring import plain_text
+
+    if len(outputs) > 1:
+        raise DataError("--text: give one --system")
+    [output] = outputs.values()
+    with path.open("w", encoding="utf-8") as file:
+        for text in plain_text(output.beam, args.subword_marks, args.detokenize):
+            file.write(text + "\n")
+
+
+def _gold_heads(path: str) -> Iterator[list[int] | None]:
+    """Yield heads, which need not form trees."""
+    for number, heads in enumerate(read_heads(path), 1):
+        if heads and not 0 <= min(heads) <= max(heads) <= len(heads):
+            raise DataError(
+                f"{path}:{number}: a head is out of range; 0 is the root, k the k-th of the "
+                f"{len(heads)} words"
+            )
+        yield heads
+
+
+def _moses_language(value: str) -> str | None:
+    if value == "none":
+        return None
+    tool, _, language = value.partition(":")
+    if tool != "moses" or not language:
+        raise argparse.ArgumentTypeError(f"{value!r}; choose none or moses:LANGUAGE")
+    try:
+        check_language(language)
+    except DataError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+    return language
+
+
+def _tokenizer(value: str) -> str:
+    from sacrebleu.metrics.bleu import BLEU
+
+    if value not in BLEU.TOKENIZERS:
+        raise argparse.ArgumentTypeError(f"{value!r}; choose one of {', '.join(BLEU.TOKENIZERS)}")
+    return value
+
+
+def _parts(value: str) -> dict[str, int]:
+    pairs = [part.rpartition(":") for part in value.split(",")]
+    if not all(name and count.isdecimal() and int(count) for name, _, count in pairs):
+        raise argparse.ArgumentTypeError(f"{value!r}: write NAME:SENTENCES,NAME:SENTENCES")
+    return {name: int(count) for name, _, count in pairs}
+
+
+def _parser() -> CommandLine:
+    parser = new_parser(
+        "syncattn-score",
+        "Score decoded translations, and the parses and alignments printed with them.",
+        example="syncattn-score --references words/test.de --tokenize none \\\n"
+        "--system SyncAttn translations.txt",
+    )
+    add_arguments(parser)
+    parser.add_argument(
+        "--by-length", action="store_true", help="also BLEU by the number of words in the source"
+    )
+    parser.add_argument(
+        "--compound-split",
+        metavar="LANGUAGE",
+        help="add BLEU as papers on WMT14 English-German report it: on the words of the Moses "
+        "tokenizer, with A-B as three words",
+    )
+    parser.add_argument(
+        "--parts",
+        type=_parts,
+        metavar="NAME:N,...",
+        help="the references are several test sets in a row, of so many sentences: also BLEU of "
+        "each, and its mean",
+    )
+    parser.add_argument(
+        "--sentence-scores",
+        action="append",
+        nargs=3,
+        default=[],
+        metavar=("MEASURE", "NAME", "FILE"),
+        help="what another program says of each sentence of the system NAME, such as the output of "
+        "comet-score or a number on each line, higher is better; to compare means, with the tests "
+        "of BLEU",
+    )
+    parser.add_argument("--json", metavar="FILE", help="write all numbers; -: instead of the table")
+    parser.add_argument("--latex", type=Path, help="write a table for a paper (booktabs)")
+    parser.add_argument("--text", type=Path, help="write the translations as text")
+    parser.name_files(inputs=["sentence_scores"], outputs=["json", "latex", "text"])
+    return parser
+
+
+def add_arguments(parser: CommandLine) -> None:
+    """Add the arguments that say what is scored, against what, and how."""
+    parser.add_argument(
+        "--system",
+        required=True,
+        action="append",
+        nargs="+",
+        metavar=("NAME", "FILE"),
+        help="NAME BEAM_OUTPUT [FORCED_OUTPUT], once per system. BEAM_OUTPUT: what "
+        "fairseq-generate or fairseq-interactive printed, or plain text. FORCED_OUTPUT: what "
+        "fairseq-generate --score-reference --print-alignment --print-parses printed, without "
+        "--remove-bpe",
+    )
+    parser.add_argument(
+        "--references",
+        required=True,
+        help="the reference translations: untokenised, unless --tokenize is none",
+    )
+    for kind, what, use in (
+        ("heads", "heads", "UAS"),
+        ("labels", "labels", "UAS by label (JSON, report)"),
+        ("trees", "phrase structure", "induced trees"),
+    ):
+        parser.add_argument(f"--source-{kind}", help=f"gold {what} of the source, for {use}")
+        parser.add_argument(f"--target-{kind}", help=f"gold {what} of the references")
+    parser.add_argument("--alignments", help="gold alignments: i-j sure, i?j possible, for AER")
+    parser.add_argument("--one-based", action="store_true", help="--alignments counts from 1")
+    add_subword_marks(parser)
+    parser.add_argument(
+        "--detokenize",
+        type=_moses_language,
+        default="none",
+        metavar="none|moses:LANGUAGE",
+        help="undo the Moses tokenizer in the translations (default: none)",
+    )
+    parser.add_argument(
+        "--tokenize",
+        type=_tokenizer,
+        default="13a",
+        metavar="NAME",
+        help="sacreBLEU's tokenizer, such as 13a, zh, ja-mecab or none (default: 13a)",
+    )
+    parser.add_argument(
+        "--baseline",
+        metavar="NAME",
+        help="test whether the other systems' BLEU differs from this one's by chance",
+    )
+    parser.add_argument(
+        "--source",
+        help="words of the source, for BLEU by length; default: the S- lines of the first output "
+        "that has them, with subwords joined",
+    )
+    parser.add_argument(
+        "--words-by",
+        metavar="COMMAND",
+        help="remove the spaces of translations and references, and split both into words with "
+        "this command, such as 'kytea -notags -out tok'; goes with --tokenize none",
+    )
+    parser.name_files(
+        inputs=[
+            *("system", "references", "source", "alignments"),
+            *("source_heads", "source_labels", "source_trees"),
+            *("target_heads", "target_labels", "target_trees"),
+        ]
+    )

@@ -1,0 +1,146 @@
+"""Word alignments: read and write them, turn links of subwords into links of words, compute AER."""
+
+import math
+import re
+from collections.abc import Iterable, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from pathlib import Path
+
+from syncattn_fairseq.base.errors import DataError
+from syncattn_fairseq.base.packed import Packed
+from syncattn_fairseq.base.text import read_lines
+from syncattn_fairseq.tasks.analysis_lines import Link, make_link
+
+_LINK = re.compile(r"([0-9]{1,9})([-?p])([0-9]{1,9})")
+#: The links between what fast_align adds: a score (``-s``), and the texts (``-f``).
+_SCORED = re.compile(r"(?:.* \|\|\| .* \|\|\| )?([0-9-?p ]*)\|\|\| -?([0-9.e+-]+|inf|nan) *")
+
+
+@dataclass(frozen=True)
+class AlignmentScore:
+    """Alignment quality over a corpus, in fractions."""
+
+    aer: float
+    precision: float
+    recall: float
+    margin: float
+    """Half the 95 % interval of AER, if other sentences had been drawn."""
+
+
+def alignment_error_rate(
+    sure: Sequence[AbstractSet[Link]],
+    possible: Sequence[AbstractSet[Link]],
+    hypothesis: Sequence[AbstractSet[Link]],
+) -> AlignmentScore:
+    """Compute AER, precision and recall (Och and Ney, 2003) over the whole corpus.
+
+    With A the hypothesis, S the sure and P the possible links, which include the sure ones:
+    AER = 1 - (|A & S| + |A & P|) / (|A| + |S|), precision = |A & P| / |A|, recall =
+    |A & S| / |S|. An empty denominator means that no error is possible: AER is then 0, precision
+    and recall are 1. Each argument has a set of links per sentence, ``possible`` also without the
+    sure ones.
+
+    Raises:
+        DataError: the numbers of sentences differ.
+    """
+    if not len(sure) == len(possible) == len(hypothesis):
+        raise DataError(
+            f"alignments of {len(sure)} (sure), {len(possible)} (possible) and "
+            f"{len(hypothesis)} (hypothesis) sentences cannot be compared"
+        )
+    return score_counts(Packed(map(count_links, sure, possible, hypothesis)))
+
+
+def count_links(
+    sure: AbstractSet[Link], possible: AbstractSet[Link], hypothesis: AbstractSet[Link]
+) -> tuple[int, int, int, int]:
+    """Return |A & S|, |A & P|, |A| and |S| of one sentence; see `alignment_error_rate`."""
+    right = hypothesis & (sure | possible)
+    return len(hypothesis & sure), len(right), len(hypothesis), len(sure)
+
+
+def score_counts(each: Sequence[tuple[int, int, int, int]]) -> AlignmentScore:
+    """Compute what `alignment_error_rate` does from the numbers of `count_links`."""
+    sure, possible, predicted, gold = (sum(row[k] for row in each) for k in range(4))
+    return AlignmentScore(
+        aer=1 - (sure + possible) / (predicted + gold) if predicted + gold else 0.0,
+        precision=possible / predicted if predicted else 1.0,
+        recall=sure / gold if gold else 1.0,
+        margin=_margin(Packed((f + r, p + w) for f, r, p, w in each)),
+    )
+
+
+def _margin(parts: Sequence[tuple[int, int]]) -> float:
+    """Return half the 95 % interval of the ratio of two sums (delta method)."""
+    above, below = (sum(pair[k] for pair in parts) for k in (0, 1))
+    if len(parts) < 2 or not below:
+        return 0.0
+    squares = sum((a - above / below * b) ** 2 for a, b in parts)
+    return 1.96 * math.sqrt(squares * len(parts) / (len(parts) - 1)) / below
+
+
+def read_alignments(
+    path: str | Path, one_based: bool = False
+) -> tuple[Sequence[set[Link]], Sequence[set[Link]]]:
+    """Read sure and possible links from a file in the Pharaoh or the talp format.
+
+    A line holds the links of one sentence, source-target, with or without fast_align's score
+    (``0-0 1-2 ||| -3.2``): ``i-j`` is sure. A link that is only
+    possible is ``i?j`` in a Pharaoh file, which usually counts from 0, and ``ipj`` in a talp file,
+    which usually counts from 1, like the German-English gold alignments of Vilar et al. (IWSLT
+    2006).
+
+    Returns one set of 0-based sure links and one of (only) possible links for each line.
+
+    Raises:
+        DataError: something is not a link.
+    """
+    sure: Packed[set[Link]] = Packed()
+    possible: Packed[set[Link]] = Packed()
+    for number, line in enumerate(read_lines(path), start=1):
+        links: dict[bool, set[Link]] = {True: set(), False: set()}  # by whether they are sure
+        for token in _find_links(line):
+            match = _LINK.fullmatch(token)
+            if not match:
+                raise DataError(
+                    f"{path}:{number}: {token[:60]!r} is not a link; write 3-4 (sure), 3?4 or 3p4"
+                )
+            link = make_link(int(match[1]) - one_based, int(match[3]) - one_based)
+            if min(link) < 0:
+                raise DataError(f"{path}:{number}: {token!r} counts from 0; leave out --one-based")
+            links[match[2] == "-"].add(link)
+        sure.append(links[True])
+        possible.append(links[False])
+    return sure, possible
+
+
+def is_pharaoh(path: str | Path) -> bool:
+    """Return whether a file holds links rather than text, judging by its first non-empty line."""
+    first = next((line for line in read_lines(path) if line.strip()), "")
+    tokens = _find_links(first)
+    return bool(tokens) and all(_LINK.fullmatch(token) for token in tokens)
+
+
+def _find_links(line: str) -> list[str]:
+    scored = _SCORED.fullmatch(line)
+    return (scored[1] if scored else line).split()
+
+
+def say_one_based(
+    gold: tuple[Iterable[set[Link]], Iterable[set[Link]]], printed: Iterable[Iterable[Link]]
+) -> str:
+    """Return a warning if gold links seem to count from 1: none has a 0, but printed ones do."""
+    sentences = (sure | possible for sure, possible in zip(*gold, strict=True))
+    linked = [any(0 in link for link in links) for links in sentences if links]
+    if any(linked) or not linked or not any(0 in link for links in printed for link in links):
+        return ""
+    return (
+        f"{len(linked)} sentences have gold links, none with a 0, as if they counted from 1; if "
+        "they do, give --one-based"
+    )
+
+
+def format_links(links: AbstractSet[Link]) -> str:
+    """Return the links of a sentence in the Pharaoh format: ``i-j``, 0-based, in order."""
+    return " ".join(f"{i}-{j}" for i, j in sorted(links))

@@ -1,0 +1,174 @@
+"""Unlabelled bracketing scores of trees, in two conventions that differ by up to 20 points.
+
+In both, a bracket is the span of a constituent. Parts of speech do not count, nor do brackets that
+`parse_tree` removes, such as a ``ROOT`` around the tree.
+
+**evalb** (Sekine and Collins): the brackets of all sentences are counted together. The whole
+sentence counts, brackets over one word count, and a span counts as often as it occurs (unary
+chains). Punctuation stays, as in evalb without a parameter file: ``COLLINS.prm`` deletes it by the
+tags of the Penn Treebank, which other treebanks and induced trees do not have.
+
+**Sentence F1**, the standard in unsupervised parsing (Shen et al., 2018; Kim et al., 2019): the
+F1 of each sentence, then the mean. First, punctuation is removed from both trees; then spans of one
+word and of the whole sentence are left out, and each span counts once. Sentences of fewer than two
+words are skipped. If no gold span is left, recall is 1, and so is precision if none is predicted
+(as in Shen et al.'s script). Punctuation is recognised by the words of the gold tree, not by their
+tags, so any tag set will do; see `is_punctuation`.
+"""
+
+from collections import Counter
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from statistics import fmean
+from typing import Any, TypeAlias
+from unicodedata import category
+
+from syncattn_fairseq.base.errors import DataError
+from syncattn_fairseq.trees.brackets import simplify_word
+from syncattn_fairseq.trees.tree import Tree
+
+Span: TypeAlias = tuple[int, int]
+"""The first word of a constituent and the one after its last, counted from 0."""
+
+_READ_ALOUD = frozenset("#%&*/@\\§‰")
+
+
+@dataclass(frozen=True)
+class Brackets:
+    """Numbers of brackets: in both trees, predicted, gold."""
+
+    matched: int
+    predicted: int
+    gold: int
+
+    @property
+    def precision(self) -> float:
+        """A fraction; if nothing is predicted, 1 without gold brackets and 0 with some."""
+        return self.matched / self.predicted if self.predicted else float(not self.gold)
+
+    @property
+    def recall(self) -> float:
+        """A fraction; 1 without gold brackets."""
+        return self.matched / self.gold if self.gold else 1.0
+
+    @property
+    def f1(self) -> float:
+        """Harmonic mean of precision and recall."""
+        brackets = self.predicted + self.gold
+        return 2 * self.matched / brackets if brackets else 1.0
+
+
+@dataclass(frozen=True)
+class BracketingScore:
+    """Both scores of a corpus."""
+
+    evalb: Brackets
+    """Of all sentences with a gold tree together."""
+    sentences: int
+    words: int
+    """Including punctuation."""
+    each: tuple[Brackets, ...]
+    """For sentence F1: of each sentence that counts."""
+    too_short: int
+    """Sentences with fewer than two words that are not punctuation."""
+    left_out: int
+    """Sentences without a gold tree."""
+
+    def mean(self, rate: str) -> float:
+        """Return the mean ``precision``, ``recall`` or ``f1`` over sentences; 0 if none counts."""
+        return fmean(getattr(one, rate) for one in self.each) if self.each else 0.0
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return all numbers except those of single sentences."""
+        rates = ("precision", "recall", "f1")
+        evalb = {rate: getattr(self.evalb, rate) for rate in rates} | vars(self.evalb)
+        sentence = {rate: self.mean(rate) for rate in rates}
+        return {
+            "evalb": evalb | {"sentences": self.sentences, "words": self.words},
+            "sentence": sentence | {"sentences": len(self.each), "too_short": self.too_short},
+            "left_out": self.left_out,
+        }
+
+
+def score_trees(
+    predicted: Sequence[Tree | None], gold: Sequence[Tree | None], name: str = "predicted trees"
+) -> BracketingScore:
+    """Compare predicted trees with gold trees over a corpus; without gold, a sentence is left out.
+
+    The trees need the same number of words, not the same words: a system may write ``<unk>``.
+    Errors, about numbers of sentences or words, call the predicted trees by their file's ``name``.
+    """
+    if len(predicted) != len(gold):
+        raise DataError(
+            f"{name}:{min(len(predicted), len(gold))}: {len(predicted)} lines here but "
+            f"{len(gold)} gold trees; both need one line per sentence, empty lines included"
+        )
+    total: Counter[str] = Counter()
+    sentences: list[Brackets] = []
+    for number, (guess, truth) in enumerate(zip(predicted, gold, strict=True), 1):
+        if truth is None:
+            total["left_out"] += 1
+            continue
+        words = list(truth.leaves())
+        count = 0 if guess is None else sum(1 for _ in guess.leaves())
+        if guess is None or count != len(words):
+            raise DataError(
+                f"{name}:{number}: {count} words, but {len(words)} in the gold tree; write each "
+                "tree over all words, with a label in every bracket, as in (X (X the) (X man))"
+            )
+        spans, gold_spans = find_constituents(guess), find_constituents(truth)
+        total.update(vars(_match(spans, gold_spans)), sentences=1, words=count)
+        stays = [not is_punctuation(word) for word in words]
+        if sum(stays) < 2:
+            total["too_short"] += 1
+        else:
+            both = (select_proper_spans(some, stays) for some in (spans, gold_spans))
+            sentences.append(_match(*both))
+    evalb = Brackets(total["matched"], total["predicted"], total["gold"])
+    rest = (total[name] for name in ("too_short", "left_out"))
+    return BracketingScore(evalb, total["sentences"], total["words"], tuple(sentences), *rest)
+
+
+def find_constituents(tree: Tree) -> list[Span]:
+    """Return the span of every bracket except parts of speech, which hold one bare word."""
+    spans: list[Span] = []
+    words = 0
+    agenda: list[Tree | str | int] = [tree]  # a number: close the bracket that begins there
+    while agenda:
+        node = agenda.pop()
+        if isinstance(node, int):
+            spans.append((node, words))
+        elif isinstance(node, str):
+            words += 1
+        else:
+            if len(node.children) > 1 or isinstance(node.children[0], Tree):
+                agenda.append(words)
+            agenda += reversed(node.children)
+    return spans
+
+
+def _match(predicted: Collection[Span], gold: Collection[Span]) -> Brackets:
+    """Match each predicted span with a gold one; a span that occurs twice can match twice."""
+    matched = (Counter(predicted) & Counter(gold)).total()
+    return Brackets(matched, len(predicted), len(gold))
+
+
+def select_proper_spans(spans: Sequence[Span], stays: Sequence[bool]) -> set[Span]:
+    """Remove the words that do not stay; then return the spans of several words but not of all."""
+    before = [0, *accumulate(stays)]  # the number of words before each that stay
+    moved = ((before[start], before[end]) for start, end in spans)
+    return {(start, end) for start, end in moved if 1 < end - start < before[-1]}
+
+
+def is_punctuation(word: str) -> bool:
+    """Return whether a word is nothing but punctuation.
+
+    That is everything that Unicode calls punctuation (``.``, ``--``, ``。``, also ``-LRB-`` and two
+    backquotes) and the single backquote, except signs that are read aloud and that treebanks tag
+    as words (``%``, ``&``). Unicode's symbols are words: ``$``, ``+``, ``|``, ``||``.
+    """
+    return all(
+        character == "`" or (category(character)[0] == "P" and character not in _READ_ALOUD)
+        for character in simplify_word(word)
+    )

@@ -1,0 +1,145 @@
+"""Format tables of scores, as plain text or for LaTeX."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from syncattn_fairseq.base.text_tables import format_table
+
+from .measures import BLEU, LEVEL, MEASURES, NONE, format_signed
+
+if TYPE_CHECKING:
+    from .scoring import SystemScore
+    from .significance import Significance
+
+_LATEX = str.maketrans(
+    {
+        **{character: f"\\{character}" for character in "&%$#_{}"},
+        "\\": r"\textbackslash{}",
+        "~": r"\textasciitilde{}",
+        "^": r"\textasciicircum{}",
+        NONE: "--",
+    }
+)
+#: Without a width, so that numbers stay in line.
+_MARKS = {"better": r"\rlap{$^\dagger$}", "worse": r"\rlap{$^\ddagger$}"}
+
+
+def format_scores(scores: Mapping[str, SystemScore]) -> str:
+    """Format tables of everything that was measured, each followed by notes that say how."""
+    systems = {"system": list(scores)}
+    length = [f"{s.bleu.length:.1f}" for s in scores.values()]
+    sizes = {"length": length, "sentences": [str(score.sentences) for score in scores.values()]}
+    notes = ["length: words of the translations, in % of the references'", *describe_scores(scores)]
+    tables = [_add_notes({**systems, **list_score_columns(scores), **sizes}, notes)]
+    if any(score.bleu_by_part for score in scores.values()):
+        columns = _columns([score.bleu_by_part or {} for score in scores.values()])
+        tables.append(_add_notes(systems | columns, ["BLEU of each test set, and its mean"]))
+    if tests := [score.significance for score in scores.values() if score.significance]:
+        columns = {BLEU.name: list_score_columns(scores)[BLEU.name], **list_test_columns(tests)}
+        tables.append(_add_notes(systems | columns, describe_tests(tests)))
+    if any(score.bleu_by_length for score in scores.values()):
+        columns = _columns(
+            {f"{words} ({bucket.sentences})": bucket.bleu for words, bucket in buckets.items()}
+            for buckets in (score.bleu_by_length or {} for score in scores.values())
+        )
+        note = "BLEU by the number of words in the source (sentences)"
+        tables.append(_add_notes(systems | columns, [note]))
+    return "\n\n".join(tables)
+
+
+def list_score_columns(scores: Mapping[str, SystemScore]) -> dict[str, list[str]]:
+    """Return the columns of a table of all measures by name, except empty ones."""
+    numbers = [score.scores for score in scores.values()]
+    columns = {m.name: [m.format(row.get(m.name)) for row in numbers] for m in MEASURES}
+    return {name: cells for name, cells in columns.items() if {*cells} != {NONE}}
+
+
+def describe_scores(scores: Mapping[str, SystemScore]) -> list[str]:
+    """Say how scores were computed, and of what."""
+    notes = {}
+    for name, score in scores.items():
+        for measure in MEASURES:
+            if signature := score.signatures.get(measure.name):
+                notes[", ".join(filter(None, [f"{measure.name} {signature}", measure.note]))] = ""
+        target = score.target_attachment
+        if target and target.counted:
+            notes[
+                f"UAS target counts the {100 * target.coverage:.1f} % of the words whose head is "
+                "the root or to their left"
+            ] = ""
+        if score.left_out:
+            notes[
+                f"{name}: {score.left_out} sentences without UAS, AER or trees, since an unknown "
+                "subword hides where their words begin"
+            ] = ""
+    return list(notes)
+
+
+def list_test_columns(tests: Sequence[Significance], digits: int = 2) -> dict[str, list[str]]:
+    """Return the columns of tests against a baseline by name, except empty ones."""
+    several = sum(test.p is not None for test in tests) > 1
+    columns = {
+        "± 95 %": [f"{test.confidence:.{digits}f}" for test in tests],
+        "difference": [
+            NONE if test.p is None else format_signed(test.difference, digits) for test in tests
+        ],
+        "p": [NONE if test.p is None else f"{test.p:.4f}" for test in tests],
+        "p Holm": [
+            NONE if test.corrected is None or not several else f"{test.corrected:.4f}"
+            for test in tests
+        ],
+        "verdict": [test.verdict or NONE for test in tests],
+    }
+    return {name: cells for name, cells in columns.items() if {*cells} != {NONE}}
+
+
+def describe_tests(tests: Sequence[Significance]) -> list[str]:
+    """Say how outputs were compared."""
+    return [
+        "± 95 %: half the width of the confidence interval, by bootstrap resampling",
+        f"p: how often chance alone makes so large a difference to {tests[0].baseline}, by paired "
+        "approximate randomisation; p Holm: corrected for all systems",
+        f"better, worse: p Holm < {LEVEL}, for these outputs; other seeds may differ",
+        f"BLEU {tests[0].signature}",
+    ]
+
+
+def format_columns(columns: Mapping[str, Sequence[str]]) -> str:
+    """Format a table of columns, which have names."""
+    return format_table([[*columns], *zip(*columns.values(), strict=True)])
+
+
+def make_latex(scores: Mapping[str, SystemScore]) -> str:
+    """Write all systems in LaTeX (booktabs), marked if BLEU is better or worse than the baseline's.
+
+    A comment says how scores were computed and compared.
+    """
+    columns = list_score_columns(scores)
+    tests = [score.significance for score in scores.values() if score.significance]
+    notes = describe_scores(scores)
+    if tests:
+        notes += [*describe_tests(tests), "dagger: better, double dagger: worse"]
+    lines = [
+        *(f"% {note}" for note in notes),
+        rf"\begin{{tabular}}{{l{'r' * len(columns)}}}",
+        r"\toprule",
+        " & ".join(["system", *columns]) + r" \\",
+        r"\midrule",
+    ]
+    for (name, score), row in zip(scores.items(), zip(*columns.values(), strict=True), strict=True):
+        bleu, *others = (cell.translate(_LATEX) for cell in row)
+        bleu += _MARKS.get((score.significance and score.significance.verdict) or "", "")
+        lines.append(" & ".join([name.translate(_LATEX), bleu, *others]) + r" \\")
+    return "\n".join([*lines, r"\bottomrule", r"\end{tabular}"]) + "\n"
+
+
+def _columns(rows: Iterable[Mapping[str, float]]) -> dict[str, list[str]]:
+    known = list(rows)
+    names = dict.fromkeys(name for row in known for name in row)
+    return {name: [BLEU.format(row.get(name)) for row in known] for name in names}
+
+
+def _add_notes(columns: Mapping[str, Sequence[str]], notes: Sequence[str]) -> str:
+    return "\n".join([format_columns(columns), "", *notes])

@@ -1,0 +1,403 @@
+"""Compute all measures of systems: translations, and syntax and alignments if printed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, cast
+
+import numpy as np
+
+from syncattn_fairseq.base.errors import DataError, naming
+from syncattn_fairseq.base.option_fields import flag
+from syncattn_fairseq.base.packed import Packed
+from syncattn_fairseq.data.words import detect_scheme
+from syncattn_fairseq.tasks.analysis_lines import Link
+from syncattn_fairseq.trees.tree import Tree
+
+from ..printed.decoded import DecodedSentence
+from .alignment import AlignmentScore, count_links, score_counts
+from .attachment import AttachmentScore, Heads, score_attachment
+from .bracketing import BracketingScore, score_trees
+from .induction import induce_tree
+from .length import BucketScore, count_source_words, score_by_length
+from .measures import MEASURES
+from .significance import Significance, compare_with_baseline
+from .translation import (
+    BleuScore,
+    TranslationScore,
+    bleu_by_part,
+    count_ngrams,
+    detokenize_moses,
+    looks_tokenised,
+    score_compound_split_bleu,
+    score_round_trip,
+    sum_bleu,
+    undo_subwords,
+    words_by,
+)
+from .word_alignment import align_words, hides_words
+
+#: Texts that have nothing to do with each other score less; captions of other pictures do, with 0.6
+#: BLEU and 20 chrF. Good translations of a few short sentences have no BLEU either, but more chrF.
+_UNRELATED_BLEU, _UNRELATED_CHRF = 2, 30
+#: The BLEU of references after tokenizer and detokeniser that is not worth a word.
+_LOSSLESS = 99.9
+
+
+#: The sides of a pair, as they are called here and in what is printed.
+_SIDES = {"source": "source", "target": "hypothesis"}
+
+
+@dataclass(frozen=True)
+class Output:
+    """What a system printed, one entry per sentence."""
+
+    beam: Sequence[DecodedSentence]
+    """Output of beam search: the translations are scored and, without `forced`, source parses."""
+    forced: Sequence[DecodedSentence] | None = None
+    """Output of decoding forced to produce the references: the parses of both sides and the
+    alignments are scored."""
+
+    @property
+    def analysed(self) -> Sequence[DecodedSentence]:
+        """The output whose analyses are scored."""
+        return self.beam if self.forced is None else self.forced
+
+
+@dataclass(frozen=True)
+class Gold:
+    """What a system is measured against, one entry per sentence; None without gold."""
+
+    references: Sequence[str]
+    source_heads: Sequence[Heads | None] | None = None
+    target_heads: Sequence[Heads | None] | None = None
+    alignments: tuple[Sequence[set[Link]], Sequence[set[Link]]] | None = None
+    """Sure and possible links."""
+    source: Sequence[str] | None = None
+    """Words of the source, for BLEU by length."""
+    source_labels: Sequence[Sequence[str] | None] | None = None
+    """Dependency labels, for attachment by label."""
+    target_labels: Sequence[Sequence[str] | None] | None = None
+    source_trees: Sequence[Tree | None] | None = None
+    """Phrase structure, to compare induced trees with."""
+    target_trees: Sequence[Tree | None] | None = None
+
+
+@dataclass(frozen=True)
+class SystemScore:
+    """The measures of one system; None if something was not printed or has no gold."""
+
+    sentences: int
+    texts: dict[str, TranslationScore]
+    """BLEU and the other scores of translations, by the first part of their measures' keys."""
+    source_attachment: AttachmentScore | None = None
+    target_attachment: AttachmentScore | None = None
+    alignment: AlignmentScore | None = None
+    left_out: int = 0
+    """Sentences without attachment or alignment, since an unknown subword hides the words."""
+    layer_alignment: dict[str, AlignmentScore] = field(default_factory=dict)
+    """Of each decoder layer, or single head (``2.3``), that printed its links."""
+    source_brackets: dict[int, BracketingScore] = field(default_factory=dict)
+    """Scores of the trees that each gated layer induces."""
+    target_brackets: dict[int, BracketingScore] = field(default_factory=dict)
+    significance: Significance | None = None
+    """None without a baseline; the following are None if they are not asked for."""
+    bleu_by_length: dict[str, BucketScore] | None = None
+    compound_split_bleu: BleuScore | None = None
+    bleu_by_part: dict[str, float] | None = None
+
+    @property
+    def bleu(self) -> BleuScore:
+        """BLEU and the length of the translations."""
+        return cast(BleuScore, self.texts["bleu"])
+
+    @property
+    def scores(self) -> dict[str, float]:
+        """The numbers of all measures that there are, as in tables, by name."""
+        parts = {k: v for k, v in vars(self).items() if getattr(v, "counted", True)}
+        numbers = {measure.name: measure.number(self.texts | parts) for measure in MEASURES}
+        return {name: number for name, number in numbers.items() if number is not None}
+
+    @property
+    def signatures(self) -> dict[str, str]:
+        """How the scores of translations were computed, by the names of their measures."""
+        parts = self.texts | vars(self)
+        known = {m.name: parts.get(m.key.partition(".")[0]) for m in MEASURES}
+        return {n: p.signature for n, p in known.items() if isinstance(p, TranslationScore)}
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return all numbers for JSON: BLEU, chrF and RIBES from 0 to 100, others as fractions.
+
+        ``scores`` has those of tables, by the names of the measures.
+        """
+        bare = replace(self, source_brackets={}, target_brackets={})  # they hold every sentence
+        numbers = asdict(replace(bare, source_attachment=None, target_attachment=None))
+        numbers |= numbers.pop("texts") | {"scores": self.scores, "signatures": self.signatures}
+        for side in _SIDES:
+            attachment: AttachmentScore | None = getattr(self, f"{side}_attachment")
+            numbers[f"{side}_attachment"] = attachment and attachment.as_dict()
+            numbers[f"{side}_detail"] = attachment and {
+                f"by_{kind}": {name: score.as_dict() for name, score in scores.items()} or None
+                for kind, scores in attachment.parts.items()
+            }
+            brackets: dict[int, BracketingScore] = getattr(self, f"{side}_brackets")
+            numbers[f"{side}_brackets"] = {n: score.as_dict() for n, score in brackets.items()}
+        return numbers
+
+
+def score_systems(
+    outputs: Mapping[str, Output],
+    gold: Gold,
+    scheme: str | None = None,
+    moses_language: str | None = None,
+    tokenize: str = "13a",
+    baseline: str | None = None,
+    by_length: bool = False,
+    compound_split: str | None = None,
+    words: str | None = None,
+    parts: Mapping[str, int] | None = None,
+    warn: Callable[[str], None] = lambda message: None,
+) -> dict[str, SystemScore]:
+    """Measure systems.
+
+    Args:
+        outputs: of each system, by its name.
+        scheme: how subwords are marked (see `syncattn_fairseq.data.words`); None: detect it.
+        moses_language: undo the Moses tokenizer of this language in the translations.
+        tokenize: sacreBLEU's tokenizer.
+        baseline: the system that the others' BLEU is tested against.
+        by_length: also measure BLEU by the length of the source; if gold has no source, its words
+            come from the first output that has S- lines.
+        compound_split: also measure `score_compound_split_bleu` in this language.
+        words: a command that splits translations and references into words, after their spaces are
+            removed (`words_by`).
+        parts: names and sizes of the test sets that make up the references, for BLEU of each.
+        warn: called with a reason why scores may mislead.
+
+    Raises:
+        DataError: the numbers of sentences, words or subwords differ, no system is the baseline,
+            or the length of the source is unknown.
+    """
+    _check_numbers(outputs, gold)
+    lengths: list[int] | None = None
+    if by_length and gold.source is not None:
+        lengths = [len(text.split()) for text in gold.source]
+    elif by_length:
+        printed = (part for one in outputs.values() for part in (one.beam, one.forced or ()))
+        lengths = count_source_words(printed, scheme)
+    if words is not None:
+        gold = replace(gold, references=Packed(words_by(words, gold.references)))
+    elif moses_language is not None:
+        limit = score_round_trip(gold.references, moses_language, tokenize)
+        if limit < _LOSSLESS:
+            warn(
+                f"the references themselves score {limit:.2f} BLEU after the Moses tokenizer of "
+                f"{moses_language} and its detokeniser: no system gets more"
+            )
+    tokenised = looks_tokenised(gold.references)
+    counts: dict[str, np.ndarray] = {}
+    scores: dict[str, SystemScore] = {}
+    for name, output in outputs.items():
+        with naming(f"system {name}"):
+            texts = plain_text(output.beam, scheme, moses_language)
+            if words is not None:
+                texts = Packed(words_by(words, texts))
+            if tokenised and looks_tokenised(texts) is False:
+                warn(
+                    f"system {name}: its text is not tokenised, but the references look as if they "
+                    "were, which costs BLEU; give the references without tokenisation"
+                )
+            counts[name] = count_ngrams(texts, gold.references, tokenize, warn=True)
+            score = SystemScore(
+                len(texts),
+                {"bleu": sum_bleu(counts[name], tokenize)}
+                | {
+                    measure.key.partition(".")[0]: measure.compute(texts, gold.references, tokenize)
+                    for measure in MEASURES
+                    if measure.compute
+                },
+                **_score_analyses(output, gold, scheme),
+                bleu_by_part=bleu_by_part(counts[name], parts) if parts else None,
+                compound_split_bleu=score_compound_split_bleu(
+                    texts, gold.references, compound_split
+                )
+                if compound_split
+                else None,
+            )
+            if all(sentence.is_reference for sentence in output.beam):
+                warn(
+                    f"system {name}: its translations are the references, as in forced output "
+                    "(--score-reference), which comes second: --system NAME BEAM FORCED"
+                )
+            bleu = score.bleu.score
+            if bleu < _UNRELATED_BLEU and score.texts["chrf"].score < _UNRELATED_CHRF:
+                warn(
+                    f"system {name}: BLEU is {bleu:.2f}, as if the references were those of "
+                    "another text; check that they are in the same order and language"
+                )
+            scores[name] = score
+    if baseline is not None:
+        for name, significance in compare_with_baseline(counts, baseline, tokenize).items():
+            scores[name] = replace(scores[name], significance=significance)
+    if lengths is not None:
+        for name in scores:
+            base = None if baseline in (None, name) else counts[baseline]
+            buckets = score_by_length(counts[name], lengths, base)
+            scores[name] = replace(scores[name], bleu_by_length=buckets)
+    return scores
+
+
+#: What each gold measures, and what must be printed for it.
+_USES = {
+    "source_heads": (("source_attachment",), "parses"),
+    "target_heads": (("target_attachment",), "parses in forced output"),
+    "source_trees": (("source_brackets",), "distances"),
+    "target_trees": (("target_brackets",), "distances in forced output"),
+    "alignments": (("alignment", "layer_alignment"), "links in forced output"),
+}
+
+
+def say_unused(gold: Gold, scores: Mapping[str, SystemScore], warn: Callable[[str], None]) -> None:
+    """Say in one line which gold was compared with nothing; `DataError` if all of it was not."""
+    messages, used = [], False
+    for name, (parts, what) in _USES.items():
+        if getattr(gold, name) is None:
+            continue
+        unused = [n for n, score in scores.items() if not any(getattr(score, p) for p in parts)]
+        used |= len(unused) < len(scores)
+        if unused:
+            messages.append(f"{flag(name)} is not used for {', '.join(unused)}: printed no {what}")
+    if messages and not used:
+        raise DataError("; ".join(messages) + "; see --system in syncattn-score --help")
+    if messages:
+        warn("; ".join(messages))
+
+
+def _check_numbers(outputs: Mapping[str, Output], gold: Gold) -> None:
+    """Check that there is gold and output for each reference, also if nothing is measured by it."""
+    size = len(gold.references)
+    for name, entries in vars(gold).items():
+        lines = entries[0] if entries and name == "alignments" else entries
+        if lines is not None and len(lines) != size:
+            raise DataError(
+                f"{flag(name)}: {len(lines)} lines, but {size} references; both need "
+                "one line per sentence, empty lines included"
+            )
+    for name, output in outputs.items():
+        if len(output.beam) != size:
+            raise DataError(f"system {name}: {len(output.beam)} translations, {size} references")
+        if output.forced is not None and len(output.forced) != size:
+            raise DataError(
+                f"system {name}: {len(output.forced)} sentences in the forced output, "
+                f"{size} references"
+            )
+
+
+def plain_text(
+    decoded: Sequence[DecodedSentence], scheme: str | None, moses_language: str | None
+) -> Sequence[str]:
+    """Return the translations with subwords joined and the Moses tokenizer undone."""
+    printed = Packed(sentence.translation for sentence in decoded)
+    texts = undo_subwords(printed, scheme or detect_scheme(printed))
+    return detokenize_moses(texts, moses_language) if moses_language else texts
+
+
+def _score_analyses(output: Output, gold: Gold, scheme: str | None) -> dict[str, Any]:
+    decoded = output.analysed
+    scheme = scheme or detect_scheme(text for s in decoded for text in (s.source, s.hypothesis))
+    left_out: set[int] = set()
+    fields: dict[str, Any] = {}
+    for side, printed in _SIDES.items():
+        if side == "target" and output.forced is None:
+            continue
+        with naming(side):
+            fields[f"{side}_attachment"] = _score_heads(decoded, side, gold, scheme, left_out)
+            trees = getattr(gold, f"{side}_trees")
+            fields[f"{side}_brackets"] = _score_trees(decoded, printed, trees, scheme, left_out)
+    if output.forced is not None:
+        fields["alignment"] = _score_alignment(decoded, gold, scheme, left_out)
+        layers = fields["layer_alignment"] = {}
+        for layer in sorted({layer for sentence in decoded for layer in sentence.layer_links}):
+            of_layer = (replace(s, links=s.layer_links.get(layer)) for s in decoded)
+            if of_links := _score_alignment(of_layer, gold, scheme, left_out):
+                layers[str(layer)] = of_links
+    return fields | {"left_out": len(left_out)}
+
+
+def _score_heads(
+    decoded: Iterable[DecodedSentence], side: str, gold: Gold, scheme: str, left_out: set[int]
+) -> AttachmentScore | None:
+    """Return None without gold, or if a sentence has no heads."""
+    truths: Sequence[Heads | None] | None = getattr(gold, f"{side}_heads")
+    if truths is None:
+        return None
+    predicted: Packed[Heads] = Packed()
+    usable: Packed[Heads | None] = Packed()
+    for index, (sentence, truth) in enumerate(zip(decoded, truths, strict=True)):
+        heads: Heads | None = getattr(sentence, f"{_SIDES[side]}_heads")
+        if heads is None:
+            return None
+        text = getattr(sentence, _SIDES[side])
+        if truth and hides_words(text, len(heads), scheme, len(truth)):
+            left_out.add(index)
+            truth = None
+        predicted.append(heads)
+        usable.append(truth)
+    # A causal decoder cannot attend to a head that it has yet to produce.
+    return score_attachment(predicted, usable, side == "target", getattr(gold, f"{side}_labels"))
+
+
+def _score_trees(
+    decoded: Sequence[DecodedSentence],
+    side: str,
+    gold: Sequence[Tree | None] | None,
+    scheme: str,
+    left_out: set[int],
+) -> dict[int, BracketingScore]:
+    if gold is None:
+        return {}
+    layers = sorted({layer for s in decoded for layer in getattr(s, f"{side}_distances")})
+    scores = {}
+    for layer in layers:
+        trees = []
+        usable = list(gold)
+        for index, (sentence, truth) in enumerate(zip(decoded, gold, strict=True)):
+            with naming(f"sentence {index + 1}"):
+                words = list(truth.leaves()) if truth else None
+                tree = truth and induce_tree(sentence, side, scheme, layer, words)
+            if truth and tree is None:
+                left_out.add(index)
+                usable[index] = None
+            trees.append(tree)
+        scores[layer] = score_trees(trees, usable)
+    return scores
+
+
+def _score_alignment(
+    decoded: Iterable[DecodedSentence], gold: Gold, scheme: str, left_out: set[int]
+) -> AlignmentScore | None:
+    if gold.alignments is None:
+        return None
+    no_parses = [None] * len(gold.references)
+    counts: Packed[tuple[int, int, int, int]] = Packed()
+    for index, (sentence, sure, possible, source_heads, target_heads) in enumerate(
+        zip(
+            decoded,
+            *gold.alignments,
+            gold.source_heads or no_parses,
+            gold.target_heads or no_parses,
+            strict=True,
+        )
+    ):
+        if sentence.links is None:
+            return None
+        true_words = (len(heads) if heads else None for heads in (source_heads, target_heads))
+        with naming(f"sentence {index + 1}"):
+            words = align_words(sentence, scheme, *true_words)
+            if words is None:
+                left_out.add(index)
+                continue
+            words.check_gold(sure | possible)
+            counts.append(count_links(sure, possible, words.links))
+    return score_counts(counts) if counts else None

@@ -1,0 +1,68 @@
+"""Compare systems by a number for each sentence that another program gave, such as COMET."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from syncattn_fairseq.base.errors import DataError
+from syncattn_fairseq.base.numbers import read_decimal
+from syncattn_fairseq.base.text import read_lines
+
+from .score_table import format_columns, list_test_columns
+from .significance import Significance, compare_scores
+
+_COMET = re.compile(r"[^\t]*\t(?:Segment (\d{1,9})\t)?score: (\S+)")
+
+
+@dataclass(frozen=True)
+class SentenceScores(Significance):
+    """The mean of a system's sentences, compared with the baseline's."""
+
+    mean: float = 0.0
+
+
+def read_sentence_scores(path: str | Path) -> list[float]:
+    """Read a number on each line, or what ``comet-score`` printed; else `DataError`."""
+    scores: list[float] = []
+    for number, line in enumerate(read_lines(path), 1):
+        comet = _COMET.fullmatch(line)
+        if comet and comet[1] is None:
+            continue  # the system's mean
+        if comet and int(comet[1]) != len(scores):
+            raise DataError(
+                f"{path}:{number}: Segment {comet[1]} where Segment {len(scores)} should be; give "
+                "the output of comet-score for one system"
+            )
+        try:
+            scores.append(read_decimal(comet[2] if comet else line.strip()))
+        except ValueError as error:
+            raise DataError(f"{path}:{number}: {error}; write a number for each sentence") from None
+    return scores
+
+
+def compare_sentence_scores(
+    scores: Mapping[str, Sequence[float]], baseline: str = ""
+) -> dict[str, SentenceScores]:
+    """Test each system's mean against the baseline's, if there is one that has scores."""
+    # With the number of sentences, so that sums give means.
+    counts = {name: np.stack([v, np.ones(len(v))], axis=1) for name, v in scores.items()}
+    tests = compare_scores(counts, baseline, "", _compute_mean)
+    return {n: SentenceScores(**vars(t), mean=float(np.mean(scores[n]))) for n, t in tests.items()}
+
+
+def _compute_mean(totals: np.ndarray) -> np.ndarray:
+    return totals[..., 0] / totals[..., 1]
+
+
+def format_sentence_scores(measure: str, scores: Mapping[str, SentenceScores]) -> str:
+    """Format a table."""
+    columns = {
+        "system": list(scores),
+        measure: [f"{score.mean:.4f}" for score in scores.values()],
+        **list_test_columns(list(scores.values()), digits=4),
+    }
+    note = f"{measure}: the mean over sentences; tested as BLEU is"
+    return f"{format_columns(columns)}\n\n{note}"

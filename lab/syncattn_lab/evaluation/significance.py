@@ -1,0 +1,159 @@
+"""Test whether a score of one output differs from a baseline's by more than chance.
+
+One test decides for two outputs: paired approximate randomisation (Riezler and Maxwell 2005). If
+the systems were equally good, it would not matter which of them wrote which translation; p is how
+often a random exchange makes a difference at least as large. The paired bootstrap (Koehn 2004)
+assumes that the test set stands for all sentences, and that samples spread in the same way if there
+is no difference. As Moses and sacreBLEU compute it, it also counts only one direction, so that its
+p is about half as large. Here it only gives intervals.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from sacrebleu.metrics.bleu import BLEU
+
+from syncattn_fairseq.base.errors import DataError
+
+from .measures import Verdict, decide, holm
+
+#: sacreBLEU's defaults: samples of randomisation (ar) and bootstrap (bs), and the seed of both.
+_EXCHANGES, SAMPLES, SEED = 10000, 1000, 12345
+#: Differences smaller than this are due to rounding.
+_ROUNDING = 1e-9
+Score = Callable[[np.ndarray], np.ndarray]
+"""Scores of sums over sentences, ``(..., counts)``."""
+#: How many numbers a matrix of random choices has at most.
+_AT_ONCE = 2**23
+_ORDERS = 4
+
+
+def compute_bleu(totals: np.ndarray) -> np.ndarray:
+    """Compute BLEU as sacreBLEU does from sums of what `count_ngrams` returns, ``(..., 10)``."""
+    length, reference_length = totals[..., 0], totals[..., 1]
+    matching, every = totals[..., 2 : 2 + _ORDERS], totals[..., 2 + _ORDERS :]
+    none = matching <= _ROUNDING
+    smoothed = 0.5 ** np.cumsum(none, axis=-1)  # "exp": the k-th order without a match counts 2^-k
+    counted = (every.min(axis=-1) > 0) & ~none.all(axis=-1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        logs = np.log(np.where(none, smoothed, matching) / every).mean(axis=-1)
+        scores = 100 * np.exp(logs + np.minimum(0, 1 - reference_length / length))
+    return np.where(counted, scores, 0.0)
+
+
+@dataclass(frozen=True)
+class Significance:
+    """A score of one system compared with the baseline's."""
+
+    baseline: str
+    difference: float
+    confidence: float
+    """Half the width of the 95 % interval of the score, by bootstrap resampling."""
+    p: float | None
+    """Of the difference, by paired approximate randomisation; None for the baseline itself."""
+    signature: str
+    """sacreBLEU's, with the samples of bootstrap (bs) and randomisation (ar) and the seed."""
+    corrected: float | None = None
+    """p by Holm's method, corrected for all systems that are compared."""
+    verdict: Verdict | None = None
+    """None for the baseline itself."""
+
+
+def compare_with_baseline(
+    counts: Mapping[str, np.ndarray], baseline: str, tokenize: str = "13a"
+) -> dict[str, Significance]:
+    """Test each system's BLEU against the baseline's, from the counts of `count_ngrams`.
+
+    The same translations always give the same result. The tokenizer, sacreBLEU's, is for the
+    signature. `DataError`: no system has the baseline's name.
+    """
+    if baseline not in counts:
+        raise DataError(f"no system is named {baseline}; choose one of {', '.join(counts)}")
+    metric = BLEU(tokenize=tokenize, force=True)
+    metric.num_refs = 1  # it would learn that from the texts
+    signature = metric.get_signature()
+    for name, value in (("seed", SEED), ("bs", SAMPLES), ("ar", _EXCHANGES)):
+        signature.update(name, value)
+    return compare_scores(counts, baseline, str(signature))
+
+
+def compare_scores(
+    counts: Mapping[str, np.ndarray], baseline: str, signature: str, score: Score = compute_bleu
+) -> dict[str, Significance]:
+    """Test a score of each system against the baseline's, if that has one."""
+    theirs = counts.get(baseline)
+    tests = {
+        name: (0.0, None)
+        if theirs is None or name == baseline
+        else randomisation([ours], [theirs], score)
+        for name, ours in counts.items()
+    }
+    corrected = holm([p for _, p in tests.values()])
+    return {
+        name: Significance(
+            *(baseline, difference, measure_confidence(counts[name], score), p, signature, p_holm),
+            None if p is None else decide(difference, p_holm),
+        )
+        for (name, (difference, p)), p_holm in zip(tests.items(), corrected, strict=True)
+    }
+
+
+def randomisation(
+    system: Sequence[np.ndarray], baseline: Sequence[np.ndarray], score: Score = compute_bleu
+) -> tuple[float, float]:
+    """Return how far a system's score is from the baseline's, over all seeds of both, and its p.
+
+    Each sentence is exchanged or not, with the outputs of all seeds together, since they are not
+    independent. p is the share of exchanges whose difference is at least as large, in either
+    direction. What is counted in each sentence is ``(sentences, counts)`` for each seed; a score is
+    computed from sums over sentences, ``(..., counts)``. `DataError`: numbers of sentences differ.
+    """
+    size = check_same_text(*system, *baseline)
+    # The mean counts as one output, however many seeds.
+    ours, theirs = (np.asarray(counts).mean(axis=0) for counts in (system, baseline))
+    totals = ours.sum(0), theirs.sum(0)
+    difference = float(score(totals[0]) - score(totals[1]))
+    theirs -= ours
+    del ours
+    generator = np.random.default_rng(SEED)
+    bytes_each = -(-size // 8)
+    as_large, left = 0, _EXCHANGES
+    while left:
+        rows = min(left, max(1, _AT_ONCE // (8 * bytes_each)))
+        drawn = np.frombuffer(generator.bytes(rows * bytes_each), np.uint8)
+        exchanged = np.unpackbits(drawn.reshape(rows, bytes_each), axis=1, count=size)
+        moved = exchanged.astype(float) @ theirs
+        chance = np.abs(score(totals[0] + moved) - score(totals[1] - moved))
+        as_large += int((chance >= abs(difference) - _ROUNDING).sum())
+        left -= rows
+    return difference, (as_large + 1) / (_EXCHANGES + 1)
+
+
+def check_same_text(*outputs: np.ndarray) -> int:
+    """Return the number of sentences; raise `DataError` if outputs have different ones."""
+    sizes = sorted({len(counts) for counts in outputs})
+    if len(sizes) > 1:
+        raise DataError(f"outputs of different texts, with {sizes[0]} and {sizes[1]} sentences")
+    return sizes[0]
+
+
+def bootstrap_interval(system: np.ndarray, baseline: np.ndarray) -> tuple[float, float]:
+    """Return the 95 % interval of the difference in BLEU of two `count_ngrams`, by bootstrap."""
+    low, high = np.quantile(_resample(system) - _resample(baseline), [0.025, 0.975])
+    return float(low), float(high)
+
+
+def measure_confidence(counts: np.ndarray, score: Score = compute_bleu) -> float:
+    """Return half the width of the 95 % interval of a score, by bootstrap resampling."""
+    low, high = np.quantile(_resample(counts, score), [0.025, 0.975])
+    return float(high - low) / 2
+
+
+def _resample(counts: np.ndarray, score: Score = compute_bleu) -> np.ndarray:
+    """Return the score of many random samples of sentences, the same for each output of a text."""
+    generator = np.random.default_rng(SEED)
+    size = len(counts)
+    counts = counts.astype(float)  # exact, and the fastest to multiply
+    drawn = (generator.integers(size, size=size) for _ in range(SAMPLES))
+    return score(np.array([np.bincount(sample, minlength=size) @ counts for sample in drawn]))

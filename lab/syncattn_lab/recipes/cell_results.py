@@ -1,0 +1,93 @@
+"""Collect the results of a cell from what its commands have written."""
+
+import io
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from math import inf, isfinite
+from pathlib import Path
+from typing import Any
+
+from syncattn_fairseq.base.files import open_file, read_json
+
+from ..printed.training_log import read_fairseq_log
+
+#: The folder, below its cell's, of a model in the other direction.
+REVERSED = "reversed"
+_DONE = re.compile(r"done training in (\d+(?:\.\d*)?) seconds")
+
+
+def read_scores(folder: Path) -> dict[str, Any]:
+    """Return a cell's scores and their signatures from the files in its folder."""
+    [system] = read_json(folder / "scores.json")["systems"].values()
+    scores, signatures = dict(system["scores"]), system["signatures"]
+    for part, number in (system.get("bleu_by_part") or {}).items():
+        scores[f"BLEU {part}"] = number
+    other = folder / REVERSED / "scores.json"
+    if other.exists():
+        [reversed_system] = read_json(other)["systems"].values()
+        scores["BLEU reversed"] = reversed_system["scores"]["BLEU"]
+    if (folder / "align.json").exists():
+        for layer, ways in read_json(folder / "align.json")["systems"].items():
+            layer = layer.removeprefix("cell ")
+            if layer == "cell":  # the links that syncattn-score scored
+                continue
+            for way, score in ways.items():
+                name = f"AER {layer}" + (f" {way}" if len(ways) > 1 else "")
+                scores[name] = 100 * score["aer"]
+    if (folder / "trees.json").exists():
+        for layer, score in read_json(folder / "trees.json")["systems"].items():
+            scores[f"trees {layer}"] = 100 * score["sentence"]["f1"]
+    return {"scores": {k: round(v, 4) for k, v in scores.items()}, "signatures": signatures}
+
+
+def read_training(log: Path) -> dict[str, Any]:
+    """Return updates, times and the validation with the lowest loss from the log of a training."""
+    epochs: dict[float, Mapping[str, float]] = {}
+    best: Mapping[str, float] = {}
+    walls: list[float] = []
+    validations: list[Mapping[str, float]] = []
+
+    def watch(lines: Iterable[str]) -> Iterator[str]:
+        """Pass on the lines; a training that continues a finished one logs no other time."""
+        for line in lines:
+            if walls and (done := _DONE.search(line)):
+                walls[-1] = max(walls[-1], float(done[1]))
+            yield line
+
+    with io.TextIOWrapper(open_file(log), "utf-8", "replace") as file:
+        for logged in read_fairseq_log(watch(file)):
+            numbers = logged.numbers
+            if logged.kind == "valid":
+                validations.append(numbers)
+                best = min(numbers, best, key=lambda valid: valid.get("loss", inf))
+                continue
+            if "wall" in numbers:
+                if walls and walls[-1] <= numbers["wall"]:
+                    walls.pop()
+                walls.append(numbers["wall"])  # of each process: a resumed training starts at 0
+            if logged.kind == "train" and {"epoch", "num_updates", "wall"} <= numbers.keys():
+                epochs[numbers["epoch"]] = numbers
+    last = list(epochs.values())[-1] if epochs else {}
+    curve = {
+        str(int(valid["num_updates"])): valid["nll_loss"]
+        for valid in validations
+        if {"num_updates", "nll_loss"} <= valid.keys()
+    }
+    training: dict[str, Any] = {
+        **({"nll_by_update": curve} if curve else {}),
+        "valid": {k: best[k] for k in ("loss", "nll_loss", "bleu") if isfinite(best.get(k, inf))},
+    }
+    if last:
+        seconds = sum(numbers.get("train_wall", 0) for numbers in epochs.values())
+        training |= {"updates": int(last["num_updates"]), "seconds": sum(walls)}
+        if seconds:
+            training["updates_per_second"] = round(last["num_updates"] / seconds, 3)
+    return training
+
+
+def read_test_nll(log: Path) -> dict[str, Any]:
+    """Return the NLL of the test text, in bits, from the log of a cell's decoding."""
+    with io.TextIOWrapper(open_file(log), "utf-8", "replace") as file:
+        found = [logged.numbers for logged in read_fairseq_log(file) if logged.kind == "test"]
+    numbers = found[-1] if found else {}
+    return {"test": {k: v for k, v in numbers.items() if k == "nll_loss"}} if numbers else {}

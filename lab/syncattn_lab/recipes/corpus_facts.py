@@ -1,0 +1,379 @@
+"""The facts about a corpus that a recipe needs: ``configs/CORPUS/_data.yaml``."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from omegaconf import OmegaConf
+
+from syncattn_fairseq.base.errors import DataError, naming, suggest
+from syncattn_fairseq.data.parses import SPLITS
+
+from .archives import ARCHIVES, SEPARATOR
+from .config_file import check_programs, make, need, read_config
+from .stages import read_options, split_commands
+from .systems import (
+    SHARED,
+    System,
+    check_group,
+    check_language,
+    find_file,
+    find_system,
+    list_systems,
+    search_folders,
+    settings_of_all,
+)
+from .text_formats import PAIRS, TEXTS
+
+#: Prefix of the environment variables that choose another parser for a language.
+PARSER = "PARSER_"
+#: Attributes of a corpus that ``_data.yaml`` does not give, or not under these names.
+_NO_KEYS = ("folder", "source", "target", "every", "last")
+#: The format of texts that have heads and labels.
+TREEBANK = "conllu"
+
+
+@dataclass(frozen=True)
+class Archive:
+    """A file with texts: one to download, or one that needs a signed licence; docs/recipes.md.
+
+    The variable names a licensed archive, the folder that it is in, or that of its files.
+    """
+
+    url: str | None = None
+    file: str | None = None
+    size: int | None = None
+    sha256: str | None = None
+    md5: str | None = None
+    licence: str | None = None
+    variable: str | None = None
+
+    @property
+    def name(self) -> str:
+        """The file's name here."""
+        return self.file or Path(urlsplit(self.url or "").path).name
+
+    @property
+    def own(self) -> Path | None:
+        """The archive that a user has somewhere else, or the folder of its files; None: neither."""
+        path = _named_by(self.variable)
+        if path is None or path.is_file():
+            return path
+        packed = [p for p in sorted(path.iterdir()) if p.name.endswith(ARCHIVES)]
+        named = [p for p in packed if p.name == self.name] or packed
+        return named[0] if len(named) == 1 else path
+
+
+def _named_by(variable: str | None) -> Path | None:
+    """Return the file or folder that a variable names, if it has a value; it must be there."""
+    value = os.environ.get(variable or "")
+    if value and not Path(value).expanduser().exists():
+        raise DataError(f"{variable}={value}: no such file or folder")
+    return Path(value).expanduser().absolute() if value else None
+
+
+@dataclass(frozen=True)
+class Here:
+    """Files that a user may already have, so that nothing is downloaded; docs/recipes.md.
+
+    Their folder is as seen from that of ``_data.yaml``; ``valid`` may be left out if it is a part
+    of the training pairs.
+    """
+
+    train: str
+    test: str
+    variable: str | None = None
+    folder: str | None = None
+    valid: str | None = None
+    heads: str | None = None
+    labels: str | None = None
+
+    @property
+    def path(self) -> Path | None:
+        """Their folder; None if the user has none, so that the text is downloaded."""
+        path = Path(self.folder) if self.folder else _named_by(self.variable)
+        if path and not path.is_dir():
+            raise DataError(f"{path}: no such folder; _data.yaml says here that texts are in it")
+        return path
+
+
+@dataclass(frozen=True)
+class Subwords:
+    """How words are split; docs/recipes.md.
+
+    The unit is ``subword``, or ``word``: words are not split, and all but the ``size`` most
+    frequent words of each side are unknown.
+    """
+
+    joint: bool
+    size: int | None = None
+    unit: str = "subword"
+    joined_dictionary: bool | None = None
+
+    @property
+    def scheme(self) -> str:
+        """fairseq's name for how subwords are marked."""
+        if self.unit == "word":
+            return "none"
+        return "subword_nmt" if self.size is None else "sentencepiece"
+
+    @property
+    def joined(self) -> bool:
+        """Whether both sides share fairseq's dictionary."""
+        return self.joint if self.joined_dictionary is None else self.joined_dictionary
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """A parallel corpus, and how its text is prepared; docs/recipes.md has the keys of its file.
+
+    Attributes:
+        folder: folder of its configs, with the corpus's name.
+        source, target: languages, of ``_corpus.yaml``.
+        train, valid, test: the texts, each ``FORMAT=ADDRESS`` (`.text_formats`).
+        words: for each language a tokeniser. ``{cores}`` in it is the number of processes;
+            ``{normalise}`` is ``--normalise`` for the training text alone.
+        every, last: every N-th, or the last N, training pairs are for validation.
+        clean: options of ``syncattn-clean``; ``exclude`` names a split whose pairs are left out.
+        parses: options of ``syncattn-parse`` for each language. A variable such as ``PARSER_JA``
+            chooses another parser, as in ``--parser``: ``spacy:ja_ginza``.
+        checkpoint: an int is the mean of the last epochs.
+        gold_alignments: if given, systems' alignments are scored, in both directions.
+        like: other corpora, whose facts and settings this one has unless it gives its own.
+    """
+
+    folder: Path
+    source: str
+    target: str
+    subwords: Subwords
+    archives: list[Archive] = field(default_factory=list)
+    train: list[str] = field(default_factory=list)
+    test: list[str] = field(default_factory=list)
+    words: dict[str, str] = field(default_factory=dict)
+    valid: list[str] = field(default_factory=list)
+    here: Here | None = None
+    first: int | None = None
+    every: int | None = None
+    last: int | None = None
+    clean: dict[str, Any] | None = field(default_factory=dict)
+    parses: dict[str, str] = field(default_factory=dict)
+    treebank: list[str] | None = None
+    tokenised: list[str] = field(default_factory=list)
+    checkpoint: str | int = "best"
+    score: dict[str, Any] = field(default_factory=dict)
+    gold_alignments: str | None = None
+    generated: dict[str, Any] = field(default_factory=dict)
+    systems: list[str] = field(default_factory=list)
+    groups: dict[str, list[str]] = field(default_factory=dict)
+    like: list[str] = field(default_factory=list)
+
+    @property
+    def name(self) -> str:
+        """Its name, the same as its folder's."""
+        return self.folder.name
+
+    @property
+    def languages(self) -> tuple[str, str]:
+        """Source and target language."""
+        return self.source, self.target
+
+    def list_texts(self, split: str) -> list[str]:
+        """Return the texts of a split: those that the user has, or those of the archives."""
+        if self.here is not None and self.here.path is not None:
+            address = getattr(self.here, split)
+            return [f"plain={address}"] if address else []
+        texts = (text.partition("=") for text in getattr(self, split))
+        return [f"{name}={self.locate(address)}" for name, _, address in texts]
+
+    def locate(self, address: str) -> str:
+        """Return the address of a text: another one if a user has the archive elsewhere."""
+        name, *member = address.split(SEPARATOR)
+        own = next((archive.own for archive in self.archives if archive.name == name), None)
+        return SEPARATOR.join([str(own or name), *member])
+
+    def list_treebanks(self) -> list[str]:
+        """Return the languages whose heads and labels come with the text."""
+        if not self.list_parses("heads", "train"):
+            return []
+        return [x for x in self.languages if self.treebank is None or x in self.treebank]
+
+    def list_parses(self, kind: str, split: str) -> list[str]:
+        """Return the heads or labels of a split that come with the text, if any are used."""
+        if self.treebank == []:
+            return []
+        if self.here is not None and self.here.path is not None:
+            pattern: str | None = getattr(self.here, kind)
+            return [f"plain={pattern.replace('{split}', split)}"] if pattern else []
+        texts = [text.partition("=") for text in self.list_texts(split)]
+        trees = [f"{TREEBANK}_{kind}={address}" for name, _, address in texts if name == TREEBANK]
+        return trees if len(trees) == len(texts) else []
+
+    def baseline(self, system: str) -> str:
+        """Return the system that another is compared with, as in its paper."""
+        return "rnn_global" if system.startswith("rnn_") else "transformer"
+
+    @property
+    def _files(self) -> tuple[tuple[Path, ...], tuple[str, ...]]:
+        return search_folders(self.folder.parent), (*self.like, self.name)
+
+    def known_systems(self) -> list[str]:
+        """Return the names of all systems that can be trained on it."""
+        return list_systems(*self._files)
+
+    def system(self, name: str) -> System:
+        """Return a system, as `.systems.find_system`."""
+        return find_system(*self._files, name)
+
+    def members(self, word: str) -> list[str]:
+        """Return the systems of ``@GROUP``; of any other word, the word."""
+        if not word.startswith("@"):
+            return [word]
+        groups = {"all": self.systems, **self.groups}
+        if word[1:] not in groups:
+            known = ", ".join(f"@{name}" for name in groups)
+            raise DataError(f"{word}: {self.name} has no such group; choose from {known}")
+        return groups[word[1:]]
+
+
+def load_corpus(folder: Path, programs: Collection[str] = ()) -> Corpus:
+    """Read the facts about a corpus from its folder; `DataError` if it has not those of a `Corpus`.
+
+    Programs are those that a corpus that is not this package's may start (`check_programs`).
+    """
+    path = folder / "_data.yaml"
+    like, facts = read_facts(search_folders(folder.parent), folder.name, programs)
+    if isinstance(here := facts.get("here"), dict):
+        texts = {split: [{"plain": here[split]}] for split in SPLITS if split in here}
+        if twice := [split for split in texts if split in facts and "archives" not in facts]:
+            raise DataError(f"{path}: {twice[0]}: given twice, the second time in here")
+        facts = {"archives": [], **texts, **facts}
+    if not facts.get("generated"):
+        need(path, facts, ("archives", "train", "test"))
+    if isinstance(facts.get("archives"), list):
+        facts["archives"] = [make(Archive, path, archive) for archive in facts["archives"]]
+    for name, kind in (("subwords", Subwords), ("here", Here)):
+        if name in facts:
+            facts[name] = make(kind, path, facts[name])
+    if (own := facts.get("here")) and bool(own.variable) == bool(own.folder):
+        raise DataError(f"{path}: here: give one of variable and folder")
+    if isinstance(facts.get("valid"), Mapping):
+        facts |= facts.pop("valid")
+    for split in SPLITS:
+        facts[split] = _texts(path, split, facts.get(split, []))
+    corpora = (*like, folder.name)
+    settings = settings_of_all(search_folders(folder.parent), corpora)
+    task = settings.load()["task"]
+    place = settings.path if isinstance(task, Mapping) else settings.place_of("task")
+    need(place, task, ("source_lang", "target_lang"))
+    for name in ("source_lang", "target_lang"):
+        check_language(task[name], settings.place_of(f"task.{name}"))
+    languages = {"source": task["source_lang"], "target": task["target_lang"]}
+    for language in languages.values():
+        _add_tools(facts, language)
+    if isinstance(words := facts.get("words"), dict):
+        facts["words"] = {name: words[name] for name in languages.values() if name in words} | words
+    corpus: Corpus = make(
+        Corpus, path, {"folder": folder, "like": like, **languages, **facts}, _NO_KEYS
+    )
+    _check(corpus, path)
+    return corpus
+
+
+def _add_tools(facts: dict[str, Any], language: str) -> None:
+    tools = {"parses": ""}
+    if not facts.get("generated"):
+        tools["words"] = f"syncattn-tokenise --lang {language} --workers {{cores}}"
+    for name, command in tools.items():
+        if isinstance(facts.setdefault(name, {}), dict):
+            facts[name].setdefault(language, command)
+    if isinstance(facts["parses"], dict) and isinstance(facts["parses"][language], str):
+        facts["parses"][language] = _complete(facts["parses"][language], language)
+    if spec := os.environ.get(PARSER + language.upper()):
+        facts["parses"] |= {language: f"--parser {shlex.quote(spec)}"}
+
+
+def _complete(parsing: str, language: str) -> str:
+    given = read_options(parsing)
+    stanza = given.get("--parser", "stanza") == "stanza"
+    parser = "" if "--parser" in given else "--parser stanza"
+    spoken = f"--lang {language}" if stanza and "--lang" not in given else ""
+    return " ".join(filter(None, (parser, parsing, spoken)))
+
+
+def read_facts(
+    folders: Sequence[Path], name: Any, programs: Collection[str] = (), after: tuple[str, ...] = ()
+) -> tuple[list[str], dict[str, Any]]:
+    """Return the corpora that a corpus is like, the first one first, and its facts.
+
+    Configs are searched in folders; those after it are like it. `DataError`: there is no such
+    corpus, it is like itself, or starts other programs.
+    """
+    check_group(str(name))
+    path = find_file(folders, Path(str(name), "_data"))
+    if path is None:
+        known = {p.parent.name for folder in folders for p in folder.glob("*/_data.yaml")}
+        raise DataError(
+            f"{folders[0] / str(name)}/_data.yaml: no such corpus{suggest(str(name), known)}; "
+            "or name the folder of your own configs: --configs DIR"
+        )
+    if name in after:
+        raise DataError(f"{path}: like: {' is like '.join([*after, name])}")
+    facts: Any = OmegaConf.to_container(read_config(path))
+    here = facts.get("here")
+    if isinstance(here, dict) and isinstance(here.get("folder"), str):
+        here["folder"] = os.path.abspath(path.parent / here["folder"])
+    if not path.resolve().is_relative_to(SHARED.resolve()):
+        check_programs(facts, path, programs)
+    if (other := facts.pop("like", None)) is None:
+        return [], facts
+    before, shared = read_facts(folders, other, programs, (*after, name))
+    return [*before, other], {**shared, **facts}
+
+
+def _check(corpus: Corpus, path: Path) -> None:
+    references = corpus.score.get("references", "raw")
+    if references not in ("raw", "words") or (corpus.generated and references == "raw"):
+        raise DataError(
+            f"{path}: score: references: {references}: give words, or leave it out for untokenised "
+            "references, which a generated corpus does not have"
+        )
+    if not corpus.generated:
+        for language, tokeniser in corpus.words.items():
+            with naming(f"{path}: words: {language}"):
+                split_commands(tokeniser)
+        if corpus.list_parses("heads", "train") and (corpus.clean is not None or not corpus.valid):
+            raise DataError(
+                f"{path}: heads come with the text, so all pairs are used as they are: give "
+                "clean: null, and valid as texts"
+            )
+        if [bool(corpus.valid), bool(corpus.every), bool(corpus.last)].count(True) != 1:
+            raise DataError(f"{path}: valid: give one of texts, every: N and last: N")
+        if corpus.here and bool(corpus.here.valid) != bool(corpus.valid):
+            raise DataError(f"{path}: here: valid: give it if valid has texts, and only then")
+    if isinstance(corpus.checkpoint, str) and corpus.checkpoint not in ("best", "last"):
+        raise DataError(
+            f"{path}: checkpoint: {corpus.checkpoint!r}: give best, last, or for the mean of the "
+            "last ones their number"
+        )
+    if wrong := [x for x in corpus.treebank or () if x not in corpus.languages]:
+        raise DataError(
+            f"{path}: treebank: {wrong[0]}; choose from {corpus.source} and {corpus.target}"
+        )
+    if corpus.gold_alignments is not None and corpus.gold_alignments.count("!") != 1:
+        raise DataError(f"{path}: gold_alignments: give ARCHIVE!MEMBER")
+
+
+def _texts(path: Path, split: str, entries: Any) -> list[str]:
+    if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
+        raise DataError(f"{path}: {split}: give a list of FORMAT: ADDRESS")
+    for name in (name for entry in entries for name in entry):
+        if name not in (*TEXTS, *PAIRS):
+            known = ", ".join((*TEXTS, *PAIRS))
+            raise DataError(f"{path}: {split}: no format {name!r}; choose from {known}")
+    return [f"{name}={address}" for entry in entries for name, address in entry.items()]

@@ -1,0 +1,245 @@
+"""An idea beside the controls that fit it: ``syncattn-recipe CORPUS --idea PLUGIN:SETTINGS``."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+from statistics import mean
+from typing import Any
+
+import yaml
+
+from syncattn_fairseq.base.errors import DataError
+from syncattn_fairseq.base.files import read_file, replacing
+
+from ..evaluation.differences import WITHIN
+from ..evaluation.measures import BLEU, NONE, list_compared
+from ..evaluation.results_file import load_results
+from .contrasts import MeasuredPlan, group_contrasts, index_cells
+from .corpus_facts import Corpus
+from .display import duration
+from .plan import Plan, make_plan
+from .request import Row, is_row, read_row
+from .row_settings import RowSettings
+
+#: What each control asks.
+QUESTIONS = {
+    "plain": "Does it help a Transformer?",
+    "rotary": "Does it help more than rotary positions?",
+    "window": "Does it help more than a window of two subwords on either side?",
+    "decay": "Does it help more than a decay with the distance in the same layers?",
+    "random": "Is it the parse, or would random trees do?",
+    "mirrored": "Is it the parse, or would its mirror image, as local, do?",
+    "another": "Is it the parse, or would that of another sentence do?",
+}
+_ROTARY = "model.positions=rotary"
+#: The controls of an idea that reads the source's parse: other ``--source-trees``.
+TREES = ("random", "mirrored", "another")
+
+#: BLEU below which a plain system has learnt nothing that an idea could help with.
+_LEARNT = 5.0
+#: What an idea may set that its controls do not have.
+_OF_IDEAS = ("model", "criterion", "task")
+
+
+@dataclass(frozen=True)
+class Idea:
+    """A system with an idea, and its controls, the plain one first, with what each asks.
+
+    The folder has plan, results and page.
+    """
+
+    corpus: Corpus
+    row: Row
+    controls: Mapping[Row, str]
+    seeds: Sequence[int]
+    folder: Path
+
+    @property
+    def rows(self) -> list[Row]:
+        """The system and its controls."""
+        return [self.row, *self.controls]
+
+    @property
+    def plan(self) -> Plan:
+        """The idea beside each control, tested."""
+        return make_plan(self._facts, self._plan_file)
+
+    @property
+    def _plan_file(self) -> Path:
+        return self.folder / "_plan.yaml"
+
+    @property
+    def _facts(self) -> dict[str, Any]:
+        name = self.row.label
+        contrasts = [f"{name} - {row.label}" for row in self.controls]
+        group = {f"{name} against its controls": contrasts}
+        return {"by_blocks": True, "family": {"seeds": [*self.seeds], "contrasts": group}}
+
+    def write_plan(self) -> None:
+        """Write down what is planned, before the first training.
+
+        Raises:
+            DataError: something else was planned there.
+        """
+        path = self._plan_file
+        text = f"# What {self.row.label} is compared with on {self.corpus.name}. Rows:\n"
+        text += "".join(f"#   {row.text}\n" for row in self.rows)
+        text += yaml.safe_dump(self._facts, sort_keys=False, width=1000)
+        if path.exists() and read_file(path) != text.encode():
+            raise DataError(
+                f"{path}: something else was planned; go on with its seeds and settings, or give "
+                "the idea another name: --idea NAME=FOLDER:..."
+            )
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with replacing(path) as temporary:
+            temporary.write_text(text, "utf-8")
+
+    def write_page(self, results: Path) -> Path:
+        """Write the page, once all seeds of the idea and its controls have results.
+
+        Raises:
+            DataError: some of them have none.
+        """
+        from ..report.idea_page import Comparison, render_idea
+
+        plan, cells = self.plan, index_cells(load_results(results), {})
+        measured = MeasuredPlan(plan, cells)
+        questions = {row.label: question for row, question in self.controls.items()}
+        comparisons = [
+            Comparison(contrast.baseline, questions[contrast.baseline], difference)
+            for contrast in plan.contrasts
+            if (difference := measured.difference(contrast))
+        ]
+        known = [one.name for one in comparisons]
+        if missing := [name for name in questions if name not in known]:
+            raise DataError(
+                f"{results}: no page yet, some seeds of {self.row.label} or {', '.join(missing)} "
+                "have no results; run the recipe again without --table"
+            )
+        notes = [
+            "NLL: of the validation text, in nats per subword, means over seeds; lower is better",
+            f"intervals and tests: {WITHIN}; p is corrected for all controls (Holm), intervals "
+            "are not",
+            "kernels: PyTorch's operations, forward and backward, with a small batch; on a GPU, "
+            "their number decides the time",
+            *self._list_facts([*cells.values()]),
+        ]
+        tables = {"Scores and costs": self._list_systems([*cells.values()])}
+        figure = group_contrasts(plan, cells)
+        page = self.folder / f"{self.corpus.name}.html"
+        page.parent.mkdir(parents=True, exist_ok=True)
+        with replacing(page) as temporary:
+            html = render_idea(self.row.label, comparisons, figure, tables, notes)
+            temporary.write_text(html, "utf-8")
+        return page
+
+    def _list_facts(self, cells: Sequence[Mapping[str, Any]]) -> list[str]:
+        """Say what was trained, for how long, with which settings, where, and whether it learnt."""
+        steps = RowSettings(self.row, self.corpus).config["optimization"]["max_update"]
+        facts = [
+            f"{self.corpus.name}, {steps} updates, seeds {', '.join(map(str, self.seeds))}; rows, "
+            f"with their settings, are in {self._plan_file}",
+            *sorted({f"commit {one['commit']}, {one['hardware']}" for one in cells}),
+        ]
+        plain = next(iter(self.controls)).label
+        reached = [BLEU.of_cell(cell) for cell in cells if cell["system"] == plain]
+        if mean(score or 0.0 for score in reached) < _LEARNT:
+            facts.insert(0, f"{plain} has hardly learnt to translate: train longer for a verdict")
+        return facts
+
+    def _list_systems(self, cells: Sequence[Mapping[str, Any]]) -> list[list[str]]:
+        """Return the table of what each system reaches and costs."""
+        from syncattn_fairseq.testing import build_model, count_operations
+
+        measures = list_compared()
+        table = [["system", *(m.name for m in measures), "a training", "kernels"]]
+        for row in self.rows:
+            own = [cell for cell in cells if cell["system"] == row.label]
+            options = {**RowSettings(row, self.corpus).config["model"]}
+            model = build_model(options.pop("_name"), **options)
+            scores = [(m, [*m.by_seed(own).values()]) for m in measures]
+            means = [f"{mean(numbers):.{m.digits}f}" if numbers else NONE for m, numbers in scores]
+            time = duration(mean(cell["seconds"] for cell in own))
+            table.append([row.label, *means, time, f"{count_operations(model):,}"])
+        return table
+
+
+def read_idea(
+    text: str, corpus: Corpus, words: Sequence[str], seeds: Sequence[int], ideas: Path
+) -> Idea:
+    """Read an idea, and choose its controls.
+
+    Args:
+        text: ``FOLDER:SECTION.OPTION=VALUE:...``, the folder of a plugin, with ``NAME=`` before it
+            or called like the folder.
+        corpus: what it translates.
+        words: settings of all systems, ``SECTION.OPTION=VALUE``.
+        seeds: one training each of all systems.
+        ideas: the folder of all ideas.
+
+    Raises:
+        DataError: there is no such folder, or its settings are impossible.
+    """
+    named, *changes = text.split(":")
+    name, _, folder = named.rpartition("=")
+    plugin = Path(folder)
+    if not (plugin / "__init__.py").is_file():
+        raise DataError(
+            f"--idea {text}: {folder} has no __init__.py; give the folder of your plugin and its "
+            "settings: --idea FOLDER:model.mine_layers=1,2"
+        )
+    if rows := [word for word in words if is_row(word)]:
+        raise DataError(f"{rows[0]}: --idea chooses the systems; give settings of all of them only")
+    if not changes:
+        raise DataError(
+            f"--idea {text}: switches nothing on; add :model.mine_layers=1,2 or the like"
+        )
+    if others := [
+        word
+        for word in changes
+        if word.partition(".")[0] not in _OF_IDEAS or word.startswith("task.fast=")
+    ]:
+        raise DataError(
+            f"--idea {text}: {others[0]} would hold for the idea alone; give it before --idea, for "
+            "all systems"
+        )
+    name = name or plugin.resolve().name
+    own = [f"common.user_dir={plugin}", *changes]
+
+    def make_row(label: str, *settings: str) -> Row:
+        fast = [] if any(word.startswith("task.fast=") for word in words) else ["task.fast=true"]
+        row = ":".join([f"{label}=transformer", *settings, *fast, *words])
+        return read_row(row, corpus.known_systems())
+
+    row = make_row(name, *own)
+    settings = RowSettings(row, corpus)
+    reads_trees = settings.model.fields.reads("heads")  # imports the plugin
+    # Without settings, other ideas have them, too.
+    plain = make_row(f"{name}_plain" if words else "plain")
+    rotary = make_row(f"{name}_rotary" if words else "plain_rotary", _ROTARY)
+    controls = {plain: "plain", rotary: "rotary"}
+    encoder, decoder = _find_layers(settings)
+    if (encoder, decoder) != ("none", "none"):
+        for label, kind in (("window", "local"), ("decay", "constant_gate")):
+            layers = f"model.{kind}_layers={encoder}", f"model.{kind}_decoder_layers={decoder}"
+            controls[make_row(f"{name}_{label}", *layers)] = label
+    if reads_trees:
+        for trees in TREES:
+            controls[make_row(f"{name}_{trees}", *own, f"model.source_trees={trees}")] = trees
+    questions = {control: QUESTIONS[key] for control, key in controls.items()}
+    return Idea(corpus, row, questions, seeds, ideas / name)
+
+
+def _find_layers(settings: RowSettings) -> tuple[str, str]:
+    """Return the layers with the idea's heads, in the encoder and in the decoder; or ``none``."""
+    from syncattn_fairseq.modules.heads import Heads
+    from syncattn_fairseq.modules.part import PARTS
+
+    changed = {name.removeprefix("model.") for name in settings.own_changes}
+    for kind in PARTS.values():
+        if issubclass(kind, Heads) and changed & {option.name for option in fields(kind.Options)}:
+            chosen = {**vars(kind.Options()), **settings.config["model"]}
+            encoder, decoder = chosen.get(kind.encoder_layers), chosen.get(kind.decoder_layers)
+            if encoder or decoder:
+                return str(encoder or "none"), str(decoder or "none")
+    return "none", "none"

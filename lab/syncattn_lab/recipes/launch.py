@@ -1,0 +1,79 @@
+"""One training on any number of processes, with the batch size of its config."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from syncattn_fairseq.base.errors import DataError
+from syncattn_fairseq.registered_names import TASK
+
+from .stages import Step, hydra_value, new_step
+from .systems import System
+
+#: Fewest tokens in the batch of a process; in fewer, long sentences would not fit.
+SMALLEST_BATCH = 256
+#: Updates between two checkpoints: a preempted training loses only minutes.
+SAVED_EVERY = 1000
+#: Hydra would leave its own log in the folder.
+WITHOUT_FILE = ("~hydra.job_logging.handlers.file", "hydra.job_logging.root.handlers=[console]")
+
+
+@dataclass(frozen=True)
+class Machines:
+    """Where to train and decode: each of so many processes has a GPU, unless ``cpu``."""
+
+    processes: int = 1
+    cpu: bool = False
+
+
+def divide_batch(config: dict[str, Any], processes: int) -> dict[str, Any]:
+    """Return settings that divide the batch of one process among several.
+
+    A config is written for one process: an update has ``max_tokens × update_freq`` tokens. Each of
+    P processes takes ``update_freq' = ceil(max_tokens × update_freq / (P max_tokens))`` batches of
+    ``max_tokens' = ceil(max_tokens × update_freq / (P update_freq'))`` tokens.
+
+    Raises:
+        DataError: the batch is too small for so many processes.
+    """
+    most = config["dataset"]["max_tokens"]
+    together = most * config["optimization"].get("update_freq", [1])[0]
+    steps = math.ceil(together / (processes * most))
+    tokens = math.ceil(together / (processes * steps))
+    if tokens < SMALLEST_BATCH <= most:
+        raise DataError(
+            f"a batch of {together:,} tokens leaves {tokens} to each of {processes} processes; "
+            f"take at most {together // SMALLEST_BATCH}"
+        )
+    settings: dict[str, Any] = {"optimization.update_freq": [steps]}
+    if tokens < most:  # longer pairs are left out, of training and of validation
+        settings |= {"dataset.max_tokens": tokens, "dataset.max_tokens_valid": most}
+        settings |= {"task.max_source_positions": tokens, "task.max_target_positions": tokens}
+        settings |= {"dataset.skip_invalid_size_inputs_valid_test": True}
+    return settings
+
+
+def make_training(
+    system: System, config: dict[str, Any], machines: Machines, changes: Mapping[str, Any]
+) -> Step:
+    """Return the step that trains a system with its settings.
+
+    They have the changes already; the command gives them as values by ``SECTION.OPTION``.
+    """
+    settings = dict(changes)
+    if config["task"]["_name"] == TASK:  # which can save without validating
+        every = config["task"].get("safety_save_updates", SAVED_EVERY)
+        settings["task.safety_save_updates"] = every
+    settings |= divide_batch(config, machines.processes)
+    if machines.cpu:
+        settings |= {"common.cpu": True, "common.fp16": False}
+    words = system.hydra_words()
+    # ++ sets an option whether or not the config has it.
+    words += [f"++{name}={hydra_value(value)}" for name, value in settings.items()]
+    words += WITHOUT_FILE
+    if machines.processes == 1:
+        return new_step("fairseq-hydra-train", *words)
+    worker = ("-m", "syncattn_lab.recipes.worker", *words)
+    count = f"--nproc-per-node={machines.processes}"
+    return new_step("torchrun", "--standalone", count, *worker)

@@ -1,0 +1,144 @@
+"""What a recipe lacks on this machine: all of it at once, before days are spent."""
+
+import os
+import re
+import shutil
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from syncattn_fairseq.base.errors import DataError
+from syncattn_fairseq.parsing.parsers import find_parser
+
+from .cell import Cell
+from .corpus_facts import Archive, Corpus
+from .downloads import probe
+from .prepare import DOWNLOAD, folder, list_parsed
+from .rehearsal import read_pairs
+from .stages import read_options
+
+GB = 10**9
+#: Bytes of text in one of an archive, and for one of text those on the disk and those in the memory
+#: of what learns subwords, as measured in docs/recipes.md.
+_UNPACKED, _ON_DISK, _IN_MEMORY = 2.5, 6, 3
+#: Checkpoints of a training, and the bytes of a weight in them: itself and two moments of Adam.
+_CHECKPOINTS, _BYTES = 4, 12
+#: The most pairs of which words are counted.
+_PAIRS = 100_000
+
+
+def list_missing_parsers(corpus: Corpus, needs: set[str]) -> dict[str, str]:
+    """Return what is wrong with parsers, by language; recipes download Stanza's models."""
+    faults = {}
+    for language in [] if corpus.generated else list_parsed(corpus, needs):
+        values = read_options(corpus.parses[language])
+        spec = values.get("--parser", "")
+        if spec == "stanza":
+            directory = values.get("--stanza-dir") or os.environ.get("STANZA_DIR")
+            spec = ":".join(filter(None, (spec, values.get("--lang"), directory)))
+        try:
+            if spec != "random":
+                find_parser(spec).files()
+        except DataError as fault:
+            stanzas = spec.startswith("stanza:") and spec.count(":") == 1
+            unreachable = _ask_stanza() if stanzas else "-"
+            if unreachable:
+                faults[language] = f"{fault}{f' ({unreachable})' * stanzas}"
+    return faults
+
+
+def _ask_stanza() -> str:
+    """Say why Stanza's models cannot be downloaded; empty: they can."""
+    try:
+        import stanza
+        from stanza.resources.common import DEFAULT_RESOURCES_URL
+
+        probe(f"{DEFAULT_RESOURCES_URL}/resources_{stanza.__resources_version__}.json")
+    except (ImportError, DataError) as fault:
+        return str(fault)
+    return ""
+
+
+def list_missing_texts(corpus: Corpus, work: Path, faults: Mapping[str, str]) -> Iterator[str]:
+    """Yield what is wrong with the texts, or with the addresses that they are downloaded from.
+
+    Faults say why a split cannot be read, if it cannot.
+    """
+    own = corpus.here and corpus.here.path
+    if corpus.here and not own and not corpus.archives:
+        yield f"{corpus.here.variable}: set this variable to the folder of the texts"
+        return
+    left = (
+        []
+        if own
+        else [x for x in corpus.archives if not (x.own or _path(corpus, x, work).exists())]
+    )
+    with ThreadPoolExecutor(8) as pool:
+        yield from filter(None, pool.map(_ask, left))
+    if not left:
+        yield from faults.values()
+
+
+def _path(corpus: Corpus, archive: Archive, work: Path) -> Path:
+    return work / folder(corpus, DOWNLOAD) / archive.name
+
+
+def _ask(archive: Archive) -> str:
+    if archive.licence:
+        where = f"; then set {archive.variable} to it, packed or not" if archive.variable else ""
+        return f"{archive.name}: {archive.licence}{where}"
+    try:
+        probe(str(archive.url), archive.size)
+    except DataError as fault:
+        return f"{archive.name}: does not answer ({fault})"
+    return ""
+
+
+def list_scarce(corpus: Corpus, cells: Collection[Cell], work: Path) -> Iterator[str]:
+    """Yield what of disk and memory is less than the recipe needs, as far as can be told."""
+    text = _UNPACKED * sum(archive.size or 0 for archive in corpus.archives)
+    if corpus.here and corpus.here.path:
+        names = (corpus.here.train.replace("{language}", x) for x in corpus.languages)
+        paths = (corpus.here.path / name for name in names)
+        text = sum(path.stat().st_size for path in paths if path.exists())
+    weights = sum(_count_weights(cell, corpus.subwords.size or 0) for cell in cells)
+    needed = _ON_DISK * text + _CHECKPOINTS * _BYTES * weights
+    free = shutil.disk_usage(work).free
+    if needed > free:
+        yield f"disk: about {needed / GB:.0f} GB are needed, and {free / GB:.0f} are free in {work}"
+    memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    if (needed := GB + _IN_MEMORY * text) > memory:
+        yield f"memory: about {needed / GB:.0f} GB are needed, and there are {memory / GB:.0f}"
+
+
+def _count_weights(cell: Cell, vocabulary: int) -> int:
+    model = cell.settings.config["model"]
+    width = model.get("encoder_embed_dim", 512)
+    inner = model.get("encoder_ffn_embed_dim", 4 * width)
+    layers = sum(model.get(f"{side}_layers", 6) for side in ("encoder", "decoder"))
+    return int(layers * (6 * width + 2 * inner) * width + 2 * vocabulary * width)
+
+
+def list_vocabulary_faults(corpus: Corpus, work: Path) -> Iterator[str]:
+    """Yield that the training text has fewer subwords than are learnt, if it is here and short."""
+    size = corpus.subwords.size
+    if corpus.generated or corpus.subwords.scheme != "sentencepiece" or size is None:
+        return
+    try:
+        pairs = read_pairs(corpus, work, corpus.list_texts("train"), _PAIRS)
+    except (DataError, OSError):
+        return
+    sources, targets = zip(*pairs, strict=True)
+    texts = [[*sources, *targets]] if corpus.subwords.joint else [sources, targets]
+    most = min(map(count_subwords, texts))
+    if len(pairs) < _PAIRS and size > most:
+        yield (
+            f"subwords: size: {size:,}: the training text has {most:,} different ones at most; "
+            f"give fewer, such as {most // 4:,}"
+        )
+
+
+def count_subwords(lines: Iterable[str]) -> int:
+    """Return how many different subwords a text can be cut into, at most."""
+    words = {word for line in lines for word in re.findall(r"\w+|[^\w\s]", line)}
+    return len(set().union(*words)) + sum(len(word) - 1 for word in words)

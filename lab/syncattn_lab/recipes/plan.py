@@ -1,0 +1,178 @@
+"""What was planned before a corpus's trainings: ``configs/CORPUS/_plan.yaml``.
+
+::
+
+    margin: 0.04                     # in nats; systems that differ by less are the same
+    family:                          # tested; corrected for all of its contrasts together
+      seeds: [6, 7, 8, 9, 10]
+      contrasts:
+        A, equal places:             # a heading
+          - constant_gate - lpsi (=) # (=): are they the same?
+          - constant_gate - transformer
+    estimates:                       # intervals only
+      seeds: [6, 7, 8]
+      contrasts: {...}
+    added: {seeds: [6, 7], contrasts: {...}}   # intervals only, planned after the others
+    by_blocks: true                  # test within seeds, which systems share; otherwise by Welch
+    per_word: [B, tuned systems]     # headings of systems with different subwords: nats per word
+    names:                           # names for systems with settings, such as the best trial
+      lpsi_tuned: lpsi:model.dropout=0.5
+
+A system of another corpus is ``CORPUS/SYSTEM``: its results are in that corpus's file, beside this
+one's.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from omegaconf import OmegaConf
+
+from syncattn_fairseq.base.errors import DataError
+
+from .config_file import make, read_config
+
+_PARTS = ("family", "estimates", "added")
+_CONTRAST = re.compile(r"(\S+) - (\S+)( \(=\))?", re.ASCII)
+
+
+@dataclass(frozen=True)
+class Contrast:
+    """Two systems that are compared.
+
+    Attributes:
+        group: its heading.
+        system, baseline: the systems; the difference is the first one's minus the second one's.
+        seeds: those that both are trained with.
+        tested: whether it belongs to the family.
+        same: whether it is also tested that both are equivalent.
+        per_word: whether NLL is counted per word, since their subwords differ.
+    """
+
+    group: str
+    system: str
+    baseline: str
+    seeds: tuple[int, ...]
+    tested: bool
+    same: bool = False
+    per_word: bool = False
+
+    @property
+    def name(self) -> str:
+        """The contrast in words."""
+        return f"{self.system} − {self.baseline}"
+
+    @property
+    def systems(self) -> tuple[str, str]:
+        """Both."""
+        return self.system, self.baseline
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The contrasts of a corpus, those that are tested first.
+
+    Attributes:
+        contrasts: all of them.
+        margin: in nats, the difference below which two systems are the same.
+        by_blocks: whether seeds are blocks of the test; otherwise it is Welch's.
+        names: which system a name in the contrasts stands for, if it is not the system's own.
+    """
+
+    contrasts: list[Contrast] = field(default_factory=list)
+    margin: float = 0.0
+    by_blocks: bool = False
+    names: dict[str, str] = field(default_factory=dict)
+
+    def list_trainings(self) -> dict[str, list[int]]:
+        """List the systems of this corpus, each with its seeds."""
+        seeds: dict[str, set[int]] = {}
+        for contrast in self.contrasts:
+            for name in contrast.systems:
+                system = self.names.get(name, name)
+                if "/" not in system.partition(":")[0]:
+                    seeds.setdefault(system, set()).update(contrast.seeds)
+        return {system: sorted(chosen) for system, chosen in seeds.items()}
+
+    def list_corpora(self) -> list[str]:
+        """List the other corpora whose systems are compared."""
+        names = [name for contrast in self.contrasts for name in contrast.systems]
+        systems = [self.names.get(name, name).partition(":")[0] for name in names]
+        parts = [system.partition("/") for system in systems]
+        return list(dict.fromkeys(corpus for corpus, slash, _ in parts if slash))
+
+
+@dataclass(frozen=True)
+class _Part:
+    seeds: list[int]
+    contrasts: dict[str, list[str]]
+
+
+@dataclass(frozen=True)
+class _File:
+    margin: int | float = 0
+    family: _Part | None = None
+    estimates: _Part | None = None
+    added: _Part | None = None
+    by_blocks: bool = False
+    per_word: list[str] = field(default_factory=list)
+    names: dict[str, str] = field(default_factory=dict)
+
+
+def load_plan(folder: Path) -> Plan:
+    """Read the plan of a corpus from the folder of its configs.
+
+    Raises:
+        DataError: there is none, or the file is something else.
+    """
+    path = folder / "_plan.yaml"
+    facts: Any = OmegaConf.to_container(read_config(path))
+    return make_plan(facts, path)
+
+
+def make_plan(facts: dict[str, Any], path: Path) -> Plan:
+    """Make a plan of what a file says.
+
+    Raises:
+        DataError: it is no plan.
+    """
+    parts = {name: make(_Part, f"{path}: {name}", facts[name]) for name in _PARTS if name in facts}
+    file: _File = make(_File, path, {**facts, **parts})
+    contrasts = [
+        _read(path, group, text, tuple(part.seeds), name == "family", group in file.per_word)
+        for name, part in parts.items()
+        for group, texts in part.contrasts.items()
+        for text in texts
+    ]
+    for name, part in parts.items():
+        if not part.seeds or min(part.seeds) < 0 or len({*part.seeds}) < len(part.seeds):
+            raise DataError(f"{path}: {name}: seeds: give whole numbers from 0, each once")
+    if not file.margin >= 0:
+        raise DataError(f"{path}: margin: give a number from 0")
+    groups = [contrast.group for contrast in contrasts]
+    if unknown := [group for group in file.per_word if group not in groups]:
+        raise DataError(f"{path}: per_word: {unknown[0]} is no heading of contrasts")
+    if not contrasts:
+        raise DataError(f"{path}: no contrasts; give some in family or estimates")
+    if any(contrast.same for contrast in contrasts) and not file.margin:
+        raise DataError(f"{path}: (=) needs a margin above 0")
+    compared = {name for contrast in contrasts for name in contrast.systems}
+    if unknown := [name for name in file.names if name not in compared]:
+        raise DataError(f"{path}: names: {unknown[0]} is in no contrast")
+    return Plan(contrasts, file.margin, file.by_blocks, file.names)
+
+
+def _read(
+    path: Path, group: str, text: str, seeds: tuple[int, ...], tested: bool, per_word: bool
+) -> Contrast:
+    match = _CONTRAST.fullmatch(text)
+    if match is None:
+        raise DataError(f"{path}: {text[:60]!r}; expected SYSTEM - SYSTEM, with (=) or without")
+    if match[1] == match[2]:
+        raise DataError(f"{path}: {text}: compare two different systems")
+    if match[3] and not tested:
+        raise DataError(f"{path}: {text}: only contrasts of the family are tested")
+    return Contrast(group, match[1], match[2], seeds, tested, match[3] is not None, per_word)

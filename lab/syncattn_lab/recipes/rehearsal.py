@@ -1,0 +1,111 @@
+"""A corpus of a few sentences, on which every stage of a recipe runs in a minute or so."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import chain, islice
+from pathlib import Path
+from typing import Any
+
+from syncattn_fairseq.base.errors import DataError
+from syncattn_fairseq.data.parses import SPLITS
+
+from ..synthetic.generated_corpus import generate
+from .corpus_facts import Corpus, Here
+from .prepare import DOWNLOAD, folder
+from .request import Row
+from .text_formats import collect, collect_lines
+
+SENTENCES, UPDATES = 20, 2
+#: Subwords besides the characters of the text.
+_PIECES = 20
+#: Settings of all trainings.
+CHANGES: dict[str, Any] = {
+    "optimization.max_update": UPDATES,
+    "generation.max_len_a": 0,
+    "generation.max_len_b": 20,
+}
+_KINDS = ("heads", "labels")
+
+
+def shorten_row(row: Row) -> Row:
+    """Return a row without changes of what a rehearsal sets."""
+    others = (text for text in row.changes if text.partition("=")[0] not in CHANGES)
+    return replace(row, changes=tuple(others))
+
+
+def shorten_corpus(corpus: Corpus, work: Path, scratch: Path) -> tuple[Corpus, dict[str, str]]:
+    """Write the first sentences of each split, with the heads and labels that come with them.
+
+    They are read in the folder with the corpus's downloads, and written into ``texts``. Returns the
+    corpus of these sentences; and why those of a split had to be invented, by split.
+    """
+    texts = scratch / "texts"
+    texts.mkdir()
+    characters, faults = set[str](), dict[str, str]()
+    for split in SPLITS:
+        lists = {split: ["generated"] if corpus.generated else corpus.list_texts(split)}
+        lists |= {f"{split}.{kind}": corpus.list_parses(kind, split) for kind in _KINDS}
+        names = [name for name, addresses in lists.items() if addresses]
+        try:
+            sides = {name: read_pairs(corpus, work, lists[name], SENTENCES) for name in names}
+        except (DataError, OSError) as fault:
+            sides = {name: _invent(name) for name in names}
+            faults[split] = str(fault)
+        characters.update(*chain(*sides.get(split, [])))
+        for name, pairs in sides.items():
+            for language, lines in zip(corpus.languages, zip(*pairs, strict=True), strict=True):
+                _write(texts / f"{name}.{language}", lines)
+    short = replace(
+        corpus,
+        checkpoint=1 if isinstance(corpus.checkpoint, int) else corpus.checkpoint,
+        score={name: value for name, value in corpus.score.items() if name != "parts"},
+        first=None,
+        every=5 if corpus.every else None,
+        last=5 if corpus.last else None,
+    )
+    if corpus.subwords.scheme == "sentencepiece":
+        pieces = replace(corpus.subwords, size=len(characters) + _PIECES)
+        short = replace(short, subwords=pieces)
+    if corpus.generated:
+        return replace(short, generated=corpus.generated | dict.fromkeys(SPLITS, SENTENCES)), {}
+    if corpus.gold_alignments:
+        located = _locate(corpus, work, corpus.gold_alignments)
+        links = [] if "test" in faults else collect_lines(*located)
+        _write(texts / "links", links[:SENTENCES] or ["1-1"] * SENTENCES)
+        short = replace(short, gold_alignments="links")
+    parses = {k: f"{{split}}.{k}.{{language}}" for k in _KINDS if corpus.list_parses(k, "train")}
+    valid = "valid.{language}" if corpus.valid else None
+    here = Here("train.{language}", "test.{language}", None, str(texts), valid, **parses)
+    return replace(short, here=here, archives=[]), faults
+
+
+def read_pairs(
+    corpus: Corpus, work: Path, texts: Sequence[str], most: int
+) -> list[tuple[str, str]]:
+    """Return the first pairs of texts, or of heads or labels; `DataError` if one is not there."""
+    if corpus.generated:
+        return _invent("")
+    formats = (text.partition("=") for text in texts)
+    located = ((name, *_locate(corpus, work, address)) for name, _, address in formats)
+    pairs = (collect(at, name, text, corpus.languages, True) for name, at, text in located)
+    return list(islice(chain.from_iterable(pairs), most))
+
+
+def _locate(corpus: Corpus, work: Path, address: str) -> tuple[Path, str]:
+    own = corpus.here.path if corpus.here else None
+    return own or work / folder(corpus, DOWNLOAD), corpus.locate(address)
+
+
+def _invent(name: str) -> list[tuple[str, str]]:
+    """Return sentences of the built-in grammar; for heads and labels, those of a chain."""
+
+    def write(words: Sequence[str]) -> str:
+        heads, labels = map(str, range(len(words))), ["dep"] * len(words)
+        kinds = {"heads": heads, "labels": labels}
+        return " ".join(kinds.get(name.rpartition(".")[2], words))
+
+    return [(write(p.source.words), write(p.target.words)) for p in generate(SENTENCES, seed=1)]
+
+
+def _write(path: Path, lines: Sequence[str]) -> None:
+    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")

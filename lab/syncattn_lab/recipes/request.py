@@ -1,0 +1,159 @@
+"""What a call of ``syncattn-recipe`` is about: rows of a corpus's table, and their seeds."""
+
+import re
+from collections.abc import Container, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+from syncattn_fairseq.base.errors import DataError
+
+from .corpus_facts import Corpus
+from .plan import Plan, load_plan
+from .systems import GENERATION, ONLY_GIVEN, read_overrides
+
+_NAMED = re.compile(r"([^=:.]*)=([^=:]*)(:.*)", re.DOTALL)
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_+-]{0,99}", re.ASCII)
+
+
+@dataclass(frozen=True)
+class Row:
+    """A system of a table, perhaps changed and named.
+
+    Attributes:
+        text: as written: ``SYSTEM:SECTION.OPTION=VALUE:...``, perhaps with ``NAME=`` before it.
+        system: the name of the config.
+        changes: each ``SECTION.OPTION=VALUE``.
+        name: the row's own; empty: it is called as it is written.
+    """
+
+    text: str
+    system: str
+    changes: tuple[str, ...] = ()
+    name: str = ""
+
+    @property
+    def label(self) -> str:
+        """Its name in tables, logs and results."""
+        return self.name or self.text
+
+    def model_folder(self, base: str) -> str:
+        """Return its model's folder, ``base`` without changes; those in decoding do not count."""
+        return self.name if self.name and self._trained else _slug(base, *self._trained)
+
+    @property
+    def output_folder(self) -> str:
+        """The folder of its translations in that of its model; empty: the same."""
+        if self.name:
+            return "" if self._trained else self.name
+        return _slug(*filter(_is_decoding, self.changes))
+
+    @property
+    def _trained(self) -> list[str]:
+        return [text for text in self.changes if not _is_decoding(text)]
+
+
+def is_row(word: str) -> bool:
+    """Tell whether a word is meant as a row, and not as a setting of all systems."""
+    return "=" not in word.partition(":")[0] or _NAMED.fullmatch(word) is not None
+
+
+def read_row(text: str, known: Container[str] = ()) -> Row:
+    """Read a row, ``rotary=transformer:model.positions=rotary``; `DataError` if its name is bad."""
+    match = _NAMED.fullmatch(text)
+    if match is None:
+        system, *changes = text.split(":")
+        return Row(text, system, tuple(changes))
+    name, system, changes_text = match.groups()
+    if not _NAME.fullmatch(name):
+        raise DataError(f"{text}: name a row with letters, digits, _, + and - only, a letter first")
+    if name in known:
+        raise DataError(f"{text}: {name} is a config of its own; choose another name")
+    return Row(text, system, tuple(changes_text[1:].split(":")), name)
+
+
+def _is_decoding(change: str) -> bool:
+    return change.startswith(GENERATION)
+
+
+def _slug(*texts: str) -> str:
+    """Return the name of a folder, without colons: fairseq would read two paths."""
+    return "-".join(filter(None, (re.sub(r"[^\w.+-]+", "_", text) for text in texts)))
+
+
+@dataclass(frozen=True)
+class Request:
+    """The arguments of a call, read.
+
+    Overrides are values by ``SECTION.OPTION`` for all rows; rows have those of groups. Each row is
+    trained once with each seed; None: the config's. The plan is the corpus's, if seeds are from it.
+    """
+
+    corpus: Corpus
+    words: Sequence[str]
+    rows: Sequence[Row]
+    overrides: Mapping[str, Any]
+    seeds: Sequence[int] | None
+    plan: Plan | None
+
+    def list_cells(self) -> Sequence[tuple[int | None, Row]]:
+        """List seeds (None: the config's) and rows, seed by seed; `DataError`: none is planned."""
+        seeds: list[int | None] = [*dict.fromkeys(self.seeds or ())] or [None]
+        if not self.plan:
+            return [*product(seeds, self.rows)]
+        planned = self.plan.list_trainings()
+        every = sorted({seed for row in self.rows for seed in planned[row.label]})
+        seeds = seeds if self.seeds else [*every]
+        cells = [(s, row) for s, row in product(seeds, self.rows) if s in planned[row.label]]
+        if not cells:
+            raise DataError(f"--seeds {seeds[0]}: planned are {', '.join(map(str, every))}")
+        return cells
+
+    def list_groups(self) -> dict[str, Sequence[str]]:
+        """Return the systems of the groups that were asked for, by name."""
+        names = [word for word in self.words if word.startswith("@") and word != "@all"]
+        return {name[1:]: self.corpus.members(name) for name in names}
+
+
+def read_request(
+    corpus: Corpus, words: Sequence[str], seeds: Sequence[int] | None, planned: bool
+) -> Request:
+    """Read what to train: words and seeds, or the corpus's plan; `DataError`: it is not there."""
+    plan = load_plan(corpus.folder) if planned else None
+    members = [name for word in words for name in corpus.members(word)]
+    _check_files(members, words, corpus)
+    if plan:
+        members = [plan.names.get(name, name) for name in members]
+    settings = [word for word in members if not is_row(word)]
+    rows = _read_rows([word for word in members if is_row(word)], corpus)
+    if plan:
+        if settings:
+            raise DataError(f"{settings[0]}: --plan trains systems as they were planned")
+        trainings = plan.list_trainings()
+        _check_files(trainings, words, corpus)
+        rows = rows or _read_rows([*trainings], corpus)
+        if others := [row.label for row in rows if row.label not in trainings]:
+            raise DataError(f"{others[0]}: not in {corpus.folder / '_plan.yaml'}")
+    if seeds or plan:
+        for word in (*settings, *(change for row in rows for change in row.changes)):
+            if word.startswith("common.seed="):
+                raise DataError(f"{word}: --seeds or --plan says another seed; give one of both")
+    return Request(corpus, words, rows, read_overrides(settings), seeds, plan)
+
+
+def _check_files(members: Iterable[str], words: Sequence[str], corpus: Corpus) -> None:
+    """Refuse plugins and settings of all systems that a file names, in a group or a plan."""
+    for member in (member for member in members if member not in words):
+        if not is_row(member):
+            raise DataError(f"{corpus.folder}: {member}: a group holds systems only")
+        if "common.user_dir=" in member:
+            raise DataError(f"{corpus.folder}: {member}: {ONLY_GIVEN}")
+
+
+def _read_rows(words: Sequence[str], corpus: Corpus) -> list[Row]:
+    rows: dict[str, Row] = {}
+    for word in words:
+        row = read_row(word, corpus.known_systems())
+        if rows.setdefault(row.label, row) != row:
+            raise DataError(f"{word}: {row.label} is another row already; choose another name")
+    return [*rows.values()]

@@ -1,0 +1,179 @@
+"""The settings of a row of a table, loaded and checked once for all of its seeds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+from pathlib import Path
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+from syncattn_fairseq.base.errors import DataError, naming
+from syncattn_fairseq.base.user_dir import hash_user_dir
+from syncattn_fairseq.data.parses import LINKS
+from syncattn_fairseq.registered_names import CRITERION
+
+from .corpus_facts import Corpus
+from .known_options import check_known_options
+from .prepare import MULTI_TASK, RAW, WORDS, folder
+from .request import Row
+from .stages import options
+from .systems import PLUGIN, Place, System, check_system, check_written_paths, read_overrides
+
+if TYPE_CHECKING:
+    from syncattn_fairseq.models.description import Description
+
+
+@dataclass(frozen=True, eq=False)
+class RowSettings:
+    """What the seeds of a row share; overrides are values by ``SECTION.OPTION`` for all rows."""
+
+    row: Row
+    corpus: Corpus
+    overrides: Mapping[str, Any] = field(default_factory=dict)
+
+    @cached_property
+    def base(self) -> System:
+        """The system without changes."""
+        return self.corpus.system(self.row.system)
+
+    @cached_property
+    def own_changes(self) -> dict[str, Any]:
+        """The changes of this row alone, by ``SECTION.OPTION``."""
+        return read_overrides(self.row.changes)
+
+    @cached_property
+    def changes(self) -> dict[str, Any]:
+        """All changes to its config."""
+        return {**self.overrides, **self.own_changes}
+
+    @cached_property
+    def config(self) -> dict[str, Any]:
+        """All settings, except those that depend on the seed and the direction."""
+        config = self.base.load(self.changes)
+        place = partial(self.base.place_of, changed=self.changes)
+        check_system(config, place)
+        check_written_paths(config, place, self.overrides)
+        check_known_options(config, place, _find_plugin(config), self.changes)
+        self._check_kept(config, place)
+        return config
+
+    def _check_kept(self, config: Mapping[str, Any], place: Place) -> None:
+        wanted = self.corpus.checkpoint
+        lost: dict[str, Any] = {"checkpoint.no_save": True}
+        if wanted == "best":
+            lost["dataset.disable_validation"] = True
+        elif wanted == "last":
+            lost["checkpoint.no_last_checkpoints"] = True
+        else:
+            lost["checkpoint.no_epoch_checkpoints"] = True
+            kept = config["checkpoint"].get("keep_last_epochs", -1)
+            lost["checkpoint.keep_last_epochs"] = kept if 0 <= kept < int(wanted) else None
+        for name, value in lost.items():
+            section, _, option = name.partition(".")
+            if value is not None and config[section].get(option) == value:
+                raise DataError(
+                    f"{place(name)}={value}: then there is no checkpoint to decode, for which "
+                    f"_data.yaml says checkpoint: {wanted}; leave it out"
+                )
+
+    @cached_property
+    def model(self) -> Description:
+        """What its model reads and shows."""
+        config = self.config
+        with naming(self._origin):
+            return describe_model(config)
+
+    @cached_property
+    def needs(self) -> set[str]:
+        """What it needs besides the texts."""
+        model = self.model
+        with naming(self._origin):
+            return list_needs(self.config, model)
+
+    @property
+    def _origin(self) -> str:
+        parts = ("model.", "criterion.")
+        changes = [f"{k}={v}" for k, v in self.changes.items() if k.startswith(parts)]
+        return ", with ".join([str(self.base.path), *([", ".join(changes)] if changes else [])])
+
+    @property
+    def plugin(self) -> Path:
+        """The folder that fairseq loads: this package, or the user's own from ``user_dir``."""
+        return _find_plugin(self.config)
+
+    @cached_property
+    def own_plugin(self) -> str:
+        """A checksum of the user's own plugin; empty: there is none."""
+        return "" if self.plugin == PLUGIN else hash_user_dir(self.plugin)
+
+    @property
+    def references(self) -> Path:
+        """The file that its translations are compared with."""
+        part = WORDS if self.corpus.score.get("references") == WORDS else RAW
+        return folder(self.corpus, part) / f"test.{self.corpus.target}"
+
+    @cached_property
+    def scored_reference(self) -> dict[str, Any]:
+        """What fairseq-generate prints when it scores the references; empty: it does not."""
+        corpus, model = self.corpus, self.model
+        if not model.layered or MULTI_TASK in self.needs:
+            return {}  # no layers; a tag that is not a word
+        printed = {
+            "print_layer_alignments": bool(corpus.generated or corpus.gold_alignments),
+            "print_alignment": bool(corpus.generated),
+            "print_distances": bool(corpus.generated)
+            and {"src_distances", "tgt_distances"} <= model.exposed.keys(),
+            "print_parses": bool(self.parsed_languages),
+        }
+        return printed if any(printed.values()) else {}
+
+    @property
+    def parsed_languages(self) -> list[str]:
+        """The languages whose parses can be compared with those of the corpus."""
+        corpus = self.corpus
+        if not self.model.parses:
+            return []
+        return [x for x in corpus.languages if corpus.generated or f"heads.{x}" in self.needs]
+
+
+def _find_plugin(config: Mapping[str, Any]) -> Path:
+    chosen = Path(config["common"].get("user_dir", PLUGIN.name))
+    return PLUGIN if str(chosen) == PLUGIN.name else chosen.resolve()
+
+
+def describe_model(config: dict[str, Any]) -> Description:
+    """Ask a system's model what it reads and shows; `DataError`: its options do not fit."""
+    from syncattn_fairseq import plugin  # noqa: F401  (registers our models)
+    from syncattn_fairseq.models.description import describe
+
+    values = {name: value for name, value in config["model"].items() if name != "_name"}
+    return describe(config["model"]["_name"], [*options(values)])
+
+
+def list_needs(config: dict[str, Any], model: Description) -> set[str]:
+    """List what a system needs: ``heads.LANG``, ``labels.LANG``, links, or Multi-Task's texts."""
+    task = config["task"]
+    if task["data"].endswith(MULTI_TASK):
+        return {MULTI_TASK}
+    languages = {side: task[f"{side}_lang"] for side in ("source", "target")}
+    needs = {f"{k}.{languages['source']}" for k in ("heads", "labels") if model.fields.reads(k)}
+    sides = {side for term in _build_losses(config) for side in term.list_parses(model.exposed)}
+    needs |= {LINKS} if task.get("load_alignments") else set()
+    return needs | {f"heads.{languages[side]}" for side in sides}
+
+
+def _build_losses(config: dict[str, Any]) -> list[Any]:
+    from fairseq.criterions import CRITERION_DATACLASS_REGISTRY
+    from fairseq.data import Dictionary
+
+    from syncattn_fairseq.criterions.terms import TERMS
+
+    values = config["criterion"]
+    if values["_name"] != CRITERION:
+        return []
+    cfg = SimpleNamespace(**{**vars(CRITERION_DATACLASS_REGISTRY[CRITERION]()), **values})
+    words = Dictionary()
+    task = SimpleNamespace(source_dictionary=words, target_dictionary=words)
+    return [term(cfg, task) for term in TERMS.values()]

@@ -1,0 +1,321 @@
+"""Run the stages of a recipe: log, skip what is done, stop at what fails.
+
+The mark of a stage that is done has the checksums of the files that it made. A file that is gone is
+no fault: who reads it says so.
+"""
+
+import json
+import os
+import re
+import shutil
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from math import inf, nan
+from pathlib import Path
+from typing import Any
+
+from syncattn_fairseq.base.errors import DataError
+from syncattn_fairseq.base.files import hash_file, read_json, replacing
+from syncattn_fairseq.parsing.external import EDA, KYTEA
+
+from .display import Display
+from .processes import Failed, Processes, search_path
+from .stages import Stage, Step
+
+#: How to get external programs.
+INSTALLATION = {
+    "kytea": f"install {KYTEA}",
+    "eda": f"install {EDA}",
+}
+#: Folders with marks.
+_MARKED = ("logs", "checkpoints")
+#: Bytes of files that are trusted by size and time of change; smaller ones are always hashed.
+SMALL = 1 << 20
+#: Options of our commands and fairseq's that name files or the beginnings of files, or folders.
+_NAMING = (
+    *("--output", "--json", "--text", "--labels", "--model", "--held-out"),
+    *("--destdir", "--directory"),
+)
+#: A line that says why a command failed.
+_FAULT = re.compile(r"\b(\w*Error|error|fatal|usage)\b.*:", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Runner:
+    """Runs stages in a folder.
+
+    Attributes:
+        again: whether to repeat stages that were done by an earlier run.
+        provenance: the code and the hardware, stored with finished stages.
+        finished: the ``log`` of each stage that this run has finished.
+    """
+
+    work: Path
+    processes: Processes
+    display: Display
+    again: bool = False
+    provenance: Mapping[str, Any] = field(default_factory=dict)
+    finished: set[Path] = field(default_factory=set)
+
+    def run(
+        self,
+        stages: Sequence[Stage],
+        locks: Iterable[int] = (),
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
+        """Run stages in order, with more variables in the environment of their commands.
+
+        Locks are open files that stay locked until the last process ends. `DataError`: a command
+        failed (it says where its output is), or a stage was done with other settings.
+        """
+        for stage in stages:
+            if self.is_done(stage):
+                continue
+            base = self.work / stage.log
+            done = base.with_suffix(".done")
+            for earlier in stage.after:
+                self._check_files(self.work / earlier.with_suffix(".done"))
+            self._begin(stage, base, done)
+            with (
+                self.display.stage(stage.title, stage.updates) as show,
+                base.with_suffix(".log").open("ab") as log,
+            ):
+                for step in stage.steps:
+                    log.write(f"$ {step}\n".encode())
+                    log.flush()
+                    output = _Output(show)
+                    try:
+                        self.processes.run(step, self.work, log, output, environment or {}, locks)
+                    except Failed as failure:
+                        raise DataError(
+                            f"{stage.title}: a command failed ({failure}): {output.reason} (full "
+                            f"output: {log.name}); fix the cause, then run the same command again "
+                            "to continue"
+                        ) from None
+            commands = [str(step) for step in stage.steps]
+            time = datetime.now(UTC).isoformat()
+            made = {"made": time, **self.provenance, "commands": commands}
+            self._mark(done, stage, {**made, "files": hash_outputs(stage, self.work)})
+            self.finished.add(stage.log)
+
+    def is_done(self, stage: Stage) -> bool:
+        """Tell whether a stage is done already.
+
+        `DataError`: it was begun or done with other settings; or a file that it made has changed;
+        or it can be continued, but its data was made again since.
+        """
+        if self.again:
+            return stage.log in self.finished
+        done = self.work / stage.log.with_suffix(".done")
+        begun = done.with_suffix(".begun")
+        mark = next((mark for mark in (done, begun) if mark.exists()), None)
+        if mark is None:
+            return False
+        before, same = self._compare(mark, stage)
+        _check_mark(mark, stage, before, same)
+        if same:
+            self._check_files(mark)
+        return same and mark is done and before == (stage.settings or {})
+
+    def _check_files(self, mark: Path) -> None:
+        """Refuse files that have changed since a stage made them, but not as another one's."""
+        if not mark.exists():
+            return
+        for name, digest in list_changed(_read_mark(mark)["files"], self.work).items():
+            marks = (path for part in _MARKED for path in (self.work / part).rglob("*.done"))
+            others = (_read_mark(other)["files"].get(name, [""]) for other in marks)
+            if all(digest != other[-1] for other in others):
+                raise DataError(
+                    f"{self.work / name}: changed since {mark} was written; put the file back, or "
+                    f"make it again with --from {mark.stem.partition('-')[0]}"
+                )
+
+    def _compare(self, mark: Path, stage: Stage) -> tuple[Mapping[str, Any], bool]:
+        """Return a mark's settings, and whether what the stage reads is still the same."""
+        content = _read_mark(mark)
+        times = self._after(stage).items()
+        same = all(content["after"].get(name) == time for name, time in times)
+        return content.get("settings") or {}, same
+
+    def _after(self, stage: Stage) -> dict[str, str | None]:
+        marks = {str(log): self.work / log.with_suffix(".done") for log in stage.after}
+        return {
+            name: _read_mark(mark).get("made") if mark.exists() else None
+            for name, mark in marks.items()
+        }
+
+    def _mark(self, mark: Path, stage: Stage, values: Mapping[str, Any]) -> None:
+        content = {"settings": stage.settings, "after": self._after(stage), **values}
+        with replacing(mark) as temporary:
+            temporary.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
+
+    def _begin(self, stage: Stage, base: Path, done: Path) -> None:
+        """Remove what is no longer true when a stage begins."""
+        base.parent.mkdir(parents=True, exist_ok=True)
+        if stage.resumes:
+            begun = done.with_suffix(".begun")
+            redone = self.again and done.exists()
+            if begun.exists():
+                before, same = self._compare(begun, stage)
+                redone = redone or not same or not _continues(before, stage)
+            if redone:
+                for old in (base.with_suffix(".log"), *base.parent.glob(stage.resumes)):
+                    old.unlink(missing_ok=True)
+            self._mark(begun, stage, {})
+        done.unlink(missing_ok=True)
+
+
+class _Output:
+    """What a command prints: the reason why it may have failed, its fault or last line."""
+
+    def __init__(self, show: Callable[[str], object]) -> None:
+        self._show, self._fault, self._last = show, "", "it said nothing"
+
+    @property
+    def reason(self) -> str:
+        return self._fault or self._last
+
+    def __call__(self, text: str) -> None:
+        self._last = text.strip() or self._last
+        if _FAULT.search(text):
+            self._fault = text.strip()
+        self._show(text)
+
+
+def select_stages(stages: Sequence[Stage], first: str | None, last: str | None) -> list[Stage]:
+    """Return the stages from one to another, both included; `DataError` if there are none."""
+    names = list(dict.fromkeys(stage.name for stage in stages))
+    for name in (first, last):
+        if name and name not in names:
+            raise DataError(f"no stage {name!r}; choose from {', '.join(names)}")
+    start = names.index(first) if first else 0
+    end = names.index(last) if last else len(names) - 1
+    if start > end:
+        raise DataError(f"--from {first} comes after --to {last}; stages: {', '.join(names)}")
+    return [stage for stage in stages if start <= names.index(stage.name) <= end]
+
+
+def list_missing_programs(stages: Sequence[Stage]) -> dict[str, str]:
+    """Return what is wrong with programs that stages need, by their names."""
+    path = search_path(os.environ.get("PATH", ""))
+    own = [program for stage in stages for program in stage.programs]
+    commands = (words for stage in stages for step in stage.steps for words in step.commands)
+    return {
+        program: f"no such program; {INSTALLATION.get(program, 'install it')}"
+        for program in dict.fromkeys([*own, *(words[0] for words in commands)])
+        if not shutil.which(program, path=path)
+    }
+
+
+def _read_mark(mark: Path) -> dict[str, Any]:
+    try:
+        content = read_json(mark)
+    except ValueError:
+        content = None
+    if (
+        not isinstance(content, dict)
+        or not isinstance(content.get("settings"), dict | None)
+        or not isinstance(content.get("after"), dict)
+        or not isinstance(files := content.setdefault("files", {}), dict)
+        or not all(isinstance(file, list) and file for file in files.values())
+    ):
+        raise DataError(f"{mark}: cannot be read; remove it to do this stage again")
+    return content
+
+
+def _check_mark(mark: Path, stage: Stage, before: Mapping[str, Any], same: bool) -> None:
+    """Refuse a stage that can neither be skipped nor be begun or continued."""
+    way_out = f"take another --work, or --from {stage.name} to start over"
+    if not _continues(before, stage):
+        raise DataError(
+            f"{stage.title}: {mark.suffix[1:]} before with other settings: "
+            f"{_difference(before, stage.settings or {})}; {way_out} with these"
+        )
+    if not same and stage.resumes:
+        raise DataError(
+            f"{stage.title}: {mark.suffix[1:]} before with data that was made again since; "
+            f"{way_out}"
+        )
+
+
+def _continues(before: Mapping[str, Any], stage: Stage) -> bool:
+    now = stage.settings or {}
+    changed = _changed(before, now)
+
+    def limit(settings: Mapping[str, Any], name: str) -> float:
+        value = settings.get(name)
+        if not isinstance(value, int | float | None):
+            return nan  # neither more nor less than any other
+        return value if value is not None and value > 0 else inf
+
+    return {*changed} <= {*stage.limits} and all(limit(now, n) > limit(before, n) for n in changed)
+
+
+def _changed(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
+    return [name for name in {**before, **now} if before.get(name) != now.get(name)]
+
+
+def _difference(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
+    names = _changed(before, now)
+    changes = [f"{name} was {before.get(name)}, is {now.get(name)}" for name in names[:3]]
+    return ", ".join([*changes, *(["..."] if len(names) > 3 else [])])
+
+
+def hash_outputs(stage: Stage, work: Path) -> dict[str, list[Any]]:
+    """Return size in bytes, time of change and SHA-256 of the files that a stage has just made."""
+    names = {name for step in stage.steps for name in _list_names(step)}
+    paths = {path for name in names for path in _list_files(work, name)}
+    if stage.resumes:  # the mean is made when it is decoded
+        checkpoints = (work / stage.log).parent.glob(stage.resumes)
+        paths |= {path for path in checkpoints if not path.stem.endswith("average")}
+    return {
+        path.relative_to(work).as_posix(): [*_describe(path), hash_file(path)]
+        for path in sorted(paths)
+    }
+
+
+def list_changed(files: Mapping[str, list[Any]], work: Path) -> dict[str, str]:
+    """Return the SHA-256 of each file of `hash_outputs` that is not what it was."""
+    changed = {}
+    for name, before in files.items():
+        path = work / name
+        if path.is_file():
+            now = _describe(path)
+            trusted = now[0] > SMALL and before[:2] == now
+            if not trusted and (digest := hash_file(path)) != before[-1]:
+                changed[name] = digest
+    return changed
+
+
+def _describe(path: Path) -> list[int]:
+    status = path.stat()
+    return [status.st_size, status.st_mtime_ns]
+
+
+def _list_names(step: Step) -> Iterator[str]:
+    if step.output:
+        yield str(step.output)
+    for program, *words in step.commands:
+        if program == "cp":
+            *sources, folder = words
+            yield from (f"{folder}/{Path(source).name}" for source in sources)
+        elif program == "syncattn-corpus":
+            yield words[0]
+        option = ""
+        for word in words:
+            if word.startswith("-"):
+                option = word
+            elif option in _NAMING:
+                yield word
+
+
+def _list_files(work: Path, name: str) -> Iterator[Path]:
+    """Yield the files of a folder, or those that have a name, perhaps with a suffix more."""
+    path = work / name
+    if Path(name).is_absolute() or not path.parent.is_dir():
+        return
+    for file in (path if path.is_dir() else path.parent).iterdir():
+        named = path.is_dir() or path.name in (file.name, file.stem)
+        if named and file.is_file() and not file.name.startswith(".") and file.suffix != ".log":
+            yield file

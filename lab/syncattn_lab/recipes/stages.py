@@ -1,0 +1,145 @@
+"""The stages of a recipe: each is a few commands that a person could type."""
+
+import re
+import shlex
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from syncattn_fairseq.base.errors import DataError
+from syncattn_fairseq.base.option_fields import flag
+
+
+@dataclass(frozen=True)
+class Step:
+    """A pipeline of commands, run without a shell.
+
+    Attributes:
+        commands: the words of each.
+        source: file that the first one reads; None: nothing.
+        output: file for what the last one prints, complete or not there at all; None: the log.
+    """
+
+    commands: tuple[tuple[str, ...], ...]
+    source: Path | None = None
+    output: Path | None = None
+
+    def __str__(self) -> str:
+        """Return the same as a line of bash, which may leave an incomplete output though."""
+        first, *rest = (shlex.join(command) for command in self.commands)
+        words = [first]
+        if self.source:
+            words.append(f"< {shlex.quote(str(self.source))}")
+        words += [f"| {command}" for command in rest]
+        if self.output:
+            words.append(f"> {shlex.quote(str(self.output))}")
+        return " ".join(words)
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A part of a recipe.
+
+    Attributes:
+        name: what ``--from`` and ``--to`` call it.
+        log: path without suffix of its output (``.log``) and of the mark that it is done
+            (``.done``).
+        steps: what it does, one after the other.
+        title: its name on the terminal.
+        settings: what its result depends on; None: it is not compared. A recipe stops at a stage
+            that was begun or done with other settings.
+        after: the ``log`` of each stage whose result it reads; if one of them was done again since,
+            this stage is no longer done.
+        resumes: pattern of files next to ``log`` from which an interrupted run continues; None: it
+            always starts over.
+        limits: numbers among the settings that only say when it ends (None, 0 or less: never). If
+            they have grown, it continues from where it ended.
+        programs: external programs that its commands start.
+        updates: the planned updates of a training, for its progress; None: unknown, or not one.
+    """
+
+    name: str
+    log: Path
+    steps: list[Step]
+    title: str = ""
+    settings: Mapping[str, Any] | None = None
+    after: tuple[Path, ...] = ()
+    resumes: str | None = None
+    limits: tuple[str, ...] = ()
+    programs: tuple[str, ...] = ()
+    updates: int | None = None
+
+
+def new_step(*words: object) -> Step:
+    """Make the step of one command."""
+    return Step((tuple(map(str, words)),))
+
+
+def read_pipeline(text: str, source: Path, output: Path) -> Step:
+    """Make the step of a pipeline, such as ``kytea -out tok | sed s/x/y/``; else `DataError`."""
+    return Step(tuple(split_commands(text)), source, output)
+
+
+def split_words(text: str) -> list[str]:
+    """Split text into words as a shell does; `DataError` if a quote is not closed."""
+    return [word for command in split_commands(text, pipes=False) for word in command]
+
+
+def read_options(text: str) -> dict[str, str]:
+    """Return the options in text, such as ``--lang de``, with their values; empty: none."""
+    words = split_words(text)
+    parts = [part for word in words for part in word.split("=", 1 if word[:1] == "-" else 0)]
+    pairs = pairwise([*parts, "-"])
+    return {a: "" if b.startswith("-") else b for a, b in pairs if a.startswith("-")}
+
+
+def split_commands(text: str, pipes: bool = True) -> list[tuple[str, ...]]:
+    """Split text into commands and words; `DataError`: an open quote, or nothing beside a ``|``."""
+    reader = shlex.shlex(text, posix=True, punctuation_chars="|" if pipes else "")
+    reader.whitespace_split, reader.commenters = True, ""
+    commands: list[list[str]] = [[]]
+    try:
+        for word in reader:
+            if pipes and word == "|":
+                commands.append([])
+            else:
+                commands[-1].append(word)
+    except ValueError as error:
+        raise DataError(f"{text!r}: {error}; quote as in a shell") from None
+    if pipes and not all(commands):
+        raise DataError(f"{text!r}: a command is missing next to a |")
+    return [tuple(command) for command in commands]
+
+
+def options(values: Mapping[str, Any]) -> Iterator[str]:
+    """Yield ``--name value`` for each setting; ``--name`` for True, nothing for False.
+
+    A value that begins with a hyphen is joined to its name, or it would be an option of its own.
+    """
+    for name, value in values.items():
+        option = flag(name)
+        text = ",".join(map(str, value)) if isinstance(value, list) else str(value)
+        if isinstance(value, bool):
+            yield from [option] if value else []
+        elif text.startswith("-"):
+            yield f"{option}={text}"
+        else:
+            yield from (option, text)
+
+
+def hydra_value(value: Any) -> str:
+    """Return a value as hydra reads it after ``NAME=``."""
+    if isinstance(value, bool) or value is None:
+        return {True: "true", False: "false", None: "null"}[value]
+    if isinstance(value, list):
+        return f"[{','.join(map(hydra_value, value))}]"
+    text = str(value)
+    plain = re.fullmatch(r"[A-Za-z_./][\w./-]*", text) and yaml.safe_load(text) == text
+    if not isinstance(value, str) or plain:
+        return text
+    quoted = re.sub(r"(\\*)'", r"\1\1\\'", text)
+    return "'" + re.sub(r"(\\+)$", r"\1\1", quoted) + "'"

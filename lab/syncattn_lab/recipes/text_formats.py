@@ -1,0 +1,216 @@
+"""Parallel text from archives: one reader for each format.
+
+A reader makes sentences of one line of a binary stream, and names the stream and its line in a
+`DataError`.
+"""
+
+import html
+import re
+from collections.abc import Callable, Iterator
+from functools import partial
+from itertools import zip_longest
+from pathlib import Path
+from typing import BinaryIO
+
+from syncattn_fairseq.base.errors import DataError
+from syncattn_fairseq.base.text import MAX_LINE, join_line
+from syncattn_fairseq.parsing.formats import FORMATS, Analysis
+
+from .archives import open_member
+
+#: A segment of SGML begins or ends; the entities of its text.
+_SEGMENT = re.compile(r"<seg\b[^<>]*>|</seg\s*>", re.IGNORECASE)
+_ENTITY = re.compile(r"&(?:amp|lt|gt|quot|apos|#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6});")
+#: Notes about TED talks, and the tags of titles and descriptions.
+_NOTE = re.compile("<(?:url>|talkid>|keywords>|speaker>|reviewer|translator|/?doc)")
+_TITLE = re.compile("</?(?:title|description)>")
+#: A number or date in full-width brackets at the end of a sentence of ASPEC: noise of the source.
+_DATE = re.compile("(?<=.)［[０-９．]+］$")
+
+
+def decoded_lines(file: BinaryIO, name: str, encoding: str = "utf-8") -> Iterator[str]:
+    r"""Yield lines that end at ``\n`` alone, as `wc -l` counts; `DataError`: coding or length."""
+    for number, line in enumerate(iter(partial(file.readline, MAX_LINE + 1), b""), 1):
+        if len(line) > MAX_LINE:
+            raise DataError(f"{name}:{number}: a line of more than {MAX_LINE:,} bytes; is it text?")
+        try:
+            text = line.decode(encoding)
+        except UnicodeDecodeError:
+            raise DataError(
+                f"{name}:{number}: not UTF-8; text in Latin-1 has the format latin1"
+            ) from None
+        yield text.removeprefix("\ufeff") if number == 1 else text
+
+
+def read_plain(file: BinaryIO, name: str, encoding: str = "utf-8") -> Iterator[str]:
+    """Read text with one sentence per line."""
+    return map(join_line, decoded_lines(file, name, encoding))
+
+
+def read_segments(file: BinaryIO, name: str) -> Iterator[str]:
+    """Read the ``<seg>`` of WMT's SGML and IWSLT's XML, entities resolved; `DataError` without end.
+
+    Usually neither is well-formed XML: the text has ``&`` and ``<`` without escapes.
+    """
+    text = "".join(decoded_lines(file, name))  # test sets: a megabyte or so
+    begin = None
+    for tag in _SEGMENT.finditer(text):
+        if tag[0].startswith("</") == (begin is None):
+            raise _unpaired(name, text, tag if begin is None else begin)
+        if begin is None:
+            begin = tag
+        else:
+            segment = text[begin.end() : tag.start()]
+            yield join_line(_ENTITY.sub(lambda entity: html.unescape(entity[0]), segment))
+            begin = None
+    if begin is not None:
+        raise _unpaired(name, text, begin)
+
+
+def _unpaired(name: str, text: str, tag: re.Match[str]) -> DataError:
+    line = text.count("\n", 0, tag.start()) + 1
+    return DataError(f"{name}:{line}: {tag[0][:60]!r} has no partner; give each <seg> its </seg>")
+
+
+def read_ted_talks(file: BinaryIO, name: str) -> Iterator[str]:
+    """Read IWSLT's training text of TED talks, ``train.tags.de-en.de``, without notes about talks.
+
+    Titles and descriptions count as text, as in fairseq's recipes for IWSLT14 and IWSLT17, which
+    give the usual 160,239 pairs.
+    """
+    for line in decoded_lines(file, name):
+        if not _NOTE.search(line):
+            yield join_line(_TITLE.sub("", line))
+
+
+def read_ted_segments(file: BinaryIO, name: str) -> Iterator[str]:
+    """Read development and test sets, with straight apostrophes as in these recipes."""
+    for segment in read_segments(file, name):
+        yield segment.replace("\u2019", "'")
+
+
+def read_aspec(
+    file: BinaryIO, name: str, languages: tuple[str, str], dates: bool = True
+) -> Iterator[tuple[str, str]]:
+    """Read ASPEC, of ja and en: ``score ||| document ||| number ||| Japanese ||| English``.
+
+    Development and test sets have no score. WAT's baseline removes dates at the end of Japanese
+    sentences. `DataError`: a line has fewer than two columns.
+    """
+    if set(languages) != {"ja", "en"}:
+        raise DataError(
+            f"{name}: the languages of aspec are ja and en, not {' and '.join(languages)}"
+        )
+    for number, line in enumerate(decoded_lines(file, name), 1):
+        columns = line.rsplit("|||", 2)
+        if len(columns) < 2:
+            raise DataError(f"{name}:{number}: no ||| between Japanese and English")
+        japanese, english = join_line(columns[-2]), join_line(columns[-1])
+        if not dates:
+            japanese = _DATE.sub("", japanese).rstrip()
+        yield (japanese, english) if languages[0] == "ja" else (english, japanese)
+
+
+def _read_analyses(
+    file: BinaryIO, name: str, write: Callable[[Analysis], Iterator[object]]
+) -> Iterator[str]:
+    """Read what a treebank in CoNLL-U has for each word of its sentences."""
+    for analysis in FORMATS["conllu"](decoded_lines(file, name), name):
+        if analysis.words:
+            yield " ".join(map(str, write(analysis)))
+
+
+def _join_words(analysis: Analysis) -> Iterator[str]:
+    """Yield the words; white space in a word becomes ``_``, so that each is one word."""
+    return (join_line(word).replace(" ", "_") or "_" for word in analysis.words)
+
+
+#: Formats with one language. Readers keep empty sentences: both sides are read line by line. An
+#: empty line of heads, which are 0 for the root, or of labels is no tree.
+TEXTS: dict[str, Callable[[BinaryIO, str], Iterator[str]]] = {
+    "plain": read_plain,
+    "latin1": partial(read_plain, encoding="latin-1"),
+    "sgm": read_segments,
+    "iwslt_tags": read_ted_talks,
+    "iwslt_xml": read_ted_segments,
+    "conllu": partial(_read_analyses, write=_join_words),
+    "conllu_heads": partial(_read_analyses, write=lambda analysis: iter(analysis.heads or ())),
+    "conllu_labels": partial(_read_analyses, write=lambda analysis: iter(analysis.labels)),
+}
+
+#: Formats with several languages. Readers yield pairs of the two given languages, in that order.
+PAIRS: dict[str, Callable[[BinaryIO, str, tuple[str, str]], Iterator[tuple[str, str]]]] = {
+    "aspec": read_aspec,
+    "aspec_undated": partial(read_aspec, dates=False),
+}
+
+#: Values of ``{role}`` in an address, for the source side and the target side.
+ROLES = ("src", "ref")
+
+
+def collect(
+    archives: Path,
+    format_name: str,
+    address: str,
+    languages: tuple[str, str],
+    keep_empty: bool = False,
+) -> Iterator[tuple[str, str]]:
+    """Yield the pairs of one text, each sentence on one line.
+
+    Args:
+        archives: folder of the archives.
+        format_name: a name in `TEXTS` or `PAIRS`.
+        address: the text's, ``ARCHIVE!MEMBER`` (`open_member`); ``{language}`` and ``{role}`` are
+            filled in if each side has its own file.
+        keep_empty: whether pairs with two empty sides are yielded as well.
+
+    Raises:
+        DataError: the sides differ in length or are empty, or a file is not in its format.
+    """
+    empty = True
+    for pair in _read(archives, format_name, address, languages):
+        empty = False
+        if keep_empty or any(pair):
+            yield pair
+    if empty:
+        raise DataError(
+            f"{address}: no pairs of {' and '.join(languages)}; is {format_name} its format?"
+        )
+
+
+def collect_lines(archives: Path, address: str) -> list[str]:
+    """Return the lines of a file, which may be in an archive, but no blank ones."""
+    with open_member(archives, address) as file:
+        return [line for line in TEXTS["plain"](file, address) if line]
+
+
+def name_sides(address: str, languages: tuple[str, str]) -> list[str]:
+    """Return the address of each side."""
+    return [
+        address.replace("{language}", language).replace("{role}", role)
+        for language, role in zip(languages, ROLES, strict=True)
+    ]
+
+
+def _read(
+    archives: Path, format_name: str, address: str, languages: tuple[str, str]
+) -> Iterator[tuple[str, str]]:
+    if format_name in PAIRS:
+        with open_member(archives, address) as file:
+            yield from PAIRS[format_name](file, address, languages)
+        return
+    names = name_sides(address, languages)
+    if names[0] == names[1]:
+        raise DataError(f"{address}: the same file for both sides; put {{language}} into its name")
+    read = TEXTS[format_name]
+    with open_member(archives, names[0]) as first, open_member(archives, names[1]) as second:
+        sources, targets = read(first, names[0]), read(second, names[1])
+        for number, (source, target) in enumerate(zip_longest(sources, targets)):
+            if source is None or target is None:
+                counts = (
+                    number + (sentence is not None) + sum(1 for _ in rest)
+                    for sentence, rest in ((source, sources), (target, targets))
+                )
+                have = " but ".join(f"{n} in {name}" for name, n in zip(names, counts, strict=True))
+                raise DataError(f"the sides differ in length: {have}; fetch the files again")
+            yield source, target

@@ -1,0 +1,100 @@
+"""Curves of losses and accuracies over training, the mean of several seeds with their range."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from statistics import mean
+from typing import Any
+
+from ..printed.training_log import Point
+from .overview import Chart, make_chart, tell_apart
+from .viz import alt
+
+_NAMES = {
+    "nll_loss": "loss without label smoothing",
+    "total_loss": "sum of all losses",
+    "src_dep_loss": "dependency loss of the source",
+    "tgt_dep_loss": "dependency loss of the target",
+    "sync_loss": "synchronisation loss",
+    "sync_mse_loss": "SynchMSE loss",
+    "sync_rank_loss": "SynchRank loss",
+    "src_uas": "source heads found (%)",
+    "tgt_uas": "target heads found (%)",
+}
+_BEGINNING = 1 / 3
+"""The share of the updates that may lie outside of the picture."""
+
+
+def training_charts(
+    logs: Mapping[str, Sequence[Sequence[Point]]], systems: Sequence[str]
+) -> list[Chart]:
+    """Draw what each system's seeds logged: of the validation text, or else of the training text.
+
+    All of the page's systems determine the colours.
+    """
+    every = [point for seeds in logs.values() for seed in seeds for point in seed]
+    charts = []
+    for measure in dict.fromkeys(point.loss for point in every):
+        parts = {point.part for point in every if point.loss == measure}
+        part = "valid" if "valid" in parts else "train"
+        rows = [
+            {"system": name, **row}
+            for name, seeds in logs.items()
+            for row in _line(
+                {p.update: p.value for p in seed if (p.loss, p.part) == (measure, part)}
+                for seed in seeds
+            )
+        ]
+        charts.append(_curve(measure, part, rows, systems))
+    return charts
+
+
+def _line(seeds: Iterable[Mapping[int, float]]) -> Iterator[dict[str, Any]]:
+    """Yield mean, lowest and highest value at each update that all seeds have logged."""
+    logged = [seed for seed in seeds if seed]
+    for update in logged[0] if logged else ():
+        if all(update in seed for seed in logged):
+            values = [seed[update] for seed in logged]
+            ends = {"value": mean(values), "lowest": min(values), "highest": max(values)}
+            yield {"update": update, **ends, "seeds": len(values)}
+
+
+def _curve(measure: str, part: str, rows: list[dict[str, Any]], systems: Sequence[str]) -> Chart:
+    low, high = _zoom(rows)
+    note = ""
+    if any(not low <= row["value"] <= high for row in rows):
+        note = "The beginning lies outside."
+    if any(row["seeds"] > 1 for row in rows):
+        note = f"Mean of the seeds, and their range. {note}".strip()
+    name = _NAMES.get(measure, measure.replace("_", " "))
+    text = "Validation" if part == "valid" else "Training"
+    title = f"{text} loss" if measure == "loss" else f"{text}: {name}"
+    scale = alt.Scale(domain=(low, high), zero=False, nice=False)
+
+    def y(field: str) -> alt.Y:
+        return alt.Y(f"{field}:Q", title=name, scale=scale)
+
+    lengths = Counter(row["system"] for row in rows)
+    channels = tell_apart(systems, lengths, "strokeDash")
+    base = alt.Chart(alt.NamedData("rows")).encode(
+        x=alt.X("update:Q", title="updates"),
+        color=channels["color"],
+        tooltip=["system:N", "update:Q", "value:Q", "lowest:Q", "highest:Q", "seeds:Q"],
+    )
+    band = base.mark_area(opacity=0.18, clip=True).encode(y=y("lowest"), y2="highest:Q")
+    # Points make a line of one value visible, but would hide one of many.
+    few = max(lengths.values(), default=0) < 40
+    point: Any = alt.OverlayMarkDef(size=24, clip=True) if few else False
+    line = base.mark_line(strokeWidth=1.8, clip=True, point=point).encode(
+        y=y("value"), strokeDash=channels["strokeDash"]
+    )
+    return make_chart(title, note, band + line, rows, width=290)
+
+
+def _zoom(rows: Sequence[Mapping[str, Any]]) -> tuple[float, float]:
+    """Return the range of values after the beginning, where systems differ by little."""
+    begin = _BEGINNING * max((row["update"] for row in rows), default=0)
+    late = [row for row in rows if row["update"] >= begin]
+    low = min((row["lowest"] for row in late), default=0.0)
+    high = max((row["highest"] for row in late), default=1.0)
+    room = 0.06 * (high - low) or abs(high) * 0.1 or 1.0
+    return low - room, high + room

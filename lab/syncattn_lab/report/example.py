@@ -1,0 +1,118 @@
+"""One sentence to draw, with what is known about it."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any, TypeVar
+
+from syncattn_fairseq.base.errors import DataError, naming
+from syncattn_fairseq.base.text import read_lines
+from syncattn_fairseq.data.parses import check_tree, read_heads, read_labels
+from syncattn_fairseq.tasks.analysis_lines import Link
+from syncattn_fairseq.trees.brackets import read_trees
+from syncattn_fairseq.trees.tree import Tree
+
+from ..evaluation.alignment import read_alignments
+from ..evaluation.word_alignment import WordAlignment
+
+#: Nobody can read the picture of a longer sentence, and it would fill the memory.
+MOST_WORDS = 250
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Side:
+    """A sentence in one language; unknown facts are None."""
+
+    words: list[str]
+    heads: list[int] | None = None
+    """From 1; 0 is the root."""
+    labels: list[str] | None = None
+    tree: Tree | None = None
+
+    @property
+    def text(self) -> str:
+        """The words as a line."""
+        return " ".join(self.words)
+
+
+@dataclass(frozen=True)
+class Links:
+    """Gold links of a sentence, which may have none."""
+
+    sure: set[Link]
+    possible: set[Link]
+
+    @property
+    def all(self) -> set[Link]:
+        """Sure and possible ones."""
+        return self.sure | self.possible
+
+
+@dataclass(frozen=True)
+class Example:
+    """A source, and its reference if known."""
+
+    source: Side
+    target: Side | None = None
+    links: Links | None = None
+    """The gold alignment."""
+
+
+def read_example(prefix: str, source: str, target: str | None, number: int) -> Example:
+    """Read one sentence of a test set, by its number from 1, with all of its gold annotation.
+
+    Files are ``PREFIX.en``, ``PREFIX.de`` and, if they exist, ``PREFIX.heads.en``,
+    ``PREFIX.labels.en``, ``PREFIX.trees.en`` and ``PREFIX.align``; without a target language, only
+    the source is read. `DataError`: there is no such sentence, or its gold does not fit its words.
+    """
+    of_source = _read_side(prefix, source, number)
+    if target is None:
+        return Example(of_source)
+    of_target = _read_side(prefix, target, number)
+    links = None
+    align = Path(f"{prefix}.align")
+    if align.exists():
+        links = Links(*(_pick(kind, align, number) for kind in read_alignments(align)))
+        words = WordAlignment(set(), (len(of_source.words), len(of_target.words)))
+        with naming(f"{align}:{number}"):
+            words.check_same_sentence(WordAlignment(links.all))
+    return Example(of_source, of_target, links)
+
+
+def _read_side(prefix: str, language: str, number: int) -> Side:
+    def line(kind: str, read: Callable[[Path], Iterable[Any]]) -> Any:
+        path = Path(f"{prefix}{kind}.{language}")
+        if kind and not path.exists():
+            return None
+        return _pick(read(path), path, number)
+
+    side = Side(
+        line("", read_lines).split(),
+        line(".heads", read_heads),
+        line(".labels", read_labels),
+        line(".trees", read_trees),
+    )
+    for kind, row in (
+        ("heads", side.heads),
+        ("labels", side.labels),
+        ("trees", side.tree and list(side.tree.leaves())),
+    ):
+        with naming(f"{prefix}.{kind}.{language}:{number}"):
+            if row and len(row) != len(side.words):
+                raise DataError(
+                    f"this is for {len(row)} words, but line {number} of {prefix}.{language} "
+                    f"has {len(side.words)}; make it from this text"
+                )
+            if side.heads and kind == "heads":
+                check_tree(side.heads)
+    return side
+
+
+def _pick(rows: Iterable[T], path: Path, number: int) -> T:
+    row = list(islice(rows, number - 1, number))
+    if not row:
+        raise DataError(f"{path}: there is no line {number}")
+    return row[0]

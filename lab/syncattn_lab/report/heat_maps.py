@@ -1,0 +1,101 @@
+"""Heat maps for the first sentences of a report: attention, and distances with their gates."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain, islice
+from typing import Any
+
+import torch
+
+from syncattn_fairseq.base.errors import DataError
+from syncattn_fairseq.functional.lpsi import distance_gates
+from syncattn_fairseq.inference.answers import Pair, Parse
+from syncattn_fairseq.inference.model import Model
+
+from ..evaluation.scoring import Output
+from ..printed.decoded import DecodedSentence
+from .example import Example, Links, Side
+from .figures import attention_matrices
+from .sentences import ReportedSentence
+
+
+def with_heat_maps(
+    sentences: Iterable[ReportedSentence],
+    outputs: Mapping[str, Output],
+    models: Mapping[int, Model],
+    number: int = 100,
+) -> Iterator[ReportedSentence]:
+    """Add ``gates`` and ``matrices`` to the first sentences of a report.
+
+    Each is ``title``, ``rows`` and ``columns``, ``source``, ``target`` or a list of words,
+    ``values`` in per cent, ``gold``, rows and columns, and ``causal``. A sentence whose words a
+    model reads differently gets no ``matrices``; models have the numbers of their systems, from 0.
+    """
+    rest = iter(sentences)
+    first = list(islice(rest, number))
+    details = {n: one.detail for n, one in enumerate(first) if "long" not in one.detail}
+    for index, detail in details.items():
+        for system, output in zip(detail["systems"], outputs.values(), strict=True):
+            system["gates"] = _gates(output.analysed[index], output.forced is not None)
+    complete = [d for d in details.values() if d["source"]["words"] and d["target"]["words"]]
+    for system, model in models.items():
+        _add_matrices(complete, system, model)
+    return chain(first, rest)
+
+
+def _gates(sentence: DecodedSentence, forced: bool) -> list[dict[str, Any]]:
+    """Return one matrix of the distances of each side, and one of each layer's gates."""
+    matrices = []
+    for side, title in (("source", "Source"), ("hypothesis", "Reference")):
+        by_layer: dict[int, list[float]] = getattr(sentence, f"{side}_distances")
+        pieces = [piece.strip("▁@") or piece for piece in getattr(sentence, side).split()]
+        causal = side == "hypothesis"
+        layers = {n: d for n, d in sorted(by_layer.items()) if len(d) == len(pieces) > 0}
+        if not layers or (causal and not forced):
+            continue
+        distances = [[round(50 * (d + 1)) for d in values] for values in layers.values()]
+        names = [f"layer {layer}" for layer in layers]
+        matrices.append(_matrix(f"{title}: distance before each subword", names, pieces, distances))
+        for layer, values in layers.items():
+            gates = distance_gates(torch.tensor(values), causal=causal)
+            name = f"{title}: gates of layer {layer}, for τ = 1"
+            percent = (100 * gates).round().int().tolist()
+            matrices.append(_matrix(name, pieces, pieces, percent, causal))
+    return matrices
+
+
+def _add_matrices(details: Sequence[Mapping[str, Any]], system: int, model: Model) -> None:
+    examples = [_example(detail) for detail in details]
+    sources = [example.source.text for example in examples]
+    targets = [example.target.text for example in examples if example.target]
+    alignments = model.align(sources, targets)
+    pairs: list[Pair[Parse]] | list[None]
+    try:
+        pairs = model.parse(sources, targets)
+    except DataError:  # it has no dependency heads
+        pairs = [None] * len(sources)
+    for detail, example, alignment, pair in zip(details, examples, alignments, pairs, strict=True):
+        sizes = len(alignment.source.words), len(alignment.target.words)
+        if sizes == tuple(len(detail[side]["words"]) for side in ("source", "target")):
+            detail["systems"][system]["matrices"] = [
+                _matrix(
+                    *(matrix.title, matrix.rows, matrix.columns),
+                    *((100 * matrix.weights).round().astype(int).tolist(), matrix.causal),
+                    sorted(matrix.gold),
+                )
+                for matrix in attention_matrices(example, alignment, pair)
+            ]
+
+
+def _matrix(
+    title: str, rows: Any, columns: Any, values: Any, causal: bool = False, gold: Any = ()
+) -> dict[str, Any]:
+    return {
+        **{"title": title, "rows": rows, "columns": columns, "values": values},
+        **{"gold": gold, "causal": causal},
+    }
+
+
+def _example(detail: Mapping[str, Any]) -> Example:
+    source, target = (Side(detail[x]["words"], detail[x]["heads"]) for x in ("source", "target"))
+    sure, possible = detail["sure"], detail["possible"]
+    return Example(source, target, None if sure is None else Links({*sure}, {*possible}))

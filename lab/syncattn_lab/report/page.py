@@ -1,0 +1,143 @@
+"""The report: one self-contained HTML file.
+
+Content from texts and models is stored as compressed data; the page's script inserts it as text,
+never as HTML. Jinja2 escapes the tables. In addition, the page's content security policy lets the
+browser run no script but the page's own and fetch nothing at all.
+"""
+
+import gzip
+import json
+from base64 import b64encode
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from importlib.resources import files
+from itertools import cycle, islice
+from typing import Any
+
+from syncattn_fairseq.base.errors import DataError
+
+from ..evaluation.differences import Comparison
+from ..evaluation.measures import BLEU
+from ..evaluation.score_table import (
+    describe_scores,
+    describe_tests,
+    list_score_columns,
+    list_test_columns,
+)
+from ..evaluation.scoring import SystemScore
+from ..printed.training_log import Point
+from . import charts
+from .curves import training_charts
+from .in_words import compare_scores, say_changes, say_differences, say_sameness, say_structure
+from .overview import COLOURS, SHAPES, measured_charts
+from .sentences import ReportedSentence
+from .viz import jinja2, markupsafe, vl_convert
+
+
+@dataclass(frozen=True)
+class Trainings:
+    """The results of all seeds."""
+
+    comparisons: Sequence[Comparison]
+    tables: Sequence[Sequence[Sequence[str]]]
+    """Rows of cells, the first with the names of the columns."""
+    notes: Sequence[str]
+    forest: Mapping[str, Any] | None
+    """Vega-Lite with its data: the differences to the baselines; None if there are none."""
+    parents: Mapping[str, float]
+    """The share of the source's parents that the heads find, in per cent, by system."""
+    errors: Mapping[str, float]
+    """Alignment error rates, in per cent, by system."""
+    shown: str
+    """Says which trainings the rest of the page is about."""
+
+
+def render(
+    title: str,
+    scores: Mapping[str, SystemScore],
+    sentences: Iterable[ReportedSentence],
+    logs: Mapping[str, Sequence[Sequence[Point]]],
+    trainings: Trainings | None = None,
+) -> str:
+    """Render the page, of the first sentences of the test set, with the systems in the same order.
+
+    ``logs`` has the training logs of each system's seeds; ``trainings`` what is known of all seeds.
+    """
+    size = next(iter(scores.values())).sentences
+    tests = [score.significance for score in scores.values() if score.significance]
+    columns = list_score_columns(scores)
+    measured, trained = measured_charts(scores), training_charts(logs, list(scores))
+    summaries, details = [], []
+    for sentence in sentences:
+        summaries.append(sentence.summary)
+        details.append(_dump(sentence.detail))
+    head = {
+        "systems": list(scores),
+        "colours": [*islice(cycle(COLOURS), len(scores))],
+        "shapes": [*islice(cycle(SHAPES.items()), len(scores))],
+        "scores": {name: score.as_dict() for name, score in scores.items()},
+        "sentences": summaries,
+        "charts": charts.describe_kinds(),
+        "overview": [
+            *(chart.specification for chart in [*measured, *trained]),
+            *([trainings.forest] if trainings and trainings.forest else []),
+        ],
+    }
+    # One line per sentence: the page parses only those that it shows.
+    packed = gzip.compress("\n".join([_dump(head), *details]).encode(), mtime=0)
+    folder = files(__package__) / "page"
+    bundle: Any = vl_convert.javascript_bundle  # its type hints wrongly require an argument
+    scripts = [*map(_inside_script, [bundle(), (folder / "report.js").read_text("utf-8")])]
+    digests = [b64encode(sha256(script.encode()).digest()).decode() for script in scripts]
+    environment = jinja2.Environment(
+        autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    return environment.from_string((folder / "report.html").read_text("utf-8")).render(
+        title=title,
+        scores=scores,
+        columns={BLEU.name: columns[BLEU.name], **list_test_columns(tests), **columns},
+        notes=[*describe_scores(scores), *(describe_tests(tests) if tests else [])],
+        shown=f"{len(summaries):,}" + (f" of {size:,}" if len(summaries) < size else ""),
+        measured=measured,
+        trained=trained,
+        trainings=trainings,
+        lead=_lead(scores, [summary["translations"] for summary in summaries], trainings),
+        changes=say_changes(scores, summaries),
+        has_brackets=any(s.source_brackets or s.target_brackets for s in scores.values()),
+        data=b64encode(packed).decode(),
+        style=markupsafe.Markup((folder / "report.css").read_text("utf-8")),
+        scripts=[*map(markupsafe.Markup, scripts)],
+        hashes=" ".join(f"'sha256-{digest}'" for digest in digests),
+    )
+
+
+def _lead(
+    scores: Mapping[str, SystemScore],
+    translations: Sequence[Sequence[str]],
+    trainings: Trainings | None,
+) -> list[str]:
+    if trainings:
+        comparisons, parents, errors = trainings.comparisons, trainings.parents, trainings.errors
+    else:
+        comparisons = compare_scores(scores)
+        numbers = {name: score.scores for name, score in scores.items()}
+        parents, errors = (
+            {name: row[measure] for name, row in numbers.items() if measure in row}
+            for measure in ("UAS source", "AER")
+        )
+    sentences = say_differences(comparisons, over_seeds=trainings is not None)
+    structure = say_structure(parents, errors) or say_sameness(translations)
+    return [*sentences, structure] if structure else sentences
+
+
+def _dump(value: Any) -> str:
+    try:
+        return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    except ValueError:
+        raise DataError("a score is not a finite number; score these systems again") from None
+
+
+def _inside_script(script: str) -> str:
+    """Escape anything that looks like the end of the script."""
+    return script.replace("</script", "<\\/script").replace("<!--", "\\x3C!--")

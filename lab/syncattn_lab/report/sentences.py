@@ -1,0 +1,203 @@
+"""The data shown for each sentence: words, parses, trees and alignments of all systems."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import Any, TypeVar
+
+from sacrebleu.metrics.chrf import CHRF
+
+from syncattn_fairseq.base.errors import DataError
+from syncattn_fairseq.data.words import detect_scheme, join_subwords
+from syncattn_fairseq.trees.tree import Tree
+
+from ..evaluation.bracketing import find_constituents
+from ..evaluation.induction import induce_tree
+from ..evaluation.scoring import Gold, Output, plain_text
+from ..evaluation.word_alignment import align_words
+from ..printed.decoded import DecodedSentence
+from .example import MOST_WORDS
+
+T = TypeVar("T")
+_GOLD = ("heads", "labels", "trees")
+
+
+@dataclass(frozen=True)
+class ReportedSentence:
+    """One sentence, ready for JSON; None or empty: not printed, without gold, or hidden words.
+
+    Words are counted from 0, but heads from 1, with 0 for the root.
+    """
+
+    summary: dict[str, Any]
+    """``source``, ``reference``, ``length`` in words of the source, ``translations`` and their
+    sentence-level ``chrf``, one for each system, and which of them ``differ``: ``translations``,
+    ``parses``, ``alignments``, ``trees``."""
+    detail: dict[str, Any]
+    """``source`` and ``target``, each with ``words`` (those of the reference), ``heads``,
+    ``labels`` and ``tree`` (gold); ``sure`` and ``possible`` links, None without gold; and
+    ``systems``, each with heads of ``source`` and ``target``, and ``links``, ``source_trees`` and
+    ``target_trees`` by layer. Of a sentence with more than `MOST_WORDS`, only ``long``, their
+    number."""
+
+
+def describe(
+    outputs: Mapping[str, Output],
+    gold: Gold,
+    scheme: str | None = None,
+    moses_language: str | None = None,
+    number: int | None = None,
+) -> Iterator[ReportedSentence]:
+    """Yield the first sentences, or all; the other arguments are those of `score_systems`."""
+    systems = [_System(output, scheme, moses_language) for output in outputs.values()]
+    chrf = CHRF()
+    for index, reference in enumerate(islice(gold.references, number)):
+        source, target = (_words(systems, side, index) for side in ("source", "hypothesis"))
+        if gold.source is not None and not source:
+            source = gold.source[index].split()
+        sides = {
+            side: _side(words, index, *(getattr(gold, f"{side}_{x}") for x in _GOLD))
+            for side, words in (("source", source), ("target", target))
+        }
+        links = gold.alignments and [sorted(x[index]) for x in gold.alignments]
+        sure, possible = links or (None, None)
+        longest = max(len(side["words"]) for side in sides.values())
+        analyses: list[dict[str, Any]] = []
+        detail: dict[str, Any] = {"long": longest}
+        if longest <= MOST_WORDS:
+            analyses = [system.show(index, sides) for system in systems]
+            detail = {**sides, "sure": sure, "possible": possible, "systems": analyses}
+        yield ReportedSentence(
+            {
+                "source": " ".join(source),
+                "reference": reference,
+                "length": len(source),
+                "translations": [system.texts[index] for system in systems],
+                "chrf": [
+                    round(chrf.sentence_score(system.texts[index], [reference]).score, 1)
+                    for system in systems
+                ],
+                "differ": list(_differences(systems, analyses, index)),
+            },
+            detail,
+        )
+
+
+class _System:
+    def __init__(self, output: Output, scheme: str | None, moses_language: str | None) -> None:
+        self.texts = plain_text(output.beam, scheme, moses_language)
+        self.printed, self.is_forced = output.analysed, output.forced is not None
+        self.scheme = scheme or detect_scheme(
+            text for s in self.printed for text in (s.source, s.hypothesis)
+        )
+
+    def show(self, index: int, sides: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+        sentence = self.printed[index]
+        words = {side: known["words"] for side, known in sides.items()}
+        analysis: dict[str, Any] = {
+            "source": _fitting(sentence.source_heads, words["source"]),
+            "target": None,
+            "links": {},
+            "source_trees": self._trees(sentence, "source", sides["source"]),
+            "target_trees": {},
+        }
+        if self.is_forced:
+            analysis["target"] = _fitting(sentence.hypothesis_heads, words["target"])
+            analysis["target_trees"] = self._trees(sentence, "hypothesis", sides["target"])
+            printed = {"": sentence.links, **{str(n): x for n, x in sentence.layer_links.items()}}
+            sizes = len(words["source"]), len(words["target"])
+            for layer, links in printed.items():
+                of_layer = replace(sentence, links=links)
+                alignment = None if links is None else align_words(of_layer, self.scheme, *sizes)
+                if alignment and alignment.words == sizes:
+                    analysis["links"][layer] = sorted(alignment.links)
+        return analysis
+
+    def _trees(
+        self, sentence: DecodedSentence, side: str, known: Mapping[str, Any]
+    ) -> dict[str, Any]:
+        gold = known["tree"] and {tuple(node[:2]) for node in known["tree"]["nodes"]}
+        trees = {}
+        for layer in getattr(sentence, f"{side}_distances"):
+            try:
+                tree = induce_tree(sentence, side, self.scheme, layer, known["words"])
+            except DataError:  # joined words, which have no distances
+                return {}
+            if tree:
+                trees[str(layer)] = tree_nodes(tree, gold)
+        return trees
+
+
+def tree_nodes(tree: Tree, gold: set[tuple[int, ...]] | None = None) -> dict[str, Any]:
+    """Lay out a tree: ``nodes`` of several words, and for each word its ``parents`` among them.
+
+    Each node is its first word, the one after its last, its height, the index of its parent (None
+    for the topmost), its label, and 1 if it is in the gold tree's spans, 0 if not, None without.
+    """
+    nodes: list[list[Any]] = []
+    parents: list[int | None] = []
+    agenda: list[tuple[Tree | str | None, int | None]] = [(tree, None)]  # None: close the node
+    while agenda:
+        node, parent = agenda.pop()
+        if node is None:
+            assert parent is not None
+            nodes[parent][1] = len(parents)
+        elif isinstance(node, str):
+            parents.append(parent)
+        elif len(node.children) == 1:
+            agenda.append((node.children[0], parent))
+        else:
+            number = len(nodes)
+            nodes.append([len(parents), 0, 1, parent, node.label])
+            agenda.append((None, number))
+            agenda += [(child, number) for child in reversed(node.children)]
+    for laid in reversed(nodes):
+        if laid[3] is not None:
+            nodes[laid[3]][2] = max(nodes[laid[3]][2], laid[2] + 1)
+    for laid in nodes:
+        laid.append(None if gold is None else int((laid[0], laid[1]) in gold))
+    return {"nodes": nodes, "parents": parents}
+
+
+def _words(systems: Iterable[_System], side: str, index: int) -> list[str]:
+    """Return one side's words from the first system that has them; the reference's as target."""
+    for system in systems:
+        text = getattr(system.printed[index], side)
+        if text and (side == "source" or system.is_forced):
+            return join_subwords(text.split(), system.scheme)
+    return []
+
+
+def _side(words: list[str], index: int, heads: Any, labels: Any, trees: Any) -> dict[str, Any]:
+    known_heads, known_labels, tree = (rows and rows[index] for rows in (heads, labels, trees))
+    leaves = tree and list(tree.leaves())
+    if leaves and (not words or (len(leaves) == len(words) and "<unk>" in " ".join(words))):
+        words = leaves
+    fits = _fitting(leaves, words)
+    return {
+        "words": words,
+        "heads": _fitting(known_heads, words),
+        "labels": _fitting(known_labels, words),
+        "tree": tree_nodes(tree, {*find_constituents(tree)}) if fits else None,
+    }
+
+
+def _fitting(row: Sequence[T] | None, words: Sequence[str]) -> Sequence[T] | None:
+    return row if row and len(row) == len(words) else None
+
+
+def _differences(
+    systems: Sequence[_System], analyses: Sequence[Mapping[str, Any]], index: int
+) -> Iterator[str]:
+    if len({system.texts[index] for system in systems}) > 1:
+        yield "translations"
+    for name, fields in (
+        ("parses", ("source", "target")),
+        ("alignments", ("links",)),
+        ("trees", ("source_trees", "target_trees")),
+    ):
+        columns = ([system[field] for system in analyses if system[field]] for field in fields)
+        if any(value != column[0] for column in columns for value in column):
+            yield name

@@ -1,0 +1,108 @@
+"""Parses, links and trees as plain text, for a terminal.
+
+Each word has its own line, so that sentences of any length and script fit. Arcs are on its left,
+with a tip at the dependent, and its head's name is on its right.
+"""
+
+from collections.abc import Iterable, Sequence
+from unicodedata import combining, east_asian_width
+
+from syncattn_fairseq.tasks.analysis_lines import Link
+from syncattn_fairseq.trees.tree import Tree
+
+_UP, _DOWN, _LEFT, _RIGHT = 1, 2, 4, 8
+_LINES = " ╵╷│╴┘┐┤╶└┌├─┴┬┼"
+"""The character that connects some of the four sides, by the sum of their numbers."""
+
+
+def draw_arcs(
+    words: Sequence[str],
+    heads: Sequence[int | None],
+    gold: Sequence[int] | None = None,
+    labels: Sequence[str] | None = None,
+) -> str:
+    """Draw dependencies, including cycles and several roots.
+
+    Heads count from 1, 0 is the root; None: a decoder cannot look at the gold head, which is to the
+    right of the word. Wrong heads are marked with a cross, followed by the gold one.
+    """
+    arcs = [(word, head) for word, head in enumerate(heads, 1) if head]
+    lanes = _lanes(arcs)
+    width = max(lanes.values(), default=-1) + 1
+    cells = [[0] * width for _ in words]
+    for (word, head), lane in lanes.items():
+        top, bottom = min(word, head), max(word, head)
+        for row in range(top, bottom):
+            cells[row - 1][lane] |= _DOWN
+            cells[row][lane] |= _UP
+        for row in (word, head):
+            cells[row - 1][lane] |= _RIGHT
+            for inner in range(lane):
+                cells[row - 1][inner] |= _LEFT | _RIGHT
+    lines = []
+    size = max(map(_width, words), default=0)
+    for number, (text, parent) in enumerate(zip(words, heads, strict=True), 1):
+        joined = any(number in arc for arc in arcs)
+        drawn = "".join(_LINES[cell] for cell in reversed(cells[number - 1]))
+        tip = "▸" if parent else ("─" if joined else " ")
+        named = words[parent - 1] if parent else "(root)" if parent == 0 else "…"
+        if labels:
+            named = f"{labels[number - 1]}: {named}"
+        if gold and parent is not None and gold[number - 1] != parent:
+            right = gold[number - 1]
+            named += f"  ✗ {words[right - 1] if right else '(root)'}"
+        lines.append(f"{drawn}{tip} {text}{' ' * (size - _width(text))}  {named}")
+    return "\n".join(lines)
+
+
+def draw_links(links: Iterable[Link], source: Sequence[str], target: Sequence[str]) -> str:
+    """Write the source words of each target word."""
+    sources: dict[int, list[str]] = {}
+    for i, j in sorted(links):
+        sources.setdefault(j, []).append(source[i])
+    return "  ".join(f"{word}–{'+'.join(sources.get(j, '∅'))}" for j, word in enumerate(target))
+
+
+def draw_tree(tree: Tree) -> str:
+    """Write a tree as brackets without labels: ``((the (old man)) (saw it))``."""
+    parts: list[str] = []
+    agenda: list[Tree | str] = [tree]
+    while agenda:
+        node = agenda.pop()
+        if isinstance(node, str):
+            parts.append(node)
+        elif len(node.children) == 1:
+            agenda.append(node.children[0])
+        else:
+            parts.append("(")
+            agenda += [")", *reversed(node.children)]
+    return " ".join(parts).replace("( ", "(").replace(" )", ")")
+
+
+def _lanes(arcs: Iterable[tuple[int, int]]) -> dict[tuple[int, int], int]:
+    """Give each arc the column nearest to the words where it meets no other arc."""
+    taken: list[list[tuple[int, int, int]]] = []
+    lanes = {}
+    for word, head in sorted(arcs, key=lambda arc: (abs(arc[0] - arc[1]), min(arc))):
+        top, bottom = min(word, head), max(word, head)
+        free = (
+            lane
+            for lane, others in enumerate(taken)
+            if all(
+                bottom < a or b < top or (head == h and (bottom == a or b == top))
+                for a, b, h in others
+            )
+        )
+        lane = next(free, len(taken))
+        if lane == len(taken):
+            taken.append([])
+        taken[lane].append((top, bottom, head))
+        lanes[word, head] = lane
+    return lanes
+
+
+def _width(text: str) -> int:
+    return sum(
+        0 if combining(character) else 1 + (east_asian_width(character) in "WF")
+        for character in text
+    )

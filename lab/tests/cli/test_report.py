@@ -1,0 +1,300 @@
+import gzip
+import json
+import re
+import shlex
+import sys
+from base64 import b64decode
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sacrebleu.metrics.bleu import BLEU
+from scipy.stats import binomtest
+
+from lab.tests.report.corpus import LONG, SCRIPT, SOURCE, TARGET, TRANSLATED, write_corpus
+from syncattn_lab.cli import report, score
+from tests.checkpoints import make_checkpoint
+from tests.cli.errors import read_error
+from tests.parsing.chain import CONLLU
+
+pytest.importorskip("altair", reason="needs the extra viz")
+
+LOG = "x | INFO | train_inner | epoch 001: 5 / 9 loss=2.5, sync_loss=0.5, num_updates=5, lr=1\n"
+
+
+@pytest.fixture(scope="module")
+def arguments(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[str]]:
+    folder = tmp_path_factory.mktemp("report")
+    return folder, write_corpus(folder)
+
+
+@pytest.fixture(scope="module")
+def page(arguments: tuple[Path, list[str]]) -> str:
+    folder, named = arguments
+    (folder / "log").write_text(LOG)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        options = ["--log", "LPSI", "log", "--title", f"Of {SCRIPT}", "--output", "r.html"]
+        assert report.main([*named, *options]) == 0
+    return (folder / "r.html").read_text(encoding="utf-8")
+
+
+def content(page: str) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """Return what the page's script reads."""
+    packed = re.search(r'id="data">([A-Za-z0-9+/=]*)</script>', page)
+    assert packed is not None
+    head, *details = gzip.decompress(b64decode(packed[1])).decode().split("\n")
+    return json.loads(head), list(map(json.loads, details))
+
+
+def table(page: str, heading: str) -> list[list[str]]:
+    """Return the text of the cells of the table below a heading."""
+    body = page.split(f"<h2>{heading}</h2>")[1].split("</table>")[0]
+    rows = body.split("<tr>")[1:]
+    return [re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row, re.DOTALL) for row in rows]
+
+
+def test_numbers_are_those_of_syncattn_score_and_of_sacrebleu(page, arguments, monkeypatch):
+    folder, named = arguments
+    monkeypatch.chdir(folder)
+    command = [*named, "--baseline", "Plain", "--by-length", "--json", "scores.json"]
+    assert score.main(command) == 0
+    systems = json.loads((folder / "scores.json").read_text(encoding="utf-8"))["systems"]
+    head, _ = content(page)
+    assert head["scores"] == systems
+    references = [" ".join(line.split()) for line in TARGET]
+    translations = [TRANSLATED.get(("parser", n), line) for n, line in enumerate(references)]
+    bleu = BLEU().corpus_score(translations, [references]).score
+    plain, parser = systems["Plain"], systems[f"P {SCRIPT}"]
+    assert parser["bleu"]["score"] == bleu < plain["bleu"]["score"]
+    test = parser["significance"]
+    [header, of_plain, of_parser, _] = table(page, "Scores")
+    shown = {
+        "BLEU": f"{bleu:.2f}",
+        "± 95 %": f"{test['confidence']:.2f}",
+        "difference": f"−{plain['bleu']['score'] - bleu:.2f}",
+        "p": f"{test['p']:.4f}",
+        "p Holm": f"{test['corrected']:.4f}",
+        "verdict": "not known",
+        "chrF": f"{parser['chrf']['score']:.2f}",
+        "RIBES": f"{parser['ribes']['score']:.2f}",
+        "UAS source": f"{100 * parser['source_attachment']['uas']:.2f}",
+        "UAS target": f"{100 * parser['target_attachment']['uas']:.2f}",
+        "AER": f"{100 * parser['alignment']['aer']:.2f}",
+    }
+    assert dict(zip(header[1:], of_parser[1:], strict=True)) == shown
+    assert dict(zip(header, of_plain, strict=True))["difference"] == "–", "the baseline"
+    assert parser["source_detail"]["by_label"].keys() == {SCRIPT}
+    assert plain["layer_alignment"].keys() == {"1", "2", "10"}
+    trees = systems["LPSI"]["source_brackets"]["1"]
+    assert trees["sentence"]["sentences"] == 2
+    found = [trees["evalb"][name] for name in ("precision", "recall", "f1")]
+    assert found[0] < found[1]
+    percents = [f"{100 * value:.2f}" for value in (*found, trees["sentence"]["f1"])]
+    assert table(page, "Induced trees")[1:] == [["LPSI", "source", "1", *percents]]
+
+
+def test_every_sentence_is_there_as_it_is(page):
+    head, details = content(page)
+    assert [s["source"].split() for s in head["sentences"]] == [s.split() for s in SOURCE]
+    assert [s["length"] for s in head["sentences"]] == [3, 3, 4, 3, LONG]
+    other = ["translations"]
+    assert [s["differ"] for s in head["sentences"]] == [other, [], [], other, []]
+    dog, attack, flat, boy, long = details
+    assert dog["source"]["heads"] == [0, 1, 2] and dog["systems"][1]["source"] == [0, 0, 0]
+    assert dog["systems"][0]["source"] is None
+    assert dog["sure"] == [[0, 0], [1, 1]] and dog["possible"] == [[2, 2]]
+    assert dog["systems"][0]["links"]["1"] == [[2, 0], [2, 1], [2, 2]]
+    assert flat["sure"] == [[3, 0]] and attack["sure"] == [], "no link is right there"
+    assert dog["source"]["tree"]["nodes"] == [[0, 3, 2, None, "S", 1], [0, 2, 1, 0, "NP", 1]]
+    # Distances 0, 0.4, 0.8: "the dog" and "barked", as in the gold tree.
+    assert dog["systems"][2]["source_trees"]["1"]["nodes"][1] == [0, 2, 1, 0, "X", 1]
+    assert boy["systems"][1]["target"] == [0, 1, 2], "of the reference"
+    tree = flat["systems"][2]["source_trees"]["1"]["nodes"]
+    assert [node[-1] for node in tree] == [1, 0, 0], "only the whole is in the flat gold tree"
+    assert attack["source"]["labels"] == [SCRIPT] * 3
+    assert long["source"]["heads"] is None and len(long["systems"][1]["source"]) == LONG
+
+
+class Scripts(HTMLParser):
+    """Collects what a browser would run or fetch."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.scripts: list[str | None] = []
+        self.handlers: list[str] = []
+        self.addresses: list[str | None] = []
+
+    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        named = dict(attributes)
+        if tag == "script":
+            self.scripts.append(named.get("type"))
+        self.handlers += [name for name in named if name.startswith("on")]
+        self.addresses += [named[name] for name in ("src", "href") if name in named]
+
+
+def test_nothing_of_the_data_is_markup(page):
+    found = Scripts()
+    found.feed(page)
+    assert found.scripts == ["text/plain", None, None], "the data, the libraries and ours"
+    assert found.handlers == [] and found.addresses == ["data:,"]
+    assert "alert(1)" in page and SCRIPT not in page
+    policy = re.search(r'Content-Security-Policy" content="([^"]*)"', page)
+    assert policy is not None
+    assert policy[1].startswith("default-src 'none'; script-src 'sha256-")
+    assert "unsafe-eval" not in policy[1] and "script-src 'unsafe" not in policy[1]
+
+
+def test_curves_and_charts(page):
+    head, _ = content(page)
+    titles = re.findall(r"<figcaption><b>(.*?)</b>", page)
+    assert titles == [
+        *("BLEU by length", "AER by layer", "UAS source by distance to the head"),
+        *("UAS target by distance to the head", "UAS source by label", "Training loss"),
+        "Training: synchronisation loss",
+    ]
+    assert len(head["overview"]) == len(titles)
+    aer, distance = (head["overview"][i]["datasets"]["rows"] for i in (1, 2))
+    scores = head["scores"]["Plain"]["layer_alignment"]
+    assert [(row["part"], row["value"]) for row in aer if row["system"] == "Plain"] == [
+        (layer, round(100 * alignment["aer"], 2)) for layer, alignment in scores.items()
+    ]
+    interval = [(row["low"], row["high"]) for row in aer if row["system"] == "Plain"]
+    assert interval == [
+        tuple(round(100 * (a["aer"] + sign * a["margin"]), 2) for sign in (-1, 1))
+        for a in scores.values()
+    ]
+    root = next(row for row in distance if row["n"] == "4 words")
+    share = binomtest(round(4 * root["value"] / 100), 4).proportion_ci(method="wilson")
+    assert (root["low"], root["high"]) == pytest.approx([100 * x for x in share], abs=0.02)
+    by_distance = head["scores"][f"P {SCRIPT}"]["source_detail"]["by_distance"]
+    assert [(row["part"], row["value"]) for row in distance] == [
+        (part, round(100 * score["uas"], 2))
+        for part, score in by_distance.items()
+        if score["counted"]
+    ]
+    [point] = head["overview"][-1]["datasets"]["rows"]
+    assert point == {
+        **{"system": "LPSI", "update": 5, "value": 0.5, "lowest": 0.5, "highest": 0.5, "seeds": 1}
+    }
+    [length] = [chart for chart in head["overview"] if "BLEU, difference" in str(chart)]
+    rows = length["datasets"]["rows"]
+    assert {row["system"] for row in rows} == {f"P {SCRIPT}", "LPSI"}, "not the baseline"
+    buckets = (head["scores"][name]["bleu_by_length"] for name in (f"P {SCRIPT}", "Plain"))
+    difference = [
+        ours["bleu"] - theirs["bleu"]
+        for ours, theirs in zip(*(b.values() for b in buckets), strict=True)
+    ]
+    assert [row["value"] for row in rows if row["system"] != "LPSI"] == [
+        round(d, 2) for d in difference
+    ]
+
+
+def test_the_page_begins_in_words(page):
+    [said] = re.findall(r'<p id="lead" dir="auto">(.*?)</p>', page)
+    parser = "P &lt;script&gt;alert(1)&lt;/script&gt;"
+    assert said.startswith("Both differences to Plain may be chance; the largest is LPSI’s, −")
+    assert said.endswith(f"{parser}’s heads find the parents of 31 % of the source’s words.")
+
+
+def test_the_same_twice(page, arguments, monkeypatch):
+    folder, named = arguments
+    monkeypatch.chdir(folder)
+    options = ["--log", "LPSI", "log", "--title", f"Of {SCRIPT}", "--output", "again.html"]
+    assert report.main([*named, *options]) == 0
+    assert (folder / "again.html").read_text(encoding="utf-8") == page
+
+
+def test_plain_text_alone(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    for name in ("ref", "a", "b"):
+        Path(name).write_text("eins\nzwei\n")
+    named = ["--references", "ref", "--system", "A", "a", "--system", "B", "b"]
+    assert report.main([*named, "--output", "r.html"]) == 0
+    assert "r.html: 2 sentences, 2 systems" in capsys.readouterr().out
+    head, details = content(Path("r.html").read_text(encoding="utf-8"))
+    assert head["sentences"][0]["translations"] == ["eins", "eins"]
+    assert details[0]["source"]["words"] == []
+    assert details[0]["sure"] is details[0]["possible"] is None, "no gold"
+    page = Path("r.html").read_text(encoding="utf-8")
+    assert ">Sentences (2)<" in page
+    shown = ["system", "BLEU", "± 95 %", "difference", "p", "verdict", "chrF", "RIBES"]
+    assert table(page, "Scores")[0] == shown, "no column of dashes"
+    assert "B has as much BLEU as A" in page
+    assert "The translations of 0 of 2 sentences differ." in page
+
+
+def test_only_the_first_sentences_are_shown_and_no_picture_of_long_ones(
+    tmp_path, monkeypatch, capsys
+):
+    monkeypatch.chdir(tmp_path)
+    texts = ["w " * words for words in (250, 251, 3)]
+    Path("ref").write_text("".join(f"{text}\n" for text in texts))
+    heads = (" ".join(["0"] * len(text.split())) for text in texts)
+    beam = [f"H-{n}\t-1\t{text}\nD-{n}\t-1\t{text}\n" for n, text in enumerate(texts)]
+    Path("beam").write_text("".join(beam))
+    more = (f"S-{n}\t{text}\nX-{n}\tsource\tword\t{next(heads)}\n" for n, text in enumerate(texts))
+    Path("forced").write_text("".join([*beam, *more]))
+    named = ["--references=ref", "--system", "A", "beam", "forced", "--output=r.html"]
+    assert report.main([*named, "--sentences=2", "--tokenize=none"]) == 0
+    assert "r.html: 2 of 3 sentences, 1 systems" in capsys.readouterr().out
+    page = Path("r.html").read_text(encoding="utf-8")
+    assert ">Sentences (2 of 3)<" in page
+    head, [drawn, long] = content(page)
+    assert len(head["sentences"]) == 2 and head["scores"]["A"]["sentences"] == 3
+    lengths = head["scores"]["A"]["bleu_by_length"].values()
+    assert sum(bucket["sentences"] for bucket in lengths) == 3, "also of forced output"
+    assert len(drawn["systems"][0]["source"]) == 250 and "long" not in drawn
+    assert long == {"long": 251} and len(head["sentences"][1]["source"].split()) == 251
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--log", "C", "log"], "--log C: no --system has that name"),
+        (["--log", "A", "a"], "a: no loss was logged here"),
+        (["--target-trees", "empty"], "--target-trees: 0 lines, but 1 references"),
+    ],
+)
+def test_one_line_says_what_is_wrong(tmp_path, monkeypatch, capsys, options, message):
+    monkeypatch.chdir(tmp_path)
+    for name in ("ref", "a"):
+        Path(name).write_text("eins\n")
+    Path("empty").touch()
+    named = ["--references", "ref", "--system", "A", "a", "--output", "r.html"]
+    assert message in read_error(capsys, report.main([*named, *options]))
+    assert not Path("r.html").exists()
+
+
+@pytest.mark.parametrize("option", ["--by-length", "--parts=a:1", "--compound-split=de"])
+def test_what_the_page_does_not_show_is_not_asked_for(capsys, option):
+    named = ["--references", "ref", "--system", "A", "a", "--output", "r.html"]
+    with pytest.raises(SystemExit):
+        report.main([*named, option])
+    assert f"unrecognized arguments: {option}" in capsys.readouterr().err
+
+
+def test_attention_of_a_model_that_reads_parses(small_corpus, tmp_path):
+    model = make_checkpoint(small_corpus, tmp_path / "model.pt", "transformer_pascal")
+    decoded = [
+        f"{kind}-{n}\t{score}{text}"
+        for n, (source, text) in enumerate(
+            zip(small_corpus.lines("test.en"), small_corpus.lines("test.de"), strict=True)
+        )
+        for kind, score, text in (("S", "", source), ("H", "-1\t", text), ("D", "-1\t", text))
+    ]
+    (tmp_path / "decoded").write_text("".join(f"{line}\n" for line in decoded))
+    (tmp_path / "parser.py").write_text(CONLLU)
+    parser = shlex.join([sys.executable, f"{tmp_path}/parser.py"])
+    arguments = ["--references", str(small_corpus.folder / "words" / "test.de")]
+    arguments += ["--system", "P", *[f"{tmp_path}/decoded"] * 2]
+    arguments += ["--tokenize", "none"]
+    arguments += ["--attention", "P", str(model), "--data-bin", str(small_corpus.data)]
+    arguments += ["--subwords", str(small_corpus.subwords)]
+    arguments += ["--output", f"{tmp_path}/r.html"]
+    assert report.main(arguments) == 1
+    assert report.main([*arguments, "--source-parser", f"command:conllu:{parser}"]) == 0
+    _, details = content((tmp_path / "r.html").read_text(encoding="utf-8"))
+    [matrix] = details[0]["systems"][0]["matrices"]
+    assert matrix["title"].startswith("C: ")

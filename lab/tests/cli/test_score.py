@@ -1,0 +1,363 @@
+import json
+import os
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import syncattn_fairseq
+from syncattn_lab.cli.score import main
+from tests.cli.errors import read_error
+from tests.importing import in_a_process
+
+FILES = {
+    "ref": "der Hund\nja\n",
+    "heads.en": "2 0\n0\n",
+    "heads.de": "2 0\n\n",
+    "align": "1-1 2-2\n1?1\n",
+    "beam": "S-1\tyes\nH-1\t-1\tja\nS-0\tthe dog\nH-0\t-1\td@@ er Hund\n",
+    "plain": "der Hund\nnein\n",
+    "source": "the dog\nyes , it does so when it wants to do so\n",
+    "forced": (
+        "X-0\tsource\tword\t2 1\nX-0\thypothesis\tword\t0 0\nS-0\tthe d@@ og\n"
+        "H-0\t-1\td@@ er Hund\nA-0\t0-0 0-1 2-2\n"
+        "X-1\tsource\tword\t0\nX-1\thypothesis\tword\t0\nS-1\tyes\nH-1\t-1\tja\nA-1\t0-0\n"
+    ),
+}
+
+
+SYSTEMS = shlex.split("--system Ours beam forced --system Plain plain --references ref")
+PLAIN = shlex.split("--system Plain plain --references ref")
+GOLD = shlex.split("--source-heads heads.en --target-heads heads.de --alignments align --one-based")
+
+
+UNUSED = (
+    "warning: --source-heads is not used for Plain: printed no parses; --target-heads is not used "
+    "for Plain: printed no parses in forced output; --alignments is not used for Plain: printed no "
+    "links in forced output\n"
+)
+
+
+def test_compound_split(files, capsys):
+    pytest.importorskip("sacremoses")
+    assert main([*PLAIN, "--compound-split", "de", "--json", "numbers"]) == 0
+    output = capsys.readouterr().out
+    assert "BLEU, compounds split" in output and "not to be compared" in output
+    numbers = json.loads(Path("numbers").read_text())["systems"]["Plain"]
+    assert "split-compounds" in numbers["compound_split_bleu"]["signature"]
+
+
+def test_table_of_the_real_command(files):
+    command = [*in_a_process("syncattn_lab.cli.score"), *SYSTEMS, *GOLD]
+    environment = os.environ | {"PYTHONPATH": str(Path(syncattn_fairseq.__file__).parents[1])}
+    environment.pop("SACREBLEU_SEED", None)
+    result = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
+    assert (result.returncode, result.stderr) == (0, UNUSED)
+    lines = result.stdout.splitlines()
+    assert " ".join(lines[0].split()) == (
+        "system BLEU chrF RIBES UAS source UAS target AER length sentences"
+    )
+    # UAS source 2 of 3, target 1 of 1; |A| = 3, |S| = 2, every sure link is found, none is wrong.
+    assert lines[1].split() == [
+        *("Ours", "0.00", "100.00", "100.00", "66.67", "100.00", "0.00", "100.0", "2")
+    ]
+    assert lines[2].split()[4:7] == ["–", "–", "–"]
+    assert len({len(line) for line in lines[:3]}) == 1
+    assert lines[4].startswith("length: ") and lines[5].startswith("BLEU nrefs:1|")
+    assert lines[6].startswith("chrF nrefs:1|") and "|nc:6|" in lines[6]
+    assert lines[7] == "RIBES nrefs:1|case:mixed|alpha:0.25|beta:0.1|tok:13a"
+    assert "50.0 % of the words" in lines[8]
+
+
+def test_the_files_that_are_made_are_named(files, capsys):
+    assert main([*PLAIN, "--json", "n", "--latex", "t.tex", "--text", "text"]) == 0
+    out, err = capsys.readouterr()
+    assert out.startswith("system ") and "t.tex" not in out
+    assert err == "n: all numbers\ntext: the translations\nt.tex: a table for LaTeX\n"
+    assert main([*PLAIN, "--json", "-", "--text", "/dev/null"]) == 0
+    out, err = capsys.readouterr()
+    assert json.loads(out) and not err
+
+
+@pytest.mark.parametrize("bad", ["text", "latex", "json"])
+def test_all_files_are_made_or_none(files, capsys, bad):
+    (files / "new").mkdir()
+    places = {**dict.fromkeys(("text", "latex", "json"), "new"), bad: "nowhere"}
+    assert "nowhere" in read_error(
+        capsys, main([*PLAIN, *(f"--{kind}={place}/x.{kind}" for kind, place in places.items())])
+    )
+    assert not list((files / "new").iterdir())
+
+
+def test_json_of_everything(files, capsys):
+    command = [*SYSTEMS, *GOLD, "--baseline", "Plain", "--by-length", "--json"]
+    assert main([*command, "scores.json"]) == 0
+    assert capsys.readouterr().out.startswith("system")
+    assert main([*command, "-"]) == 0
+    written = json.loads(capsys.readouterr().out)
+    assert written == json.loads((files / "scores.json").read_text(encoding="utf-8"))
+    ours, plain = written["systems"].values()
+    assert ours["source_attachment"]["uas"] == pytest.approx(2 / 3)
+    assert ours["target_attachment"]["coverage"] == 0.5
+    assert ours["alignment"] == {"aer": 0, "precision": 1, "recall": 1, "margin": 0}
+    assert plain["alignment"] is plain["target_detail"] is plain["source_attachment"] is None
+    assert ours["ribes"]["score"] == 100
+    assert ours["significance"]["baseline"] == "Plain"
+    assert ours["significance"].keys() == {
+        *("baseline", "difference", "confidence", "p", "corrected", "verdict", "signature")
+    }
+    assert plain["significance"]["p"] is None
+    assert plain["bleu_by_length"] == {"1-10": {"sentences": 2, "bleu": 0, "interval": None}}
+
+    assert main([*SYSTEMS, "--by-length", "--source", "source", "--json", "-"]) == 0
+    systems = json.loads(capsys.readouterr().out)["systems"]
+    assert list(systems["Ours"]["bleu_by_length"]) == ["1-10", "11-20"]
+    assert systems["Ours"]["significance"] is None
+
+
+def test_detokenize(files, capsys):
+    (files / "beam").write_text("der Hund bellt laut , ja .\n", encoding="utf-8")
+    (files / "ref").write_text("der Hund bellt laut, ja.\n", encoding="utf-8")
+    arguments = shlex.split("--system Ours beam --references ref --json -")
+    assert main([*arguments, "--detokenize", "moses:de"]) == 0
+    assert json.loads(capsys.readouterr().out)["systems"]["Ours"]["chrf"]["score"] == 100
+    with pytest.raises(SystemExit):
+        main([*arguments, "--detokenize", "moses:xx"])
+    error = capsys.readouterr().err
+    assert "does not know 'xx'" in error and error.count("\n") == 1
+
+
+TOKENISED, PLAIN_TEXT = "der Hund bellt laut , ja .\n", "der Hund bellt laut, ja.\n"
+
+
+@pytest.mark.parametrize(
+    ("reference", "output", "warned"),
+    [
+        (TOKENISED, PLAIN_TEXT, True),
+        (TOKENISED, TOKENISED, False),
+        (PLAIN_TEXT, PLAIN_TEXT, False),
+        (PLAIN_TEXT, TOKENISED, False),  # sacreBLEU warns of that where there are enough lines
+        (TOKENISED, "der Hund bellt\n", False),
+        (TOKENISED, "Hr. Hund , ja\n", False),
+    ],
+)
+def test_tokenised_references_of_plain_text_are_noticed(files, capsys, reference, output, warned):
+    (files / "plain").write_text(output, encoding="utf-8")
+    (files / "ref").write_text(reference, encoding="utf-8")
+    assert main([*PLAIN, "--json", "-"]) == 0
+    out, err = capsys.readouterr()
+    assert "Plain" in json.loads(out)["systems"]
+    assert err.startswith("warning: system Plain: its text is not tokenised") == warned
+    assert (err == "") != warned
+
+
+def test_references_of_another_text_are_noticed(files, capsys):
+    text = [f"der Hund {n} bellt laut über den Zaun in der Straße ." for n in range(20)]
+    other = [f"quite unlike {n} would it be to go away" for n in range(20)]
+    (files / "ref").write_text("".join(f"{line}\n" for line in text), encoding="utf-8")
+    command = [*PLAIN, "--tokenize=none", "--json=-"]
+    for lines, warned in ((other, True), (text, False), ([""] * 20, True)):
+        (files / "plain").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+        assert main(command) == 0
+        err = capsys.readouterr().err
+        assert err.startswith("warning: system Plain: BLEU is 0.") == warned, err
+        assert err.count("\n") == warned and ("those of another text" in err) == warned
+    # Short sentences without four words have no BLEU, but they are right.
+    (files / "ref").write_text("ja gerne\nnein danke\n", encoding="utf-8")
+    (files / "plain").write_text("ja gerne\nnein danke\n", encoding="utf-8")
+    assert main(command) == 0
+    out, err = capsys.readouterr()
+    assert json.loads(out)["systems"]["Plain"]["bleu"]["score"] == 0 and err == ""
+
+
+def test_forced_output_in_the_place_of_translations_is_noticed(files, capsys):
+    forced = "T-0\tder <<unk>>\nH-0\t-1\tder <unk>\nT-1\tja\nH-1\t-1\tja\n"
+    command = ["--system", "Ours", "beam", "--references", "ref", "--tokenize=none", "--json=-"]
+    for printed, warned in ((forced, True), (forced.replace("\tja\nH", "\tnein\nH"), False)):
+        (files / "beam").write_text(printed, encoding="utf-8")
+        assert main(command) == 0
+        err = capsys.readouterr().err
+        assert ("Ours: its translations are the references, as in forced" in err) == warned
+
+
+def test_gold_that_is_compared_with_nothing_is_named(files, capsys):
+    for option in ("--source-heads", "--target-heads"):
+        error = read_error(capsys, main([*PLAIN, option, "heads.en", "--json", "scores"]))
+        assert f"{option} is not used for Plain: printed no parses" in error
+    assert not (files / "scores").exists()
+
+
+@pytest.mark.parametrize("character", ["\u2028", "\u2029", "\n", "\x1b", "\x85"])
+def test_a_name_must_fit_into_a_line(files, capsys, character):
+    command = ["--system", f"a{character}b", "plain", "--references", "ref", "--tokenize=none"]
+    assert main(command) == 1
+    err = capsys.readouterr().err
+    assert err.startswith("error: --system 'a\\") and err.count("\n") == 1 and err.isascii()
+    command[1] = "名前\u3000b"
+    assert main([*command, "--json=-"]) == 0
+
+
+OUT_OF_RANGE = "heads:1: a head is out of range; 0 is the root, k the k-th of the 2 words"
+
+
+@pytest.mark.parametrize(
+    ("change", "arguments", "message"),
+    [
+        ({"ref": "ja\n"}, SYSTEMS, "system Ours: 2 translations, 1 references"),
+        ({"beam": "H-0\t-1\tja\n"}, SYSTEMS, "system Ours: 1 translations, 2 references"),
+        ({}, SYSTEMS[:4] + SYSTEMS, "--system Ours: give each name once"),
+        ({}, ["--system", "Ours", "--references", "ref"], "--system Ours: give each name once"),
+        (
+            {"beam": FILES["plain"], "forced": "S-0\ta\nH-0\t-1\tja\n"},
+            SYSTEMS,
+            "system Ours: 1 sentences in the forced output, 2 references",
+        ),
+        ({"align": "1-1 x\n\n"}, SYSTEMS + GOLD, "align:1: 'x' is not a link"),
+        ({"align": "\n0-1\n"}, SYSTEMS + GOLD[:-1], "sentence 2: gold link 0-1, counted from 0, "),
+        ({"heads.de": "2 0 0\n\n"}, SYSTEMS + GOLD, "target: sentence 1: 2 heads, 3 gold heads"),
+        ({}, [*SYSTEMS, "--source-heads", "none.there"], "none.there"),
+        ({}, [*SYSTEMS, "--baseline", "Old"], "no system is named Old; choose one of Ours, Plain"),
+        ({}, [*PLAIN, "--by-length"], "no output has S- lines"),
+        ({"ref": "", "plain": ""}, PLAIN, "plain: the file is empty; give what fairseq-generate"),
+        ({}, [*PLAIN, "--tokenize", "ko-mecab"], "--tokenize ko-mecab: "),
+        ({}, [*PLAIN, "--compound-split", "xx"], "the Moses tokenizer does not know 'xx'; it kn"),
+        *(
+            ({"heads": "7 7\n0\n"}, [*SYSTEMS, f"--{side}-heads", "heads"], OUT_OF_RANGE)
+            for side in ("source", "target")
+        ),
+        *(
+            ({"gold": "\n\n\n"}, [*PLAIN, option, "gold"], f"{option}: 3 lines, but 2 references; ")
+            for option in (
+                *("--alignments", "--source", "--source-heads", "--target-heads"),
+                *("--source-labels", "--target-labels", "--source-trees", "--target-trees"),
+            )
+        ),
+    ],
+)
+def test_one_line_says_what_is_wrong(files, capsys, monkeypatch, change, arguments, message):
+    if "--compound-split" in arguments:
+        pytest.importorskip("sacremoses")
+    monkeypatch.setitem(sys.modules, "mecab_ko", None)  # of a tokenizer; it is not installed
+    for name, text in change.items():
+        (files / name).write_text(text, encoding="utf-8")
+    assert message in read_error(capsys, main([*arguments, "--json", "scores.json"]))
+    assert not (files / "scores.json").exists()
+
+
+def test_latex(files, capsys):
+    systems = shlex.split("--system A_1 beam forced --system Plain plain --references ref")
+    assert main([*systems, *GOLD, "--baseline", "Plain", "--latex", "t.tex", "--json", "n"]) == 0
+    table = (files / "t.tex").read_text(encoding="utf-8").splitlines()
+    numbers = json.loads((files / "n").read_text(encoding="utf-8"))["systems"]
+    assert [line for line in table if "&" in line] == [
+        r"system & BLEU & chrF & RIBES & UAS source & UAS target & AER \\",
+        r"A\_1 & 0.00 & 100.00 & 100.00 & 66.67 & 100.00 & 0.00 \\",
+        rf"Plain & 0.00 & {numbers['Plain']['chrf']['score']:.2f} & 50.00 & -- & -- & -- \\",
+    ]
+    assert r"\begin{tabular}{lrrrrrr}" in table and table[0].startswith("% BLEU nrefs:1|")
+
+    assert main([*PLAIN, "--latex", "t.tex"]) == 0
+    assert r"system & BLEU & chrF & RIBES \\" in (files / "t.tex").read_text(encoding="utf-8")
+
+
+def test_latex_marks_what_differs_by_more_than_chance(files):
+    text = "".join(f"der Hund sah {n} andere Hunde .\n" for n in range(40))
+    (files / "ref").write_text(text, encoding="utf-8")
+    (files / "old").write_text(text.replace("sah", "sieht"), encoding="utf-8")
+    (files / "new").write_text(text, encoding="utf-8")
+    command = shlex.split("--system Old old --system New new --references ref --tokenize none")
+    assert main([*command, "--baseline", "Old", "--latex", "t.tex"]) == 0
+    rows = [line for line in (files / "t.tex").read_text("utf-8").splitlines() if "&" in line]
+    assert [row.split(" & ")[1][-17:] for row in rows[2:]] == [r"\rlap{$^\dagger$}"]
+    assert not [row for row in rows[:2] if "dagger" in row]
+    assert main([*command, "--baseline", "New", "--latex", "t.tex"]) == 0
+    rows = [line for line in (files / "t.tex").read_text("utf-8").splitlines() if "&" in line]
+    assert [r"\rlap{$^\ddagger$}" in row for row in rows] == [False, True, False]
+
+
+def test_parts_layers_and_trees(files, capsys):
+    (files / "labels.en").write_text("det root\nroot\n", encoding="utf-8")
+    (files / "trees.de").write_text("(NP (DT der) (NN Hund))\n\n", encoding="utf-8")
+    lines = [
+        *("L-0\t1\t0-0 0-1 2-2", "L-0\t2\t2-0 2-1 2-2", "L-1\t1\t0-0", "L-1\t2\t0-0"),
+        *("X-0\thypothesis\tdistance-1\t0.1 0.2 0.3", "X-1\thypothesis\tdistance-1\t0.1"),
+    ]
+    (files / "forced").write_text(FILES["forced"] + "\n".join(lines) + "\n", encoding="utf-8")
+    gold = [*GOLD, "--source-labels", "labels.en", "--target-trees", "trees.de"]
+    assert main([*SYSTEMS, *gold, "--json", "-"]) == 0
+    ours = json.loads(capsys.readouterr().out)["systems"]["Ours"]
+    detail = ours["source_detail"]
+    # The heads of "the dog" are 2 0, predicted are 2 1; "yes" is 0.
+    assert {k: v["uas"] for k, v in detail["by_distance"].items()} == {"root": 0.5, "1": 1.0}
+    assert {k: v["uas"] for k, v in detail["by_label"].items()} == {"root": 0.5, "det": 1.0}
+    assert ours["target_detail"]["by_label"] is None
+    assert ours["layer_alignment"]["1"] == ours["alignment"]
+    # "Hund-dog" is right, "der-dog" wrong: |A| = 3 with the possible one, |S| = 2.
+    assert ours["layer_alignment"]["2"]["aer"] == pytest.approx(1 - 3 / 5)
+    assert ours["target_brackets"]["1"]["evalb"]["f1"] == 1 and ours["source_brackets"] == {}
+
+
+def test_bleu_of_several_test_sets_and_their_mean(files, capsys):
+    Path("two").write_text("der Hund bellt sehr laut .\nja\nder Hund bellt laut .\n")
+    Path("refs").write_text("der Hund bellt sehr laut .\nja\nder Hund bellt .\n")
+    options = shlex.split("--references refs --system A two --tokenize none --json numbers")
+    assert main([*options, "--parts", "one:2,two:1"]) == 0
+    output = capsys.readouterr().out
+    found = json.loads(Path("numbers").read_text())["systems"]["A"]["bleu_by_part"]
+    assert list(found) == ["one", "two", "mean"]
+    assert found["one"] == pytest.approx(100) and 0 < found["two"] < 100
+    assert found["mean"] == pytest.approx((found["one"] + found["two"]) / 2)
+    assert "BLEU of each test set, and its mean" in output
+    assert main([*options, "--parts", "a:1,b:1,c:1"]) == 0
+    three = json.loads(Path("numbers").read_text())["systems"]["A"]["bleu_by_part"]
+    assert three["c"] == pytest.approx(found["two"]) and three["a"] == pytest.approx(100)
+    assert main([*options, "--parts", "one:2,two:2"]) == 1
+    assert "--parts: 4 sentences, but 3 are here" in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        main([*options, "--parts", "one"])
+
+
+def test_words_are_cut_anew_on_both_sides(files, capsys):
+    Path("words").write_text("京都 の 寺 です\n")
+    Path("raw").write_text("京 都の 寺です\n")
+    options = shlex.split("--references raw --system A words --tokenize none --json numbers")
+    assert main([*options, "--words-by", "sed 's/./& /g'"]) == 0
+    score = json.loads(Path("numbers").read_text())["systems"]["A"]
+    assert score["bleu"]["score"] == pytest.approx(100)
+    assert score["ribes"]["score"] == pytest.approx(100)
+    for command, message in (
+        ("no-such-program", "--words-by no-such-program: No such file"),
+        ("false", "--words-by false: ended with status 1"),
+        ("sed 1d", "--words-by sed 1d: ended with status 0: 0 lines of 1"),
+        ("kytea '", "--words-by kytea ': No closing quotation"),
+        ("", "--words-by: the command is empty"),
+        (r"printf '\377\n'", "its output is not UTF-8"),
+        (r"sh -c 'printf \\377 >&2; exit 3'", "ended with status 3: \ufffd"),
+    ):
+        capsys.readouterr()
+        assert main([*options, "--words-by", command]) == 1
+        error = capsys.readouterr().err
+        assert message in error and error.count("\n") == 1
+
+
+def test_scores_of_other_programs(files, capsys):
+    count = len(Path("ref").read_text().splitlines())
+    for name, value in (("a", 0.25), ("b", 0.75)):
+        Path(name).write_text(f"{value}\n" * count)
+    comet = ["--sentence-scores", "COMET", "Plain", "a", "--sentence-scores", "COMET", "Ours", "b"]
+    command = [*SYSTEMS, *GOLD, *comet]
+    assert main([*command, "--baseline=Plain", "--json=scores.json"]) == 0
+    assert "\nsystem   COMET  " in capsys.readouterr().out
+    systems = json.loads(Path("scores.json").read_text())["systems"]
+    assert systems["Ours"]["sentence_scores"]["COMET"]["difference"] == 0.5
+    assert systems["Plain"]["sentence_scores"]["COMET"]["mean"] == 0.25
+    for wrong, message in (
+        (["COMET", "Other", "a"], "--sentence-scores Other: no --system has that name"),
+        (["COMET", "Ours", "b"], "--sentence-scores COMET Ours: given twice"),
+        (["BLEURT", "Ours", "short"], f"short: 1 scores, but {count} references"),
+    ):
+        Path("short").write_text("1\n")
+        assert main([*command, "--sentence-scores", *wrong]) == 1
+        assert capsys.readouterr().err == f"error: {message}\n"

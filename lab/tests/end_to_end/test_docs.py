@@ -1,0 +1,237 @@
+"""Every command of README and docs/, run as it is printed, at tiny sizes."""
+
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+
+import pytest
+
+from lab.tests.commands.parsing import refusal
+from syncattn_lab.cli import corpus
+from tests.end_to_end.commands import BIN, FORKED
+
+ROOT = Path(__file__).parents[3]
+#: In the order in which they are read: later ones go on with what earlier ones have made.
+PAGES = (
+    *(f"docs/{page}.md" for page in ("own_data", "guide", "export")),
+    "README.md",
+    *(f"docs/{page}.md" for page in ("python", "pictures", "extending")),
+    *(f"docs/{page}.md" for page in ("install", "recipes", "settings", "plan")),
+    *(f"docs/{page}.md" for page in ("findings", "details", "results_multi30k")),
+)
+
+#: What a page, or a block with some words, needs that is an extra.
+EXTRAS = {"docs/export.md": "ctranslate2", "--format ctranslate2": "ctranslate2"}
+EXTRAS |= {"docs/pictures.md": "altair", "--report ": "altair", "MarianMTModel": "transformers"}
+
+_WIDTHS = (f"model.{side}_embed_dim=32" for side in ("encoder", "decoder", "encoder_ffn"))
+_SMALL = " ".join(("model.encoder_layers=2", "model.decoder_layers=2", *_WIDTHS))
+#: What is smaller here; nothing else of a block is changed.
+SMALLER = {
+    "--vocab-size 2000": "--vocab-size 300",
+    "mine syncattn --report": f"mine syncattn {_SMALL} optimization.max_update=2 "
+    "generation.max_len_b=9 --report",
+    "mine syncattn --check": f"mine syncattn {_SMALL} --check",
+    "--arch transformer_dbsa ": "--arch transformer_dbsa_tiny ",
+    "--max-update 850": "--max-update 2 --batch-size 8",
+    "--max-update 10\n": "--max-update 2\n",
+    "--idea examples/": "--dry-run --idea examples/",
+    "--number 80 ": "--number 3 ",
+    "MarianConfig(": "MarianConfig(vocab_size=9, pad_token_id=0, encoder_layers=1, "
+    "decoder_layers=1, encoder_ffn_dim=8, decoder_ffn_dim=8, ",
+    "fairseq-generate data-bin ": "fairseq-generate data-bin --max-len-b 9 ",
+}
+#: Recipes would download corpora and train for days: they say what they would run.
+RECIPE = re.compile(r"^bash scripts/recipe.sh( [^#\n]*)", re.MULTILINE)
+
+#: How commands begin that are not run, and why.
+NOT_RUN = {
+    "bash scripts/recipe.sh wmt14_en_de syncattn --check": "test_missing.py does",
+    "sbatch": "needs Slurm",
+    "git clone": "downloads",
+    "cd syncattn-fairseq": "the same",
+    "source .venv/bin/activate": "the environment of the tests is active",
+    "source venv/bin/activate": "the same",
+    "python -m venv": "installs",
+    "pip install": "installs",
+    "bash scripts/build.sh": "the same; tests/test_packaging.py makes the wheel",
+    "bash scripts/quickstart.sh": "takes minutes",
+    "bash scripts/install.sh": "installs",
+    "python -m syncattn_fairseq --completion": "writes into the home folder",
+    "python -c 'import stanza; stanza.download": "downloads",
+    "for split in train valid test; do for side": "parses by Stanza; the corpus has its own",
+    "syncattn-parse --lang de": "needs a model of Stanza; tests/parsing runs it with small ones",
+    "bash scripts/recipe.sh builtin_en_de @lpsi --seeds 1 2 3 --table": "there are no results",
+    "bash scripts/recipe.sh mine --plan": "lab/tests/recipes/test_plan.py does",
+    "syncattn-recipe --init en_de": "docs/own_data.md does the same",
+    "syncattn-recipe en_de syncattn": "the same",
+    "syncattn-export --path checkpoints/en_de": "the same",
+    "for corpus in multi30k_tiny_en_de_3625": "the same",
+    "for system in transformer rotary lpsi": "the same",
+    "for seed in 11 14": "the same",
+    "syncattn-recipe iwslt14_de_en_words": "downloads",
+    "fairseq-hydra-train": "needs WMT14; tests/test_configs.py makes every config's model",
+    "fairseq-train $(python": "the same",
+    "fairseq-generate data-bin/wmt14_en_de ": "the same",
+    "fairseq-generate data-bin/iwslt14_de_en_words": "needs IWSLT14; the guide does the same",
+    "syncattn-trees induce --decoded forced.txt --layer 1": "the same",
+    "syncattn-trees score --gold gold.en": "the same",
+    "for system in transformer lpsi syncattn pascal": "needs trainings on Multi30k",
+    "syncattn-recipe multi30k_tiny_en_de_3625 syncattn": "needs Multi30k",
+    "syncattn-recipe multi30k_tiny_en_de_3625 @nearby": "test_forest.py draws these",
+    "python benchmarks/gradients.py": "needs trainings on Multi30k",
+    "python benchmarks/loops.py": "the same",
+    "python benchmarks/parser_noise.py": "takes minutes",
+}
+#: The first lines of blocks of Python that are parts of a file that is run.
+PARTS = {"@dataclass": "examples/user_dir/__init__.py"}
+
+#: What a page takes for granted before the command that begins so.
+BEFORE = {
+    "fairseq-generate data-bin --user-dir syncattn_fairseq --task translation_with_syntax "
+    "--path checkpoints/lpsi": """
+fairseq-train data-bin --user-dir syncattn_fairseq --task translation_with_syntax \
+    --arch transformer_lpsi_tiny --share-all-embeddings --save-dir checkpoints/lpsi \
+    --criterion label_smoothed_cross_entropy_with_syntax --optimizer adam --max-tokens 4096 \
+    --max-update 1""",
+    # Of the same sentences, read backwards.
+    "syncattn-align": r"""
+sed -E '/^[SH]-/!{/^L-/!d}' lpsi.txt | awk -F '\t' -v OFS='\t' '
+    /^S/ { text = $2 }
+    /^H/ { print "S" substr($1, 2), $3; print $1, 0, text }
+    /^L/ { n = split($3, pairs, " "); $3 = ""
+           for (i = 1; i <= n; i++) { split(pairs[i], p, "-"); $3 = $3 p[2] "-" p[1] " " }
+           sub(/ $/, "", $3); print }' > lpsi.de-en.txt""",
+    'model = syncattn_fairseq.load("quickstart/plain")': """
+mkdir quickstart
+syncattn-export --path checkpoints/checkpoint_best.pt --data-bin data-bin --subwords bpe.model \
+    --format fairseq --output quickstart/plain""",
+    "syncattn-report": """
+for system in baseline syncattn; do
+    mkdir $system
+    cp translations.txt forced.txt $system
+    cp printed/own_data.md $system/train.log
+done""",
+}
+
+
+@dataclass(frozen=True)
+class Block:
+    """A block of code of a page."""
+
+    page: str
+    line: int
+    language: str
+    code: str
+
+    @property
+    def commands(self) -> list[str]:
+        """Its commands, each on one line, without comments."""
+        lines = re.sub(r"\\\n\s*", "", self.code).splitlines()
+        return [re.sub(r"(^|\s+)# .*", "", line) for line in lines if line.strip()]
+
+
+def blocks(page: str) -> Iterator[Block]:
+    text = (ROOT / page).read_text(encoding="utf-8")
+    for found in re.finditer(r"^```(\w*)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL):
+        yield Block(page, text.count("\n", 0, found.start()) + 1, found[1], found[2])
+
+
+#: Files that lab/tests/recipes/test_corpus_facts.py reads are in YAML.
+BLOCKS = [block for page in PAGES for block in blocks(page) if block.language not in ("", "yaml")]
+COMMANDS = [line for block in BLOCKS if block.language == "bash" for line in block.commands]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A checkout, as far as the pages speak of it, with a corpus in ``words/``."""
+    folder = tmp_path_factory.mktemp("checkout")
+    for name in ("syncattn_fairseq", "scripts", "configs", "examples"):
+        (folder / name).symlink_to(ROOT / name)
+    shutil.copytree(ROOT / "docs" / "results", folder / "docs" / "results")
+    corpus.main([str(folder / "words"), "--train=400", "--valid=7", "--test=6", "--seed=3"])
+    (folder / "raw").mkdir()
+    for split, language in product(("train", "valid", "test"), ("en", "de")):
+        shutil.copy(folder / "words" / f"{split}.{language}", folder / "raw")
+    (folder / "printed").mkdir()
+    return folder
+
+
+@pytest.mark.parametrize("block", BLOCKS, ids=lambda block: f"{block.page}:{block.line}")
+def test_block(block, folder, monkeypatch):
+    for words, extra in EXTRAS.items():
+        if words == block.page or words in block.code:
+            pytest.importorskip(extra)
+    if block.language == "python":
+        monkeypatch.chdir(folder)
+        if whole := PARTS.get(block.code.splitlines()[0]):
+            assert block.code in Path(whole).read_text()
+        else:
+            run([made for start, made in BEFORE.items() if start in block.code], folder)
+            exec(compile(shorten(block.code), f"{block.page}:{block.line}", "exec"), {})
+        return
+    assert block.language == "bash", f"say how to run a block of {block.language}"
+    script = []
+    for command in re.sub(r"\\\n\s*", "", block.code).splitlines(keepends=True):
+        if not command.startswith(tuple(NOT_RUN)):
+            script += [made for start, made in BEFORE.items() if command.startswith(start)]
+            script.append(RECIPE.sub(r"syncattn-recipe\1 --dry-run ", shorten(command)))
+    with (folder / "printed" / Path(block.page).name).open("a") as file:
+        file.write(run(script, folder))
+
+
+def shorten(code: str) -> str:
+    """Return what takes less time."""
+    for size, smaller in SMALLER.items():
+        code = code.replace(size, smaller)
+    return code
+
+
+def run(script: list[str], folder: Path) -> str:
+    """Run commands, and return what they print."""
+    path = os.pathsep.join(map(str, (FORKED, BIN, os.environ["PATH"])))
+    done = subprocess.run(
+        ["bash", "-c", "\n".join(["set -euo pipefail", *script])],
+        cwd=folder,
+        env={
+            **{**os.environ, "PATH": path, "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""},
+            **dict.fromkeys(("PARSER_EN", "PARSER_DE"), "random"),
+        },
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stdout[-4000:]
+    return done.stdout
+
+
+def test_no_page_is_forgotten():
+    pages = [f"docs/{path.relative_to(ROOT / 'docs')}" for path in ROOT.glob("docs/**/*.md")]
+    for page in {"README.md", "CONTRIBUTING.md", *pages} - set(PAGES):
+        for block in blocks(page):
+            assert block.language not in ("bash", "python"), f"{page}:{block.line} is not in PAGES"
+
+
+def test_what_is_declared_is_there():
+    python = [line for b in BLOCKS if b.language == "python" for line in b.code.splitlines()]
+    for start in (*NOT_RUN, *BEFORE):
+        assert any(line.startswith(start) for line in [*COMMANDS, *python]), start
+    for size in SMALLER:
+        assert any(size in block.code for block in BLOCKS), size
+    for start in PARTS:
+        assert any(block.code.startswith(start) for block in BLOCKS), start
+
+
+@pytest.mark.parametrize(
+    "command",
+    [line for line in COMMANDS if line.startswith("syncattn-") and line.startswith(tuple(NOT_RUN))],
+)
+def test_what_is_not_run_is_understood(command):
+    assert not refusal(command)

@@ -1,0 +1,74 @@
+"""The laboratory's readers, as those of the plugin in :mod:`tests.fuzz.test_readers`."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from syncattn_fairseq.base.text_tables import format_table
+from syncattn_lab.evaluation.alignment import read_alignments
+from syncattn_lab.evaluation.results_file import load_results, record
+from syncattn_lab.evaluation.results_tables import make_rows, make_tables
+from syncattn_lab.evaluation.translation import read_text
+from syncattn_lab.printed.decoded import read_decoded
+from syncattn_lab.printed.training_log import read_training_log
+from tests.fuzz.mutation import check_accepted, check_mutated
+from tests.fuzz.test_readers import TEXT
+
+CELL = {
+    **{"system": "base", "seed": 1, "overrides": {}, "scores": {"BLEU": 1.5}, "commit": "abc"},
+    **{"signatures": {"BLEU": "tok:none"}, "valid": {"loss": 3.0}, "updates": 850},
+    **{"seconds": 90.0, "updates_per_second": 9.5, "hardware": "a CPU"},
+}
+RESULTS = {"corpus": "x", "cells": [CELL, {**CELL, "seed": 2}, {**CELL, "system": "ours"}]}
+LOG = (
+    "2026-01-01 10:00:00 | INFO | train_inner | epoch 001: 5 / 9 loss=9.1, num_updates=5, lr=0.1\n"
+    '2026-01-01 10:00:00 | INFO | valid | {"epoch": 1, "valid_loss": "8.5", "num_updates": "9"}\n'
+)
+DECODED = """\
+S-1\tthe man
+H-1\t-0.5\tder Mann
+D-1\t-0.5\tder Mann
+P-1\t-0.1 -0.2
+A-1\t0-0 1-1
+X-1\tsource\tword\t2 0
+X-1\thypothesis\tdistance-2\t0.2000 -0.1000
+L-1\t6\t0-0 1-1
+S-0\tyes
+H-0\t-0.5\tja
+"""
+
+
+def read_links(path: Path) -> None:
+    sure, possible = read_alignments(path)
+    assert all(min(link) >= 0 for links in (*sure, *possible) for link in links)
+
+
+def read_results(path: Path) -> None:
+    """Whatever is accepted can be shown, and recorded."""
+    results = load_results(path)
+    names = [*dict.fromkeys(cell["system"] for cell in results["cells"])]
+    if names:
+        make_tables(make_rows(results, names, None, lambda name: names[0]), format_table)
+    record(path, results["corpus"], [])
+
+
+READERS: dict[str, tuple[str, Callable[[Path], Any]]] = {
+    "references": (TEXT, read_text),
+    "alignments": ("0-0 1?1 2p3\n\n7-7\n", read_links),
+    "decoded": (DECODED, read_decoded),
+    "results": (json.dumps(RESULTS), read_results),
+    "training log": (LOG, read_training_log),
+}
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_valid_files_are_accepted(tmp_path, name):
+    check_accepted(tmp_path / "file", *READERS[name])
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_mutated_files_are_read_or_refused_in_one_line(tmp_path, name):
+    check_mutated(tmp_path / "file", *READERS[name])

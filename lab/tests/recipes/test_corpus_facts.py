@@ -1,0 +1,170 @@
+"""The facts about corpora, those that ``--init`` writes too, and the table of keys in the docs."""
+
+import re
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+
+from syncattn_fairseq.base.errors import DataError
+from syncattn_fairseq.data.pieces import learn_pieces
+from syncattn_lab.cli.recipe import main
+from syncattn_lab.recipes.corpus_facts import Archive, Corpus, Here, Subwords, load_corpus
+from syncattn_lab.recipes.new_corpus import write_corpus
+from syncattn_lab.synthetic.generated_corpus import generate
+from tests.cli.errors import read_error
+
+CONFIGS = Path(__file__).parents[3] / "configs"
+FOLDERS = sorted(path.parent for path in CONFIGS.glob("*/_data.yaml"))
+PAGE = (Path(__file__).parents[3] / "docs" / "recipes.md").read_text(encoding="utf-8")
+OWN = PAGE[PAGE.index("## Your own corpus") : PAGE.index("## How long")]
+
+
+@pytest.fixture
+def raw(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder of texts, below the current one."""
+    monkeypatch.chdir(tmp_path)
+    for n, (split, count) in enumerate({"train": 400, "valid": 7, "test": 6}.items()):
+        pairs = list(generate(count, seed=n))
+        for language in ("en", "de"):
+            path = tmp_path / "raw" / language / f"{split}.{language}.txt"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            sides = (pair.source if language == "en" else pair.target for pair in pairs)
+            path.write_text("".join(" ".join(side.words) + "\n" for side in sides))
+    return tmp_path / "raw"
+
+
+def names(*splits: str) -> list[str]:
+    return [f"raw/{side}/{split}.{side}.txt" for split in splits for side in ("en", "de")]
+
+
+def test_a_corpus_is_written_for_texts(raw, capsys):
+    assert main(["--init", "mine", *names("train", "valid", "test")]) == 0
+    said, *following = capsys.readouterr().out.splitlines()
+    assert said.startswith("mine: 400 pairs, ") and "3 layers of 256, 500 updates" in said
+    assert [line.split()[1:4] for line in following] == [["syncattn-recipe", "mine", "@all"]] * 2
+    corpus = load_corpus(Path("mine"))
+    assert corpus.languages == ("en", "de") and corpus.here and corpus.here.path == raw
+    assert corpus.here.test == "{language}/test.{language}.txt"
+    assert corpus.subwords.joint and corpus.subwords.size == 1000
+    assert learn_pieces(names("train"), 1000), "the text has as many"
+    assert main([*following[0].split()[2:4], "--dry-run"]) == 0
+    out = capsys.readouterr().out
+    assert f"--archives {raw} --languages en de" in out and "train: " not in out
+    assert [n for n in corpus.systems if f"== {n}, seed 1: train" in out] == corpus.systems
+    error = read_error(capsys, main(["mine", "--init", *names("train")]))
+    assert error == "error: mine: has a corpus already; take another folder, or remove it\n"
+
+
+@pytest.mark.parametrize("given", [("train",), ("train", "valid")])
+def test_what_is_not_given_is_held_out(raw, given):
+    write_corpus(Path("mine"), names(*given), gpu=True)
+    corpus = load_corpus(Path("mine"))
+    assert corpus.here and corpus.here.path == Path.cwd() / "mine" / "texts"
+    texts = {
+        split: [
+            *zip(
+                *(
+                    (corpus.here.path / f"{split}.{x}").read_text().splitlines()
+                    for x in ("en", "de")
+                ),
+                strict=True,
+            )
+        ]
+        for split in ("train", "valid", "test")
+    }
+    counts = {split: len(pairs) for split, pairs in texts.items()}
+    assert counts == {"train": 400 - 20 * (3 - len(given)), "test": 20} | {
+        "valid": 7 if "valid" in given else 20
+    }
+    whole = [*zip(*(Path(name).read_text().splitlines() for name in names("train")), strict=True)]
+    parts = [s for s in texts if s not in given[1:]]
+    assert sorted(pair for s in parts for pair in texts[s]) == sorted(whole)
+
+
+@pytest.mark.parametrize(
+    ("files", "fault"),
+    [
+        (["raw/en/train.en.txt"], "mine: give two files of training text, such as train.en trai"),
+        (names("train")[:1] * 2, "names of two files differ in the language alone"),
+        (["raw/en/train.en.txt", "raw/de/valid.de.txt"], "names of two files differ in the lang"),
+        (names("none"), "none.en.txt: missing"),
+        (names("test"), "raw/en/test.en.txt: 6 pairs; a training needs 100 at least"),
+        (["a.x y", "a.de"], "'x y' is not the name of a language"),
+        (names("train", "uneven"), "the sides differ in length: 1 in "),
+    ],
+)
+def test_what_is_no_parallel_text_writes_nothing(raw, files, fault, capsys):
+    (raw / "en" / "uneven.en.txt").write_text("a\n")
+    (raw / "de" / "uneven.de.txt").write_text("a\nb\n")
+    assert fault in read_error(capsys, main(["--init", "mine", *files]))
+    assert not Path("mine").exists()
+
+
+def test_languages_have_their_own_tools(raw):
+    def written(source: str, target: str) -> Corpus:
+        for split in ("train", "valid", "test"):
+            text = (raw / "en" / f"{split}.en.txt").read_text()
+            (raw / f"{split}.{source}").write_text(text)
+            (raw / f"{split}.{target}").write_text(
+                text.translate({n: n - 97 + 0x3041 for n in range(97, 123)})
+            )
+        splits = ("train", "valid", "test")
+        write_corpus(
+            Path(target), [f"raw/{s}.{x}" for s in splits for x in (source, target)], False
+        )
+        return load_corpus(Path(target))
+
+    japanese = written("en", "ja")
+    assert japanese.words["ja"].endswith("kytea -notags -out tok") and not japanese.subwords.joint
+    assert (
+        "words_by" in japanese.score
+        and japanese.system("transformer").load()["model"]["share_decoder_input_output_embed"]
+    )
+    unknown = written("en", "xx")
+    assert "--lang en" in unknown.words["xx"] and unknown.score["references"] == "words"
+
+
+def test_the_table_has_all_keys():
+    rows = [line.split("|") for line in OWN.splitlines() if line.startswith("| `")]
+    keys = {key for row in rows for key in re.findall(r"`(\w+)`", row[1])}
+    derived = {"folder", "source", "target"}
+    assert keys == {field.name for field in fields(Corpus)} - derived - {"every", "last"}
+    named = {key: row[2] for row in rows for key in re.findall(r"`(\w+)`", row[1])}
+    assert "every" in named["valid"] and "last" in named["valid"]
+    for key, kind in (("here", Here), ("archives", Archive), ("subwords", Subwords)):
+        assert all(f"`{field.name}" in named[key] for field in fields(kind)), key
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda path: path.name)
+def test_every_corpus_has_its_facts(folder: Path) -> None:
+    corpus = load_corpus(folder)
+    names = [archive.name for archive in corpus.archives]
+    assert len({*names}) == len(names)
+    for archive in corpus.archives:
+        assert (archive.url or "").startswith("https://") != bool(archive.licence)
+        assert re.fullmatch("[0-9a-f]{64}", archive.sha256 or "0" * 64)
+    for names_of_systems in corpus.groups.values():
+        assert all(corpus.system(name.partition(":")[0]) for name in names_of_systems)
+    if corpus.generated:
+        return
+    assert [bool(corpus.valid), bool(corpus.every), bool(corpus.last)].count(True) == 1
+    assert {*corpus.words} == {*corpus.languages} and {*corpus.parses} == {*corpus.languages}
+    for text in (*corpus.train, *corpus.valid, *corpus.test):
+        assert text.partition("=")[2].partition("!")[0].replace("{language}", "en") in names
+    for name in corpus.systems:
+        corpus.system(corpus.baseline(name))
+
+
+def test_a_part_of_your_own_training_pairs_may_be_for_validation(tmp_path: Path) -> None:
+    facts = (
+        "subwords: {joint: true}\n"
+        "here: {variable: MINE, train: 't.{language}', test: 'e.{language}'}\n"
+    )
+    for name, text in (("_data", facts), ("_corpus", "task: {source_lang: en, target_lang: de}\n")):
+        (tmp_path / f"{name}.yaml").write_text(text + "valid: {every: 20}\n" * (name == "_data"))
+    corpus = load_corpus(tmp_path)
+    assert corpus.every == 20 and corpus.valid == [] and corpus.list_texts("valid") == []
+    (tmp_path / "_data.yaml").write_text(f"{facts}train: [{{plain: 'x.{{language}}'}}]\n")
+    with pytest.raises(DataError, match=r"_data\.yaml: train: given twice, the second time in her"):
+        load_corpus(tmp_path)

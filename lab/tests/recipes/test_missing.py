@@ -1,0 +1,193 @@
+"""What is missing is listed at once; a rehearsal has a corpus of a few sentences."""
+
+import shutil
+from collections import namedtuple
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from syncattn_fairseq.base.errors import DataError
+from syncattn_lab.cli.recipe import main
+from syncattn_lab.recipes import missing
+from syncattn_lab.recipes.cell import make_cells
+from syncattn_lab.recipes.corpus_facts import Corpus, Here, load_corpus
+from syncattn_lab.recipes.grid import Grid
+from syncattn_lab.recipes.launch import Machines
+from syncattn_lab.recipes.missing import (
+    list_missing_parsers,
+    list_missing_texts,
+    list_scarce,
+    list_vocabulary_faults,
+)
+from syncattn_lab.recipes.prepare import list_preparation
+from syncattn_lab.recipes.rehearsal import SENTENCES, shorten_corpus, shorten_row
+from syncattn_lab.recipes.request import read_row
+from syncattn_lab.recipes.stages import Stage
+from syncattn_lab.recipes.systems import SHARED
+from syncattn_lab.recipes.text_formats import collect
+
+HEADS = {"heads.en", "heads.de", "heads.ja"}
+
+
+def fail(url: str, size: int | None = None) -> int:
+    raise DataError(f"{url}: 404")
+
+
+def write_texts(folder: Path, lines: int) -> Corpus:
+    """Return Multi30k with text of one's own."""
+    for split in ("train", "valid", "test"):
+        for language in ("en", "de"):
+            (folder / f"{split}.{language}").write_text(f"{split} {language} ab.\n" * lines)
+    here = Here(
+        *(f"{x}.{{language}}" for x in ("train", "test")), None, str(folder), "valid.{language}"
+    )
+    return replace(load_corpus(SHARED / "multi30k_en_de"), here=here, archives=[])
+
+
+@pytest.mark.parametrize("place", ["aspec.tgz", "folder/ASPEC-JE.zip", "folder"])
+@pytest.mark.parametrize("name", ["aspec_ja_en", "aspec_ja_en_lpsi", "aspec_en_ja"])
+def test_a_licensed_text_may_be_anywhere(name, place, tmp_path, monkeypatch):
+    corpus = load_corpus(SHARED / name)
+    said = [*list_missing_texts(corpus, tmp_path, {})]
+    assert len(said) == 1 and "ASPEC.tar.gz: ASPEC is free" in said[0] and "ASPEC_JE" in said[0]
+    path = tmp_path / place
+    unpacked = tmp_path / "unpacked"
+    for text in ("train/train-1", "train/train-2", "train/train-3", "dev/dev", "test/test"):
+        target = (path if place == "folder" else unpacked) / "ASPEC-JE" / f"{text}.txt"
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text("1 ||| 2 ||| 本 ||| book\n" * 3)
+    if place != "folder":
+        path.parent.mkdir(exist_ok=True)
+        kind = "zip" if path.suffix == ".zip" else "gztar"
+        shutil.move(shutil.make_archive(str(tmp_path / "packed"), kind, unpacked), path)
+    monkeypatch.setenv("ASPEC_JE", str(path.parent if "/" in place else path))
+    assert [*list_missing_texts(corpus, tmp_path, {})] == []
+    texts = [
+        text.partition("=") for split in ("train", "test") for text in corpus.list_texts(split)
+    ]
+    for form, _, address in texts:
+        assert len([*collect(tmp_path, form, address, corpus.languages)]) == 3
+    commands = [str(step) for s in list_preparation(corpus, 1, 1, set()) for step in s.steps]
+    assert not any("syncattn-fetch" in command for command in commands)
+    monkeypatch.setenv("ASPEC_JE", "/nowhere")
+    with pytest.raises(DataError, match="^ASPEC_JE=/nowhere: no such file or folder$"):
+        corpus.list_texts("train")
+
+
+def test_every_address_is_asked(monkeypatch, tmp_path):
+    corpus = load_corpus(SHARED / "multi30k_en_de")
+    monkeypatch.setattr(missing, "probe", fail)
+    assert [x.partition(":")[0] for x in list_missing_texts(corpus, tmp_path, {"test": "x"})] == [
+        archive.name for archive in corpus.archives
+    ]
+    download = tmp_path / "corpora" / corpus.name / "download"
+    download.mkdir(parents=True)
+    for archive in corpus.archives:
+        (download / archive.name).touch()
+    assert [*list_missing_texts(corpus, tmp_path, {"test": "damaged"})] == ["damaged"]
+    own = replace(corpus, archives=[], here=Here("t", "e", "MINE"))
+    assert [*list_missing_texts(own, tmp_path, {})] == [
+        "MINE: set this variable to the folder of the texts"
+    ]
+
+
+def test_parsers(monkeypatch, tmp_path):
+    corpus = load_corpus(SHARED / "wmt14_en_de")
+    monkeypatch.setenv("STANZA_DIR", str(tmp_path))
+    assert {*list_missing_parsers(corpus, HEADS)} == {"en", "de"}
+    for name in ("en_tagger", "en_parser"):
+        (tmp_path / f"{name}.pt").touch()
+    assert {*list_missing_parsers(corpus, HEADS)} == {"de"}
+    monkeypatch.delenv("STANZA_DIR")
+    monkeypatch.setattr("stanza.resources.common.DEFAULT_MODEL_DIR", str(tmp_path / "none"))
+    monkeypatch.setattr(missing, "probe", lambda url: 9)
+    assert list_missing_parsers(corpus, HEADS) == {}, "they are downloaded"
+    monkeypatch.setattr(missing, "probe", fail)
+    faults = list_missing_parsers(corpus, HEADS)
+    assert "stanza.download('en')" in faults["en"] and "/resources_" in faults["en"]
+    parses = {"en": "--parser random", "de": "--parser spacy:no_such_model"}
+    assert {*list_missing_parsers(replace(corpus, parses=parses), HEADS)} == {"de"}
+
+
+def test_disk_memory_and_subwords(monkeypatch, tmp_path):
+    corpus = write_texts(tmp_path, 30)
+    cells = make_cells(corpus, Machines(cpu=True), {}, [(None, read_row("transformer"))])
+    assert [*list_scarce(corpus, cells, tmp_path)] == []
+    usage = namedtuple("usage", "free")
+    monkeypatch.setattr(missing.shutil, "disk_usage", lambda path: usage(10**6))
+    monkeypatch.setattr(missing.os, "sysconf", lambda name: 1)
+    disk, memory = list_scarce(corpus, cells, tmp_path)
+    assert disk.startswith("disk: about ") and memory.startswith("memory: about 1 GB are needed")
+    [fault] = list_vocabulary_faults(corpus, tmp_path)
+    # train, en, de, ab and a full stop: 9 characters, and 4 + 1 + 1 + 1 more.
+    assert fault.startswith(
+        "subwords: size: 8,000: the training text has 16 different ones at most"
+    )
+    small = replace(corpus, subwords=replace(corpus.subwords, size=16))
+    assert [*list_vocabulary_faults(small, tmp_path)] == []
+
+
+def test_a_rehearsal_has_the_first_sentences(tmp_path):
+    corpus = write_texts(tmp_path, 30)
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    short, faults = shorten_corpus(replace(corpus, checkpoint=10), tmp_path, scratch)
+    assert faults == {} and short.checkpoint == 1 and short.here
+    assert (scratch / "texts" / "train.de").read_text() == "train de ab.\n" * SENTENCES
+    (tmp_path / "valid.de").write_text("uneven\n")
+    shutil.rmtree(scratch / "texts")
+    _, faults = shorten_corpus(corpus, tmp_path, scratch)
+    assert faults.keys() == {"valid"} and "the sides differ in length" in faults["valid"]
+
+
+def test_a_rehearsal_without_a_text_keeps_its_form(tmp_path):
+    """A treebank keeps heads for each word."""
+    short, faults = shorten_corpus(load_corpus(SHARED / "atis_en_tr"), tmp_path, tmp_path)
+    assert faults.keys() == {"train", "valid", "test"} and short.here and short.here.heads
+    for split in ("train", "valid", "test"):
+        for kind in ("heads", "labels"):
+            words, parses = (
+                (tmp_path / "texts" / name).read_text().splitlines()
+                for name in (f"{split}.tr", f"{split}.{kind}.tr")
+            )
+            assert [len(x.split()) for x in words] == [len(x.split()) for x in parses]
+    assert short.list_parses("heads", "test") == ["plain=test.heads.{language}"]
+    row = read_row("a=dbsa:optimization.max_update=9:model.dropout=0")
+    assert shorten_row(row).changes == ("model.dropout=0",) and shorten_row(row).label == "a"
+
+
+def test_all_is_listed_and_the_rest_rehearsed(monkeypatch, tmp_path, capsys):
+    rehearsed = {}
+
+    def run_after(grid: Grid, preparation: list[Stage], corpus: Corpus) -> None:
+        stages = [*preparation, *(stage for each in grid.cells.values() for stage in each)]
+        rehearsed.update({stage.title: " ".join(map(str, stage.steps)) for stage in stages})
+
+    monkeypatch.setattr(Grid, "run_after", run_after)
+    monkeypatch.setattr(missing, "probe", fail)
+    monkeypatch.setattr("stanza.resources.common.DEFAULT_MODEL_DIR", str(tmp_path / "none"))
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")  # without KyTea
+    row = "syncattn:optimization.max_update=9"
+    words = ["aspec_ja_en", row, "transformer", "--seeds", "3", "4", "--cpu", "--check"]
+    assert main([*words, f"--work={tmp_path}"]) == 1
+    captured = capsys.readouterr()
+    first, *faults = captured.out.splitlines()
+    assert first == "aspec_ja_en: missing: 4"
+    assert [x.split(":")[0] for x in faults[:4]] == [
+        *("- kytea", "- parser of ja", "- parser of en", "- ASPEC.tar.gz")
+    ]
+    assert "(invented: train, valid, test), 2 updates" in faults[4]
+    assert captured.err == (
+        "error: aspec_ja_en: the rehearsal was fine, but see above what is missing\n"
+    )
+    trained = [title for title in rehearsed if "seed" in title]
+    assert trained == [
+        f"{name}, seed 3: {stage}"
+        for name in (row, "transformer")
+        for stage in ("train", "decode", "score")
+    ]
+    text = "\n".join(rehearsed.values())
+    assert "kytea" not in text and text.count("--parser random") == 6
+    assert text.count("++optimization.max_update=2") == 2
+    assert [*tmp_path.iterdir()] == [], "the scratch folder is gone"

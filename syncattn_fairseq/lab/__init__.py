@@ -1,1 +1,0 @@
-"""The laboratory: measures, pictures and repeats experiments. Nothing outside it imports it."""
