@@ -46,13 +46,9 @@ settings.load_profile("syncattn")
 #: What takes longest begins first, in this order: a worker runs a whole file.
 LONGEST = (
     *("lab/tests/end_to_end/test_recipes", "lab/tests/end_to_end/", "tests/end_to_end/"),
-    *(
-        "tests/test_site",
-        "tests/test_devices",
-        "tests/test_two_processes",
-        "lab/tests/test_configs",
-    ),
-    *("tests/test_serve", "lab/tests/fuzz/", "tests/fuzz/", "lab/tests/", "tests/test_"),
+    *("lab/tests/test_site", "tests/test_devices", "tests/test_two_processes"),
+    *("lab/tests/test_configs", "lab/tests/test_serve", "lab/tests/fuzz/", "tests/fuzz/"),
+    *("lab/tests/", "tests/test_"),
 )
 
 

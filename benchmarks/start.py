@@ -16,10 +16,12 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-#: The module of each command, from the package's entry points.
+#: The module of each command, from the entry points of both distributions.
 COMMANDS = dict(
     re.findall(
-        r'^(syncattn-\w+) = "(.+):main"$', (ROOT / "pyproject.toml").read_text(), re.MULTILINE
+        r'^(syncattn-\w+) = "(.+):main"$',
+        "".join((ROOT / folder / "pyproject.toml").read_text() for folder in ("", "lab")),
+        re.MULTILINE,
     )
 )
 

@@ -58,12 +58,12 @@ wrong_python() { # PYTHON names another version than the one installed
     [ -n "${PYTHON:-}" ] && [ "$(version "$PYTHON")" != "$(version $venv/bin/python)" ]
 }
 
-extras_of() { # extras_of PYPROJECT: those of $extras that it has
+extras_of() { # extras_of PYPROJECT: those of $extras that it has, as [a,b]
     local extra found=
     for extra in ${extras//,/ }; do
         if has_extra "$extra" "$1"; then found="$found,$extra"; fi
     done
-    echo "${found#,}"
+    echo "${found:+[${found#,}]}"
 }
 
 version() { "$1" -c 'import sys; print("%d.%d" % sys.version_info[:2])' 2>/dev/null; }
@@ -181,7 +181,7 @@ if [ "$work" != extend ]; then # else another script that runs in the venv keeps
     install_torch_and_fairseq
 fi
 step "syncattn-fairseq and syncattn-lab [$extras]" \
-    pip_install --no-build-isolation -e ".[$(extras_of pyproject.toml)]" -e "./lab[$(extras_of lab/pyproject.toml)]"
+    pip_install --no-build-isolation -e ".$(extras_of pyproject.toml)" -e "./lab$(extras_of lab/pyproject.toml)"
 step "link for --user-dir" $venv/bin/python scripts/link_package.py "$root/syncattn_fairseq"
 # Shows that it works, and leaves the bytecode that pip was told not to make for all of torch.
 step "first import" env -u PYTHONDONTWRITEBYTECODE \

@@ -6,6 +6,10 @@ with ``import syncattn_fairseq.plugin``, before or after ``import fairseq``.
 
 from importlib import import_module
 
+from .base.extras import require
+
+require("train", "torch", "omegaconf")
+
 for name in (
     # They shape the messages of the others, and check that fairseq works.
     "one_line",

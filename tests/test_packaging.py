@@ -22,10 +22,11 @@ from hydra._internal.utils import get_args_parser
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 
+import syncattn_fairseq
 from syncattn_fairseq import __main__
 from tests.importing import ROOT, import_file, in_a_process
 
-PACKAGE = ROOT / "syncattn_fairseq"
+PACKAGE, LAB_PACKAGE = ROOT / "syncattn_fairseq", ROOT / "lab" / "syncattn_lab"
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 LAB = tomllib.loads((ROOT / "lab" / "pyproject.toml").read_text())
 #: The commands of both distributions, and their functions.
@@ -37,38 +38,47 @@ def constraints() -> list[Requirement]:
     return [Requirement(line.split("#")[0]) for line in lines if line.split("#")[0].strip()]
 
 
-# ---- the wheel
+# ---- the wheels
+
+#: The folder that a distribution is built in, and its package.
+DISTRIBUTIONS = {"syncattn-fairseq": ("", PACKAGE), "syncattn-lab": ("lab", LAB_PACKAGE)}
 
 
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> zipfile.ZipFile:
-    """The wheel, built in a copy: setuptools leaves a build folder beside what it builds."""
+def wheels(tmp_path_factory: pytest.TempPathFactory) -> dict[str, zipfile.ZipFile]:
+    """The wheels, built in a copy: setuptools leaves a build folder beside what it builds."""
     source = tmp_path_factory.mktemp("source")
     for name in ("pyproject.toml", "setup.py", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, source)
-    shutil.copytree(PACKAGE, source / PACKAGE.name, ignore=shutil.ignore_patterns("__pycache__"))
+    ignored = shutil.ignore_patterns("__pycache__", "*.egg-info")
+    for name in (PACKAGE.name, "lab", "configs"):
+        shutil.copytree(ROOT / name, source / name, ignore=ignored, symlinks=True)
     (source / "tests").mkdir()
     (source / "tests" / "__init__.py").touch()
     build = "from setuptools import build_meta; build_meta.build_wheel('dist')"
-    subprocess.run([sys.executable, "-c", build], cwd=source, check=True)
-    [path] = (source / "dist").glob("*.whl")
-    return zipfile.ZipFile(path)
+    built = {}
+    for name, (folder, _) in DISTRIBUTIONS.items():
+        subprocess.run([sys.executable, "-c", build], cwd=source / folder, check=True)
+        [path] = (source / folder / "dist").glob("*.whl")
+        built[name] = zipfile.ZipFile(path)
+    return built
 
 
-def test_wheel_holds_the_package_and_nothing_else(wheel):
-    expected = {
-        str(path.relative_to(ROOT))
-        for path in PACKAGE.rglob("*")
-        if path.is_file() and "__pycache__" not in path.parts
-    }
-    configs = {f"{PACKAGE.name}/{p.relative_to(ROOT)}" for p in ROOT.glob("configs/**/*.yaml")}
-    expected |= configs  # through a link
-    held = {name for name in wheel.namelist() if ".dist-info/" not in name}
-    assert held == expected
+@pytest.mark.parametrize("name", DISTRIBUTIONS)
+def test_a_wheel_holds_its_package_and_nothing_else(wheels, name):
+    _, package = DISTRIBUTIONS[name]
+    files = (path for path in package.rglob("*") if "__pycache__" not in path.parts)
+    expected = {str(path.relative_to(package.parent)) for path in files if path.is_file()}
+    if package == LAB_PACKAGE:  # through a link
+        expected |= {
+            f"{package.name}/{path.relative_to(ROOT)}" for path in ROOT.glob("configs/**/*.yaml")
+        }
+    assert {name for name in wheels[name].namelist() if ".dist-info/" not in name} == expected
 
 
-def test_an_installed_recipe_has_its_configs(wheel, tmp_path):
-    wheel.extractall(tmp_path / "installed")
+def test_an_installed_recipe_has_its_configs(wheels, tmp_path):
+    for wheel in wheels.values():
+        wheel.extractall(tmp_path / "installed")
     module = in_a_process("syncattn_lab.cli.recipe")[1:]
     done = subprocess.run(
         [sys.executable, *module, "wmt14_en_de", "dbsa", "--dry-run"],
@@ -78,25 +88,37 @@ def test_an_installed_recipe_has_its_configs(wheel, tmp_path):
         text=True,
     )
     assert done.returncode == 0, done.stderr
-    assert (
-        f"--config-dir {tmp_path}/installed/syncattn_fairseq/configs --config-name" in done.stdout
-    )
+    assert f"--config-dir {tmp_path}/installed/syncattn_lab/configs --config-name" in done.stdout
     assert {path.name for path in tmp_path.iterdir()} == {"installed"}
 
 
-def test_wheel_has_the_version_and_commands(wheel):
+@pytest.mark.parametrize("name", DISTRIBUTIONS)
+def test_a_wheel_has_the_version_and_commands(wheels, name):
+    wheel, (folder, package) = wheels[name], DISTRIBUTIONS[name]
     info = {Path(name).name: name for name in wheel.namelist() if ".dist-info/" in name}
-    source = (PACKAGE / "__init__.py").read_text()
-    version = re.search(r'^__version__ = "(.+)"$', source, re.MULTILINE)
-    assert version is not None
-    assert f"\nVersion: {version[1]}\n" in wheel.read(info["METADATA"]).decode()
+    metadata = message_from_bytes(wheel.read(info["METADATA"]))
+    assert metadata["Version"] == syncattn_fairseq.__version__
     assert "LICENSE" in info
     entry_points = wheel.read(info["entry_points.txt"]).decode()
-    for command, target in SCRIPTS.items():
-        assert f"{command} = {target}\n" in entry_points
+    project = tomllib.loads((ROOT / folder / "pyproject.toml").read_text())["project"]
+    for command, target in project["scripts"].items():
+        assert f"{command} = {target}\n" in entry_points and target.startswith(package.name)
 
 
-def test_links_and_pictures_on_the_page_of_the_package_lead_somewhere(wheel):
+def test_the_laboratory_needs_the_plugin_of_its_version():
+    version = syncattn_fairseq.__version__
+    assert syncattn_lab_version() == version
+    assert f"syncattn-fairseq[train]=={version}" in LAB["project"]["dependencies"]
+
+
+def syncattn_lab_version() -> str:
+    found = re.search(r'^__version__ = "(.+)"$', (LAB_PACKAGE / "__init__.py").read_text(), re.M)
+    assert found is not None
+    return found[1]
+
+
+def test_links_and_pictures_on_the_page_of_the_package_lead_somewhere(wheels):
+    wheel = wheels["syncattn-fairseq"]
     [name] = (name for name in wheel.namelist() if name.endswith(".dist-info/METADATA"))
     metadata = message_from_bytes(wheel.read(name))
     assert metadata["Description-Content-Type"] == "text/markdown"
@@ -114,7 +136,7 @@ def test_links_and_pictures_on_the_page_of_the_package_lead_somewhere(wheel):
 
 
 def test_the_sdist_holds_the_repository():
-    """But for what only a code host or a container reads."""
+    """But for the laboratory, and what only a code host, a container or pytest reads."""
     listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True)
     if listed.returncode != 0:
         pytest.skip("not a checkout of git")
@@ -122,7 +144,8 @@ def test_the_sdist_holds_the_repository():
     named = {name for rule in rules if rule[0] in ("graft", "include") for name in rule[1:]}
     named |= {PACKAGE.name, "pyproject.toml", "setup.py", "README.md", "LICENSE"}  # by setuptools
     held = {line.split("/")[0] for line in listed.stdout.splitlines()}
-    assert {name for name in held if not name.startswith(".")} == named | {"Dockerfile"}
+    others = {"Dockerfile", "conftest.py", "lab", "configs"}
+    assert {name for name in held if not name.startswith(".")} == named | others
 
 
 # ---- constraints.txt
@@ -134,9 +157,13 @@ PYTHONS = ("3.11", "3.12", "3.13", "3.14")
 def test_constraints_pin_everything_once():
     pins = {pin.name: pin for pin in constraints()}
     assert len(pins) == len(constraints())
-    named = [*PROJECT["build-system"]["requires"], *PROJECT["project"]["dependencies"]]
+    named = [*PROJECT["build-system"]["requires"]]
+    for project in (PROJECT["project"], LAB["project"]):
+        named += project["dependencies"]
+        for lines in project["optional-dependencies"].values():
+            named += lines
     extras = PROJECT["project"]["optional-dependencies"]
-    for requirement in map(Requirement, [*named, *(line for e in extras.values() for line in e)]):
+    for requirement in map(Requirement, named):
         if requirement.name == PROJECT["project"]["name"]:  # extras that an extra consists of
             assert requirement.extras <= {*extras}
             continue
@@ -327,8 +354,11 @@ def test_commands_are_listed_in_groups():
     lines = __main__.describe().splitlines()
     listed = [line.split(maxsplit=1) for line in lines if line.startswith("  ")]
     assert {name for name, _ in listed} == {*SCRIPTS}
-    assert [line for line in lines if line.endswith(":")] == [*__main__.ROOMS.values()]
-    assert all(len(line) <= 99 for line in lines)
+    assert [line.split(":")[0] for line in lines if not line.startswith(" ")][2::2] == [
+        "syncattn-fairseq",
+        "syncattn-lab",
+    ]
+    assert all(len(line) <= 119 for line in lines)
 
 
 def test_shells_complete_the_options_of_all_commands(capsys):
@@ -372,8 +402,9 @@ class Checkout:
         self.base = base
         self.root = base / "checkout"
         (self.root / "scripts").mkdir(parents=True)
-        for name in ("pyproject.toml", "constraints.txt"):
-            shutil.copy(ROOT / name, self.root)
+        (self.root / "lab").mkdir()
+        for name in ("pyproject.toml", "lab/pyproject.toml", "constraints.txt"):
+            shutil.copy(ROOT / name, self.root / name)
         for name in ("install.sh", "_fairseq.sh", "slim_fairseq.py", "link_package.py"):
             shutil.copy(ROOT / "scripts" / name, self.root / "scripts")
         shutil.copytree(ROOT / "scripts" / "pure_fairseq", self.root / "scripts" / "pure_fairseq")
@@ -437,7 +468,7 @@ def test_a_venv_is_made_once_and_gets_further_extras(checkout):
     assert checkout.install(PYTHON="") == (0, "", "")
     assert not checkout.calls.exists()
     code, out, _ = checkout.install("--extras", "parse")
-    assert code == 0 and "adding to .venv: parse\n" in out and "moses,subword-nmt,viz,parse]" in out
+    assert code == 0 and "adding to .venv: parse\n" in out and "moses,subword-nmt,parse]" in out
     # Torch and fairseq stay where they are: another script may be running in the venv.
     assert "torch" not in checkout.calls.read_text() and ".whl" not in checkout.calls.read_text()
     assert checkout.install("--extras", "parse,moses")[1] == checkout.install()[1] == ""
@@ -458,7 +489,7 @@ def test_update_keeps_and_adds_extras_and_is_not_complete_if_it_fails(checkout):
     constraints.write_text(constraints.read_text() + "another==1\n")
     checkout.calls.unlink()
     code, out, _ = checkout.install("--extras", "slurm")
-    assert code == 0 and "updating" in out and "viz,parse,slurm]" in out
+    assert code == 0 and "updating" in out and "subword-nmt,parse,slurm]" in out
     assert "torch==0" in checkout.calls.read_text() and ".whl" in checkout.calls.read_text()
     constraints.write_text(constraints.read_text() + "and==1\n")
     code, out, _ = checkout.install(PIP="fail")
@@ -489,10 +520,13 @@ def test_old_python_is_refused(checkout):
 
 def test_install_has_a_help_and_knows_its_extras(checkout):
     code, _, err = checkout.install("--extras", "parse,pars")
-    assert code != 0 and err == "install.sh: pyproject.toml has no extra 'pars'\n"
+    assert code != 0 and err.startswith("install.sh: neither pyproject.toml nor lab/pyproject.toml")
     code, out, err = checkout.install("--help")
     assert code == 0 and not err and not checkout.calls.exists()
-    assert out.startswith("Create and fill .venv") and "  bash scripts/install.sh [--" in out
+    assert (
+        out.startswith("Create .venv with the plugin and the laboratory")
+        and "  bash scripts/install.sh [--" in out
+    )
     assert out.splitlines()[-1].startswith("XDG_CACHE_HOME  where")
 
 

@@ -1,6 +1,7 @@
 """A translation service: /translate, /parse, /align, /draw, /health, and a page to type in.
 
-pip install 'syncattn-fairseq[serve,viz]'; MODEL=FOLDER uvicorn --app-dir examples/serve app:app
+pip install "syncattn-fairseq[serve]" syncattn-lab
+MODEL=FOLDER uvicorn --app-dir examples/serve app:app
 Requests are JSON, {"sentences": ["The dog sees a cat."]}. An export for CTranslate2 has no parses.
 """
 

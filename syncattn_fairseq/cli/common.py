@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any, TextIO, TypeVar
 
 from .. import __version__
 from ..base.errors import DataError, describe, describe_lack_of_memory, printable
+from ..base.extras import describe_missing
 from ..base.files import replacing
 from ..base.inputs import keeping_pipes
 from ..base.numbers import read_decimal, read_whole
@@ -81,10 +82,17 @@ def command(run: Callable[[Sequence[str] | None], None]) -> Callable[..., int]:
             print(f"error: {printable(lack)}", file=sys.stderr)
             return 1
         except ImportError as error:
-            if error.name not in ("fairseq", "fairseq_cli"):
+            # The plugin says what is wrong; other modules that import these libraries do not.
+            line: object = error
+            if isinstance(error, ModuleNotFoundError):
+                if error.name in ("fairseq", "fairseq_cli"):
+                    line = MISSING
+                elif error.name in ("torch", "omegaconf"):
+                    line = describe_missing("train", error.name)
+                else:
+                    raise
+            elif error.name not in ("fairseq", "torch", "omegaconf"):
                 raise
-            # The plugin says what is wrong with fairseq; others that import it do not.
-            line = MISSING if isinstance(error, ModuleNotFoundError) else error
             print(f"error: {line}", file=sys.stderr)
             return 1
         return 0

@@ -11,6 +11,7 @@ from typing import Generic, TypeVar
 import numpy as np
 
 from ..base.errors import DataError
+from ..data.analysis_lines import Link
 from ..data.words import (
     count_subwords,
     find_word_heads,
@@ -19,7 +20,6 @@ from ..data.words import (
     link_words,
 )
 from ..parsing.parser import Parse as DependencyTree
-from ..tasks.analysis_lines import Link
 from ..trees.binary import split_by_distances
 from ..trees.tree import Tree, format_conllu
 from .best_tree import best_tree

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from ..base.errors import DataError
+from ..base.extras import require
 from ..data.segmenters import SubwordFiles, open_segmenters
 from .exported import ABOUT, About, CTranslate2Model
 from .model import Model
@@ -49,6 +50,7 @@ def load(
     Raises:
         DataError: something is missing or wrong.
         OSError: there is no such file.
+        ImportError: a checkpoint needs torch and fairseq, and they are not installed.
     """
     if threads is not None and (type(threads) is not int or threads < 1):
         raise DataError(f"threads {threads!r}: give a whole number from 1")
@@ -64,6 +66,7 @@ def load(
         if (folder / ABOUT).is_file():
             About.read(folder)  # checks the files
 
+    require("train", "torch", "omegaconf")
     import torch
 
     from .. import plugin  # noqa: F401  (registers the models, and is the first to import fairseq)

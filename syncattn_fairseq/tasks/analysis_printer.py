@@ -7,8 +7,8 @@ from typing import Any, TextIO, TypeAlias
 from torch import Tensor
 
 from ..base.errors import DataError
+from ..data.analysis_lines import DistancesOf, HeadsOf, LinksOf, Topic, write_line
 from ..data.words import count_subwords, detect_scheme, find_word_heads
-from .analysis_lines import DistancesOf, HeadsOf, LinksOf, Topic, write_line
 from .forced_decoding import ForcedDecoding
 
 Lines: TypeAlias = list[list[tuple[Topic, Sequence[Any]]]]

@@ -51,14 +51,12 @@ def call(name: str, corpus: Corpus, path: Path, fails: bool = True) -> str:
         case "syncattn-show":
             return run(name, "the dog", *model, cwd=path.parent, fails=fails)
         case "syncattn-draw":
-            pytest.importorskip("altair", reason="needs the extra viz")
             options = ["alignment", "the dog", "--output=x.svg", *model]
             return run(name, *options, cwd=path.parent, fails=fails)
         case "syncattn-export":
             options = [*model, "--format=fairseq", "--output=out"]
             return run(name, *options, cwd=path.parent, fails=fails)
         case "syncattn-report":
-            pytest.importorskip("altair", reason="needs the extra viz")
             text = corpus.folder / "words" / "test.de"
             options = [f"--references={text}", "--system", "x", text, "--attention", "x", path]
             options += [f"--data-bin={corpus.data}", f"--subwords={corpus.subwords}"]

@@ -47,6 +47,32 @@ def test_a_command_without_fairseq_is_refused_in_one_line(name, capsys):
     assert capsys.readouterr().err == f"error: {fairseq_version.MISSING}\n"
 
 
+@pytest.mark.parametrize("name", ["torch", "omegaconf"])
+def test_a_command_without_torch_names_the_extra(name, capsys):
+    @command
+    def run(argv: object) -> None:
+        raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+    assert run([]) == 1
+    missing = f"error: {name}, which this needs, is not installed: pip install 'syncattn-fairseq"
+    assert capsys.readouterr().err == f"{missing}[train]'\n"
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        "import syncattn_fairseq.plugin",
+        "import syncattn_fairseq; syncattn_fairseq.load('no.pt')",
+    ],
+)
+def test_python_without_torch_names_the_extra(program):
+    hidden = "import sys; from importlib import util; find = util.find_spec; "
+    hidden += "util.find_spec = lambda name: None if name == 'torch' else find(name); "
+    done = run_program(hidden + program)
+    last = done.stderr.strip().splitlines()[-1]
+    assert last.startswith("ImportError: torch, which this needs") and "[train]'" in last
+
+
 def test_other_imports_that_fail_keep_their_traceback():
     @command
     def run(argv: object) -> None:

@@ -18,8 +18,8 @@ from syncattn_fairseq.criterions.label_smoothed_cross_entropy_with_syntax import
     LabelSmoothedCrossEntropyWithSyntax,
     make_config,
 )
+from syncattn_fairseq.data.analysis_lines import HeadsOf, read_line
 from syncattn_fairseq.data.dataset import Unparsed
-from syncattn_fairseq.tasks.analysis_lines import HeadsOf, read_line
 from syncattn_fairseq.tasks.fast import FastDropout, SameDropout
 from syncattn_fairseq.tasks.translation_with_syntax import (
     TranslationWithSyntaxTask,

@@ -16,7 +16,7 @@ from syncattn_fairseq.base.packed import Packed
 from syncattn_fairseq.base.text_tables import format_table
 from syncattn_fairseq.cli.command_line import CommandLine
 from syncattn_fairseq.cli.common import add_subword_marks, announce, command, new_parser, publish
-from syncattn_fairseq.tasks.analysis_lines import Link
+from syncattn_fairseq.data.analysis_lines import Link
 
 from ..evaluation.alignment import (
     count_links,

@@ -41,7 +41,7 @@ GOLD_KINDS = ("parents", "tree-distances")
 def main(argv: Sequence[str] | None = None) -> None:
     """Write the picture."""
     args = _parser().parse_args(argv)
-    from ..report import picture_files  # needs the extra viz
+    from ..report import picture_files
 
     picture_files.check_format(args.output)
     model = None if args.kind in GOLD_KINDS else load_model(args)

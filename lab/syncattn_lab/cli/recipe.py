@@ -40,13 +40,13 @@ def main(argv: Sequence[str] | None = None) -> None:
         folder = here
     corpus = load_corpus(folder, args.programs)
     if args.figure:
-        from ..report import picture_files  # needs the extra viz
+        from ..report import picture_files
 
         picture_files.check_format(args.figure)
     folder = args.work / "results"
     if args.idea:
         from ..recipes.idea import read_idea
-        from ..report import viz  # noqa: F401  (the page needs the extra viz)
+        from ..report import viz  # noqa: F401  (says now if pages cannot be made here)
 
         if args.plan or args.report or not args.seeds:
             raise DataError("--idea: give --seeds; it has a plan and a page of its own")
@@ -81,7 +81,7 @@ def _write_corpus(folder: Path, args: argparse.Namespace) -> None:
 
 
 def _check_report(request: Request, table: bool) -> None:
-    from ..report import viz  # noqa: F401  (needs the extra viz)
+    from ..report import viz  # noqa: F401  (says now if pages cannot be made here)
 
     if table:
         raise DataError(

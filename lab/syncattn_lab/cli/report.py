@@ -63,7 +63,7 @@ def write_report(report: TableReport, page: Path, groups: Mapping[str, Sequence[
 @hushed("sacrebleu")
 def write_page(args: argparse.Namespace, trainings: Trainings | None = None) -> None:
     """Write the page, and say so; ``trainings`` is what is known of all seeds, if several."""
-    # Imported here, since they take seconds and need the extra viz.
+    # Imported here, since they take seconds.
     from tqdm import tqdm
 
     from ..evaluation.scoring import score_systems

@@ -10,7 +10,7 @@ from pathlib import Path
 from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.base.packed import Packed
 from syncattn_fairseq.base.text import read_lines
-from syncattn_fairseq.tasks.analysis_lines import Link, make_link
+from syncattn_fairseq.data.analysis_lines import Link, make_link
 
 _LINK = re.compile(r"([0-9]{1,9})([-?p])([0-9]{1,9})")
 #: The links between what fast_align adds: a score (``-s``), and the texts (``-f``).

@@ -11,8 +11,8 @@ import numpy as np
 from syncattn_fairseq.base.errors import DataError, naming
 from syncattn_fairseq.base.option_fields import flag
 from syncattn_fairseq.base.packed import Packed
+from syncattn_fairseq.data.analysis_lines import Link
 from syncattn_fairseq.data.words import detect_scheme
-from syncattn_fairseq.tasks.analysis_lines import Link
 from syncattn_fairseq.trees.tree import Tree
 
 from ..printed.decoded import DecodedSentence

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from syncattn_fairseq.base.errors import DataError, naming
 from syncattn_fairseq.base.packed import Packed
+from syncattn_fairseq.data.analysis_lines import Link, LinksOf
 from syncattn_fairseq.data.words import count_subwords, detect_scheme, link_words
-from syncattn_fairseq.tasks.analysis_lines import Link, LinksOf
 
 from ..printed.decoded import DecodedSentence, read_decoded
 from .alignment import is_pharaoh, read_alignments

@@ -11,7 +11,7 @@ from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.base.inputs import keeping_pipes
 from syncattn_fairseq.base.packed import BLOCK, Packed, pack, unpack
 from syncattn_fairseq.base.text import read_lines
-from syncattn_fairseq.tasks.analysis_lines import (
+from syncattn_fairseq.data.analysis_lines import (
     DistancesOf,
     HeadsOf,
     Link,

@@ -9,6 +9,7 @@ import numpy as np
 import torch
 
 from syncattn_fairseq.base.errors import DataError
+from syncattn_fairseq.data.analysis_lines import Link
 from syncattn_fairseq.data.subwords import subword_parents
 from syncattn_fairseq.functional.lpsi import distance_gates
 from syncattn_fairseq.functional.pascal import density_peak, parent_gaussian
@@ -16,7 +17,6 @@ from syncattn_fairseq.functional.sdatt import tree_distances
 from syncattn_fairseq.functional.syncattn import project_attention
 from syncattn_fairseq.inference.answers import Alignment, Pair, Parse, Sentence
 from syncattn_fairseq.inference.model import Model
-from syncattn_fairseq.tasks.analysis_lines import Link
 from syncattn_fairseq.trees.tree import Tree
 
 from ..evaluation.bracketing import find_constituents

@@ -1,16 +1,13 @@
-"""The libraries of the extra viz, which draw pictures and make pages."""
+"""The libraries that draw pictures and make pages."""
 
 from resource import RLIMIT_AS, getrlimit
 
-from syncattn_fairseq.base.errors import DataError
+import altair as alt
+import jinja2
+import markupsafe
+import vl_convert
 
-try:
-    import altair as alt
-    import jinja2
-    import markupsafe
-    import vl_convert
-except ImportError:
-    raise DataError("pictures need the extra viz: pip install 'syncattn-fairseq[viz]'") from None
+from syncattn_fairseq.base.errors import DataError
 
 # V8, which draws, ends a program that cannot reserve 1 TiB of addresses.
 if 0 <= getrlimit(RLIMIT_AS)[0] < 2**41:

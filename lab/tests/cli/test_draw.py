@@ -11,8 +11,6 @@ from syncattn_lab.cli.draw import main
 from syncattn_lab.report.example import read_example
 from tests.cli.errors import read_error
 
-pytest.importorskip("altair", reason="needs the extra viz")
-
 
 @pytest.fixture
 def gold(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:

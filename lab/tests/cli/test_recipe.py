@@ -760,7 +760,6 @@ def test_a_group_may_have_systems_without_results(tmp_path, capsys):
 
 
 def test_a_report_needs_systems(tmp_path, monkeypatch, capsys):
-    pytest.importorskip("altair", reason="needs the extra viz")
     monkeypatch.chdir(tmp_path)
     assert main(["builtin_en_de", "common.seed=2", "--report=r.html"]) == 1
     assert capsys.readouterr().err == "error: --report: name the systems that it is about\n"

@@ -18,8 +18,6 @@ from tests.checkpoints import make_checkpoint
 from tests.cli.errors import read_error
 from tests.parsing.chain import CONLLU
 
-pytest.importorskip("altair", reason="needs the extra viz")
-
 LOG = "x | INFO | train_inner | epoch 001: 5 / 9 loss=2.5, sync_loss=0.5, num_updates=5, lr=1\n"
 
 

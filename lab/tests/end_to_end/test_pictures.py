@@ -3,8 +3,6 @@
 import re
 from pathlib import Path
 
-import pytest
-
 from lab.tests.cli.test_report import content
 from tests.end_to_end.commands import generate, lines, run, train
 from tests.end_to_end.corpora import TEST
@@ -15,7 +13,6 @@ def named(model: Path, data: Path, text: Path) -> list[object]:
 
 
 def test_show_and_draw_a_sentence_with_gold(data, text, syncattn, tmp_path):
-    pytest.importorskip("altair", reason="needs the extra viz")
     model = syncattn / "checkpoint_best.pt"
     common = [*named(model, data, text), "--gold", text / "words" / "test", "--number"]
     shown = run("syncattn-show", *common, 2, 3)
@@ -57,7 +54,6 @@ def test_conllu_of_plain_text(data, text, syncattn):
 
 
 def test_distances_of_a_model_without_parses(data, text, tmp_path):
-    pytest.importorskip("altair", reason="needs the extra viz")
     train(data, tmp_path, "transformer_lpsi", "--max-update=2", "--disable-validation")
     model = named(tmp_path / "checkpoint_last.pt", data, text)
     shown = run("syncattn-show", "the dog sees a cat .", *model)
@@ -72,7 +68,6 @@ def test_distances_of_a_model_without_parses(data, text, tmp_path):
 
 
 def test_matrices_in_the_report(data, text, syncattn, tmp_path):
-    pytest.importorskip("altair", reason="needs the extra viz")
     model, words = syncattn / "checkpoint_best.pt", text / "words"
     decoded = tmp_path / "decoded"
     decoded.write_text(generate(data, model, "--score-reference", "--print-alignment"))

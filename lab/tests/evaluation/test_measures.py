@@ -67,7 +67,6 @@ def test_a_new_score_is_one_entry(tmp_path, monkeypatch):
         scores = read_scores("scores.json")
         card = make_card(("en", "de"), "x", "m", "the same", "", scores=scores)
         assert "| TER |" in card and "| 25.00 |" in card and ", TER `nrefs:1|" in card
-        pytest.importorskip("altair", reason="needs the extra viz")
         from syncattn_lab.cli import report
 
         assert report.main([*command, "--output=r.html"]) == 0

@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from syncattn_fairseq.base.errors import DataError
-from syncattn_fairseq.tasks.analysis_lines import LinksOf
+from syncattn_fairseq.data.analysis_lines import LinksOf
 from syncattn_lab.evaluation.word_alignment import (
     WordAlignment,
     align_words,

@@ -6,7 +6,7 @@ from threading import Thread
 import pytest
 
 from syncattn_fairseq.base.errors import DataError
-from syncattn_fairseq.tasks.analysis_lines import LinksOf
+from syncattn_fairseq.data.analysis_lines import LinksOf
 from syncattn_lab.printed import decoded
 from syncattn_lab.printed.decoded import DecodedSentence, read_decoded
 

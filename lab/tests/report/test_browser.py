@@ -15,8 +15,6 @@ import pytest
 from lab.tests.report.corpus import IMAGE, LONG, SCRIPT, SOURCE, TARGET, write_corpus
 from syncattn_fairseq.inference.answers import Alignment, Pair, Parse, Sentence, Translation
 from syncattn_lab.cli import report
-
-pytest.importorskip("altair", reason="needs the extra viz")
 from syncattn_lab.report.overview import COLOURS
 
 webdriver = pytest.importorskip("selenium.webdriver", reason="needs selenium")

@@ -5,9 +5,6 @@ from itertools import pairwise
 from typing import Any
 from xml.etree import ElementTree
 
-import pytest
-
-pytest.importorskip("altair", reason="needs the extra viz")
 import vl_convert
 
 from syncattn_lab.report import charts

@@ -1,12 +1,8 @@
 from typing import Any
 
-import pytest
-
-from syncattn_lab.printed.training_log import Point
-
-pytest.importorskip("altair", reason="needs the extra viz")
 import vl_convert
 
+from syncattn_lab.printed.training_log import Point
 from syncattn_lab.report.curves import training_charts
 
 

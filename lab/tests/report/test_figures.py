@@ -17,10 +17,8 @@ from syncattn_fairseq.inference.answers import (
     Translation,
 )
 from syncattn_fairseq.trees.brackets import parse_tree
-from syncattn_lab.report.example import Example, Links, Side
-
-pytest.importorskip("altair", reason="needs the extra viz")
 from syncattn_lab.report import figures
+from syncattn_lab.report.example import Example, Links, Side
 
 SOURCE = Sentence(["▁the", "▁do", "g"], "sentencepiece")
 TARGET = Sentence(["▁der", "▁Hu", "nd", "▁da"], "sentencepiece")

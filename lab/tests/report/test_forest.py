@@ -21,8 +21,6 @@ from syncattn_lab.evaluation.intervals import Interval
 from syncattn_lab.evaluation.measures import BLEU, CHRF, NLL
 from syncattn_lab.evaluation.results_file import load_results
 from syncattn_lab.evaluation.results_tables import make_rows
-
-pytest.importorskip("altair", reason="needs the extra viz")
 from syncattn_lab.report import charts, picture_files
 from syncattn_lab.report.forest import draw_forest
 from syncattn_lab.report.in_words import say_differences

@@ -1,15 +1,12 @@
 from typing import Any
 
-import pytest
 import torch
 
+from lab.tests.report.test_figures import EXAMPLE, Stub
 from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.functional.lpsi import distance_gates
 from syncattn_lab.evaluation.scoring import Output
 from syncattn_lab.printed.decoded import DecodedSentence
-
-pytest.importorskip("altair", reason="needs the extra viz")
-from lab.tests.report.test_figures import EXAMPLE, Stub
 from syncattn_lab.report.heat_maps import with_heat_maps
 from syncattn_lab.report.sentences import ReportedSentence
 

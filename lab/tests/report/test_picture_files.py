@@ -2,8 +2,6 @@ from xml.etree import ElementTree
 
 import pytest
 
-pytest.importorskip("altair", reason="needs the extra viz")
-
 from syncattn_lab.report import charts, picture_files
 
 

@@ -32,6 +32,7 @@ from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.modules.heads.heads import split_heads
 from syncattn_fairseq.patches import returned_memory
 from tests.checkpoints import make_checkpoint
+from tests.importing import ROOT
 from tests.models import build
 from tests.test_packaging import SCRIPTS
 
@@ -102,7 +103,7 @@ def test_repeated_trigrams():
 
 
 def test_missing_translations_are_one_line(tmp_path, monkeypatch):
-    results = Path(__file__).parents[1] / "docs/results/multi30k_tiny_en_de_3625.json"
+    results = ROOT / "docs/results/multi30k_tiny_en_de_3625.json"
     monkeypatch.setattr("sys.argv", ["loops.py", str(results), str(tmp_path), "lpsi"])
     with pytest.raises(SystemExit, match=r"lpsi.1.translations.txt: no such file; WORK is"):
         compare_loops()

@@ -21,7 +21,6 @@ from tests.importing import ROOT, import_file
 
 uvicorn = pytest.importorskip("uvicorn", reason="needs the extra serve")
 pytest.importorskip("starlette", reason="needs the extra serve")
-pytest.importorskip("altair", reason="needs the extra viz")
 APP = ROOT / "examples" / "serve" / "app.py"
 PRE_NORM = {"encoder_normalize_before": True, "decoder_normalize_before": True}
 HOSTILE = "<img src=x onerror=document.title='broken'><script>document.title='broken'</script>"

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from syncattn_fairseq.tasks.analysis_lines import (
+from syncattn_fairseq.data.analysis_lines import (
     DistancesOf,
     HeadsOf,
     LinksOf,

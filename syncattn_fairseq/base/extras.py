@@ -1,0 +1,23 @@
+"""Say which extra of this package brings a library that is missing."""
+
+from importlib.util import find_spec
+
+
+def require(extra: str, *libraries: str) -> None:
+    """Check that libraries of an extra are installed, without importing them.
+
+    Args:
+        extra: its name in pyproject.toml, such as ``train``.
+        libraries: the names that the libraries are imported by.
+
+    Raises:
+        ImportError: one is missing; the message is one line with the command that installs it.
+    """
+    for name in libraries:
+        if find_spec(name) is None:
+            raise ImportError(describe_missing(extra, name), name=name)
+
+
+def describe_missing(extra: str, library: str) -> str:
+    """Return a line that says that a library is missing, and which command installs it."""
+    return f"{library}, which this needs, is not installed: pip install 'syncattn-fairseq[{extra}]'"
