@@ -98,7 +98,7 @@ def make_corpus(folder: Path) -> Corpus:
 def make_task(data: Path, **options: Any) -> TranslationWithSyntaxTask:
     cfg = OmegaConf.structured(TranslationWithSyntaxConfig)
     cfg._name, cfg.data = "translation_with_syntax", str(data)
-    cfg.train_subset, cfg.gen_subset, cfg.results_path = "train", "test", None
+    cfg.train_subset, cfg.gen_subset = "train", "test"
     cfg.dataset_impl, cfg.required_seq_len_multiple = None, 1
     for name, value in options.items():
         cfg[name] = value

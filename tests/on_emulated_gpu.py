@@ -3,7 +3,6 @@
 The device must be there before PyTorch's first backward pass: these tests need their own process.
 """
 
-import io
 from typing import Any
 
 import pytest
@@ -15,9 +14,8 @@ from torch import Tensor
 
 from benchmarks.common import PRECISIONS
 from benchmarks.train_step import make_optimizer
-from syncattn_fairseq.tasks.analysis_printer import AnalysisPrinter
+from syncattn_fairseq.inference.forced import SIDES, ForcedDecoding
 from syncattn_fairseq.tasks.fast import FusedAdam, fuse_optimizer
-from syncattn_fairseq.tasks.translation_with_syntax import TranslationWithSyntaxConfig
 from tests.criterions.test_criterion import SYNC, TIED, batch, criterion
 from tests.emulated_gpu import GPU_ONLY, NAME, EmulatedGpu, OnGpu, move, register
 from tests.models import build
@@ -92,23 +90,18 @@ def test_a_system_trains_validates_decodes_and_prints(name):
         assert all(tokens.device.type == NAME for tokens in hypotheses)
         transformer = "rnn" not in name
         _, extra = model(**sample["net_input"])
-        printer = AnalysisPrinter(
-            words,
-            words,
-            TranslationWithSyntaxConfig(
-                print_parses="src_dependency" in extra or "tgt_dependency" in extra,
-                print_distances="src_distances" in extra,
-                print_layer_alignments=transformer,
-            ),
-        )
-        output = io.StringIO()
-        ids = move(torch.tensor([5, 7]))
         gpu.waits.clear()
-        printer.print([model], sample["net_input"], ids, hypotheses, output)
-        waits = [wait for wait in gpu.waits if "/syncattn_fairseq/tasks/" in wait]
-        # Numbers, source and target; for each layer, two sides and links, of all sentences at once.
-        assert len(waits) <= 3 + 2 * 3, waits
-        assert bool(output.getvalue()) == transformer
+        forced = ForcedDecoding([model], sample["net_input"], hypotheses, words)
+        for side in ("source", "target"):
+            assert (forced.read_dependencies(side) is None) == (
+                f"{SIDES[side]}_dependency" not in extra
+            )
+            assert bool(forced.read_distances(side)[0]) == (f"{SIDES[side]}_distances" in extra)
+        layers = forced.read_links_of_layers() if transformer else {}
+        assert len(layers) == (2 if transformer else 0)
+        waits = [wait for wait in gpu.waits if "/syncattn_fairseq/inference/" in wait]
+        # Source and target; for each layer, two sides and links, of all sentences at once.
+        assert len(waits) <= 2 + 2 * 3, waits
 
 
 def test_neither_losses_nor_what_is_logged_after_an_update_wait_for_the_device():

@@ -17,7 +17,7 @@ from ..models import config
 from ..models.architectures import SIZES, SYSTEMS
 from ..models.syntax_rnn import SyntaxRNNConfig
 from ..registered_names import CRITERION, TASK
-from ..tasks.translation_with_syntax import TranslationWithSyntaxConfig
+from ..tasks.options import TranslationWithSyntaxConfig
 
 #: The recurrent model, whose options are all in this plugin.
 RNN = "syntax_rnn"

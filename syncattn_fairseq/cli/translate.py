@@ -25,8 +25,7 @@ from .common import (
 )
 
 if TYPE_CHECKING:
-    from ..inference import Model
-    from ..inference.answers import Translation
+    from ..inference import Analysis, Decoding, Model, Translation
 
 #: Lines to read and sort by length at a time.
 _LINES = 2000
@@ -37,13 +36,14 @@ def main(argv: Sequence[str] | None = None) -> None:
     """Translate block by block, and print what is asked for."""
     parser = _parser()
     args = parser.parse_args(argv)
-    if (args.alignment_layer or args.alignment_head) and not args.alignments:
-        parser.error("--alignment-layer and --alignment-head need --alignments")
+    _check_options(parser, args)
     from ..base.inputs import name_input
-    from ..base.text import read_lines
-    from ..data.segmenters import InSubwords
-    from ..inference import load
+    from ..base.text import count_lines, read_lines
+    from ..inference import Decoding, load
 
+    if args.force:
+        count_lines(args.input, args.force)
+    decoding = Decoding(args.beam, args.lenpen, args.max_len, None, "empty", args.batch_size)
     model = load(
         args.path,
         args.data_bin,
@@ -51,61 +51,122 @@ def main(argv: Sequence[str] | None = None) -> None:
         args.source_parser,
         args.device,
         args.user_dir,
+        tokenised=args.tokenised,
     )
-    model.beam, model.batch_size, model.length_penalty = args.beam, args.batch_size, args.lenpen
-    model.max_len, model.too_long = args.max_len, "empty"
-    model.tokenised |= args.tokenised
     sys.stdout.reconfigure(encoding="utf-8")  # type: ignore[union-attr]
     lines = progress(read_lines(args.input))
-    name, done = name_input(args.input), 0
-    too_long: dict[int, str] = {}  # by line, from 1
-    warned: defaultdict[str, list[int]] = defaultdict(list)
+    references = read_lines(args.force) if args.force else None
+    run = _Run(model, decoding, args, name_input(args.input))
     while sentences := list(islice(lines, _LINES)):
-        try:
-            translations = model.translate(sentences, warn=False)  # said below, by line
-        except InSubwords as error:
-            raise DataError(f"{name}:{done + error.number}: {error.fault}") from None
-        long = [index for index, each in enumerate(translations) if each.too_long]
-        too_long |= {done + index + 1: translations[index].too_long for index in long}
-        stops = bool(long) and args.too_long == "stop"
-        if stops:
-            sentences, translations = sentences[: long[0]], translations[: long[0]]
-        sentences = ["" if n in long else sentence for n, sentence in enumerate(sentences)]
-        sys.stdout.writelines(_output(model, sentences, translations, args))
-        sys.stdout.flush()
-        for warning, indices in model.list_warnings(translations, ("cut", "unparsed")).items():
-            warned[warning] += [done + index + 1 for index in indices]
-        done += len(sentences)
-        if stops:
+        given = None if references is None else list(islice(references, len(sentences)))
+        if not run.translate(sentences, given):
             break
-    for warning, numbers in warned.items():
-        count = f"{len(numbers)} of {done} lines, this is the first"
-        print(f"warning: {name}:{numbers[0]}: {warning}: {count}", file=sys.stderr)
-    warn_of_unknown(model)
-    if too_long:
-        line, reason = min(too_long.items())
-        remedy = "split it, or use --too-long empty"
-        if args.too_long == "empty":
-            remedy = f"no translation: {len(too_long)} of {done} lines, this is the first"
-        raise DataError(f"{name}:{line}: {reason}; {remedy}")
+    run.finish()
 
 
-def _output(
-    model: Model, sentences: list[str], translations: list[Translation], args: argparse.Namespace
-) -> Iterator[str]:
-    if args.parses:
-        for pair in model.parse(sentences, translations):
-            for title, parse in (("source", pair.source), ("translation", pair.target)):
-                if parse is not None:
-                    yield f"# side = {title}\n{parse.conllu()}"
-    elif args.alignments:
-        for alignment in model.align(
-            sentences, translations, args.alignment_layer, args.alignment_head
-        ):
-            yield f"{alignment.target}\t{alignment}\n"
-    else:
-        for translation in translations:
-            yield f"{translation}\n"
+def _check_options(parser: CommandLine, args: argparse.Namespace) -> None:
+    """End the program if options do not go together."""
+    if args.force and not (args.jsonl and args.input):
+        parser.error("--force needs --jsonl, and --input FILE with as many lines")
+    if args.every_layer and not args.jsonl:
+        parser.error("--every-layer needs --jsonl")
+    if args.alignment_layer and not args.alignments:
+        parser.error("--alignment-layer needs --alignments")
+    if args.alignment_head and not (args.alignments or args.jsonl):
+        parser.error("--alignment-head needs --alignments or --jsonl")
+
+
+class _Run:
+    """A text that is translated block by block.
+
+    Args:
+        model: what translates.
+        decoding: how.
+        args: what is printed.
+        name: what the text is called in messages.
+    """
+
+    def __init__(
+        self, model: Model, decoding: Decoding, args: argparse.Namespace, name: str
+    ) -> None:
+        self.model, self.decoding, self.args, self.name = model, decoding, args, name
+        self.done = 0
+        #: Why lines, counted from 1, were not translated.
+        self.too_long: dict[int, str] = {}
+        #: The lines to which a warning applies.
+        self.warned: defaultdict[str, list[int]] = defaultdict(list)
+
+    def translate(self, sentences: list[str], references: list[str] | None) -> bool:
+        """Print what is asked for of the next lines; return whether to go on."""
+        from ..data.segmenters import InSubwords
+
+        try:
+            if references is None:
+                analyses = None
+                found = self.model.translate(sentences, decoding=self.decoding, warn=False)
+            else:
+                analyses = self._analyse(sentences, references)
+                found = [analysis.translation for analysis in analyses]
+        except InSubwords as error:
+            raise DataError(f"{self.name}:{self.done + error.number}: {error.fault}") from None
+        long = [index for index, each in enumerate(found) if each.too_long]
+        self.too_long |= {self.done + index + 1: found[index].too_long for index in long}
+        stops = bool(long) and self.args.too_long == "stop"
+        count = long[0] if stops else len(sentences)
+        kept = ["" if n in long else sentence for n, sentence in enumerate(sentences[:count])]
+        if self.args.jsonl:
+            analyses = analyses[:count] if analyses else self._analyse(kept, found[:count])
+            sys.stdout.writelines(f"{self._write(analysis)}\n" for analysis in analyses)
+        else:
+            sys.stdout.writelines(self._print(kept, found[:count]))
+        sys.stdout.flush()
+        for warning, indices in self.model.list_warnings(found, ("cut", "unparsed")).items():
+            self.warned[warning] += [self.done + index + 1 for index in indices]
+        self.done += count
+        return not stops
+
+    def _analyse(self, sentences: Sequence[str], translations: Sequence[str]) -> list[Analysis]:
+        head, every_layer = self.args.alignment_head, self.args.every_layer
+        return self.model.analyse(
+            sentences, translations, decoding=self.decoding, head=head, every_layer=every_layer
+        )
+
+    def _write(self, analysis: Analysis) -> str:
+        from ..inference.record import write_record
+
+        translation = analysis.translation
+        faults = [*self.model.list_warnings([translation], ("cut", "unparsed"))]
+        return write_record(analysis, "; ".join([*faults, *filter(None, [translation.too_long])]))
+
+    def _print(self, sentences: list[str], translations: list[Translation]) -> Iterator[str]:
+        """Yield what is printed of lines, with line ends."""
+        args = self.args
+        if args.parses:
+            for pair in self.model.parse(sentences, translations):
+                for title, parse in (("source", pair.source), ("translation", pair.target)):
+                    if parse is not None:
+                        yield f"# side = {title}\n{parse.conllu()}"
+        elif args.alignments:
+            layer, head = args.alignment_layer, args.alignment_head
+            for alignment in self.model.align(sentences, translations, layer=layer, head=head):
+                yield f"{alignment.target}\t{alignment}\n"
+        else:
+            for translation in translations:
+                yield f"{translation}\n"
+
+    def finish(self) -> None:
+        """Say what was wrong; `DataError` if a line was not translated."""
+        for warning, numbers in self.warned.items():
+            count = f"{len(numbers)} of {self.done} lines, this is the first"
+            print(f"warning: {self.name}:{numbers[0]}: {warning}: {count}", file=sys.stderr)
+        warn_of_unknown(self.model)
+        if self.too_long:
+            line, reason = min(self.too_long.items())
+            remedy = "split it, or use --too-long empty"
+            if self.args.too_long == "empty":
+                counts = f"{len(self.too_long)} of {self.done} lines"
+                remedy = f"no translation: {counts}, this is the first"
+            raise DataError(f"{self.name}:{line}: {reason}; {remedy}")
 
 
 def _parser() -> CommandLine:
@@ -158,15 +219,33 @@ def _parser() -> CommandLine:
         action="store_true",
         help="after each translation and a tab, print its links to words of the source",
     )
+    more.add_argument(
+        "--jsonl",
+        action="store_true",
+        help="print all that the model shows of each pair as a JSON object on a line: text, "
+        "subwords, score, parses of both sides, links, distances",
+    )
+    parser.add_argument(
+        "--force",
+        metavar="FILE",
+        help="with --jsonl: analyse these translations, one for each line of the input, in place "
+        "of the model's own",
+    )
+    parser.add_argument(
+        "--every-layer",
+        action="store_true",
+        help="with --jsonl: also print the links of each decoder layer",
+    )
     parser.add_argument(
         "--alignment-layer",
         type=positive,
-        help="the decoder layer to align with, from 1 (default: the model's own)",
+        help="the decoder layer of --alignments, from 1 (default: the one the model aligns with)",
     )
     parser.add_argument(
         "--alignment-head",
         type=positive,
-        help="its head to align with, from 1 (default: the mean of its heads)",
+        help="the head of a decoder layer whose links are printed, from 1 (default: the mean of "
+        "all heads)",
     )
-    parser.name_files(inputs=["input"], files=[lambda args: args.path.split(os.pathsep)])
+    parser.name_files(inputs=["input", "force"], files=[lambda args: args.path.split(os.pathsep)])
     return parser

@@ -1,8 +1,11 @@
 """fairseq checkpoints: every system of this package, and fairseq's own Transformer."""
 
-from collections.abc import Callable, Iterator, Sequence
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import torch
@@ -15,21 +18,32 @@ from torch import Tensor
 from ..base.errors import DataError, naming
 from ..data.dataset import SyntaxPairDataset
 from ..data.segmenters import Segmenter
-from ..tasks.forced_decoding import ForcedDecoding, average
-from .answers import Alignment, Distances, Pair, Parse, Sentence, Translation
+from .analysis import Analysis, Question
+from .answers import Alignment, Distances, Parse, Sentence, Translation
 from .ensemble import Ensemble
-from .model import Heads, Model, unaligned
-
-T = TypeVar("T")
+from .forced import ForcedDecoding
+from .model import Model, make_batches, make_unaligned
+from .shared_batches import Search
 
 
 class CheckpointModel(Model):
-    """An ensemble of checkpoints, usually just one."""
+    """An ensemble of checkpoints, usually just one.
+
+    Args:
+        ensemble: the checkpoints and their task.
+        segmenters: what splits source and target into subwords.
+        device: where the models run.
+        tokenised: as for :class:`.Model`.
+    """
 
     def __init__(
-        self, ensemble: Ensemble, segmenters: tuple[Segmenter, Segmenter], device: torch.device
+        self,
+        ensemble: Ensemble,
+        segmenters: tuple[Segmenter, Segmenter],
+        device: torch.device,
+        tokenised: bool = False,
     ) -> None:
-        super().__init__(segmenters)
+        super().__init__(segmenters, tokenised)
         self.ensemble = ensemble
         self.task = ensemble.task
         self.models = ensemble.models
@@ -40,6 +54,17 @@ class CheckpointModel(Model):
             model.prepare_for_inference_(
                 OmegaConf.create({"generation": {"print_alignment": None}})
             )
+        #: The layers of encoder and decoder that show dependencies and distances.
+        self._layers = {
+            name: [self._list_layers_exposing(side, name) for side in ("encoder", "decoder")]
+            for name in ("dependency", "distances")
+        }
+        shown = {"links"}
+        if any(self._layers["dependency"]):
+            shown.add("parses")
+        if all(self._layers["distances"]):
+            shown.add("distances")
+        self.shows = frozenset(shown)
 
     @property
     def name(self) -> str:
@@ -68,54 +93,90 @@ class CheckpointModel(Model):
         """That of the task."""
         return self.task.input_parses.parser if self.reads else None
 
-    def parse(
-        self,
-        sentences: Sequence[str],
-        translations: Sequence[str] | None = None,
-        heads: Heads = None,
-    ) -> list[Pair[Parse]]:
-        """Read the dependency heads, averaged over the models."""
-        layers = self._list_layers_exposing("dependency")
-        if not any(layers):
-            raise DataError(f"{self.name}: the model has no dependency heads")
+    def _list_layers_exposing(self, side: str, name: str) -> list[int]:
+        """Return the layers of a side whose heads show something, in any of the models."""
+        found: set[int] = set()
+        for model in self.models:
+            found.update(getattr(getattr(model, side), "exposing_layers", {}).get(name, ()))
+        return sorted(found)
 
-        def make(sentence: Sentence, matrix: Any) -> Parse:
-            return Parse(sentence, np.asarray(matrix))
-
-        def read(forced: ForcedDecoding) -> Iterator[Sequence[Any] | None]:
-            for side, tokens in ("src", forced.source), ("tgt", forced.target):
-                found = forced.dependencies(f"{side}_dependency")
-                yield None if found is None else forced.between_tokens(found, tokens, tokens)
-
-        pairs = self._pairs(sentences, translations, heads)
-        return self._answer(pairs, layers, make, lambda _: np.zeros((0, 0)), read)
-
-    def align(
-        self,
-        sentences: Sequence[str],
-        translations: Sequence[str] | None = None,
-        layer: int | None = None,
-        head: int | None = None,
-        heads: Heads = None,
-    ) -> list[Alignment]:
-        """Read the cross-attention, averaged over the models."""
+    def _analyse(
+        self, pairs: Sequence[tuple[Sentence, Translation]], question: Question, batch_size: int
+    ) -> list[Analysis]:
+        """Force the translations through the models, and read what their heads show."""
         layers = min(model.decoder.num_layers for model in self.models)
-        if layer is not None and not 1 <= layer <= layers:
-            raise DataError(f"{self.name}: no layer {layer}; the decoder has layers 1 to {layers}")
-        pairs = self._pairs(sentences, translations, heads)
-        alignments = [unaligned(*pair) for pair in pairs]
-        with self.lock, self._exposing_head(head):
-            for indices, forced in self._force(pairs):
-                if layer is None:
-                    attention = average([extra["attn"][0] for extra in forced.extras])
-                else:
-                    [attention] = forced.cross_attention([layer])
-                assert attention is not None
-                matrices = forced.between_tokens(attention, forced.target, forced.source)
-                for index, matrix in zip(indices, matrices, strict=True):
-                    source, target = pairs[index]
-                    alignments[index] = Alignment(source, target.sentence, matrix.numpy())
-        return alignments
+        if question.layer is not None and not 1 <= question.layer <= layers:
+            raise DataError(
+                f"{self.name}: no layer {question.layer}; the decoder has layers 1 to {layers}"
+            )
+        analyses = [self._analyse_nothing(*pair, question) for pair in pairs]
+        with self._batches.lock, self._exposing_head(question.head):
+            for indices, forced in self._force(pairs, batch_size):
+                batch = [analyses[index] for index in indices]
+                for index, found in zip(indices, self._read(forced, batch, question), strict=True):
+                    analyses[index] = found
+        return analyses
+
+    def _analyse_nothing(
+        self, source: Sentence, translation: Translation, question: Question
+    ) -> Analysis:
+        """Answer for a pair without looking at it, as is right if its source is empty."""
+        sides = source, translation.sentence
+        parses: list[Parse | None] = [None, None]
+        distances: list[Distances | None] = [None, None]
+        for number, sentence in enumerate(sides):
+            if question.parses and self._layers["dependency"][number] and not sentence.pieces:
+                parses[number] = Parse(sentence, np.zeros((0, 0)))
+            if question.distances and "distances" in self.shows and not sentence.pieces:
+                gaps: dict[int, list[float]] = {n: [] for n in self._layers["distances"][number]}
+                distances[number] = Distances(sentence, gaps, self._temperature)
+        return Analysis(
+            source,
+            translation,
+            score=translation.score,
+            source_parse=parses[0],
+            target_parse=parses[1],
+            alignment=make_unaligned(source, translation) if question.links else None,
+            head=question.head,
+            source_distances=distances[0],
+            target_distances=distances[1],
+        )
+
+    @property
+    def _temperature(self) -> float:
+        return float(getattr(self.ensemble.options, "gate_temperature", 1.0))
+
+    def _read(
+        self, forced: ForcedDecoding, batch: Sequence[Analysis], question: Question
+    ) -> list[Analysis]:
+        """Complete the analyses of a batch with what its forced decoding shows."""
+        found: list[dict[str, Any]] = [{} for _ in batch]
+        pairs = [(each.source, each.translation.sentence) for each in batch]
+        for number, side in enumerate(("source", "target")):
+            if question.parses and self._layers["dependency"][number]:
+                matrices = forced.read_dependencies(side)
+                for one, pair, matrix in zip(found, pairs, matrices or (), strict=True):
+                    one[f"{side}_parse"] = Parse(pair[number], matrix)
+            if question.distances and "distances" in self.shows:
+                gaps = forced.read_distances(side)
+                for one, pair, by_layer in zip(found, pairs, gaps, strict=True):
+                    one[f"{side}_distances"] = Distances(pair[number], by_layer, self._temperature)
+        if question.links:
+            for one, pair, matrix in zip(
+                found, pairs, forced.read_links(question.layer), strict=True
+            ):
+                one["alignment"] = Alignment(*pair, matrix)
+        if question.every_layer:
+            for one in found:
+                one["layer_alignments"] = {}
+            for layer, rows in forced.read_links_of_layers().items():
+                for one, pair, matrix in zip(found, pairs, rows, strict=True):
+                    one["layer_alignments"][layer] = Alignment(*pair, matrix)
+        if question.scores and any(np.isnan(each.score) for each in batch):
+            for one, each, score in zip(found, batch, forced.read_scores(), strict=True):
+                if np.isnan(each.score):  # the search has scored the model's own translations
+                    one["score"] = score
+        return [replace(each, **one) for each, one in zip(batch, found, strict=True)]
 
     @contextmanager
     def _exposing_head(self, head: int | None) -> Iterator[None]:
@@ -135,74 +196,11 @@ class CheckpointModel(Model):
             for decoder in decoders:
                 decoder.choose_head(None)
 
-    def distances(
-        self,
-        sentences: Sequence[str],
-        translations: Sequence[str] | None = None,
-        heads: Heads = None,
-    ) -> list[Pair[Distances]]:
-        """Read the distances of gated heads, averaged over the models."""
-        layers = self._list_layers_exposing("distances")
-        if not all(layers):
-            raise DataError(f"{self.name}: the model measures no syntactic distances")
-        temperature = float(getattr(self.ensemble.options, "gate_temperature", 1.0))
-
-        def make(sentence: Sentence, gaps: dict[int, list[float]]) -> Distances:
-            return Distances(sentence, gaps, temperature)
-
-        def read(forced: ForcedDecoding) -> Iterator[Sequence[Any]]:
-            for name in ("src_distances", "tgt_distances"):
-                by_layer = forced.distances(name)
-                rows = zip(*by_layer.values(), strict=True)
-                yield [dict(zip(by_layer, row, strict=True)) for row in rows]
-
-        pairs = self._pairs(sentences, translations, heads)
-        return self._answer(pairs, layers, make, lambda side: {n: [] for n in side}, read)
-
-    def _answer(
-        self,
-        pairs: Sequence[tuple[Sentence, Translation]],
-        layers: Sequence[list[int]],
-        make: Callable[[Sentence, Any], T],
-        nothing: Callable[[list[int]], Any],
-        read: Callable[[ForcedDecoding], Iterator[Sequence[Any] | None]],
-    ) -> list[Pair[T]]:
-        """Answer for both sides of each pair.
-
-        Args:
-            pairs: sources and translations.
-            layers: those of each side that show something.
-            make: makes the answer from a sentence and what is read of it.
-            nothing: what is read of a sentence without words, given its side's layers.
-            read: yields what is read of each side of a batch, by sentence; None: nothing.
-        """
-        answers = []
-        for source, target in pairs:
-            sides = zip((source, target.sentence), layers, strict=True)
-            empty = (make(x, nothing(n)) if n and not x.pieces else None for x, n in sides)
-            answers.append(Pair(target, *empty))
-        for indices, forced in self._force(pairs):
-            sides_read = [*read(forced)]
-            for row, index in enumerate(indices):
-                source, target = pairs[index]
-                sentences = zip((source, target.sentence), sides_read, strict=True)
-                values = [None if rows is None else make(x, rows[row]) for x, rows in sentences]
-                answers[index] = Pair(target, *values)
-        return answers
-
-    def _list_layers_exposing(self, name: str) -> list[list[int]]:
-        """Return the layers of encoder and decoder whose heads show something."""
-        sides = []
-        for side in ("encoder", "decoder"):
-            showing = (
-                getattr(getattr(model, side), "exposing_layers", {}) for model in self.models
-            )
-            sides.append(sorted({n for layers in showing for n in layers.get(name, ())}))
-        return sides
-
-    def _translate(self, sources: Sequence[Sentence]) -> list[Translation]:
-        most = self._most(sources[0])
-        settings = GenerationConfig(beam=self.beam, lenpen=self.length_penalty, max_len_b=most)
+    def _translate(self, sources: Sequence[Sentence], search: Search) -> list[Translation]:
+        decoding, most = search.decoding, search.most
+        settings = GenerationConfig(
+            beam=decoding.beam, lenpen=decoding.length_penalty, max_len_b=most
+        )
         generator = self.task.build_generator(self.models, settings)
         batch = self._batch(sources)
         hypotheses = self.task.inference_step(generator, self.models, batch)
@@ -234,23 +232,21 @@ class CheckpointModel(Model):
         return utils.apply_to_sample(lambda tensor: tensor.to(self.device), batch)
 
     def _force(
-        self, pairs: Sequence[tuple[Sentence, Translation]]
+        self, pairs: Sequence[tuple[Sentence, Translation]], batch_size: int
     ) -> Iterator[tuple[list[int], ForcedDecoding]]:
         """Force translations through the models; yield batches and their sentences' indices."""
         dictionary = self.task.target_dictionary
-        for indices in self._batches([source for source, _ in pairs]):
+        for indices in make_batches([source for source, _ in pairs], batch_size):
             batch = self._batch([pairs[i][0] for i in indices])
             in_order = [indices[i] for i in batch["id"].tolist()]
-            targets: list[Tensor] = [
-                dictionary.encode_line(
-                    " ".join(pairs[i][1].sentence.pieces), add_if_not_exist=False
-                )
-                .long()
-                .to(self.device)
-                for i in in_order
-            ]
-            with self.lock:
-                yield in_order, ForcedDecoding(self.models, batch["net_input"], targets, dictionary)
+            for number in batch["unparsed"]:
+                pairs[indices[number]][1].unparsed = True
+            targets: list[Tensor] = []
+            for index in in_order:
+                text = " ".join(pairs[index][1].sentence.pieces)
+                tokens = dictionary.encode_line(text, add_if_not_exist=False)
+                targets.append(tokens.long().to(self.device))
+            yield in_order, ForcedDecoding(self.models, batch["net_input"], targets, dictionary)
 
 
 def find_device(name: str | None) -> torch.device:

@@ -20,7 +20,8 @@ from ..checkpoints.building import build, naming_checkpoint
 from ..checkpoints.option_checks import list_options, require_plugin
 from ..data.dataset import SyntaxPairDataset, Unparsed
 from ..data.segmenters import is_file_name
-from ..tasks.translation_with_syntax import TranslationWithSyntaxConfig, TranslationWithSyntaxTask
+from ..tasks.options import TranslationWithSyntaxConfig
+from ..tasks.translation_with_syntax import TranslationWithSyntaxTask
 
 
 class Ensemble:
@@ -114,7 +115,7 @@ class Ensemble:
             if trained.get(option) is not None:
                 cfg[option] = trained[option]
         # fairseq would otherwise take these from the command's other options.
-        cfg.train_subset, cfg.gen_subset, cfg.results_path = "train", "test", None
+        cfg.train_subset, cfg.gen_subset = "train", "test"
         cfg.dataset_impl, cfg.required_seq_len_multiple = None, 1
         return TranslationWithSyntaxTask.setup_task(cfg)
 

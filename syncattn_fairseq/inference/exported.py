@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import json
+import math
 import os
 import re
 import struct
@@ -18,8 +19,10 @@ from ..base.errors import DataError, shorten
 from ..base.files import hash_file, open_file, read_json
 from ..data.preparation import stored_schemes
 from ..data.segmenters import SubwordFiles, is_file_name, open_segmenters
+from .analysis import Analysis, Question
 from .answers import Alignment, Sentence, Translation
-from .model import Heads, Model, unaligned
+from .model import Model, make_batches, make_unaligned
+from .shared_batches import Search
 
 #: Separates a subword from its dependency label.
 FACTOR = "￨"
@@ -114,12 +117,14 @@ class CTranslate2Model(Model):
 
     Args:
         folder: the model's folder.
-        subwords, source_parser, device, threads, compute_type: as for :func:`.load`.
+        subwords, source_parser, device, threads, compute_type, tokenised: as for :func:`.load`.
 
     Raises:
         DataError: the folder is damaged, CTranslate2 is not installed or cannot run the model, or
             the parser cannot be opened.
     """
+
+    shows = frozenset(["links"])
 
     def __init__(
         self,
@@ -129,6 +134,7 @@ class CTranslate2Model(Model):
         device: str | None,
         threads: int | None,
         compute_type: str | None,
+        tokenised: bool = False,
     ) -> None:
         self.folder = folder
         self.about = about = About.read(folder)
@@ -136,7 +142,8 @@ class CTranslate2Model(Model):
         _check_config(folder, vocabularies[1])
         stored = stored_schemes(folder)
         schemes = stored.get(about.source), stored.get(about.target)
-        super().__init__(open_segmenters(subwords, [folder], self.languages, vocabularies, schemes))
+        segmenters = open_segmenters(subwords, [folder], self.languages, vocabularies, schemes)
+        super().__init__(segmenters, tokenised)
         device = device or ("cuda" if _can_use_gpu() else "cpu")
         if about.labels and source_parser is not None:
             from ..parsing.parsers import open_parser
@@ -177,51 +184,79 @@ class CTranslate2Model(Model):
         """As the export's description has it."""
         return self.about.longest_source, self.about.longest_target or self.about.longest_source
 
-    def align(
-        self,
-        sentences: Sequence[str],
-        translations: Sequence[str] | None = None,
-        layer: int | None = None,
-        head: int | None = None,
-        heads: Heads = None,
-    ) -> list[Alignment]:
-        """Align with the only layer that the export has, chosen when it was made."""
-        if layer not in (None, self.about.alignment_layer):
-            raise DataError(
-                f"{self.folder}: shows only the attention of layer {self.about.alignment_layer}"
-            )
-        if head is not None:
+    def _analyse(
+        self, pairs: Sequence[tuple[Sentence, Translation]], question: Question, batch_size: int
+    ) -> list[Analysis]:
+        """Align with the only layer that the export has, and score given translations."""
+        only = self.about.alignment_layer
+        if question.layer not in (None, only):
+            raise DataError(f"{self.folder}: shows only the attention of layer {only}")
+        if question.head is not None:
             raise DataError(f"{self.folder}: shows only the mean of the layer's heads")
-        pairs = self._pairs(sentences, translations, heads)
-        alignments = [unaligned(*pair) for pair in pairs]
-        for indices in self._batches([source for source, _ in pairs]):
-            targets = [[*pairs[i][1].sentence.pieces] for i in indices]
-            # CTranslate2 returns no attention for a forced prefix, but it does for one that the
-            # search is biased towards, here so strongly that it cannot deviate.
-            results, _ = self._run(
-                [pairs[i][0] for i in indices],
-                target_prefix=targets,
-                prefix_bias_beta=0.99,
-                beam_size=1,
-                max_decoding_length=max(1, *map(len, targets)),
-                return_attention=True,
+        analyses = [
+            Analysis(
+                source,
+                target,
+                score=target.score,
+                alignment=make_unaligned(source, target) if question.links else None,
             )
-            for index, result in zip(indices, results, strict=True):
-                source, target = pairs[index]
-                shape = len(target.sentence.pieces), len(source.pieces)
-                if shape[0]:
-                    attention = np.array(result.attention[0])[: shape[0], : shape[1]]
-                    assert attention.shape == shape  # the search has not deviated
-                    alignments[index] = Alignment(source, target.sentence, attention)
+            for source, target in pairs
+        ]
+        for indices in make_batches([source for source, _ in pairs], batch_size):
+            batch = [pairs[index] for index in indices]
+            found: list[dict[str, Any]] = [{} for _ in batch]
+            if question.links:
+                for one, alignment in zip(found, self._align(batch), strict=True):
+                    one["alignment"] = alignment
+            if question.every_layer:
+                for one in found:
+                    one["layer_alignments"] = {only: one["alignment"]}
+            if question.scores and any(math.isnan(target.score) for _, target in batch):
+                for one, score in zip(found, self._score(batch), strict=True):
+                    one["score"] = score
+            for index, one in zip(indices, found, strict=True):
+                if not math.isnan(analyses[index].score):  # the search has scored it
+                    one.pop("score", None)
+                analyses[index] = replace(analyses[index], **one)
+        return analyses
+
+    def _align(self, pairs: Sequence[tuple[Sentence, Translation]]) -> list[Alignment]:
+        """Align one batch."""
+        targets = [[*target.sentence.pieces] for _, target in pairs]
+        # CTranslate2 returns no attention for a forced prefix, but it does for one that the
+        # search is biased towards, here so strongly that it cannot deviate.
+        results, _ = self._run(
+            [source for source, _ in pairs],
+            target_prefix=targets,
+            prefix_bias_beta=0.99,
+            beam_size=1,
+            max_decoding_length=max(1, *map(len, targets)),
+            return_attention=True,
+        )
+        alignments = []
+        for (source, target), result in zip(pairs, results, strict=True):
+            rows, columns = len(target.sentence.pieces), len(source.pieces)
+            attention = np.zeros((rows, columns))
+            if rows:
+                attention = np.array(result.attention[0])[:rows, :columns]
+                assert attention.shape == (rows, columns)  # the search has not deviated
+            alignments.append(Alignment(source, target.sentence, attention))
         return alignments
 
-    def _translate(self, sources: Sequence[Sentence]) -> list[Translation]:
-        most = self._most(sources[0])
+    def _score(self, pairs: Sequence[tuple[Sentence, Translation]]) -> list[float]:
+        """Return the mean log-probability of each translation's subwords and its end."""
+        tokens, _ = self._tokens([source for source, _ in pairs])
+        targets = [[*target.sentence.pieces] for _, target in pairs]
+        found = self._call(self.translator.score_batch, tokens, targets, max_input_length=0)
+        return [float(np.mean(each.log_probs)) for each in found]
+
+    def _translate(self, sources: Sequence[Sentence], search: Search) -> list[Translation]:
+        decoding, most = search.decoding, search.most
         results, unparsed = self._run(
             sources,
-            beam_size=self.beam,
-            num_hypotheses=self.beam,
-            length_penalty=self.length_penalty,
+            beam_size=decoding.beam,
+            num_hypotheses=decoding.beam,
+            length_penalty=decoding.length_penalty,
             max_decoding_length=most + 1,  # with the end of sentence
             return_scores=True,
             use_vmap=self.about.shortlist > 0,
@@ -240,8 +275,13 @@ class CTranslate2Model(Model):
     def _run(self, sources: Sequence[Sentence], **options: Any) -> tuple[Any, list[int]]:
         """Return CTranslate2's results, and the indices of sources without a parse to be read."""
         tokens, unparsed = self._tokens(sources)
+        call = self.translator.translate_batch
+        return self._call(call, tokens, max_input_length=0, **options), unparsed
+
+    def _call(self, call: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
+        """Call CTranslate2, and say in one line what it cannot do."""
         try:
-            return self.translator.translate_batch(tokens, max_input_length=0, **options), unparsed
+            return call(*arguments, **options)
         except (ValueError, RuntimeError, LookupError) as error:
             mend = "export the model again"
             if "libcu" in str(error):

@@ -18,6 +18,7 @@ def load(
     user_dir: str | Path | None = None,
     threads: int | None = None,
     compute_type: str | None = None,
+    tokenised: bool = False,
 ) -> Model:
     """Load a model for use from Python.
 
@@ -46,6 +47,8 @@ def load(
         threads: how many of the CPU's to use; None: as many as the program that runs it chooses.
         compute_type: of exports for CTranslate2, what they compute with, such as ``int8`` or
             ``float32``; None: what their weights are stored as.
+        tokenised: whether text, in and out, is words separated by spaces, although the model's
+            folder says how text as people write it becomes words.
 
     Raises:
         DataError: something is missing or wrong.
@@ -56,7 +59,9 @@ def load(
         raise DataError(f"threads {threads!r}: give a whole number from 1")
     folder = Path(path)
     if (folder / "model.bin").is_file():
-        return CTranslate2Model(folder, subwords, source_parser, device, threads, compute_type)
+        return CTranslate2Model(
+            folder, subwords, source_parser, device, threads, compute_type, tokenised
+        )
     if compute_type is not None:
         raise DataError(f"compute_type {compute_type}: only exports for CTranslate2 have one")
     if folder.is_dir():
@@ -84,4 +89,4 @@ def load(
         ensemble.vocabularies,
         ensemble.task.schemes,
     )
-    return CheckpointModel(ensemble, segmenters, torch_device)
+    return CheckpointModel(ensemble, segmenters, torch_device, tokenised)

@@ -1,23 +1,24 @@
 """What models do in every format: split text, make batches, put results in order."""
 
+from __future__ import annotations
+
 import logging
 from abc import ABC, abstractmethod
-from collections import deque
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
-from itertools import islice
-from threading import Lock, RLock
-from typing import Any, TypeAlias
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from .. import __version__
 from ..base.errors import DataError, naming
-from ..data.parses import check_tree
 from ..data.segmenters import Segmenter
-from ..parsing.formats import FORMATS
 from ..parsing.parser import Parse as DependencyTree
+from .analysis import Analysis, Question
 from .answers import Alignment, Distances, Pair, Parse, Sentence, Translation
+from .decoding import DEFAULT, Decoding
+from .shared_batches import Search, SharedBatches
+from .sources import Parses, check_parse, read_parses, read_texts
 
 NO_PARSER = (
     "the model reads the parse of its source; name a parser, as in source_parser='stanza:en' "
@@ -26,237 +27,46 @@ NO_PARSER = (
 
 logger = logging.getLogger(__name__)
 
+#: What may be wrong with a translation, and what is said about it.
+FAULTS = {
+    "cut": "the search came to as many subwords as it may (--max-len); it may be cut",
+    "unparsed": "translated without the parse that the model reads",
+    "too_long": "not translated: it has more subwords than the model reads",
+}
 
-Heads: TypeAlias = str | Sequence[Sequence[int] | None] | None
-"""Parses of sentences: CoNLL-U, or the heads of each one's words, None for no parse."""
-
-#: What may be wrong with a translation.
-FAULTS = ("cut", "unparsed", "too_long")
-
-#: The most subwords of a translation, and of a short source's, unless its user says another number.
+#: The most subwords of a translation, and of a short source's, unless a call says another number.
 MAX_LEN, SHORT = 1000, 200
-
-
-@dataclass(eq=False)
-class _Job:
-    """A source that waits, and its translation or what went wrong."""
-
-    source: Sentence
-    most: int
-    translation: Translation | None = None
-    error: BaseException | None = None
 
 
 class Model(ABC):
     """A translation model, with the subwords that it reads and writes.
 
-    Text is as people write it if the model's folder says how its training text was prepared;
-    otherwise, it is words separated by spaces, tokenised like that. Empty sentences stay empty.
+    Text is as people write it if the model's folder says how its training text was prepared.
+    Otherwise, it is words separated by spaces, tokenised like the training text. Empty sentences
+    stay empty. Several threads may call a model; their calls share batches.
 
     Args:
-        segmenters: for source and target.
+        segmenters: what splits source and target into subwords.
+        tokenised: whether text, in and out, is words separated by spaces even if the folder says
+            how text was prepared.
 
     Attributes:
-        beam: size of the beam.
-        batch_size: how many sentences are decoded together.
-        length_penalty: the power of its length by which a hypothesis's log-probability is divided;
-            above 1 favours longer ones.
-        max_len: the most subwords of a translation, if the model has positions for as many; None:
-            200 or, of a source of more than 32, from 4 to 8 times as many as it has, up to 1000.
-        max_source: the most subwords of a source; None: as many as the model has positions for.
-        too_long: with a source of more, ``stop``, or leave its translation ``empty`` and warn.
         tokenised: whether text, in and out, is words separated by spaces.
+        shows: what `analyse` can read of it, of ``parses``, ``links`` and ``distances``.
     """
 
-    def __init__(self, segmenters: tuple[Segmenter, Segmenter]) -> None:
+    shows: frozenset[str] = frozenset()
+
+    #: Parses words for models that read a parse of the source; None: there is no parser.
+    parser: Any = None
+
+    def __init__(self, segmenters: tuple[Segmenter, Segmenter], tokenised: bool = False) -> None:
         self.source_segmenter, self.target_segmenter = segmenters
-        self.beam = 5
-        self.batch_size = 32
-        self.length_penalty = 1.0
-        self.max_len: int | None = None
-        self.max_source: int | None = None
-        self.too_long = "stop"
-        #: Only one thread at a time uses the model.
-        self.lock = RLock()
-        self._waiting: deque[_Job] = deque()
-        self._waiting_lock = Lock()
-        self.tokenised = any(segmenter.preparation is None for segmenter in segmenters)
+        unknown = any(segmenter.preparation is None for segmenter in segmenters)
+        self.tokenised = tokenised or unknown
+        self._batches = SharedBatches(self._translate)
 
-    def translate(
-        self, sentences: Sequence[str], warn: bool = True, heads: Heads = None
-    ) -> list[Translation]:
-        """Translate sentences, in order; calls from several threads share batches.
-
-        Args:
-            sentences: the sources.
-            warn: log what `list_warnings` returns.
-            heads: the sources' parses, for models that read one: the heads of each one's words
-                (from 1, 0 for the root; None: no parse), or CoNLL-U; None: of the model's parser.
-
-        Raises:
-            DataError: a sentence is too long, a parse does not fit, or the model needs parses but
-                has no parser.
-        """
-        sources = self._sources(_texts(sentences, "sentences"), heads, self.too_long == "empty")
-        too_long = self._find_long(sources)
-        kept = [Sentence([], x.scheme) if i in too_long else x for i, x in enumerate(sources)]
-        translations = self._decode(kept)
-        for index, reason in too_long.items():
-            translations[index].too_long = reason
-        if not self.tokenised:
-            texts = self.target_segmenter.detokenise([str(t.sentence) for t in translations])
-            translations = [*map(Translation.write, translations, texts)]
-        for warning, indices in self.list_warnings(translations).items() if warn else ():
-            count = f"{len(indices)} of {len(sources)} sentences, this is the first"
-            logger.warning(f"sentence {indices[0] + 1}: {warning}: {count}")
-        return translations
-
-    def _decode(self, sources: Sequence[Sentence]) -> list[Translation]:
-        """Translate in batches; whoever holds the lock decodes for all that wait, in order."""
-        order = [index for indices in self._batches(sources) for index in indices]
-        jobs = [_Job(sources[index], self._most(sources[index])) for index in order]
-        with self._waiting_lock:
-            self._waiting += jobs
-        try:
-            for job in jobs:
-                while job.translation is None and job.error is None:
-                    with self.lock:
-                        if job.translation is None and job.error is None:
-                            self._decode_next()
-                if job.error is not None:
-                    raise job.error
-        finally:
-            if any(job.translation is None for job in jobs):  # the others are not wanted any more
-                with self._waiting_lock:
-                    ours = {*jobs}
-                    self._waiting = deque(job for job in self._waiting if job not in ours)
-        scheme = self.target_segmenter.scheme
-        translations = [Translation(Sentence([], scheme)) for _ in sources]
-        for index, job in zip(order, jobs, strict=True):
-            assert job.translation is not None
-            translations[index] = job.translation
-        return translations
-
-    def _decode_next(self) -> None:
-        with self._waiting_lock:
-            most = self._waiting[0].most
-            batch = [*islice((x for x in self._waiting if x.most == most), self.batch_size)]
-            for job in batch:
-                self._waiting.remove(job)
-        try:
-            found = self._translate([job.source for job in batch])
-            for job, translation in zip(batch, found, strict=True):
-                job.translation = translation
-        except BaseException as error:
-            for job in batch:
-                job.error = error
-            if not isinstance(error, Exception):
-                raise
-
-    def list_warnings(
-        self, translations: Sequence[Translation], faults: Collection[str] = FAULTS
-    ) -> dict[str, list[int]]:
-        """Return which of the faults translations have, and the indices of those that have it."""
-        warnings = {
-            "the search came to as many subwords as it may (--max-len); it may be cut": "cut",
-            "translated without the parse that the model reads": "unparsed",
-            f"not translated: more than {self._longest_source} subwords": "too_long",
-        }
-        return {
-            warning: indices
-            for warning, name in warnings.items()
-            if name in faults
-            and (indices := [i for i, each in enumerate(translations) if getattr(each, name)])
-        }
-
-    def info(self) -> dict[str, Any]:
-        """Return what a service says about its model, as plain values."""
-        source, target = self.languages
-        return {
-            "version": __version__,
-            "source": source,
-            "target": target,
-            "text": "words separated by spaces" if self.tokenised else "sentences",
-            "reads": sorted(self.reads),
-            "longest_source": self._longest_source,
-            "longest_translation": min(self.max_len or MAX_LEN, self.longest[1]),
-        }
-
-    def _find_long(self, sources: Sequence[Sentence]) -> dict[int, str]:
-        """Return the indices of sources that are not read, and why, in a line."""
-        longest = self._longest_source
-        return {
-            index: f"{len(source.pieces)} subwords, but the model reads at most {longest}"
-            for index, source in enumerate(sources)
-            if len(source.pieces) > longest
-        }
-
-    @property
-    def _longest_source(self) -> int:
-        return min(self.max_source or self.longest[0], self.longest[0])
-
-    def _most(self, source: Sentence) -> int:
-        """Return how many subwords its translation may have: few numbers, as a batch has one."""
-        grown = min(max(SHORT, 4 << (len(source.pieces) - 1).bit_length()), MAX_LEN)
-        return min(self.max_len or grown, self.longest[1])
-
-    def parse(
-        self,
-        sentences: Sequence[str],
-        translations: Sequence[str] | None = None,
-        heads: Heads = None,
-    ) -> list[Pair[Parse]]:
-        """Parse sources and translations with the dependency heads.
-
-        Args:
-            sentences: the sources.
-            translations: one for each source; None: the model's own.
-            heads: as in `translate`.
-
-        Raises:
-            DataError: the model has no dependency heads; also as in `translate`.
-        """
-        raise DataError(f"{self.name}: the dependency heads of this model, if any, cannot be read")
-
-    def align(
-        self,
-        sentences: Sequence[str],
-        translations: Sequence[str] | None = None,
-        layer: int | None = None,
-        head: int | None = None,
-        heads: Heads = None,
-    ) -> list[Alignment]:
-        """Show what each word of the translations attends to in the source.
-
-        Args:
-            sentences: the sources.
-            translations: one for each source; None: the model's own.
-            layer: decoder layer, from 1; None: the one that the model aligns with.
-            head: one of the layer's heads, from 1; None: their mean.
-            heads: as in `translate`.
-
-        Raises:
-            DataError: there is no such layer or head; also as in `translate`.
-        """
-        raise DataError(f"{self.name}: this model shows no alignments")
-
-    def distances(
-        self,
-        sentences: Sequence[str],
-        translations: Sequence[str] | None = None,
-        heads: Heads = None,
-    ) -> list[Pair[Distances]]:
-        """Return the syntactic distances that the gated heads of an LPSI model measure.
-
-        Args:
-            sentences: the sources.
-            translations: one for each source; None: the model's own.
-            heads: as in `translate`.
-
-        Raises:
-            DataError: the model measures none; also as in `translate`.
-        """
-        raise DataError(f"{self.name}: this model measures no syntactic distances")
+    # ---- what a format knows of its model
 
     @property
     @abstractmethod
@@ -278,39 +88,281 @@ class Model(ABC):
         """What it reads of the source's parse: ``heads``, ``labels``, both or nothing."""
         return frozenset()
 
-    #: Parses words for models that read it; None: there is no parser.
-    parser: Any = None
+    @abstractmethod
+    def _translate(self, sources: Sequence[Sentence], search: Search) -> list[Translation]:
+        """Translate one batch of sources that have subwords."""
 
     @abstractmethod
-    def _translate(self, sources: Sequence[Sentence]) -> list[Translation]:
-        """Translate one batch."""
+    def _analyse(
+        self, pairs: Sequence[tuple[Sentence, Translation]], question: Question, batch_size: int
+    ) -> list[Analysis]:
+        """Answer a question about sentence pairs."""
 
-    def _sources(
-        self, sentences: Sequence[str], heads: Heads = None, too_long: bool = False
+    # ---- what users ask
+
+    def translate(
+        self,
+        sentences: Sequence[str],
+        *,
+        decoding: Decoding = DEFAULT,
+        parses: Parses = None,
+        warn: bool = True,
+    ) -> list[Translation]:
+        """Translate sentences, in order.
+
+        Args:
+            sentences: the sources.
+            decoding: settings of the search.
+            parses: the sources' parses, for models that read one: of each source the number of each
+                word's parent (from 1, 0 for the root), or None without a parse; or all of them as
+                CoNLL-U. None: those of the model's parser.
+            warn: whether to log what `list_warnings` returns.
+
+        Raises:
+            DataError: a sentence is too long, a parse does not fit, or the model reads parses but
+                has no parser.
+        """
+        texts = read_texts(sentences, "sentences")
+        sources = self._read_sources(texts, parses, decoding)
+        too_long = self._find_long(sources, decoding)
+        kept = [Sentence([], x.scheme) if i in too_long else x for i, x in enumerate(sources)]
+        translations = self._search(kept, decoding)
+        for index, reason in too_long.items():
+            translations[index].too_long = reason
+        if not self.tokenised:
+            written = self.target_segmenter.detokenise([str(t.sentence) for t in translations])
+            translations = [*map(Translation.write, translations, written)]
+        if warn:
+            self._log_warnings(translations)
+        return translations
+
+    def analyse(
+        self,
+        sentences: Sequence[str],
+        translations: Sequence[str] | None = None,
+        *,
+        decoding: Decoding = DEFAULT,
+        parses: Parses = None,
+        head: int | None = None,
+        every_layer: bool = False,
+    ) -> list[Analysis]:
+        """Return all that the model shows of sources and translations.
+
+        Args:
+            sentences: the sources.
+            translations: one for each source. None: the model's own.
+            decoding: settings of the search, if the model translates, and the size of batches.
+            parses: as in `translate`.
+            head: the head of a decoder layer whose links are read, from 1. None: the mean of all.
+            every_layer: read the links of each decoder layer, too.
+
+        Raises:
+            DataError: there is no such head; also as in `translate`.
+        """
+        question = Question(True, True, True, True, head=head, every_layer=every_layer)
+        return self._ask(question, sentences, translations, decoding, parses)
+
+    def parse(
+        self,
+        sentences: Sequence[str],
+        translations: Sequence[str] | None = None,
+        *,
+        decoding: Decoding = DEFAULT,
+        parses: Parses = None,
+    ) -> list[Pair[Parse]]:
+        """Parse sources and translations with the dependency heads.
+
+        Args:
+            sentences: the sources.
+            translations: one for each source. None: the model's own.
+            decoding: as in `analyse`.
+            parses: as in `translate`.
+
+        Raises:
+            DataError: the model has no dependency heads; also as in `translate`.
+        """
+        self._require("parses", "has no dependency heads")
+        found = self._ask(Question(parses=True), sentences, translations, decoding, parses)
+        return [Pair(x.translation, x.source_parse, x.target_parse) for x in found]
+
+    def align(
+        self,
+        sentences: Sequence[str],
+        translations: Sequence[str] | None = None,
+        *,
+        layer: int | None = None,
+        head: int | None = None,
+        decoding: Decoding = DEFAULT,
+        parses: Parses = None,
+    ) -> list[Alignment]:
+        """Show what each word of the translations attends to in the source.
+
+        Args:
+            sentences: the sources.
+            translations: one for each source. None: the model's own.
+            layer: decoder layer, from 1. None: the one that the model aligns with.
+            head: one of the layer's heads, from 1. None: their mean.
+            decoding: as in `analyse`.
+            parses: as in `translate`.
+
+        Raises:
+            DataError: there is no such layer or head; also as in `translate`.
+        """
+        self._require("links", "shows no alignments")
+        question = Question(links=True, layer=layer, head=head)
+        found = self._ask(question, sentences, translations, decoding, parses)
+        return [each.alignment for each in found if each.alignment is not None]
+
+    def distances(
+        self,
+        sentences: Sequence[str],
+        translations: Sequence[str] | None = None,
+        *,
+        decoding: Decoding = DEFAULT,
+        parses: Parses = None,
+    ) -> list[Pair[Distances]]:
+        """Return the syntactic distances that the gated heads of an LPSI model measure.
+
+        Args:
+            sentences: the sources.
+            translations: one for each source. None: the model's own.
+            decoding: as in `analyse`.
+            parses: as in `translate`.
+
+        Raises:
+            DataError: the model measures none; also as in `translate`.
+        """
+        self._require("distances", "measures no syntactic distances")
+        found = self._ask(Question(distances=True), sentences, translations, decoding, parses)
+        return [Pair(x.translation, x.source_distances, x.target_distances) for x in found]
+
+    def list_warnings(
+        self, translations: Sequence[Translation], faults: Collection[str] = tuple(FAULTS)
+    ) -> dict[str, list[int]]:
+        """Return what is wrong with translations.
+
+        Args:
+            translations: what `translate` returned.
+            faults: the names of the faults that are looked for, of `FAULTS`.
+
+        Returns:
+            For each fault that occurs, its description, and the indices of the translations.
+        """
+        warnings = {}
+        for name, warning in FAULTS.items():
+            indices = [i for i, each in enumerate(translations) if getattr(each, name)]
+            if name in faults and indices:
+                warnings[warning] = indices
+        return warnings
+
+    def info(self, decoding: Decoding = DEFAULT) -> dict[str, Any]:
+        """Return what a service says about its model, as plain values.
+
+        Args:
+            decoding: the settings that the service uses.
+        """
+        source, target = self.languages
+        return {
+            "version": __version__,
+            "source": source,
+            "target": target,
+            "text": "words separated by spaces" if self.tokenised else "sentences",
+            "reads": sorted(self.reads),
+            "longest_source": self._find_longest_source(decoding),
+            "longest_translation": min(decoding.max_len or MAX_LEN, self.longest[1]),
+        }
+
+    # ---- how
+
+    def _require(self, what: str, lack: str) -> None:
+        if what not in self.shows:
+            raise DataError(f"{self.name}: the model {lack}")
+
+    def _ask(
+        self,
+        question: Question,
+        sentences: Sequence[str],
+        translations: Sequence[str] | None,
+        decoding: Decoding,
+        parses: Parses,
+    ) -> list[Analysis]:
+        """Split sources and translations into subwords, and answer a question about them."""
+        texts = read_texts(sentences, "sentences")
+        sources = self._read_sources(texts, parses, decoding)
+        if translations is None:
+            given: Sequence[str] = self.translate(texts, decoding=decoding, parses=parses)
+        else:
+            given = read_texts(translations, "translations")
+        known = self._read_translations(given, len(sources), decoding)
+        too_long = self._find_long(sources, decoding)
+        pairs = []
+        for index, (source, translation) in enumerate(zip(sources, known, strict=True)):
+            if index in too_long or translation.too_long:
+                translation.too_long = too_long.get(index, translation.too_long)
+                source = Sentence([], source.scheme)
+            pairs.append((source, translation))
+        found = self._analyse(pairs, question, decoding.batch_size)
+        return [
+            replace(analysis, text=text, forced=not isinstance(translation, Translation))
+            for analysis, text, translation in zip(found, texts, given, strict=True)
+        ]
+
+    def _read_sources(
+        self, sentences: Sequence[str], parses: Parses, decoding: Decoding
     ) -> list[Sentence]:
         """Split sentences into subwords, and add the parses that are given.
 
         Raises:
-            DataError: one has more subwords than the model reads, unless it may be ``too_long``; or
-                a parse does not fit.
+            DataError: one has more subwords than the model reads, and the search stops there; or a
+                parse does not fit.
         """
         sources = self._cut(self.source_segmenter, sentences)
-        for index, reason in {} if too_long else self._find_long(sources).items():
-            beginning = f"{str(sources[index])[:60]!r}..."
-            raise DataError(f"sentence {index + 1}: {reason}; split it: {beginning}")
-        if heads is None:
+        if decoding.too_long == "stop":
+            for index, reason in self._find_long(sources, decoding).items():
+                beginning = f"{str(sources[index])[:60]!r}..."
+                raise DataError(f"sentence {index + 1}: {reason}; split it: {beginning}")
+        if parses is None:
             if self.reads and self.parser is None:
                 raise DataError(f"{self.name}: {NO_PARSER}")
             return sources
         if not self.reads:
-            raise DataError(f"{self.name}: the model reads no parse of its source; give no heads")
-        trees = _read_trees(heads)
+            raise DataError(f"{self.name}: the model reads no parse of its source; give no parses")
+        trees = read_parses(parses)
         if len(trees) != len(sources):
             raise DataError(f"{len(trees)} parses for {len(sources)} sentences")
         for number, (tree, source) in enumerate(zip(trees, sources, strict=True), 1):
             with naming(f"sentence {number}"):
-                _check_tree(tree, source, self.reads)
+                check_parse(tree, source, self.reads)
         return [replace(x, given=tree) for x, tree in zip(sources, trees, strict=True)]
+
+    def _read_translations(
+        self, translations: Sequence[str], count: int, decoding: Decoding
+    ) -> list[Translation]:
+        """Split translations into subwords, unless they know theirs.
+
+        Raises:
+            DataError: there are not as many as sources; or one has more subwords than the model
+                writes, and the search stops there.
+        """
+        if len(translations) != count:
+            raise DataError(f"{len(translations)} translations for {count} sentences")
+        given = [line for line in translations if not isinstance(line, Translation)]
+        cut = iter(self._cut(self.target_segmenter, given))
+        known = []
+        for number, text in enumerate(translations, 1):
+            if not isinstance(text, Translation):
+                text = Translation(next(cut), text=text)
+                size, longest = len(text.sentence.pieces), self.longest[1]
+                if size > longest:
+                    text.too_long = f"{size} subwords, but the model writes at most {longest}"
+                    if decoding.too_long == "stop":
+                        raise DataError(f"translation {number}: {text.too_long}; split it")
+            known.append(text)
+        return known
+
+    def _cut(self, segmenter: Segmenter, sentences: Sequence[str]) -> list[Sentence]:
+        lines = sentences if self.tokenised else segmenter.tokenise(sentences)
+        return [Sentence(pieces, segmenter.scheme) for pieces in segmenter(lines)]
 
     def _list_trees(self, sources: Sequence[Sentence]) -> list[DependencyTree | None]:
         """Return the trees that are given, and those that the parser finds of the others."""
@@ -319,71 +371,57 @@ class Model(ABC):
         parsed = iter(self.parser(others) if self.parser and others else [None] * len(others))
         return [next(parsed) if tree is None else tree for tree in trees]
 
-    def _cut(self, segmenter: Segmenter, sentences: Sequence[str]) -> list[Sentence]:
-        lines = sentences if self.tokenised else segmenter.tokenise(sentences)
-        return [Sentence(pieces, segmenter.scheme) for pieces in segmenter(lines)]
+    def _search(self, sources: Sequence[Sentence], decoding: Decoding) -> list[Translation]:
+        """Translate the sources that have subwords, in batches of similar length."""
+        order = [i for indices in make_batches(sources, decoding.batch_size) for i in indices]
+        searches = [Search(decoding, self._limit(sources[i], decoding)) for i in order]
+        found = self._batches.run([sources[i] for i in order], searches)
+        scheme = self.target_segmenter.scheme
+        translations = [Translation(Sentence([], scheme)) for _ in sources]
+        for index, translation in zip(order, found, strict=True):
+            translations[index] = translation
+        return translations
 
-    def _pairs(
-        self, sentences: Sequence[str], translations: Sequence[str] | None, heads: Heads = None
-    ) -> list[tuple[Sentence, Translation]]:
-        """Split sources and translations into subwords; translate if there are no translations."""
-        sentences = _texts(sentences, "sentences")
-        sources = self._sources(sentences, heads)
-        if translations is None:
-            return [*zip(sources, self.translate(sentences, heads=heads), strict=True)]
-        translations = _texts(translations, "translations")
-        if len(translations) != len(sources):
-            raise DataError(f"{len(translations)} translations for {len(sources)} sentences")
-        given = [line for line in translations if not isinstance(line, Translation)]
-        cut = map(Translation, self._cut(self.target_segmenter, given))
-        known = [x if isinstance(x, Translation) else next(cut).write(x) for x in translations]
-        return [*zip(sources, known, strict=True)]
+    def _limit(self, source: Sentence, decoding: Decoding) -> int:
+        """Return the most subwords of a source's translation: one of few numbers.
 
-    def _batches(self, sources: Sequence[Sentence]) -> Iterator[list[int]]:
-        """Yield batches of indices of similarly long, non-empty sentences, longest first."""
-        for name in ("batch_size", "beam", "max_len"):
-            value = getattr(self, name)
-            if name == "max_len" and value is None:  # it grows with the source
-                continue
-            if not isinstance(value, int) or value < 1:
-                raise DataError(f"{name} {value!r}: give a whole number from 1")
-        lengths = np.array([len(source.pieces) for source in sources], dtype=int)
-        order = [int(i) for i in np.argsort(-lengths, kind="stable") if lengths[i]]
-        for start in range(0, len(order), self.batch_size):
-            yield order[start : start + self.batch_size]
+        All translations of a batch have the same limit.
+        """
+        grown = min(max(SHORT, 4 << (len(source.pieces) - 1).bit_length()), MAX_LEN)
+        return min(decoding.max_len or grown, self.longest[1])
 
+    def _find_longest_source(self, decoding: Decoding) -> int:
+        return min(decoding.max_source or self.longest[0], self.longest[0])
 
-def unaligned(source: Sentence, target: Translation) -> Alignment:
-    """Return the alignment of a sentence of which nothing is read."""
-    shape = len(target.sentence.pieces), len(source.pieces)
-    return Alignment(source, target.sentence, np.zeros(shape))
+    def _find_long(self, sources: Sequence[Sentence], decoding: Decoding) -> dict[int, str]:
+        """Return the indices of sources that are not read, and why, in a line."""
+        longest = self._find_longest_source(decoding)
+        return {
+            index: f"{len(source.pieces)} subwords, but the model reads at most {longest}"
+            for index, source in enumerate(sources)
+            if len(source.pieces) > longest
+        }
+
+    def _log_warnings(self, translations: Sequence[Translation]) -> None:
+        for warning, indices in self.list_warnings(translations).items():
+            count = f"{len(indices)} of {len(translations)} sentences, this is the first"
+            logger.warning(f"sentence {indices[0] + 1}: {warning}: {count}")
 
 
-def _texts(lines: Sequence[str], what: str) -> list[str]:
-    """Return a list of strings; `TypeError`: it is one string, or has other things."""
-    if isinstance(lines, str):
-        raise TypeError(f"expected a list of {what}, got one string")
-    texts = list(lines)
-    for text in texts:
-        if not isinstance(text, str):
-            raise TypeError(f"expected a list of {what}, got {text!r} in it")
-    return texts
+def make_batches(sources: Sequence[Sentence], size: int) -> Iterator[list[int]]:
+    """Yield the indices of sources that have subwords, in batches of similar length.
+
+    Args:
+        sources: the sentences.
+        size: the most sentences of a batch; the batch of the longest comes first.
+    """
+    lengths = np.array([len(source.pieces) for source in sources], dtype=int)
+    order = [int(i) for i in np.argsort(-lengths, kind="stable") if lengths[i]]
+    for start in range(0, len(order), size):
+        yield order[start : start + size]
 
 
-def _read_trees(heads: str | Sequence[Sequence[int] | None]) -> list[DependencyTree | None]:
-    if isinstance(heads, str):
-        read = FORMATS["conllu"](heads.split("\n"), "heads")
-        return [None if x.heads is None else DependencyTree(x.heads, x.labels) for x in read]
-    return [None if row is None else DependencyTree([*row], []) for row in heads]
-
-
-def _check_tree(tree: DependencyTree | None, source: Sentence, reads: frozenset[str]) -> None:
-    """Check that a tree is one over the source's words, with labels if the model reads them."""
-    if tree is None:
-        return
-    if len(tree.heads) != len(source.words):
-        raise DataError(f"{len(tree.heads)} heads for {len(source.words)} words")
-    if "labels" in reads and not tree.labels:
-        raise DataError("the model reads labels, too; give the parses as CoNLL-U")
-    if tree.heads:
-        check_tree(tree.heads)
+def make_unaligned(source: Sentence, translation: Translation) -> Alignment:
+    """Return the alignment of a pair of which nothing is read, since a side is empty."""
+    target = translation.sentence
+    return Alignment(source, target, np.zeros((len(target.pieces), len(source.pieces))))

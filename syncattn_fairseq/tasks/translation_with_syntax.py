@@ -1,96 +1,28 @@
 """Translation of text with parses."""
 
-import sys
-from collections import deque
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
-from typing import Any, Optional, TextIO
+from typing import Any
 
 import numpy as np
 import torch
 from fairseq import utils
-from fairseq.data import Dictionary, LanguagePairDataset
-from fairseq.dataclass import ChoiceEnum
-from fairseq.modules import MultiheadAttention
+from fairseq.data import Dictionary
 from fairseq.tasks import register_task
-from fairseq.tasks.translation import TranslationConfig, TranslationTask
-from omegaconf import II, OmegaConf
-from torch import Tensor
+from omegaconf import OmegaConf
 
 from ..base.errors import DataError
-from ..base.option_fields import option
 from ..data.dataset import SyntaxPairDataset, Unparsed, list_texts, load_marks
 from ..data.fields import NOTHING, LossField
-from ..data.labels import check_same_dictionaries, load_dictionary, locate_dictionary
+from ..data.labels import check_same_dictionaries, load_dictionary
 from ..data.mmap_blocks import check_dataset, check_symbols
-from ..data.preparation import stored_schemes
 from ..registered_names import TASK
-from .analysis_printer import AnalysisPrinter
 from .fast import bf16_products, fuse_optimizer, multiplies_bf16, replace_dropout
-from .input_parses import InputParses
-
-
-@dataclass
-class TranslationWithSyntaxConfig(TranslationConfig):
-    """fairseq's options for translation, and ours."""
-
-    upsample_primary: int = option(1, "how often to repeat train if there are train1, train2, ...")
-    safety_save_updates: int = option(
-        0,
-        "also save checkpoint_last.pt every N updates, without validating (0 = "
-        "never); --save-interval-updates validates, which counts towards --patience",
-    )
-    fast: bool = option(
-        False,
-        "train faster on a CPU: products of large matrices in bfloat16 if the processor has them, "
-        "none for padding, cheap random numbers for dropout, Adam in one pass; such a training can "
-        "be repeated and resumed exactly, but differs from one without the option",
-    )
-    missing_parses: ChoiceEnum(["stop", "ignore"]) = option(  # type: ignore[valid-type]
-        "stop",
-        "if text to translate has no parses, but the model reads them: stop, or "
-        "continue without them (no scaling, unknown labels)",
-    )
-    input_heads: Optional[str] = option(  # noqa: UP045 (fairseq reads it)
-        None, "fairseq-interactive: file with the heads of each line of the input"
-    )
-    input_labels: Optional[str] = option(  # noqa: UP045
-        None, "fairseq-interactive: file with the dependency labels of each line"
-    )
-    source_parser: Optional[str] = option(  # noqa: UP045
-        None, "fairseq-interactive: parser of the input, such as stanza:en"
-    )
-    print_parses: bool = option(
-        False,
-        "print the heads of each source and hypothesis (X- lines; with --results-path, "
-        "into parses-SUBSET.txt there)",
-    )
-    print_distances: bool = option(
-        False, "also print the syntactic distances of each source and hypothesis"
-    )
-    print_layer_alignments: bool = option(
-        False, "also print the links of every decoder layer (L- lines)"
-    )
-    alignment_head: int = option(
-        0,
-        "the head of a decoder layer that --print-alignment and "
-        "--print-layer-alignments read, from 1 (0 = mean of all heads)",
-    )
-    gold_source_heads: bool = option(
-        False,
-        "for analysis: make the encoder's dependency heads attend to the gold parse, "
-        "not to what they predict",
-    )
-    gen_subset: str = II("dataset.gen_subset")
-    results_path: Optional[str] = II("common_eval.results_path")  # noqa: UP045
-    ddp_backend: str = II("distributed_training.ddp_backend")
+from .options import TranslationWithSyntaxConfig
+from .translating import TranslatingTask
 
 
 @register_task(TASK, dataclass=TranslationWithSyntaxConfig)
-class TranslationWithSyntaxTask(TranslationTask):
+class TranslationWithSyntaxTask(TranslatingTask):
     """fairseq's translation task, with the binarised parses in the batches.
 
     It trains any model that fairseq can train for translation, on the same data. A model that
@@ -105,14 +37,8 @@ class TranslationWithSyntaxTask(TranslationTask):
             raise DataError(
                 "--num-batch-buckets: fairseq's bucketing needs numpy < 2; leave the option out"
             )
-        self.fields = NOTHING
         self.loss_fields: frozenset[LossField] = frozenset()
         self.models_take_lengths: list[bool] = []
-        self.nbest = 1
-        self.parse_file_begun = False
-        self.input_texts: list[str] = []
-        self.sentences_read = 0
-        self.batches_read: deque[dict[str, Any]] = deque()
 
     @classmethod
     def setup_task(cls, cfg: Any, **kwargs: Any) -> Any:
@@ -133,23 +59,6 @@ class TranslationWithSyntaxTask(TranslationTask):
         task = super().setup_task(cfg, **kwargs)
         check_same_dictionaries(utils.split_paths(cfg.data), (cfg.source_lang, cfg.target_lang))
         return task
-
-    @cached_property
-    def source_label_dictionary(self) -> Dictionary | None:
-        """The source's dependency labels, None if the data has none."""
-        path = locate_dictionary(utils.split_paths(self.cfg.data)[0], self.cfg.source_lang)
-        return load_dictionary(path) if path.exists() else None
-
-    @property
-    def continues_unparsed(self) -> bool:
-        """Whether text without parses is used without them (``--missing-parses ignore``)."""
-        return bool(self.cfg.missing_parses == "ignore")
-
-    @cached_property
-    def schemes(self) -> tuple[str | None, str | None]:
-        """How the subwords of both sides are marked; None if this was not stored."""
-        stored = stored_schemes(utils.split_paths(self.cfg.data)[0])
-        return stored.get(self.cfg.source_lang), stored.get(self.cfg.target_lang)
 
     @classmethod
     def load_dictionary(cls, filename: str) -> Dictionary:
@@ -251,27 +160,6 @@ class TranslationWithSyntaxTask(TranslationTask):
             words = self.source_dictionary if language == source else self.target_dictionary
             check_symbols(path, len(words))
 
-    def _require_label_dictionary(self) -> None:
-        """Check that labels have numbers, if the model reads labels."""
-        if self.fields.reads("labels") and self.source_label_dictionary is None:
-            raise DataError(
-                f"{self.cfg.data}: no dictionary of the source's dependency labels, which the "
-                "model reads; binarise labels with syncattn-preprocess, or copy dict.labels."
-                f"{self.cfg.source_lang}.txt from the training's data"
-            )
-
-    def _require_parses(self, dataset: SyntaxPairDataset, name: str, remedy: str) -> None:
-        """Check that every sentence to translate has a parse, if the model reads parses."""
-        if self.continues_unparsed:
-            return
-        missing = dataset.list_unparsed()
-        if missing:
-            raise DataError(
-                f"{name}: {len(missing)} of {len(dataset)} sentences have no parse, which the "
-                f"model reads; the first is number {missing[0] + 1}; {remedy}, or use "
-                "--missing-parses ignore"
-            )
-
     def get_batch_iterator(self, *args: Any, epoch: int = 1, **kwargs: Any) -> Any:
         """Batch as fairseq does, but make the same batches after a restart.
 
@@ -293,181 +181,3 @@ class TranslationWithSyntaxTask(TranslationTask):
         if iterator.iterations_in_epoch == 0:  # not in use yet
             iterator.epoch = epoch
         return iterator
-
-    def get_interactive_tokens_and_lengths(
-        self, lines: list[str], encode_fn: Any
-    ) -> tuple[list[Tensor], list[int]]:
-        """Encode lines as fairseq does, and keep the text, which still has unknown subwords.
-
-        A byte order mark at the beginning of the input is not part of the text.
-        """
-        if self.sentences_read == 0:
-            lines = [line.removeprefix("\ufeff") for line in lines[:1]] + lines[1:]
-        self.input_texts = [encode_fn(line) for line in lines]
-        tokens: tuple[list[Tensor], list[int]] = super().get_interactive_tokens_and_lengths(
-            self.input_texts, lambda text: text
-        )
-        return tokens
-
-    @cached_property
-    def input_parses(self) -> InputParses:
-        """The parses of the input."""
-        if self.cfg.source_parser or self.cfg.input_labels:
-            self._require_label_dictionary()
-        return InputParses(
-            self.source_dictionary,
-            self.source_label_dictionary,
-            self.cfg.input_heads,
-            self.cfg.input_labels,
-            self.cfg.source_parser,
-            self.schemes[0],
-        )
-
-    def build_dataset_for_inference(
-        self, src_tokens: list[Tensor], src_lengths: list[int], constraints: Any = None
-    ) -> SyntaxPairDataset:
-        """Make a dataset of the input of ``fairseq-interactive``, and get its parses.
-
-        Raises:
-            DataError: the model reads parses, and there are none.
-        """
-        texts, self.input_texts = self.input_texts, []
-        if not texts:  # fairseq's hub interface encodes by itself
-            texts = [self.source_dictionary.string(tokens) for tokens in src_tokens]
-        sentences = LanguagePairDataset(
-            src_tokens,
-            src_lengths,
-            self.source_dictionary,
-            tgt_dict=self.target_dictionary,
-            constraints=constraints,
-        )
-        if self.cfg.gold_source_heads and not (self.cfg.input_heads or self.cfg.source_parser):
-            raise DataError("--gold-source-heads: give --input-heads or --source-parser, too")
-        heads, labels = self.input_parses(texts)
-        dataset = _InputSentences(
-            sentences, heads, None, labels, self.fields, gold=self.cfg.gold_source_heads
-        )
-        self._require_parses(
-            dataset,
-            "input",
-            "give --input-heads and --input-labels, or --source-parser stanza:LANG",
-        )
-        dataset.first, dataset.seen = self.sentences_read, self.batches_read
-        self.sentences_read += len(src_tokens)
-        return dataset
-
-    def build_generator(self, models: Any, args: Any, *rest: Any, **kwargs: Any) -> Any:
-        """Build fairseq's generator, and check that the data has what translating it needs.
-
-        Raises:
-            DataError: the model reads parses, and sentences of the data have none; or it has no
-                heads for gold parses, or for an option.
-        """
-        self.nbest = getattr(args, "nbest", 1)
-        if self.fields.fields and not all(hasattr(model, "source_fields") for model in models):
-            raise DataError(
-                "the ensemble: some models read parses, and one is fairseq's own, which cannot be "
-                "given them; train that one with --arch syntax_transformer"
-            )
-        if self.cfg.gold_source_heads and not self.fields.rules:
-            raise DataError(
-                "--gold-source-heads: the model's encoder has no dependency heads that could "
-                "follow them; leave the option out"
-            )
-        for model in models if self.cfg.alignment_head else []:
-            if not hasattr(model.decoder, "choose_head"):
-                raise DataError("--alignment-head: the model can only show the mean of its heads")
-            model.decoder.choose_head(self.cfg.alignment_head)
-        for split, dataset in self.datasets.items():
-            if split == self.cfg.gen_subset or split != self.cfg.train_subset:
-                self._require_parses(
-                    dataset,
-                    split,
-                    "complete its heads and labels and run syncattn-preprocess again",
-                )
-        return super().build_generator(models, args, *rest, **kwargs)
-
-    def inference_step(
-        self,
-        generator: Any,
-        models: list[Any],
-        sample: dict[str, Any],
-        prefix_tokens: Tensor | None = None,
-        constraints: Any = None,
-    ) -> list[list[dict[str, Any]]]:
-        """Translate a batch; print parses, distances and links if asked to."""
-        net_input = sample["net_input"]
-        if self.batches_read:  # fairseq-interactive passes on only the tokens
-            batch = self.batches_read.popleft()
-            device = net_input["src_tokens"].device
-            for field in batch["net_input"].keys() - net_input.keys():
-                if field != "prev_output_tokens":
-                    net_input[field] = batch["net_input"][field].to(device)
-            sample = {**sample, "id": batch["id"]}
-        with sharing_sources(models, getattr(generator, "beam_size", 1)):
-            hypotheses: list[list[dict[str, Any]]] = super().inference_step(
-                generator, models, sample, prefix_tokens, constraints
-            )
-        if self.cfg.print_parses or self.cfg.print_distances or self.cfg.print_layer_alignments:
-            with self._analysis_output() as output:
-                # With a forced reference there is one hypothesis, whatever --nbest says.
-                for n in range(min(self.nbest, max(map(len, hypotheses)))):
-                    best = [h[min(n, len(h) - 1)]["tokens"] for h in hypotheses]
-                    self.printer.print(models, net_input, sample["id"], best, output)
-        return hypotheses
-
-    @cached_property
-    def printer(self) -> AnalysisPrinter:
-        """The printer of parses, distances and links."""
-        words = self.source_dictionary, self.target_dictionary
-        return AnalysisPrinter(*words, self.cfg, self.schemes)
-
-    @contextmanager
-    def _analysis_output(self) -> Iterator[TextIO]:
-        """Open the output for them: standard output, or a file next to fairseq's own."""
-        if self.cfg.results_path is None or self.sentences_read:  # fairseq-interactive prints
-            yield sys.stdout
-            return
-        path = Path(self.cfg.results_path) / f"parses-{self.cfg.gen_subset}.txt"
-        with path.open("a" if self.parse_file_begun else "w", encoding="utf-8") as file:
-            self.parse_file_begun = True
-            yield file
-
-
-@contextmanager
-def sharing_sources(models: list[Any], beam_size: int) -> Iterator[None]:
-    """Let decoders keep what they know of a source once for all hypotheses of its beam.
-
-    fairseq's attention has this for BART; left on, it would spoil the next training. There, it
-    saves memory traffic and costs kernels, of which a GPU has too many already (0.85 of the speed).
-    """
-    parts = [
-        part
-        for model in models
-        for part in model.modules()
-        if hasattr(part, "beam_size")
-        and not (
-            isinstance(part, MultiheadAttention) and next(part.parameters()).device.type != "cpu"
-        )
-    ]
-    for part in parts:
-        part.beam_size = beam_size
-    try:
-        yield
-    finally:
-        for part in parts:
-            part.beam_size = 1
-
-
-class _InputSentences(SyntaxPairDataset):
-    """Input of ``fairseq-interactive``; keeps the batches, since fairseq passes on only tokens."""
-
-    #: Number of the first sentence in the whole input.
-    first: int
-    #: The batches, in order.
-    seen: deque[dict[str, Any]]
-
-    def collater(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
-        batch = super().collater(*args, **kwargs)
-        self.seen.append({**batch, "id": batch["id"] + self.first})
-        return batch

@@ -22,7 +22,7 @@ def shown(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
         ("transformer_pascal", "--pascal-parents {parse,self,", "(default: parse)"),
         ("rnn_local", "--source-attention {global,local,", "(default: local)"),
         ("rnn_local", "--src-dep-weight X", "(default: 0.5)"),
-        ("rnn_local", "--print-parses", "print the heads"),
+        ("rnn_local", "--alignment-head", "the head of a decoder layer"),
         ("rnn_local_double", "--double-context", "(on)"),
     ],
 )

@@ -47,10 +47,8 @@ def as_written(words: str) -> str:
 def test_sentences_go_in_and_come_out(small_corpus, data, tmp_path, capsys):
     """From Python, the shell, and every export that we load."""
     sources, path = small_corpus.learned(), small_corpus.trained()
+    words = syncattn_fairseq.load(path, data, device="cpu", tokenised=True).translate(sources)
     model = syncattn_fairseq.load(path, data, device="cpu")
-    model.tokenised = True
-    words = model.translate(sources)
-    model.tokenised = False
     raw = [*map(as_written, sources)]
     translations = model.translate(raw)
     assert [*translations] == [*map(as_written, words)] and raw != sources

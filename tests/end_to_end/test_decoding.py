@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from syncattn_fairseq.data.parses import read_heads
+from syncattn_fairseq.inference.record import read_record
 from tests.end_to_end import commands
 from tests.end_to_end.commands import generate, hypotheses, interactive, lines, run
 from tests.end_to_end.corpora import TEST
 
-PRINTED = ("--print-parses", "--print-alignment", "--nbest=2")
+PRINTED = ("--print-alignment", "--nbest=2")
 
 
 @pytest.fixture(scope="module")
@@ -32,53 +32,35 @@ def test_no_task_loses_sentences(data, syncattn, task):
 def test_batches_of_one_give_the_same(data, syncattn, batched):
     single = generate(data, syncattn / "checkpoint_best.pt", "--batch-size=1", *PRINTED)
     assert hypotheses(single) == hypotheses(batched)
-    for kind in ("A", "X"):
-        assert lines(single, kind) == lines(batched, kind), kind
+    assert lines(single, "A") == lines(batched, "A")
 
 
 def test_interactive_numbers_sentences_and_gives_the_same(data, text, syncattn, batched):
     source = (text / "pieces" / "test.en").read_text()
-    options = ("--nbest=2", "--print-parses")
-    output = interactive(data, syncattn / "checkpoint_best.pt", source, *options)
+    output = interactive(data, syncattn / "checkpoint_best.pt", source, "--nbest=2")
     assert hypotheses(output) == hypotheses(batched)
-    assert lines(output, "X") == lines(batched, "X")
 
 
-def test_parses_have_one_head_per_subword_and_per_word(batched, text):
-    pieces = (text / "pieces" / "test.en").read_text().splitlines()
-    words = (text / "words" / "test.en").read_text().splitlines()
-    for number, found in lines(batched, "X").items():
-        assert [column[:2] for column in found] == [
-            ["source", "subword"],
-            ["source", "word"],
-            ["hypothesis", "subword"],
-            ["hypothesis", "word"],
-        ] * 2, "for both hypotheses"
-        heads = [[int(h) for h in column[2].split()] for column in found]
-        assert len(heads[0]) == len(pieces[number].split())
-        assert len(heads[1]) == len(words[number].split())
-        assert all(0 <= h < len(heads[0]) for h in heads[0])
-        hypothesis = hypotheses(batched)[number][0].split()
-        assert len(heads[2]) == len(hypothesis)
-        assert all(0 <= h <= t for t, h in enumerate(heads[2])), "a decoder sees no future"
-        assert all(0 <= h <= len(heads[1]) for h in heads[1])
+def test_our_command_translates_as_fairseqs_does(data, text, syncattn):
+    """And says what the heads find, one head for each word."""
+    model = syncattn / "checkpoint_best.pt"
+    expected = hypotheses(generate(data, model, "--batch-size=64", "--remove-bpe=sentencepiece"))
+    options = ["--data-bin", data, "--subwords", text / "bpe.model", "--beam=4", "--max-len=20"]
+    words = text / "words" / "test.en"
+    output = run("syncattn-translate", "--path", model, *options, "--jsonl", "--input", words)
+    rows = [line for line in output.splitlines() if line.startswith("{")]
+    records = [*map(read_record, rows)]
+    assert len(records) == TEST
+    for number, record in enumerate(records):
+        assert [record.target.text] == [line.strip() for line in expected[number]]
+        assert len(record.source.heads) == len(record.source.words)
+        for position, head in enumerate(record.target.heads, 1):
+            assert head <= position, "a decoder sees no future"
 
 
-def test_results_path_gets_the_parses_too(data, syncattn, batched, tmp_path):
-    options = ("--batch-size=10", "--print-parses", "--nbest=2", f"--results-path={tmp_path}")
-    generate(data, syncattn / "checkpoint_best.pt", *options)
-    assert hypotheses((tmp_path / "generate-test.txt").read_text()) == hypotheses(batched)
-    assert lines((tmp_path / "parses-test.txt").read_text(), "X") == lines(batched, "X")
-
-
-def test_forced_reference_prints_its_parses_and_links(data, text, syncattn):
+def test_forced_reference_prints_its_links(data, text, syncattn):
     output = generate(data, syncattn / "checkpoint_best.pt", "--score-reference", *PRINTED)
     pieces = (text / "pieces" / "test.de").read_text().splitlines()
-    heads = list(read_heads(text / "words" / "test.heads.de"))
-    for number, found in lines(output, "X").items():
-        assert len(found) == 4, "the reference is one hypothesis, whatever --nbest says"
-        assert len(found[2][2].split()) == len(pieces[number].split())
-        assert len(found[3][2].split()) == len(heads[number] or [])
     links = lines(output, "A")
     assert len(links) == TEST
     for number, [[line]] in links.items():
@@ -90,9 +72,8 @@ def test_ensembles_and_averages_decode(data, syncattn, tmp_path):
     average = tmp_path / "average.pt"
     run("syncattn-average", f"--output={average}", "--last=3", f"--dir={syncattn}", "--by=update")
     both = f"{average}:{syncattn / 'checkpoint_last.pt'}"
-    output = generate(data, both, "--print-parses", "--print-alignment")
-    assert len(lines(output, "H")) == TEST
-    assert len(lines(output, "X")) == TEST
+    output = generate(data, both, "--print-alignment")
+    assert len(lines(output, "H")) == len(lines(output, "A")) == TEST
 
 
 def test_links_of_one_head(data, syncattn, batched):
@@ -104,8 +85,8 @@ def test_links_of_one_head(data, syncattn, batched):
 
 
 def test_half_precision_decodes(data, syncattn):
-    output = generate(data, syncattn / "checkpoint_best.pt", "--fp16", "--print-parses")
-    assert len(lines(output, "H")) == len(lines(output, "X")) == TEST
+    output = generate(data, syncattn / "checkpoint_best.pt", "--fp16")
+    assert len(lines(output, "H")) == TEST
 
 
 def test_gold_heads_change_the_translation(data, syncattn, batched):

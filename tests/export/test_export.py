@@ -18,6 +18,7 @@ from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.base.folders import making
 from syncattn_fairseq.cli import bpe
 from syncattn_fairseq.export import check, export
+from syncattn_fairseq.inference import Decoding
 from syncattn_fairseq.inference import exported as exported_models
 from syncattn_fairseq.inference import model as inference_model
 from tests.checkpoints import PRE_NORM, TWO_HEADS, Corpus
@@ -87,14 +88,15 @@ def test_biases_of_every_layer_need_a_ctranslate2_that_has_them(
     small_corpus.export(rotary, "ctranslate2", tmp_path / "rotary")
 
 
-def test_an_export_searches_as_it_is_told(small_corpus, model, monkeypatch):
+def test_an_export_searches_as_it_is_told(small_corpus, model):
     other = syncattn_fairseq.load(small_corpus.exported("ctranslate2"), device="cpu")
     sources = small_corpus.learned()
     scores = {}
     for penalty in (1.0, 0.0):
-        for searching in (model, other):
-            monkeypatch.setattr(searching, "length_penalty", penalty)
-        expected, found = ([t.score for t in m.translate(sources)] for m in (model, other))
+        search = Decoding(length_penalty=penalty)
+        expected, found = (
+            [t.score for t in each.translate(sources, decoding=search)] for each in (model, other)
+        )
         assert found == pytest.approx(expected, rel=0.02)
         scores[penalty] = found
     assert all(one < 2 * other for one, other in zip(scores[0.0], scores[1.0], strict=True))
@@ -112,13 +114,18 @@ def test_the_longest_sentences_are_those_with_positions(
         _, model = load_both(small_corpus, path, tmp_path / "out", format)
     [alignment] = model.align(["the " * 59], ["der"])
     assert len(alignment.source.pieces) == 59
-    model.max_len, model.too_long, model.max_source = 1, "empty", 59
-    found = model.translate(["the " * 59, "the " * 60, "the"])
+    search = Decoding(max_len=1, too_long="empty", max_source=59)
+    found = model.translate(["the " * 59, "the " * 60, "the"], decoding=search)
     reasons = [each.too_long for each in found]
     assert reasons == ["", "60 subwords, but the model reads at most 59", ""]
     assert [bool(each) for each in found] == [True, False, True]
-    assert "sentence 2: not translated: more than 59 subwords: 1 of 3" in caplog.text
-    model.max_len, model.too_long, model.max_source = None, "stop", None
+    assert "sentence 2: not translated: it has more subwords than" in caplog.text
+    for given in (["der"], ["der " * 30]):
+        [_, analysis] = model.analyse(["the", "the " * 60], ["der", *given], decoding=search)
+        assert analysis.translation.too_long == "60 subwords, but the model reads at most 59"
+        assert not analysis.source.pieces
+    with pytest.raises(DataError, match="^translation 1: 30 subwords, but .* writes at most 29; s"):
+        model.align(["the"], ["der " * 30])
     with pytest.raises(DataError, match="^sentence 2: 60 subwords, but .* reads at most 59; split"):
         model.align(["the", "the " * 60], ["der", "der"])
 
@@ -131,11 +138,8 @@ def test_the_longest_sentences_are_those_with_positions(
     monkeypatch.setattr(inference_model, "SHORT", 5)
     found = model.translate(["the", "the the the", ""])
     assert [len(each.sentence.pieces) for each in found] == [5, 16, 0]
-    model.max_len = 2
-    assert [len(each.sentence.pieces) for each in model.translate(sources)] == [2, 2, 0]
-    model.max_len = 0
-    with pytest.raises(DataError, match="^max_len 0: give a whole number from 1"):
-        model.translate(sources)
+    found = model.translate(sources, decoding=Decoding(max_len=2))
+    assert [len(each.sentence.pieces) for each in found] == [2, 2, 0]
 
 
 @pytest.mark.parametrize("format", BOTH)
@@ -164,7 +168,7 @@ def test_attention_is_the_same(small_corpus, tmp_path, arch, options, formats):
     path = small_corpus.checkpoint(arch, **options)
     texts = small_corpus.lines("test.en"), small_corpus.lines("test.de")
     layer = 3 if arch == "transformer" else None  # fairseq's own aligns by its last layer
-    expected = small_corpus.load(path).align(*texts, layer)
+    expected = small_corpus.load(path).align(*texts, layer=layer)
     for format in formats:
         small_corpus.export(path, format, tmp_path / format)
         aligned = syncattn_fairseq.load(tmp_path / format, device="cpu").align(*texts)
@@ -397,7 +401,7 @@ def test_hugging_face_has_the_same_logits_parse_and_subwords(small_corpus, tmp_p
         folder, attn_implementation="eager"
     ).eval()
     search = fsmt.generation_config
-    assert (search.num_beams, search.early_stopping) == (model.beam, True)
+    assert (search.num_beams, search.early_stopping) == (Decoding().beam, True)
     assert search.max_length == 1002
     sources = [*small_corpus.lines("test.en"), "an unknown ẞ here"]
     dictionary = model.task.source_dictionary
@@ -453,8 +457,8 @@ def test_a_parser_gives_the_labels_that_an_export_reads(small_corpus, tmp_path, 
     other.parser = lambda words: [None] * len(words)
     for one, two in zip(aligned[0], other.align(sources, targets), strict=True):
         assert not np.allclose(one.attention, two.attention, atol=1e-4)
-    other.max_len = 2
-    assert [each.unparsed for each in other.translate(["the dog", ""])] == [True, False]
+    found = other.translate(["the dog", ""], decoding=Decoding(max_len=2))
+    assert [each.unparsed for each in found] == [True, False]
 
 
 @pytest.mark.parametrize(

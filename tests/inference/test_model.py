@@ -10,6 +10,7 @@ import torch
 import syncattn_fairseq
 from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.cli import translate
+from syncattn_fairseq.inference import Decoding
 from tests.checkpoints import Corpus
 
 
@@ -46,9 +47,11 @@ def test_what_is_learned_comes_out_in_order(small_corpus, model):
 def test_batches_change_nothing(small_corpus, model):
     sources, targets = small_corpus.lines("test.en"), small_corpus.lines("test.de")
     whole = model.parse(sources, targets), model.align(sources, targets)
-    model.batch_size = 2
-    parts = model.parse(sources, targets), model.align(sources, targets)
-    model.batch_size = 32
+    small = Decoding(batch_size=2)
+    parts = (
+        model.parse(sources, targets, decoding=small),
+        model.align(sources, targets, decoding=small),
+    )
     for one, two in zip(*(parses for parses, _ in (whole, parts)), strict=True):
         np.testing.assert_allclose(one.source.attention, two.source.attention, atol=1e-5)
         np.testing.assert_allclose(one.target.attention, two.target.attention, atol=1e-5)
@@ -76,12 +79,12 @@ def test_words_stay_as_they_are(model):
 
 def test_a_layer_can_be_chosen(small_corpus, model):
     sources, targets = small_corpus.lines("test.en")[:2], small_corpus.lines("test.de")[:2]
-    by_layer = [model.align(sources, targets, layer)[0].attention for layer in (1, 2, 3)]
+    by_layer = [model.align(sources, targets, layer=n)[0].attention for n in (1, 2, 3)]
     default = model.align(sources, targets)[0].attention
     np.testing.assert_allclose(default, by_layer[1], atol=1e-6)  # the sync layer, 2 of 3
     assert not np.allclose(default, by_layer[2])
     with pytest.raises(DataError, match="no layer 4; the decoder has layers 1 to 3"):
-        model.align(sources, targets, 4)
+        model.align(sources, targets, layer=4)
 
 
 def test_distances_make_trees(small_corpus):
@@ -131,16 +134,22 @@ def test_what_is_no_list_of_texts_is_refused(model):
     assert len(model.parse(iter(["the dog", "a cat"]))) == 2
 
 
-@pytest.mark.parametrize("name", ["beam", "batch_size"])
-@pytest.mark.parametrize("value", [0, -1, "5", 2.0])
-def test_impossible_sizes_are_refused(model, name, value):
-    before = getattr(model, name)
-    try:
-        setattr(model, name, value)
-        with pytest.raises(DataError, match=f"^{name} {value!r}: give a whole number from 1$"):
-            model.translate(["the dog"])
-    finally:
-        setattr(model, name, before)
+@pytest.mark.parametrize("name", ["beam", "batch_size", "max_len", "max_source"])
+@pytest.mark.parametrize("value", [0, -1, "5", 2.0, True])
+def test_impossible_sizes_are_refused(name, value):
+    with pytest.raises(DataError, match=f"^{name} {value!r}: give a whole number from 1$"):
+        Decoding(**{name: value})
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), "1", None, True])
+def test_impossible_penalties_are_refused(value):
+    with pytest.raises(DataError, match=f"^length_penalty {value!r}: give a finite number$"):
+        Decoding(length_penalty=value)
+
+
+def test_a_long_source_stops_the_search_or_stays_empty():
+    with pytest.raises(DataError, match="^too_long 'skip': choose one of stop, empty$"):
+        Decoding(too_long="skip")
 
 
 @pytest.fixture
@@ -199,8 +208,8 @@ def test_a_model_that_reads_parses_needs_a_parser(small_corpus, caplog):
     with pytest.raises(DataError, match="'nobody' does not name a parser"):
         small_corpus.load(pascal, source_parser="nobody")
     model = small_corpus.load(pascal, source_parser="random:1")
-    model.max_len = 2
-    translations = model.translate(["the dog", "the " * 501])  # more words than are parsed
+    sources = ["the dog", "the " * 501]  # more words than are parsed
+    translations = model.translate(sources, decoding=Decoding(max_len=2))
     assert [each.unparsed for each in translations] == [False, True]
     assert "sentence 2: translated without the parse that the model reads: 1 of 2" in caplog.text
 
@@ -218,13 +227,13 @@ def test_a_parser_parses_what_the_model_reads(small_corpus, stanza_models):
 def test_one_head_aligns(small_corpus, model):
     sources, targets = small_corpus.lines("test.en")[:3], small_corpus.lines("test.de")[:3]
     for layer in (None, 1):
-        means = model.align(sources, targets, layer)
-        heads = [model.align(sources, targets, layer, head) for head in range(1, 5)]
+        means = model.align(sources, targets, layer=layer)
+        heads = [model.align(sources, targets, layer=layer, head=n) for n in range(1, 5)]
         for mean, *alone in zip(means, *heads, strict=True):
             parts = np.stack([alignment.attention for alignment in alone])
             np.testing.assert_allclose(parts.mean(0), mean.attention, atol=1e-6)
             assert not np.allclose(parts[0], parts[1], atol=1e-3)
-        for mean, again in zip(means, model.align(sources, targets, layer), strict=True):
+        for mean, again in zip(means, model.align(sources, targets, layer=layer), strict=True):
             np.testing.assert_array_equal(mean.attention, again.attention)
     with pytest.raises(DataError, match="a decoder layer has heads 1 to 4"):
         model.align(sources, targets, head=5)
@@ -354,12 +363,12 @@ def test_a_line_that_is_too_long_stops_no_others(small_corpus, command, model, t
     ("option", "attribute", "value"), [("beam", "beam", 1), ("lenpen", "length_penalty", -3.0)]
 )
 def test_the_command_hands_on_how_to_search(
-    small_corpus, command, model, monkeypatch, capfd, option, attribute, value
+    small_corpus, command, model, capfd, option, attribute, value
 ):
     command.append(f"--input={small_corpus.folder / 'words' / 'test.en'}")
     usual = model.translate(small_corpus.lines("test.en"))
-    monkeypatch.setattr(model, attribute, value)
-    expected = model.translate(small_corpus.lines("test.en"))
+    search = Decoding(**{attribute: value})
+    expected = model.translate(small_corpus.lines("test.en"), decoding=search)
     assert expected != usual
     capfd.readouterr()
     assert translate.main([*command, f"--{option}={value}"]) == 0
@@ -371,8 +380,10 @@ def test_the_command_hands_on_how_to_search(
     [
         ("--lenpen=nan", "--lenpen: 'nan' is not a number"),
         ("--lenpen=inf", "--lenpen: 'inf' is not a number"),
-        ("--alignment-layer=99", "--alignment-layer and --alignment-head need --alignments"),
-        ("--alignment-head=1", "--alignment-layer and --alignment-head need --alignments"),
+        ("--alignment-layer=99", "--alignment-layer needs --alignments"),
+        ("--alignment-head=1", "--alignment-head needs --alignments or --jsonl"),
+        ("--every-layer", "--every-layer needs --jsonl"),
+        ("--force=f", "--force needs --jsonl, and --input FILE with as many lines"),
     ],
 )
 def test_the_command_refuses_options(capsys, option, message):

@@ -13,6 +13,7 @@ import pytest
 
 import syncattn_fairseq
 from syncattn_fairseq.base.errors import DataError
+from syncattn_fairseq.inference import Decoding
 from syncattn_fairseq.inference import model as inference_model
 from syncattn_fairseq.trees.tree import format_conllu
 from tests.checkpoints import Corpus
@@ -29,33 +30,37 @@ def served(small_corpus: Corpus) -> Path:
 
 def test_parses_come_from_outside(small_corpus):
     model = small_corpus.load(small_corpus.checkpoint("transformer_pascal"))
-    model.max_len = 3
-    sources, heads = ["the dog sleeps", "the dog"], [[2, 3, 0], [2, 0]]
-    found = model.align(sources, ["der"] * 2, heads=heads)
-    for parses, same in (([[3, 1, 0], [0, 1]], False), (heads, True), ([None, [2, 0]], False)):
-        again = model.align(sources, ["der"] * 2, heads=parses)
+    short = Decoding(max_len=3)
+    sources, trees = ["the dog sleeps", "the dog"], [[2, 3, 0], [2, 0]]
+    found = model.align(sources, ["der"] * 2, parses=trees)
+    for parses, same in (([[3, 1, 0], [0, 1]], False), (trees, True), ([None, [2, 0]], False)):
+        again = model.align(sources, ["der"] * 2, parses=parses)
         assert np.allclose(found[0].attention, again[0].attention, atol=1e-6) == same
     conllu = "".join(
         format_conllu(source.split(), row, ["x"] * len(row))
-        for source, row in zip(sources, heads, strict=True)
+        for source, row in zip(sources, trees, strict=True)
     )
-    [one, two] = model.translate(sources, heads=heads)
-    assert [one.score, two.score] == [t.score for t in model.translate(sources, heads=conllu)]
-    assert [t.unparsed for t in model.translate(sources, heads=[None, [2, 0]])] == [True, False]
+    [one, two] = model.translate(sources, parses=trees, decoding=short)
+    again = model.translate(sources, parses=conllu, decoding=short)
+    assert [one.score, two.score] == [translation.score for translation in again]
+    some = model.translate(sources, parses=[None, [2, 0]], decoding=short)
+    assert [translation.unparsed for translation in some] == [True, False]
+    found = model.analyse(sources, ["der"] * 2, parses=[None, [2, 0]])
+    assert [analysis.translation.unparsed for analysis in found] == [True, False]
     for wrong, reason in (
-        ([[2, 0], [2, 0]], "^sentence 1: 2 heads for 3 words"),
+        ([[2, 0], [2, 0]], "^sentence 1: a parse of 2 words for 3 words"),
         ([[2, 3, 0], [2, 1]], "^sentence 2: "),
-        (heads[:1], "^1 parses for 2 sentences"),
-        ("1\tthe\n", "^heads:1: expected 10 columns"),
+        (trees[:1], "^1 parses for 2 sentences"),
+        ("1\tthe\n", "^parses:1: expected 10 columns"),
     ):
         with pytest.raises(DataError, match=reason):
-            model.translate(sources, heads=wrong)
+            model.translate(sources, parses=wrong)
     reading = small_corpus.load(small_corpus.checkpoint("transformer_sh", source_label_dim=4))
     assert (model.info()["reads"], reading.info()["reads"]) == (["heads"], ["labels"])
     with pytest.raises(DataError, match="^sentence 1: the model reads labels, too"):
-        reading.translate(sources, heads=heads)
-    reading.max_len = 2
-    assert not any(t.unparsed for t in reading.translate(sources, heads=conllu))
+        reading.translate(sources, parses=trees)
+    found = reading.translate(sources, parses=conllu, decoding=Decoding(max_len=2))
+    assert not any(translation.unparsed for translation in found)
 
 
 def test_what_a_model_says_of_itself(served):
@@ -65,8 +70,8 @@ def test_what_a_model_says_of_itself(served):
         **{"text": "words separated by spaces", "reads": []},
         **{"longest_source": 1023, "longest_translation": inference_model.MAX_LEN},
     }
-    with pytest.raises(DataError, match="reads no parse of its source; give no heads"):
-        model.translate(["the"], heads=[[0]])
+    with pytest.raises(DataError, match="reads no parse of its source; give no parses"):
+        model.translate(["the"], parses=[[0]])
 
 
 def test_what_cannot_be_loaded_like_that(served):
@@ -90,31 +95,59 @@ def test_calls_from_threads_share_batches(small_corpus, served, monkeypatch):
     model = syncattn_fairseq.load(served, device="cpu", threads=1)
     sources = small_corpus.lines("test.en")
     expected = dict(zip(sources, model.translate(sources), strict=True))
-    sizes, decode = [], model._translate
-    monkeypatch.setattr(model, "_translate", lambda xs: sizes.append(len(xs)) or decode(xs))
+    batches = model._batches
+    sizes, decode = [], batches._translate
+
+    def note(sources: object, search: object) -> object:
+        sizes.append(len(sources))
+        return decode(sources, search)
+
+    monkeypatch.setattr(batches, "_translate", note)
     calls = [[sources[i % len(sources)]] for i in range(800)]
     with ThreadPoolExecutor(8) as pool:
         found = [*pool.map(model.translate, calls)]
     assert [t for [t] in found] == [expected[source] for [source] in calls]
     assert sum(sizes) == 800 and len(sizes) < 700
-    assert not model._waiting
+    assert not batches._waiting
+
+
+def test_calls_with_other_settings_share_no_batch(small_corpus, served, monkeypatch):
+    model = syncattn_fairseq.load(served, device="cpu", threads=1)
+    sources, searches = small_corpus.lines("test.en"), [Decoding(beam=n) for n in (1, 5)]
+    expected = [model.translate(sources, decoding=search) for search in searches]
+    seen, decode = [], model._batches._translate
+
+    def note(sources: object, search: object) -> object:
+        seen.append(search.decoding)
+        return decode(sources, search)
+
+    monkeypatch.setattr(model._batches, "_translate", note)
+    calls = [(sources, searches[n % 2]) for n in range(40)]
+    with ThreadPoolExecutor(8) as pool:
+        found = [*pool.map(lambda call: model.translate(call[0], decoding=call[1]), calls)]
+    assert {*seen} == {*searches}
+    for n, translations in enumerate(found):
+        assert [t.score for t in translations] == pytest.approx(
+            [t.score for t in expected[n % 2]], abs=1e-4
+        )
 
 
 def test_a_batch_that_fails_is_told_to_all_and_leaves_nothing(small_corpus, served, monkeypatch):
     model = syncattn_fairseq.load(served, device="cpu")
-    model.batch_size = 2
-    usual = model._translate
+    small = Decoding(batch_size=2)
+    batches = model._batches
+    usual = batches._translate
     for error, raised in ((DataError("broken"), DataError), (KeyboardInterrupt(), BaseException)):
 
-        def fail(sources: object, error: BaseException = error) -> None:
+        def fail(sources: object, search: object, error: BaseException = error) -> None:
             raise error
 
-        monkeypatch.setattr(model, "_translate", fail)
+        monkeypatch.setattr(batches, "_translate", fail)
         with pytest.raises(raised):
-            model.translate(["the dog"] * 5)
-        assert not model._waiting
-    monkeypatch.setattr(model, "_translate", usual)
-    assert len(model.translate(["the dog"] * 5)) == 5
+            model.translate(["the dog"] * 5, decoding=small)
+        assert not batches._waiting
+    monkeypatch.setattr(batches, "_translate", usual)
+    assert len(model.translate(["the dog"] * 5, decoding=small)) == 5
 
 
 SCRIPT = """

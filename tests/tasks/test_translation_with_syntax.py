@@ -1,7 +1,6 @@
 import shutil
 from argparse import Namespace
 from contextlib import nullcontext
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -18,13 +17,10 @@ from syncattn_fairseq.criterions.label_smoothed_cross_entropy_with_syntax import
     LabelSmoothedCrossEntropyWithSyntax,
     make_config,
 )
-from syncattn_fairseq.data.analysis_lines import HeadsOf, read_line
 from syncattn_fairseq.data.dataset import Unparsed
 from syncattn_fairseq.tasks.fast import FastDropout, SameDropout
-from syncattn_fairseq.tasks.translation_with_syntax import (
-    TranslationWithSyntaxTask,
-    sharing_sources,
-)
+from syncattn_fairseq.tasks.translating import sharing_sources
+from syncattn_fairseq.tasks.translation_with_syntax import TranslationWithSyntaxTask
 from tests.checkpoints import make_task, model_options
 
 
@@ -75,14 +71,6 @@ def test_the_training_text_needs_parses_if_it_is_translated(small_corpus, gen_su
     lack = pytest.raises(DataError, match=r"^train: 1 of \d+ sentences have no parse")
     with lack if gen_subset == "train" else nullcontext():
         task.build_generator([model], Namespace())
-
-
-def test_parses_of_input_are_printed_beside_its_translations(small_corpus, tmp_path, capsys):
-    task = make_task(small_corpus.data, results_path=str(tmp_path / "none"))
-    task.sentences_read = 1
-    with task._analysis_output() as output:
-        print("X-0", file=output)
-    assert capsys.readouterr().out == "X-0\n"
 
 
 @pytest.mark.parametrize("fast", [False, True])
@@ -140,31 +128,6 @@ def test_each_epoch_has_the_parses_of_its_own_folder(small_corpus, tmp_path):
                 for field in ("source", "target", "source_marks", "target_marks"):
                     assert result[field].equal(item[field])
     assert len(first.datasets["train"]) != len(second.datasets["train"])
-
-
-@pytest.mark.parametrize("lengths", [[[3, 6], [5, 4]], [[3, 6]]], ids=["two", "forced"])
-def test_each_hypothesis_has_its_own_parse(small_corpus, capsys, lengths):
-    task = make_task(small_corpus.data, print_parses=True)
-    task.load_dataset("test")
-    model = task.build_model(model_options("transformer_dbsa")).eval()
-    task.build_generator([model], Namespace(nbest=2))
-    batch = task.datasets["test"].collater([task.datasets["test"][i] for i in (0, 1)])
-    end = [task.target_dictionary.eos()]
-    hypotheses = [
-        [{"tokens": torch.tensor([10] * length + end)} for length in of_sentence]
-        for of_sentence in zip(*lengths, strict=True)
-    ]
-    generator = SimpleNamespace(generate=lambda *args, **kwargs: hypotheses)
-    capsys.readouterr()
-    task.inference_step(generator, [model], batch)
-    lines = [read_line(line) for line in capsys.readouterr().out.splitlines()]
-    result = [
-        (line.sentence, len(line.values))
-        for line in lines
-        if line is not None and line.topic == HeadsOf("hypothesis", "subword")
-    ]
-    numbers = batch["id"].tolist()
-    assert result == [pair for nth in lengths for pair in zip(numbers, nth, strict=True)]
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,231 @@
+"""An analysis as one line of JSON, which ``syncattn-translate --jsonl`` writes.
+
+::
+
+    {"score": -0.21, "forced": false, "fault": "",
+     "source": {"text": "The man sleeps.", "words": ["The", "man", "sleeps", "."],
+                "subwords": ["▁The", "▁man", "▁sleep", "s", "▁."],
+                "heads": [2, 3, 0, 3], "tree": [2, 3, 0, 3],
+                "distances": {"1": [0.1, -0.2, 0.3, 0]}},
+     "target": {"text": "Der Mann schläft.", ...},
+     "links": [[0, 0], [1, 1], [2, 2], [3, 3]], "layer_links": {"6": [[0, 0], ...]}}
+
+* ``score``: mean natural log-probability of the translation's subwords and its end; null if it is
+  unknown.
+* ``forced``: whether the translation was given to the model (``--force``).
+* ``fault``: what may be wrong with the translation, in words; empty: nothing.
+* ``heads``: for each word the word that it attends to most, from 1, 0 for itself; they may form
+  cycles. ``tree``: the most probable tree, 0 for its root. A model without dependency heads has
+  neither.
+* ``distances``: for each gated layer, from 1, the gap before each word; only of models that measure
+  distances.
+* ``links``: words of source and target, from 0. ``layer_links``: the same of each decoder layer,
+  ``"6"``, or of one head of it, ``"6.3"``, if they were asked for.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+from .analysis import Analysis
+from .answers import Alignment, Distances, Parse, Sentence
+
+Link: TypeAlias = tuple[int, int]
+"""A source and a target word, from 0."""
+
+#: Digits after the point of distances and scores, and the largest number that either may be.
+_DIGITS, _LARGEST = 6, 1e6
+_OTHER = "not a line of syncattn-translate --jsonl"
+#: What a line of text cannot hold: line ends, and halves of characters.
+_NOT_IN_A_LINE = re.compile("[\n\r\ud800-\udfff]")
+
+
+@dataclass(frozen=True)
+class SideRecord:
+    """One side of a sentence pair; what the model does not show is None, or empty.
+
+    Attributes:
+        text: as it was given, or as the model wrote it.
+        words: the words that the subwords make up.
+        subwords: what the model read or wrote.
+        heads: the word that each word attends to most, from 1, 0 for itself.
+        tree: each word's parent in the most probable tree, from 1, 0 for the root.
+        distances: for each gated layer, from 1, the gap before each word.
+    """
+
+    text: str
+    words: list[str]
+    subwords: list[str]
+    heads: list[int] | None = None
+    tree: list[int] | None = None
+    distances: dict[int, list[float]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Record:
+    """What a line says.
+
+    Attributes:
+        source: the source.
+        target: the translation.
+        score: mean log-probability of its subwords and its end, or None if it is unknown.
+        forced: whether the translation was given to the model.
+        fault: what may be wrong with the translation; empty: nothing.
+        links: linked words, or None if the model shows none.
+        layer_links: those of decoder layers, by the layer and its head, from 1; head 0 stands for
+            the mean of all heads.
+    """
+
+    source: SideRecord
+    target: SideRecord
+    score: float | None = None
+    forced: bool = False
+    fault: str = ""
+    links: list[Link] | None = None
+    layer_links: dict[tuple[int, int], list[Link]] = field(default_factory=dict)
+
+
+def write_record(analysis: Analysis, fault: str = "") -> str:
+    """Return the line of an analysis, without a line end.
+
+    Args:
+        analysis: of one sentence pair.
+        fault: what may be wrong with the translation; empty: nothing.
+    """
+    translation = analysis.translation
+    sides = {
+        "source": (analysis.text, analysis.source, analysis.source_parse),
+        "target": (str(translation), translation.sentence, analysis.target_parse),
+    }
+    score = None if math.isnan(analysis.score) else round(analysis.score, _DIGITS)
+    row: dict[str, Any] = {"score": score, "forced": analysis.forced, "fault": fault}
+    for name, (text, sentence, parse) in sides.items():
+        distances: Distances | None = getattr(analysis, f"{name}_distances")
+        row[name] = _describe_side(text, sentence, parse, distances)
+    if analysis.alignment is not None:
+        row["links"] = analysis.alignment.links
+    if analysis.layer_alignments:
+        row["layer_links"] = _name_layers(analysis.layer_alignments, analysis.head)
+    return json.dumps(row, ensure_ascii=False)
+
+
+def _describe_side(
+    text: str, sentence: Sentence, parse: Parse | None, distances: Distances | None
+) -> dict[str, Any]:
+    side: dict[str, Any] = {
+        "text": text,
+        "words": sentence.words,
+        "subwords": [*sentence.pieces],
+    }
+    if parse is not None:
+        side |= {"heads": parse.heads, "tree": parse.tree}
+    if distances is not None:
+        side["distances"] = {
+            str(layer): [round(gap, _DIGITS) for gap in distances.of_words(layer)]
+            for layer in distances.layers
+        }
+    return side
+
+
+def _name_layers(alignments: Mapping[int, Alignment], head: int | None) -> dict[str, list[Link]]:
+    suffix = "" if head is None else f".{head}"
+    return {f"{layer}{suffix}": alignment.links for layer, alignment in alignments.items()}
+
+
+def read_record(line: str) -> Record:
+    """Read a line of `write_record`.
+
+    Raises:
+        ValueError: the line is not JSON, or something in it is missing, of another type, or does
+            not fit the words.
+    """
+    try:
+        row = json.loads(line)
+    except RecursionError:
+        raise ValueError(
+            "not a line of syncattn-translate --jsonl: it is nested too deeply"
+        ) from None
+    except ValueError:
+        raise ValueError("not a line of syncattn-translate --jsonl: it is not JSON") from None
+    if not isinstance(row, dict):
+        raise ValueError("not a line of syncattn-translate --jsonl: expected an object")
+    source, target = (_read_side(name, row.get(name)) for name in ("source", "target"))
+    sizes = len(source.words), len(target.words)
+    layers = row.get("layer_links", {})
+    _check("layer_links", layers, isinstance(layers, dict))
+    score, forced, fault = row.get("score"), row.get("forced", False), row.get("fault", "")
+    _check("score", score, score is None or _is_number(score))
+    _check("forced", forced, isinstance(forced, bool))
+    _check("fault", fault, _is_text(fault))
+    return Record(
+        source,
+        target,
+        score,
+        forced,
+        fault,
+        _read_links("links", row["links"], sizes) if "links" in row else None,
+        {_read_layer(name): _read_links(name, links, sizes) for name, links in layers.items()},
+    )
+
+
+def _read_side(name: str, side: Any) -> SideRecord:
+    _check(name, side, isinstance(side, dict))
+    text, words, subwords = (side.get(key) for key in ("text", "words", "subwords"))
+    _check(f"{name}.text", text, _is_text(text))
+    _check(f"{name}.words", words, _is_list(words, _is_text))
+    _check(f"{name}.subwords", subwords, _is_list(subwords, _is_text))
+    size = len(words)
+    for key in ("heads", "tree"):
+        numbers = side.get(key)
+        fits = numbers is None or _is_list(numbers, lambda n: type(n) is int and 0 <= n <= size)
+        _check(f"{name}.{key}", numbers, fits and len(numbers or words) == size)
+    distances = side.get("distances", {})
+    _check(f"{name}.distances", distances, isinstance(distances, dict))
+    by_layer = {}
+    for layer, gaps in distances.items():
+        place = f"{name}.distances.{layer}"
+        _check(place, layer, _is_layer(layer))
+        _check(place, gaps, _is_list(gaps, _is_number) and len(gaps) == size)
+        by_layer[int(layer)] = [float(gap) for gap in gaps]
+    return SideRecord(text, words, subwords, side.get("heads"), side.get("tree"), by_layer)
+
+
+def _read_links(name: str, links: Any, sizes: Sequence[int]) -> list[Link]:
+    def is_link(link: Any) -> bool:
+        is_pair = _is_list(link, lambda number: type(number) is int) and len(link) == 2
+        return is_pair and all(0 <= n < size for n, size in zip(link, sizes, strict=True))
+
+    _check(name, links, _is_list(links, is_link))
+    return [(source, target) for source, target in links]
+
+
+def _read_layer(name: str) -> tuple[int, int]:
+    layer, dot, head = name.partition(".")
+    _check("layer_links", name, _is_layer(layer) and (not dot or _is_layer(head)))
+    return int(layer), int(head or 0)
+
+
+def _is_layer(text: str) -> bool:
+    return text.isascii() and text.isdecimal() and int(text[:9]) > 0 and len(text) < 9
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str) and not _NOT_IN_A_LINE.search(value)
+
+
+def _is_number(value: Any) -> bool:
+    return type(value) in (int, float) and abs(value) < _LARGEST
+
+
+def _is_list(value: Any, is_sound: Callable[[Any], bool]) -> bool:
+    return isinstance(value, list) and all(map(is_sound, value))
+
+
+def _check(name: str, value: Any, is_sound: bool) -> None:
+    if not is_sound:
+        raise ValueError(f"{name}: unexpected value {json.dumps(value)[:60]}")

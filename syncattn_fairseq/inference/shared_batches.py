@@ -1,0 +1,102 @@
+"""Batches that the calls of several threads share."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from threading import Lock, RLock
+
+from .answers import Sentence, Translation
+from .decoding import Decoding
+
+
+@dataclass(frozen=True)
+class Search:
+    """What is equal for all sources of a batch.
+
+    Attributes:
+        decoding: the settings of the call.
+        most: the most subwords of a translation.
+    """
+
+    decoding: Decoding
+    most: int
+
+
+@dataclass(eq=False)
+class _Job:
+    """A source that waits, and its translation or what went wrong."""
+
+    source: Sentence
+    search: Search
+    translation: Translation | None = None
+    error: BaseException | None = None
+
+
+class SharedBatches:
+    """Translates the sources of all threads that wait, whose searches are equal, together.
+
+    Whichever thread holds the lock translates a batch for all that wait, in the order of their
+    calls.
+
+    Args:
+        translate: translates one batch; only one thread at a time calls it.
+
+    Attributes:
+        lock: held by the thread that uses the model.
+    """
+
+    def __init__(
+        self, translate: Callable[[Sequence[Sentence], Search], list[Translation]]
+    ) -> None:
+        self._translate = translate
+        self.lock = RLock()
+        self._waiting: deque[_Job] = deque()
+        self._waiting_lock = Lock()
+
+    def run(self, sources: Sequence[Sentence], searches: Sequence[Search]) -> list[Translation]:
+        """Return the translations of sources, in their order.
+
+        Args:
+            sources: sentences with at least one subword; neighbours of similar length are fastest.
+            searches: one for each source.
+        """
+        jobs = [_Job(*each) for each in zip(sources, searches, strict=True)]
+        with self._waiting_lock:
+            self._waiting += jobs
+        try:
+            for job in jobs:
+                self._wait_for(job)
+        finally:
+            if any(job.translation is None for job in jobs):  # the others are not wanted any more
+                with self._waiting_lock:
+                    ours = {*jobs}
+                    self._waiting = deque(job for job in self._waiting if job not in ours)
+        return [job.translation for job in jobs if job.translation is not None]
+
+    def _wait_for(self, job: _Job) -> None:
+        while job.translation is None and job.error is None:
+            with self.lock:
+                if job.translation is None and job.error is None:
+                    self._translate_next()
+        if job.error is not None:
+            raise job.error
+
+    def _translate_next(self) -> None:
+        with self._waiting_lock:
+            search = self._waiting[0].search
+            equal = (job for job in self._waiting if job.search == search)
+            batch = [*islice(equal, search.decoding.batch_size)]
+            for job in batch:
+                self._waiting.remove(job)
+        try:
+            found = self._translate([job.source for job in batch], search)
+            for job, translation in zip(batch, found, strict=True):
+                job.translation = translation
+        except BaseException as error:
+            for job in batch:
+                job.error = error
+            if not isinstance(error, Exception):
+                raise

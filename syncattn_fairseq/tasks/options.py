@@ -1,0 +1,53 @@
+"""The options of the task."""
+
+from dataclasses import dataclass
+from typing import Optional
+
+from fairseq.dataclass import ChoiceEnum
+from fairseq.tasks.translation import TranslationConfig
+from omegaconf import II
+
+from ..base.option_fields import option
+
+
+@dataclass
+class TranslationWithSyntaxConfig(TranslationConfig):
+    """fairseq's options for translation, and ours."""
+
+    upsample_primary: int = option(1, "how often to repeat train if there are train1, train2, ...")
+    safety_save_updates: int = option(
+        0,
+        "also save checkpoint_last.pt every N updates, without validating (0 = "
+        "never); --save-interval-updates validates, which counts towards --patience",
+    )
+    fast: bool = option(
+        False,
+        "train faster on a CPU: products of large matrices in bfloat16 if the processor has them, "
+        "none for padding, cheap random numbers for dropout, Adam in one pass; such a training can "
+        "be repeated and resumed exactly, but differs from one without the option",
+    )
+    missing_parses: ChoiceEnum(["stop", "ignore"]) = option(  # type: ignore[valid-type]
+        "stop",
+        "if text to translate has no parses, but the model reads them: stop, or "
+        "continue without them (no scaling, unknown labels)",
+    )
+    input_heads: Optional[str] = option(  # noqa: UP045 (fairseq reads it)
+        None, "fairseq-interactive: file with the heads of each line of the input"
+    )
+    input_labels: Optional[str] = option(  # noqa: UP045
+        None, "fairseq-interactive: file with the dependency labels of each line"
+    )
+    source_parser: Optional[str] = option(  # noqa: UP045
+        None, "fairseq-interactive: parser of the input, such as stanza:en"
+    )
+    alignment_head: int = option(
+        0,
+        "the head of a decoder layer that --print-alignment reads, from 1 (0 = mean of all heads)",
+    )
+    gold_source_heads: bool = option(
+        False,
+        "for analysis: make the encoder's dependency heads attend to the gold parse, "
+        "not to what they predict",
+    )
+    gen_subset: str = II("dataset.gen_subset")
+    ddp_backend: str = II("distributed_training.ddp_backend")

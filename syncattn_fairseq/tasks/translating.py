@@ -1,0 +1,233 @@
+"""How the task translates: binarised text, and the input of ``fairseq-interactive``."""
+
+from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cached_property
+from typing import Any
+
+from fairseq import utils
+from fairseq.data import Dictionary, LanguagePairDataset
+from fairseq.modules import MultiheadAttention
+from fairseq.tasks.translation import TranslationTask
+from torch import Tensor
+
+from ..base.errors import DataError
+from ..data.dataset import SyntaxPairDataset
+from ..data.fields import NOTHING
+from ..data.labels import load_dictionary, locate_dictionary
+from ..data.preparation import stored_schemes
+from .input_parses import InputParses
+from .options import TranslationWithSyntaxConfig
+
+
+class TranslatingTask(TranslationTask):
+    """fairseq's translation task with parses of the source, as far as it translates.
+
+    Attributes:
+        fields: what the models read of the source's parse.
+        sentences_read: how many lines of ``fairseq-interactive``'s input were read.
+    """
+
+    cfg: TranslationWithSyntaxConfig
+
+    def __init__(self, cfg: TranslationWithSyntaxConfig, src_dict: Any, tgt_dict: Any) -> None:
+        super().__init__(cfg, src_dict, tgt_dict)
+        self.fields = NOTHING
+        self.sentences_read = 0
+        #: Lines of the input whose batches are not made yet.
+        self._input_texts: list[str] = []
+        #: Batches of the input that are not translated yet.
+        self._batches_read: deque[dict[str, Any]] = deque()
+
+    @cached_property
+    def source_label_dictionary(self) -> Dictionary | None:
+        """The source's dependency labels, None if the data has none."""
+        path = locate_dictionary(utils.split_paths(self.cfg.data)[0], self.cfg.source_lang)
+        return load_dictionary(path) if path.exists() else None
+
+    @property
+    def continues_unparsed(self) -> bool:
+        """Whether text without parses is used without them (``--missing-parses ignore``)."""
+        return bool(self.cfg.missing_parses == "ignore")
+
+    @cached_property
+    def schemes(self) -> tuple[str | None, str | None]:
+        """How the subwords of both sides are marked; None if this was not stored."""
+        stored = stored_schemes(utils.split_paths(self.cfg.data)[0])
+        return stored.get(self.cfg.source_lang), stored.get(self.cfg.target_lang)
+
+    def get_interactive_tokens_and_lengths(
+        self, lines: list[str], encode_fn: Any
+    ) -> tuple[list[Tensor], list[int]]:
+        """Encode lines as fairseq does, and keep the text, which still has unknown subwords.
+
+        A byte order mark at the beginning of the input is not part of the text.
+        """
+        if self.sentences_read == 0:
+            lines = [line.removeprefix("\ufeff") for line in lines[:1]] + lines[1:]
+        self._input_texts = [encode_fn(line) for line in lines]
+        tokens: tuple[list[Tensor], list[int]] = super().get_interactive_tokens_and_lengths(
+            self._input_texts, lambda text: text
+        )
+        return tokens
+
+    @cached_property
+    def input_parses(self) -> InputParses:
+        """The parses of the input."""
+        if self.cfg.source_parser or self.cfg.input_labels:
+            self._require_label_dictionary()
+        return InputParses(
+            self.source_dictionary,
+            self.source_label_dictionary,
+            self.cfg.input_heads,
+            self.cfg.input_labels,
+            self.cfg.source_parser,
+            self.schemes[0],
+        )
+
+    def build_dataset_for_inference(
+        self, src_tokens: list[Tensor], src_lengths: list[int], constraints: Any = None
+    ) -> SyntaxPairDataset:
+        """Make a dataset of the input of ``fairseq-interactive``, and get its parses.
+
+        Raises:
+            DataError: the model reads parses, and there are none.
+        """
+        texts, self._input_texts = self._input_texts, []
+        if not texts:  # fairseq's hub interface encodes by itself
+            texts = [self.source_dictionary.string(tokens) for tokens in src_tokens]
+        sentences = LanguagePairDataset(
+            src_tokens,
+            src_lengths,
+            self.source_dictionary,
+            tgt_dict=self.target_dictionary,
+            constraints=constraints,
+        )
+        if self.cfg.gold_source_heads and not (self.cfg.input_heads or self.cfg.source_parser):
+            raise DataError("--gold-source-heads: give --input-heads or --source-parser, too")
+        heads, labels = self.input_parses(texts)
+        dataset = _InputSentences(
+            sentences, heads, None, labels, self.fields, gold=self.cfg.gold_source_heads
+        )
+        self._require_parses(
+            dataset,
+            "input",
+            "give --input-heads and --input-labels, or --source-parser stanza:LANG",
+        )
+        dataset.first, dataset.seen = self.sentences_read, self._batches_read
+        self.sentences_read += len(src_tokens)
+        return dataset
+
+    def build_generator(self, models: Any, args: Any, *rest: Any, **kwargs: Any) -> Any:
+        """Build fairseq's generator, and check that the data has what translating it needs.
+
+        Raises:
+            DataError: the model reads parses, and sentences of the data have none; or it has no
+                heads for gold parses, or for an option.
+        """
+        if self.fields.fields and not all(hasattr(model, "source_fields") for model in models):
+            raise DataError(
+                "the ensemble: some models read parses, and one is fairseq's own, which cannot be "
+                "given them; train that one with --arch syntax_transformer"
+            )
+        if self.cfg.gold_source_heads and not self.fields.rules:
+            raise DataError(
+                "--gold-source-heads: the model's encoder has no dependency heads that could "
+                "follow them; leave the option out"
+            )
+        for model in models if self.cfg.alignment_head else []:
+            if not hasattr(model.decoder, "choose_head"):
+                raise DataError("--alignment-head: the model can only show the mean of its heads")
+            model.decoder.choose_head(self.cfg.alignment_head)
+        for split, dataset in self.datasets.items():
+            if split == self.cfg.gen_subset or split != self.cfg.train_subset:
+                self._require_parses(
+                    dataset,
+                    split,
+                    "complete its heads and labels and run syncattn-preprocess again",
+                )
+        return super().build_generator(models, args, *rest, **kwargs)
+
+    def inference_step(
+        self,
+        generator: Any,
+        models: list[Any],
+        sample: dict[str, Any],
+        prefix_tokens: Tensor | None = None,
+        constraints: Any = None,
+    ) -> list[list[dict[str, Any]]]:
+        """Translate a batch, with the parses of its sources."""
+        if self._batches_read:  # fairseq-interactive passes on only the tokens
+            net_input = sample["net_input"]
+            batch = self._batches_read.popleft()
+            device = net_input["src_tokens"].device
+            for field in batch["net_input"].keys() - net_input.keys():
+                if field != "prev_output_tokens":
+                    net_input[field] = batch["net_input"][field].to(device)
+            sample = {**sample, "id": batch["id"]}
+        with sharing_sources(models, getattr(generator, "beam_size", 1)):
+            hypotheses: list[list[dict[str, Any]]] = super().inference_step(
+                generator, models, sample, prefix_tokens, constraints
+            )
+        return hypotheses
+
+    def _require_label_dictionary(self) -> None:
+        """Check that labels have numbers, if the model reads labels."""
+        if self.fields.reads("labels") and self.source_label_dictionary is None:
+            raise DataError(
+                f"{self.cfg.data}: no dictionary of the source's dependency labels, which the "
+                "model reads; binarise labels with syncattn-preprocess, or copy dict.labels."
+                f"{self.cfg.source_lang}.txt from the training's data"
+            )
+
+    def _require_parses(self, dataset: SyntaxPairDataset, name: str, remedy: str) -> None:
+        """Check that every sentence to translate has a parse, if the model reads parses."""
+        if self.continues_unparsed:
+            return
+        missing = dataset.list_unparsed()
+        if missing:
+            raise DataError(
+                f"{name}: {len(missing)} of {len(dataset)} sentences have no parse, which the "
+                f"model reads; the first is number {missing[0] + 1}; {remedy}, or use "
+                "--missing-parses ignore"
+            )
+
+
+@contextmanager
+def sharing_sources(models: list[Any], beam_size: int) -> Iterator[None]:
+    """Let decoders keep what they know of a source once for all hypotheses of its beam.
+
+    fairseq's attention has this for BART; left on, it would spoil the next training. There, it
+    saves memory traffic and costs kernels, of which a GPU has too many already (0.85 of the speed).
+    """
+    parts = [
+        part
+        for model in models
+        for part in model.modules()
+        if hasattr(part, "beam_size")
+        and not (
+            isinstance(part, MultiheadAttention) and next(part.parameters()).device.type != "cpu"
+        )
+    ]
+    for part in parts:
+        part.beam_size = beam_size
+    try:
+        yield
+    finally:
+        for part in parts:
+            part.beam_size = 1
+
+
+class _InputSentences(SyntaxPairDataset):
+    """Input of ``fairseq-interactive``; keeps the batches, since fairseq passes on only tokens."""
+
+    #: Number of the first sentence in the whole input.
+    first: int
+    #: The batches, in order.
+    seen: deque[dict[str, Any]]
+
+    def collater(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
+        batch = super().collater(*args, **kwargs)
+        self.seen.append({**batch, "id": batch["id"] + self.first})
+        return batch
