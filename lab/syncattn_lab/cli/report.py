@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,7 +22,7 @@ from syncattn_fairseq.cli.common import (
 )
 
 from .draw import load_model
-from .score import add_arguments, measures, read_input
+from .score import add_arguments, read_input, scoring_options, warn
 
 if TYPE_CHECKING:
     from syncattn_fairseq.inference.model import Model
@@ -79,17 +80,17 @@ def write_page(args: argparse.Namespace, trainings: Trainings | None = None) -> 
             raise DataError(f"--log {name}: no --system has that name")
         logs.setdefault(name, []).append(read_training_log(path))
     models = _models(args, list(outputs))
-    asked = measures(args)
-    if asked["baseline"] is None:
-        asked["baseline"] = next(iter(outputs))
     by_length = gold.source is not None or any(
         sentence.source
         for output in outputs.values()
         for sentence in chain(output.beam, output.forced or ())
     )
-    scores = score_systems(outputs, gold, by_length=by_length, **asked)
+    options = replace(scoring_options(args), by_length=by_length)
+    if options.baseline is None:
+        options = replace(options, baseline=next(iter(outputs)))
+    scores = score_systems(outputs, gold, options, warn)
     count_shown = min(args.sentences, len(gold.references))
-    described = describe(outputs, gold, asked["scheme"], asked["moses_language"], count_shown)
+    described = describe(outputs, gold, options.scheme, options.moses_language, count_shown)
     described = with_heat_maps(described, outputs, models)
     bar = {"desc": "sentences", "unit": "", "leave": False, "disable": None}
     sentences = tqdm(described, total=count_shown, **bar)

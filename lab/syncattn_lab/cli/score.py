@@ -6,7 +6,7 @@ import argparse
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from unicodedata import category
@@ -25,7 +25,7 @@ from ..evaluation.alignment import read_alignments, say_one_based
 from ..printed.decoded import read_decoded
 
 if TYPE_CHECKING:
-    from ..evaluation.scoring import Gold, Output
+    from ..evaluation.scoring import Gold, Output, ScoringOptions
     from ..evaluation.sentence_scores import SentenceScores
 
 
@@ -39,21 +39,20 @@ def main(argv: Sequence[str] | None = None) -> None:
     from ..evaluation.sentence_scores import format_sentence_scores
 
     outputs, gold = read_input(args)
-    scores = score_systems(
-        outputs,
-        gold,
+    options = replace(
+        scoring_options(args),
         by_length=args.by_length,
         compound_split=args.compound_split,
         parts=args.parts,
-        **measures(args),
     )
+    scores = score_systems(outputs, gold, options, warn)
     numbers = {name: score.as_dict() for name, score in scores.items()}
     tables = [format_scores(scores)]
     for measure, by_system in _compare_measures(args, outputs, len(gold.references)).items():
         tables.append(format_sentence_scores(measure, by_system))
         for name, one in by_system.items():
             numbers[name].setdefault("sentence_scores", {})[measure] = asdict(one)
-    say_unused(gold, scores, _warn)
+    say_unused(gold, scores, warn)
     with ExitStack() as stack:
         if args.text:
             _write_text(stack.enter_context(replacing(args.text)), args, outputs)
@@ -117,24 +116,26 @@ def read_input(args: argparse.Namespace) -> tuple[dict[str, Output], Gold]:
         analysed = (sentence for output in outputs.values() for sentence in output.analysed)
         links = (each for s in analysed for each in (s.links or (), *s.layer_links.values()))
         if warning := say_one_based(gold.alignments, links):
-            _warn(f"{args.alignments}: {warning}")
+            warn(f"{args.alignments}: {warning}")
     return outputs, gold
 
 
-def _warn(message: str) -> None:
+def warn(message: str) -> None:
+    """Print a reason why scores may mislead."""
     print(f"warning: {message}", file=sys.stderr)
 
 
-def measures(args: argparse.Namespace) -> dict[str, Any]:
-    """Return the keyword arguments of `score_systems` that `add_arguments` gives."""
-    return {
-        "scheme": args.subword_marks,
-        "moses_language": args.detokenize,
-        "tokenize": args.tokenize,
-        "baseline": args.baseline,
-        "words": args.words_by,
-        "warn": _warn,
-    }
+def scoring_options(args: argparse.Namespace) -> ScoringOptions:
+    """Return the options of `score_systems` that `add_arguments` gives."""
+    from ..evaluation.scoring import ScoringOptions
+
+    return ScoringOptions(
+        scheme=args.subword_marks,
+        moses_language=args.detokenize,
+        tokenize=args.tokenize,
+        baseline=args.baseline,
+        words=args.words_by,
+    )
 
 
 def _write_text(path: Path, args: argparse.Namespace, outputs: Mapping[str, Output]) -> None:

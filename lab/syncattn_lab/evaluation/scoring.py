@@ -146,23 +146,11 @@ class SystemScore:
         return numbers
 
 
-def score_systems(
-    outputs: Mapping[str, Output],
-    gold: Gold,
-    scheme: str | None = None,
-    moses_language: str | None = None,
-    tokenize: str = "13a",
-    baseline: str | None = None,
-    by_length: bool = False,
-    compound_split: str | None = None,
-    words: str | None = None,
-    parts: Mapping[str, int] | None = None,
-    warn: Callable[[str], None] = lambda message: None,
-) -> dict[str, SystemScore]:
-    """Measure systems.
+@dataclass(frozen=True)
+class ScoringOptions:
+    """How systems are scored.
 
-    Args:
-        outputs: of each system, by its name.
+    Attributes:
         scheme: how subwords are marked (see `syncattn_fairseq.data.words`); None: detect it.
         moses_language: undo the Moses tokenizer of this language in the translations.
         tokenize: sacreBLEU's tokenizer.
@@ -173,6 +161,30 @@ def score_systems(
         words: a command that splits translations and references into words, after their spaces are
             removed (`words_by`).
         parts: names and sizes of the test sets that make up the references, for BLEU of each.
+    """
+
+    scheme: str | None = None
+    moses_language: str | None = None
+    tokenize: str = "13a"
+    baseline: str | None = None
+    by_length: bool = False
+    compound_split: str | None = None
+    words: str | None = None
+    parts: Mapping[str, int] | None = None
+
+
+def score_systems(
+    outputs: Mapping[str, Output],
+    gold: Gold,
+    options: ScoringOptions = ScoringOptions(),
+    warn: Callable[[str], None] = lambda message: None,
+) -> dict[str, SystemScore]:
+    """Measure systems.
+
+    Args:
+        outputs: of each system, by its name.
+        gold: what they are measured against.
+        options: what is measured, and how texts are prepared for it.
         warn: called with a reason why scores may mislead.
 
     Raises:
@@ -180,72 +192,109 @@ def score_systems(
             or the length of the source is unknown.
     """
     _check_numbers(outputs, gold)
-    lengths: list[int] | None = None
-    if by_length and gold.source is not None:
-        lengths = [len(text.split()) for text in gold.source]
-    elif by_length:
-        printed = (part for one in outputs.values() for part in (one.beam, one.forced or ()))
-        lengths = count_source_words(printed, scheme)
-    if words is not None:
-        gold = replace(gold, references=Packed(words_by(words, gold.references)))
-    elif moses_language is not None:
-        limit = score_round_trip(gold.references, moses_language, tokenize)
-        if limit < _LOSSLESS:
-            warn(
-                f"the references themselves score {limit:.2f} BLEU after the Moses tokenizer of "
-                f"{moses_language} and its detokeniser: no system gets more"
-            )
+    lengths = _count_lengths(outputs, gold, options.scheme) if options.by_length else None
+    gold = replace(gold, references=_prepare_references(gold.references, options, warn))
     tokenised = looks_tokenised(gold.references)
     counts: dict[str, np.ndarray] = {}
     scores: dict[str, SystemScore] = {}
     for name, output in outputs.items():
         with naming(f"system {name}"):
-            texts = plain_text(output.beam, scheme, moses_language)
-            if words is not None:
-                texts = Packed(words_by(words, texts))
+            texts = _prepare_texts(output, options)
             if tokenised and looks_tokenised(texts) is False:
                 warn(
                     f"system {name}: its text is not tokenised, but the references look as if they "
                     "were, which costs BLEU; give the references without tokenisation"
                 )
-            counts[name] = count_ngrams(texts, gold.references, tokenize, warn=True)
-            score = SystemScore(
-                len(texts),
-                {"bleu": sum_bleu(counts[name], tokenize)}
-                | {
-                    measure.key.partition(".")[0]: measure.compute(texts, gold.references, tokenize)
-                    for measure in MEASURES
-                    if measure.compute
-                },
-                **_score_analyses(output, gold, scheme),
-                bleu_by_part=bleu_by_part(counts[name], parts) if parts else None,
-                compound_split_bleu=score_compound_split_bleu(
-                    texts, gold.references, compound_split
-                )
-                if compound_split
-                else None,
+            counts[name] = count_ngrams(texts, gold.references, options.tokenize, warn=True)
+            scores[name] = _score_texts(texts, counts[name], gold.references, options)
+            analyses = _score_analyses(output, gold, options.scheme)
+            scores[name] = replace(scores[name], **analyses)
+            _warn_of_mixed_up_files(name, output, scores[name], warn)
+    return _compare_systems(scores, counts, lengths, options)
+
+
+def _count_lengths(outputs: Mapping[str, Output], gold: Gold, scheme: str | None) -> list[int]:
+    """Return the number of words of each source sentence."""
+    if gold.source is not None:
+        return [len(text.split()) for text in gold.source]
+    printed = (part for output in outputs.values() for part in (output.beam, output.forced or ()))
+    return count_source_words(printed, scheme)
+
+
+def _prepare_references(
+    references: Sequence[str], options: ScoringOptions, warn: Callable[[str], None]
+) -> Sequence[str]:
+    """Split references into words if asked; warn if undoing a tokenizer changes them."""
+    if options.words is not None:
+        return Packed(words_by(options.words, references))
+    if options.moses_language is not None:
+        limit = score_round_trip(references, options.moses_language, options.tokenize)
+        if limit < _LOSSLESS:
+            warn(
+                f"the references themselves score {limit:.2f} BLEU after the Moses tokenizer of "
+                f"{options.moses_language} and its detokeniser: no system gets more"
             )
-            if all(sentence.is_reference for sentence in output.beam):
-                warn(
-                    f"system {name}: its translations are the references, as in forced output "
-                    "(--score-reference), which comes second: --system NAME BEAM FORCED"
-                )
-            bleu = score.bleu.score
-            if bleu < _UNRELATED_BLEU and score.texts["chrf"].score < _UNRELATED_CHRF:
-                warn(
-                    f"system {name}: BLEU is {bleu:.2f}, as if the references were those of "
-                    "another text; check that they are in the same order and language"
-                )
-            scores[name] = score
+    return references
+
+
+def _prepare_texts(output: Output, options: ScoringOptions) -> Sequence[str]:
+    """Return the translations as they are compared with the references."""
+    texts = plain_text(output.beam, options.scheme, options.moses_language)
+    return texts if options.words is None else Packed(words_by(options.words, texts))
+
+
+def _score_texts(
+    texts: Sequence[str], counts: np.ndarray, references: Sequence[str], options: ScoringOptions
+) -> SystemScore:
+    """Compute the scores of translations; `count_ngrams` made the counts."""
+    scores: dict[str, TranslationScore] = {"bleu": sum_bleu(counts, options.tokenize)}
+    for measure in MEASURES:
+        if measure.compute:
+            part = measure.key.partition(".")[0]
+            scores[part] = measure.compute(texts, references, options.tokenize)
+    split = None
+    if options.compound_split:
+        split = score_compound_split_bleu(texts, references, options.compound_split)
+    by_part = bleu_by_part(counts, options.parts) if options.parts else None
+    return SystemScore(len(texts), scores, compound_split_bleu=split, bleu_by_part=by_part)
+
+
+def _warn_of_mixed_up_files(
+    name: str, output: Output, score: SystemScore, warn: Callable[[str], None]
+) -> None:
+    """Warn if translations look like forced output, or references like those of another text."""
+    if all(sentence.is_reference for sentence in output.beam):
+        warn(
+            f"system {name}: its translations are the references, as in forced output "
+            "(--score-reference), which comes second: --system NAME BEAM FORCED"
+        )
+    bleu, chrf = score.bleu.score, score.texts["chrf"].score
+    if bleu < _UNRELATED_BLEU and chrf < _UNRELATED_CHRF:
+        warn(
+            f"system {name}: BLEU is {bleu:.2f}, as if the references were those of another text; "
+            "check that they are in the same order and language"
+        )
+
+
+def _compare_systems(
+    scores: Mapping[str, SystemScore],
+    counts: Mapping[str, np.ndarray],
+    lengths: Sequence[int] | None,
+    options: ScoringOptions,
+) -> dict[str, SystemScore]:
+    """Add tests against the baseline, if there is one, and BLEU by length, with known lengths."""
+    baseline = options.baseline
+    compared = dict(scores)
     if baseline is not None:
-        for name, significance in compare_with_baseline(counts, baseline, tokenize).items():
-            scores[name] = replace(scores[name], significance=significance)
+        tests = compare_with_baseline(counts, baseline, options.tokenize)
+        for name, significance in tests.items():
+            compared[name] = replace(compared[name], significance=significance)
     if lengths is not None:
-        for name in scores:
-            base = None if baseline in (None, name) else counts[baseline]
-            buckets = score_by_length(counts[name], lengths, base)
-            scores[name] = replace(scores[name], bleu_by_length=buckets)
-    return scores
+        for name in compared:
+            theirs = None if baseline in (None, name) else counts[baseline]
+            buckets = score_by_length(counts[name], lengths, theirs)
+            compared[name] = replace(compared[name], bleu_by_length=buckets)
+    return compared
 
 
 #: What each gold measures, and what must be printed for it.

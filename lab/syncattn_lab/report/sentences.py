@@ -50,7 +50,7 @@ def describe(
     moses_language: str | None = None,
     number: int | None = None,
 ) -> Iterator[ReportedSentence]:
-    """Yield the first sentences, or all; the other arguments are those of `score_systems`."""
+    """Yield the first sentences, or all; the other arguments are those of scoring."""
     systems = [_System(output, scheme, moses_language) for output in outputs.values()]
     chrf = CHRF()
     for index, reference in enumerate(islice(gold.references, number)):

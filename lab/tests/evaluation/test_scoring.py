@@ -4,7 +4,13 @@ import pytest
 
 from syncattn_fairseq.trees.brackets import parse_tree
 from syncattn_lab.evaluation.attachment import AttachmentScore
-from syncattn_lab.evaluation.scoring import Gold, Output, SystemScore, score_systems
+from syncattn_lab.evaluation.scoring import (
+    Gold,
+    Output,
+    ScoringOptions,
+    SystemScore,
+    score_systems,
+)
 from syncattn_lab.printed.decoded import DecodedSentence
 
 BEAM = [
@@ -91,7 +97,7 @@ def test_intervals_by_length_are_of_the_system_minus_the_baseline():
         for name, texts in (("good", references), ("bad", worse))
     }
     gold = Gold(references, source=references)
-    scores = score_systems(systems, gold, baseline="bad", by_length=True)
+    scores = score_systems(systems, gold, ScoringOptions(baseline="bad", by_length=True))
     good, bad = (scores[name].bleu_by_length for name in systems)
     assert good is not None and bad is not None and good["1-10"].interval is not None
     low, high = good["1-10"].interval
@@ -104,7 +110,7 @@ def test_references_that_the_tokenizer_changes_are_told(reference, warned):
     beam = [DecodedSentence("", "Ali ' nin evi .")] * 2
     said = []
     gold = Gold(references=[reference, "Bu İzmir'de bir ev."])
-    score_systems({"Ours": Output(beam)}, gold, moses_language="tr", warn=said.append)
+    score_systems({"Ours": Output(beam)}, gold, ScoringOptions(moses_language="tr"), said.append)
     said = [warning for warning in said if warning.startswith("the references themselves score ")]
     assert len(said) == warned
 
@@ -113,7 +119,7 @@ def test_the_tokenizer_is_that_of_all_measures():
     outputs = {"a": Output([DecodedSentence("", "a,b")])}
     # To the eye it is one word; of its characters, two of three pairs ascend.
     for tokenizer, ribes in (("none", 0), ("char", 100 * 2 / 3)):
-        score = score_systems(outputs, Gold(["ab,"]), tokenize=tokenizer)["a"]
+        score = score_systems(outputs, Gold(["ab,"]), ScoringOptions(tokenize=tokenizer))["a"]
         assert f"tok:{tokenizer}" in score.bleu.signature
         assert score.texts["ribes"].signature.endswith(f"tok:{tokenizer}")
         assert score.texts["ribes"].score == pytest.approx(ribes)
