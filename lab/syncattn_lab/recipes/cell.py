@@ -13,7 +13,7 @@ from .launch import Machines, make_training
 from .prepare import WORDS, folder, gold_alignments, list_logs, list_preparation
 from .request import Row, read_row
 from .row_settings import RowSettings
-from .stages import Stage, Step, new_step, options, split_commands
+from .stages import Stage, Step, command, split_commands
 from .systems import GENERATION, IGNORED, LIMITS, generation_options
 
 #: Schedules of the learning rate that do not depend on when the training ends.
@@ -148,7 +148,7 @@ class Cell:
             "train",
             save_dir / "train",
             [
-                new_step("mkdir", "-p", save_dir),
+                command("mkdir", "-p", save_dir),
                 make_training(row.base, row.config, self.machines, changes),
             ],
             title=below.name,
@@ -168,40 +168,59 @@ class Cell:
         corpus = self.corpus
         steps = []
         for below, changes in self._directions():
-            steps.append(new_step("mkdir", "-p", self.output / below))
+            steps.append(command("mkdir", "-p", self.output / below))
             path = self.checkpoint(below)
             if isinstance(corpus.checkpoint, int):
-                last = ("--last", corpus.checkpoint, "--dir", self.folder / below)
-                steps.append(new_step("syncattn-average", *last, "--output", path))
-            joined = ("--remove-bpe", corpus.subwords.scheme)
-            beam = (*joined, *generation_options(self.settings.config))
-            steps.append(self._generate(path, below / "test.txt", changes, *beam))
-            if self.settings.scored_reference:
-                forced = ("--score-reference", *options(self.settings.scored_reference))
-                steps.append(self._generate(path, below / "forced.txt", changes, *forced))
+                steps.append(
+                    command(
+                        "syncattn-average",
+                        last=corpus.checkpoint,
+                        dir=self.folder / below,
+                        output=path,
+                    )
+                )
+            search = generation_options(self.settings.config)
+            scheme = corpus.subwords.scheme
+            beam = self._generate(path, changes, *search, remove_bpe=scheme)
+            steps.append(beam.into(self.output / below / "test.txt"))
+            printed = self.settings.scored_reference
+            if printed:
+                forced = self._generate(path, changes, score_reference=True, **printed)
+                steps.append(forced.into(self.output / below / "forced.txt"))
         return [*steps, self._validate()]
 
     def _validate(self) -> Step:
         """Measure the NLL of the test text, which had no part in choosing the checkpoint."""
         task = self.settings.config["task"]
-        return new_step(
-            *("fairseq-validate", task["data"], "--user-dir", self.settings.plugin),
-            *("--task", task["_name"], "--path", self.checkpoint(), "--valid-subset", "test"),
-            # BLEU is that of the translations.
-            *("--model-overrides", "{'eval_bleu': False}", "--log-format", "simple"),
-            *("--batch-size", "100", *(["--cpu"] if self.machines.cpu else [])),
+        return command(
+            "fairseq-validate",
+            task["data"],
+            user_dir=self.settings.plugin,
+            task=task["_name"],
+            path=self.checkpoint(),
+            valid_subset="test",
+            model_overrides="{'eval_bleu': False}",  # BLEU is that of the translations
+            log_format="simple",
+            batch_size=100,
+            cpu=self.machines.cpu,
         )
 
-    def _generate(self, path: Path, output: Path, changes: dict[str, Any], *how: str) -> Step:
+    def _generate(self, path: Path, changes: dict[str, Any], *words: str, **how: Any) -> Step:
+        """Decode the test text with a checkpoint, in the direction that the changes say."""
         task = self.settings.config["task"]
-        source = changes.get("task.source_lang", task["source_lang"])
-        target = changes.get("task.target_lang", task["target_lang"])
-        step = new_step(
-            *("fairseq-generate", task["data"], "--user-dir", self.settings.plugin),
-            *("--task", task["_name"], "-s", source, "-t", target, "--path", path),
-            *("--batch-size", "100", *(["--cpu"] if self.machines.cpu else []), *how),
+        return command(
+            "fairseq-generate",
+            task["data"],
+            *words,
+            user_dir=self.settings.plugin,
+            task=task["_name"],
+            source_lang=changes.get("task.source_lang", task["source_lang"]),
+            target_lang=changes.get("task.target_lang", task["target_lang"]),
+            path=path,
+            batch_size=100,
+            cpu=self.machines.cpu,
+            **how,
         )
-        return replace(step, output=self.output / output)
 
     def _score(self) -> list[Step]:
         corpus, output = self.corpus, self.output
@@ -209,29 +228,36 @@ class Cell:
         how = {name: value for name, value in corpus.score.items() if name != "references"}
         reference = self.settings.scored_reference
         forced = [output / "forced.txt"] if reference else []
-        gold: list[object] = []
+        gold = {}
         if corpus.generated and reference:
-            gold += ["--alignments", words / "test.align"]
+            gold["alignments"] = words / "test.align"
         for side, language in (("source", corpus.source), ("target", corpus.target)):
             if reference and language in self.settings.parsed_languages:
-                gold += [f"--{side}-heads", words / f"test.heads.{language}"]
+                gold[f"{side}_heads"] = words / f"test.heads.{language}"
         steps = [
-            new_step(
-                *("syncattn-score", "--references", self.settings.references),
-                *options(how),
-                *("--system", self.row.label, output / "test.txt", *forced, *gold),
-                *("--json", output / "scores.json", "--text", output / "translations.txt"),
+            command(
+                "syncattn-score",
+                references=self.settings.references,
+                **how,
+                system=[self.row.label, output / "test.txt", *forced],
+                **gold,
+                json=output / "scores.json",
+                text=output / "translations.txt",
             )
         ]
         if reference.get("print_layer_alignments"):
-            links: list[object] = ["--forward", "cell", output / "forced.txt"]
+            backward = None
             if corpus.gold_alignments:
-                links += ["--one-based", "--backward", "cell", output / REVERSED / "forced.txt"]
+                backward = ["cell", output / REVERSED / "forced.txt"]
                 steps.append(self._score_reversed(how))
             steps.append(
-                new_step(
-                    *("syncattn-align", "--gold", gold_alignments(corpus), *links),
-                    *("--json", output / "align.json"),
+                command(
+                    "syncattn-align",
+                    gold=gold_alignments(corpus),
+                    forward=["cell", *forced],
+                    one_based=backward is not None,
+                    backward=backward,
+                    json=output / "align.json",
                 )
             )
         if corpus.generated and reference.get("print_distances"):
@@ -240,10 +266,12 @@ class Cell:
 
     def _score_reversed(self, how: Mapping[str, Any]) -> Step:
         output = self.output / REVERSED
-        references = self.settings.references.with_name(f"test.{self.corpus.source}")
-        return new_step(
-            *("syncattn-score", "--references", references, *options(how)),
-            *("--system", self.row.label, output / "test.txt", "--json", output / "scores.json"),
+        return command(
+            "syncattn-score",
+            references=self.settings.references.with_name(f"test.{self.corpus.source}"),
+            **how,
+            system=[self.row.label, output / "test.txt"],
+            json=output / "scores.json",
         )
 
     def _trees(self, words: Path) -> list[Step]:
@@ -252,11 +280,16 @@ class Cell:
         for layer in self.settings.model.exposed["tgt_distances"]:
             trees = output / f"trees-{layer}.{target}"
             steps.append(
-                new_step(
-                    *("syncattn-trees", "induce", "--decoded", output / "forced.txt"),
-                    *("--layer", layer, "--text", words / f"test.{target}", "--output", trees),
+                command(
+                    *("syncattn-trees", "induce"),
+                    decoded=output / "forced.txt",
+                    layer=layer,
+                    text=words / f"test.{target}",
+                    output=trees,
                 )
             )
-            systems += ["--system", f"layer {layer}", trees]
-        score = ("syncattn-trees", "score", "--gold", words / f"test.trees.{target}", *systems)
-        return [*steps, new_step(*score, "--json", output / "trees.json")]
+            systems.append([f"layer {layer}", trees])
+        gold = words / f"test.trees.{target}"
+        scores = output / "trees.json"
+        steps.append(command("syncattn-trees", "score", gold=gold, system=systems, json=scores))
+        return steps

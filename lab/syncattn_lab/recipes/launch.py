@@ -8,7 +8,7 @@ from typing import Any
 from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.registered_names import TASK
 
-from .stages import Step, hydra_value, new_step
+from .stages import Step, command, hydra_value
 from .systems import System
 
 #: Fewest tokens in the batch of a process; in fewer, long sentences would not fit.
@@ -73,7 +73,6 @@ def make_training(
     words += [f"++{name}={hydra_value(value)}" for name, value in settings.items()]
     words += WITHOUT_FILE
     if machines.processes == 1:
-        return new_step("fairseq-hydra-train", *words)
-    worker = ("-m", "syncattn_lab.recipes.worker", *words)
-    count = f"--nproc-per-node={machines.processes}"
-    return new_step("torchrun", "--standalone", count, *worker)
+        return command("fairseq-hydra-train", *words)
+    start = ("torchrun", "--standalone", f"--nproc-per-node={machines.processes}", "-m")
+    return command(*start, "syncattn_lab.recipes.worker", *words)

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.cli.tokenise import read_preparation
 from syncattn_fairseq.data.parses import LINKS, SPLITS
 
-from .corpus_facts import Corpus
-from .stages import Stage, Step, new_step, options, read_options, read_pipeline, split_words
+from .corpus_facts import Archive, Corpus
+from .stages import Stage, Step, command, read_options, read_pipeline, split_words
 
 #: Parts of a corpus's folder.
 DOWNLOAD, RAW, TOKENS, WORDS = "download", "raw", "tokens", "words"
@@ -77,7 +79,7 @@ def _steps(
 ) -> dict[str, tuple[list[Step], list[str]]]:
     """Return what each stage of the preparation does, and the stages whose results it reads."""
     parsed = [] if corpus.generated else list_parsed(corpus, needs)
-    generate = new_step("syncattn-corpus", folder(corpus, WORDS), *options(corpus.generated))
+    generate = command("syncattn-corpus", folder(corpus, WORDS), **corpus.generated)
     texts: dict[str, tuple[list[Step], list[str]]] = {"generate": ([generate], [])}
     if not corpus.generated:
         texts = {
@@ -131,7 +133,7 @@ def _download_models(corpus: Corpus, language: str) -> list[Step]:
     if given.get("--parser") != "stanza" or own:
         return []
     models = f"import stanza; stanza.download({language!r}, processors={PROCESSORS!r})"
-    return [new_step("python", "-c", models)]
+    return [command("python", "-c", models)]
 
 
 def _download(corpus: Corpus) -> list[Step]:
@@ -139,45 +141,58 @@ def _download(corpus: Corpus) -> list[Step]:
         return []
     if corpus.here and not corpus.archives:
         raise DataError(f"{corpus.here.variable}: set this variable to the folder of the texts")
-    commands = []
-    for archive in (archive for archive in corpus.archives if not archive.own):
-        names = ("licence",) if archive.licence else ("file", "sha256", "size", "md5")
-        values = {"name" if n == "file" else n: getattr(archive, n) for n in names}
+    return [_fetch(corpus, archive) for archive in corpus.archives if not archive.own]
+
+
+def _fetch(corpus: Corpus, archive: Archive) -> Step:
+    """Download an archive, or look whether one that needs a signed licence is there."""
+    directory = folder(corpus, DOWNLOAD)
+    if archive.licence:
+        how = archive.licence
         if archive.variable:
-            values["licence"] += f"; or set {archive.variable} to where you have it, packed or not"
-        checks = {name: value for name, value in values.items() if value is not None}
-        where = ("--directory", folder(corpus, DOWNLOAD))
-        commands.append(
-            new_step("syncattn-fetch", *where, *options(checks), archive.url or archive.name)
-        )
-    return commands
+            how += f"; or set {archive.variable} to where you have it, packed or not"
+        return command("syncattn-fetch", archive.name, directory=directory, licence=how)
+    return command(
+        "syncattn-fetch",
+        archive.url,
+        directory=directory,
+        name=archive.file,
+        sha256=archive.sha256,
+        size=archive.size,
+        md5=archive.md5,
+    )
 
 
 def _collect(corpus: Corpus) -> list[Step]:
     raw = folder(corpus, RAW)
-    commands = [new_step("mkdir", "-p", raw)]
+    steps = [command("mkdir", "-p", raw)]
     for split in SPLITS:
         if getattr(corpus, split):
             links = corpus.gold_alignments if split == "test" else None
-            aligned = ("--alignments", corpus.locate(links)) if links else ()
+            located = corpus.locate(links) if links else None
             texts = corpus.list_texts(split)
-            commands.append(_collect_texts(corpus, raw / split, split, *aligned, *texts))
-    return commands
+            steps.append(_collect_texts(corpus, raw / split, split, texts, alignments=located))
+    return steps
 
 
-def _collect_texts(corpus: Corpus, output: Path, split: str, *texts: str) -> Step:
+def _collect_texts(
+    corpus: Corpus, output: Path, split: str, texts: Sequence[str], **how: Any
+) -> Step:
     own = corpus.here.path if corpus.here else None
-    archives = own or folder(corpus, DOWNLOAD)
-    first = ("--first", corpus.first) if corpus.first and split == "train" else ()
-    return new_step(
-        *("syncattn-collect", "--archives", archives, "--languages", *corpus.languages),
-        *("--output", output, *first, *texts),
+    return command(
+        "syncattn-collect",
+        *texts,
+        archives=own or folder(corpus, DOWNLOAD),
+        languages=[*corpus.languages],
+        output=output,
+        first=corpus.first if split == "train" else None,
+        **how,
     )
 
 
 def _tokenise(corpus: Corpus, cores: int) -> list[Step]:
     raw = folder(corpus, RAW)
-    commands = [new_step("mkdir", "-p", folder(corpus, TOKENS), folder(corpus, WORDS))]
+    steps = [command("mkdir", "-p", folder(corpus, TOKENS), folder(corpus, WORDS))]
     for split in SPLITS:
         if not getattr(corpus, split):
             continue
@@ -188,63 +203,67 @@ def _tokenise(corpus: Corpus, cores: int) -> list[Step]:
             tokeniser = _split_by(corpus, language, cores, normalise)
             if split in corpus.tokenised:
                 tokeniser = f"{tokeniser} --words" if "--lowercase" in tokeniser else "cat"
-            commands.append(read_pipeline(tokeniser, raw / name, folder(corpus, part) / name))
-    return commands
+            steps.append(read_pipeline(tokeniser, raw / name, folder(corpus, part) / name))
+    return steps
 
 
 def _split_by(corpus: Corpus, language: str, cores: int, normalise: str) -> str:
-    command = corpus.words.get(language, f"syncattn-tokenise --lang {language}")
-    return command.replace("{cores}", str(cores)).replace("{normalise}", normalise)
+    text = corpus.words.get(language, f"syncattn-tokenise --lang {language}")
+    return text.replace("{cores}", str(cores)).replace("{normalise}", normalise)
 
 
 def _clean(corpus: Corpus) -> list[Step]:
     if corpus.clean is None:
         return []
     words = folder(corpus, WORDS)
-    how = "every" if corpus.every else "last"
-    held_out = (f"--{how}", corpus.every or corpus.last, "--held-out", words / "valid")
-    clean = dict(corpus.clean)
-    if "exclude" in clean:
-        clean["exclude"] = words / clean["exclude"]
+    held_out = words / "valid" if corpus.every or corpus.last else None
+    how = dict(corpus.clean)
+    if "exclude" in how:
+        how["exclude"] = words / how["exclude"]
     return [
-        new_step(
-            *("syncattn-clean", "--languages", *corpus.languages),
-            *("--input", folder(corpus, TOKENS) / "train", "--output", words / "train"),
-            *options(clean),
-            *(held_out if corpus.every or corpus.last else ()),
+        command(
+            "syncattn-clean",
+            languages=[*corpus.languages],
+            input=folder(corpus, TOKENS) / "train",
+            output=words / "train",
+            **how,
+            every=corpus.every,
+            last=corpus.last,
+            held_out=held_out,
         )
     ]
 
 
 def _subwords(corpus: Corpus, cores: int) -> list[Step]:
     words, pieces = folder(corpus, WORDS), folder(corpus, PIECES)
-    commands = [new_step("mkdir", "-p", pieces)]
+    steps = [command("mkdir", "-p", pieces)]
     if corpus.subwords.scheme != "sentencepiece":
         whole = WORDS if corpus.subwords.unit == "word" else RAW
         names = [f"{split}.{language}" for split in SPLITS for language in corpus.languages]
-        return [
-            *commands,
-            new_step("cp", *(folder(corpus, whole) / name for name in names), pieces),
-        ]
+        texts = [folder(corpus, whole) / name for name in names]
+        return [*steps, command("cp", *texts, pieces)]
     joint = corpus.subwords.joint
     for languages in [corpus.languages] if joint else [(side,) for side in corpus.languages]:
         model = _subword_model(corpus, languages[0])
-        size = ("--vocab-size", str(corpus.subwords.size))
-        text = [words / f"train.{language}" for language in languages]
-        commands.append(
-            new_step(
-                "syncattn-bpe", "learn", *size, "--model", model.with_suffix(""), "--input", *text
+        steps.append(
+            command(
+                *("syncattn-bpe", "learn"),
+                vocab_size=corpus.subwords.size,
+                model=model.with_suffix(""),
+                input=[words / f"train.{language}" for language in languages],
             )
         )
         names = [f"{split}.{language}" for split in SPLITS for language in languages]
-        commands.append(
-            new_step(
-                *("syncattn-bpe", "apply", "--model", model, "--workers", str(cores)),
-                *("--input", *(words / name for name in names)),
-                *("--output", *(pieces / name for name in names)),
+        steps.append(
+            command(
+                *("syncattn-bpe", "apply"),
+                model=model,
+                workers=cores,
+                input=[words / name for name in names],
+                output=[pieces / name for name in names],
             )
         )
-    return commands
+    return steps
 
 
 def _subword_model(corpus: Corpus, language: str) -> Path:
@@ -259,13 +278,13 @@ def _collect_parses(corpus: Corpus, needs: set[str]) -> list[Step]:
         kinds.append("labels")
     words, used = folder(corpus, WORDS), corpus.list_treebanks()
     part = words if len(used) == len(corpus.languages) else words / "treebank"
-    steps = [] if part == words or not used else [new_step("mkdir", "-p", part)]
+    steps = [] if part == words or not used else [command("mkdir", "-p", part)]
     for kind, split in product(kinds, SPLITS):
         if texts := corpus.list_parses(kind, split):
             name = f"{split}.{kind}"
-            steps.append(_collect_texts(corpus, part / name, split, "--keep-empty", *texts))
+            steps.append(_collect_texts(corpus, part / name, split, texts, keep_empty=True))
             if part != words:  # a parser writes the other language's
-                steps += [new_step("cp", part / f"{name}.{side}", words) for side in used]
+                steps += [command("cp", part / f"{name}.{side}", words) for side in used]
     return steps
 
 
@@ -275,45 +294,56 @@ def _parse(corpus: Corpus, language: str, workers: int) -> list[Step]:
     heads = "parsed" if language in corpus.list_treebanks() else "heads"
     uses_stanza = read_options(parser).get("--parser") == "stanza"
     stanza = os.environ.get("STANZA_DIR") if uses_stanza else None
-    models = ("--stanza-dir", Path(stanza).absolute()) if stanza else ()
-    return [
-        new_step(
-            *("syncattn-parse", *split_words(parser), *models),
-            *("--input", words / f"{split}.{language}"),
-            *("--output", words / f"{split}.{heads}.{language}"),
-            *(
-                ("--labels", words / f"{split}.labels.{language}")
-                if language == corpus.source
-                else ()
-            ),
-            *("--workers", workers, *split_words(os.environ.get("PARSE_OPTIONS", ""))),
+    more = split_words(os.environ.get("PARSE_OPTIONS", ""))
+    steps = []
+    for split in SPLITS:
+        labels = words / f"{split}.labels.{language}" if language == corpus.source else None
+        parsing = command(
+            *("syncattn-parse", *split_words(parser)),
+            stanza_dir=Path(stanza).absolute() if stanza else None,
+            input=words / f"{split}.{language}",
+            output=words / f"{split}.{heads}.{language}",
+            labels=labels,
+            workers=workers,
         )
-        for split in SPLITS
-    ]
+        steps.append(parsing.adding(*more))
+    return steps
 
 
 def _add_parses(corpus: Corpus, kind: str) -> Step:
-    words, pieces = folder(corpus, WORDS), folder(corpus, PIECES)
-    return new_step(
-        *("syncattn-preprocess", "-s", corpus.source, "-t", corpus.target),
-        *("--destdir", data(corpus), "--add", kind),
-        *(word for split in SPLITS for word in (f"--{split}pref", pieces / split)),
-        *(word for split in SPLITS for word in (f"--{split}heads", words / split)),
+    words = folder(corpus, WORDS)
+    return command(
+        "syncattn-preprocess",
+        **_pair(corpus, data(corpus)),
+        add=kind,
+        **_name_texts(folder(corpus, PIECES)),
+        **{f"{split}heads": words / split for split in SPLITS},
     )
 
 
+def _pair(corpus: Corpus, destination: Path) -> dict[str, object]:
+    """Return the options that name the languages and the folder of a binarised corpus."""
+    languages = {"source_lang": corpus.source, "target_lang": corpus.target}
+    return {**languages, "destdir": destination}
+
+
+def _name_texts(texts: Path) -> dict[str, object]:
+    """Return the options that name the texts to binarise, which are in one folder."""
+    return {f"{split}pref": texts / split for split in SPLITS}
+
+
 def _binarise(corpus: Corpus, texts: Path, destination: Path, cores: int) -> list[Step]:
-    joined = ["--joined-dictionary"] if corpus.subwords.joined else []
-    if corpus.subwords.unit == "word" and corpus.subwords.size:
-        joined += [w for s in ("src", "tgt") for w in (f"--nwords{s}", str(corpus.subwords.size))]
-    texts_of = [word for split in SPLITS for word in (f"--{split}pref", texts / split)]
-    languages = ("-s", corpus.source, "-t", corpus.target)
+    known_words = corpus.subwords.size if corpus.subwords.unit == "word" else None
     return [
-        new_step("rm", "-rf", "--", destination),  # fairseq would keep an old dictionary
-        new_step(
-            *("fairseq-preprocess", *languages, *joined),
-            *("--destdir", destination),
-            *("--workers", str(cores), *texts_of),
+        command("rm", "-rf", "--", destination),  # fairseq would keep an old dictionary
+        command(
+            "fairseq-preprocess",
+            **_pair(corpus, destination),
+            joined_dictionary=corpus.subwords.joined,
+            nwordssrc=known_words,
+            nwordstgt=known_words,
+            workers=cores,
+            **_name_texts(texts),
         ),
     ]
 
@@ -322,21 +352,22 @@ def _record(corpus: Corpus) -> list[Step]:
     """Store how the text was prepared, unless it came in words, or a command is not known."""
     commands = [_split_by(corpus, language, 1, "") for language in corpus.languages]
     try:
-        for command in commands:
-            read_preparation(command)
+        for how in commands:
+            read_preparation(how)
     except DataError:
         return []
     if "train" in corpus.tokenised:
         return []
-    raw = corpus.generated or "test" in corpus.tokenised
-    more: list[object] = ["--truecased"] if corpus.generated else []
-    more += [] if raw else ["--raw", folder(corpus, RAW) / "test"]
-    if corpus.subwords.scheme == "sentencepiece":
-        more += ["--subwords", *dict.fromkeys(_subword_model(corpus, x) for x in corpus.languages)]
+    models = [_subword_model(corpus, language) for language in corpus.languages]
+    in_words = corpus.generated or "test" in corpus.tokenised
     return [
-        new_step(
-            *("syncattn-preprocess", "-s", corpus.source, "-t", corpus.target),
-            *("--destdir", data(corpus), "--words-by", *commands, *more),
+        command(
+            "syncattn-preprocess",
+            **_pair(corpus, data(corpus)),
+            words_by=commands,
+            truecased=bool(corpus.generated),
+            raw=None if in_words else folder(corpus, RAW) / "test",
+            subwords=[*dict.fromkeys(models)] if corpus.subwords.scheme == "sentencepiece" else [],
         )
     ]
 
@@ -345,23 +376,23 @@ def _mix(corpus: Corpus, cores: int) -> list[Step]:
     words, pieces, mixed = (folder(corpus, part) for part in (WORDS, PIECES, MIXED))
     source, target = corpus.languages
     others = [split for split in SPLITS if split != "train"]
-    parses: tuple[object, ...] = ("--trees", words / f"train.trees.{source}")
+    parses = {"trees": words / f"train.trees.{source}"}
     if not corpus.generated:
-        parses = ("--heads", words / f"train.heads.{source}")
-        parses += ("--labels", words / f"train.labels.{source}")
+        parses = {kind: words / f"train.{kind}.{source}" for kind in ("heads", "labels")}
     return [
-        new_step("mkdir", "-p", mixed),
-        new_step(
+        command("mkdir", "-p", mixed),
+        command(
             *("syncattn-multitask", "mix"),
-            *("--source", pieces / f"train.{source}", "--target", pieces / f"train.{target}"),
-            *parses,
-            *("--output", mixed / f"train.{source}", mixed / f"train.{target}"),
+            source=pieces / f"train.{source}",
+            target=pieces / f"train.{target}",
+            **parses,
+            output=[mixed / f"train.{source}", mixed / f"train.{target}"],
         ),
-        new_step(
+        command(
             *("syncattn-multitask", "tag"),
-            *("--input", *(pieces / f"{split}.{source}" for split in others)),
-            *("--output", *(mixed / f"{split}.{source}" for split in others)),
+            input=[pieces / f"{split}.{source}" for split in others],
+            output=[mixed / f"{split}.{source}" for split in others],
         ),
-        new_step("cp", *(pieces / f"{split}.{target}" for split in others), mixed),
+        command("cp", *(pieces / f"{split}.{target}" for split in others), mixed),
         *_binarise(corpus, mixed, Path(f"{data(corpus)}-{MULTI_TASK}"), cores),
     ]

@@ -2,8 +2,8 @@
 
 import re
 import shlex
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -16,17 +16,35 @@ from syncattn_fairseq.base.option_fields import flag
 
 @dataclass(frozen=True)
 class Step:
-    """A pipeline of commands, run without a shell.
+    """A pipeline of commands, run without a shell; `command` makes one of a single command.
 
     Attributes:
-        commands: the words of each.
-        source: file that the first one reads; None: nothing.
-        output: file for what the last one prints, complete or not there at all; None: the log.
+        commands: the words of each command.
+        source: file that the first command reads from its standard input; None: nothing.
+        output: file for what the last command prints, complete or not there at all; None: the log.
+        reads: the files that the commands read, seen from the folder that the recipe runs in. A
+            name may be a pattern (``checkpoint_*.pt``).
+        makes: the files that the commands make, in the same way.
     """
 
     commands: tuple[tuple[str, ...], ...]
     source: Path | None = None
     output: Path | None = None
+    reads: tuple[Path, ...] = ()
+    makes: tuple[Path, ...] = ()
+
+    def declare(self, reads: Iterable[Path] = (), makes: Iterable[Path] = ()) -> "Step":
+        """Return the step with more files that it reads, and more that it makes."""
+        return replace(self, reads=(*self.reads, *reads), makes=(*self.makes, *makes))
+
+    def into(self, path: Path) -> "Step":
+        """Return the step with a file for what its last command prints."""
+        return replace(self, output=path).declare(makes=[path])
+
+    def adding(self, *words: str) -> "Step":
+        """Return the step with more words at the end of its last command."""
+        *others, last = self.commands
+        return replace(self, commands=(*others, (*last, *words)))
 
     def __str__(self) -> str:
         """Return the same as a line of bash, which may leave an incomplete output though."""
@@ -74,14 +92,32 @@ class Stage:
     updates: int | None = None
 
 
-def new_step(*words: object) -> Step:
-    """Make the step of one command."""
-    return Step((tuple(map(str, words)),))
+def command(*words: object, **given: Any) -> Step:
+    """Make the step of one command.
+
+    ``command("syncattn-score", references=path, system=[["a", x], ["b", y]], by_length=True)`` is
+    ``syncattn-score --references path --system a x --system b y --by-length``.
+
+    Args:
+        words: the program and what stands before its options.
+        given: the options by name. The value of an option with several values is a list. That of an
+            option that is repeated is a list of lists, one for each time. True stands for an option
+            without a value. False, None and an empty list leave the option out.
+    """
+    more = [word for name, value in given.items() for word in _write_option(name, value)]
+    return Step((tuple(map(str, [*words, *more])),))
+
+
+def _write_option(name: str, value: Any) -> list[str]:
+    if isinstance(value, list) and value:
+        several = value if isinstance(value[0], list) else [value]
+        return [str(word) for values in several for word in (flag(name), *values)]
+    return [] if value is None or value == [] else [*options({name: value})]
 
 
 def read_pipeline(text: str, source: Path, output: Path) -> Step:
     """Make the step of a pipeline, such as ``kytea -out tok | sed s/x/y/``; else `DataError`."""
-    return Step(tuple(split_commands(text)), source, output)
+    return Step(tuple(split_commands(text)), source).declare(reads=[source]).into(output)
 
 
 def split_words(text: str) -> list[str]:
@@ -116,9 +152,10 @@ def split_commands(text: str, pipes: bool = True) -> list[tuple[str, ...]]:
 
 
 def options(values: Mapping[str, Any]) -> Iterator[str]:
-    """Yield ``--name value`` for each setting; ``--name`` for True, nothing for False.
+    """Yield ``--name value`` for each setting of fairseq; ``--name`` for True, nothing for False.
 
-    A value that begins with a hyphen is joined to its name, or it would be an option of its own.
+    The values of a list are joined by commas. A value that begins with a hyphen is joined to its
+    name, or it would be an option of its own.
     """
     for name, value in values.items():
         option = flag(name)

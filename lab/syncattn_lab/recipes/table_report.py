@@ -1,10 +1,11 @@
 """The report of what a recipe has trained: a call of ``syncattn-report``, and what seeds tell."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from statistics import mean
+from typing import Any
 
 from ..evaluation.results_tables import TableRow
 from .cell import Cell, make_cells
@@ -12,7 +13,7 @@ from .corpus_facts import Corpus
 from .launch import Machines
 from .prepare import PIECES, WORDS, data, folder, gold_alignments
 from .request import Request, read_row
-from .stages import Step, new_step, options
+from .stages import Step, command
 
 #: Options of ``syncattn-score`` that ``syncattn-report`` has, too.
 _SCORING = ("tokenize", "detokenize", "subword_marks", "words_by")
@@ -56,43 +57,45 @@ class TableReport:
 
     def call(self, output: Path) -> Step:
         """Return the call that writes the page, from any folder."""
-        words: list[object] = []
+        systems = []
         for name, cell in self.shown.items():
-            outputs = self.work / cell.output
-            files = [
-                outputs / file for file in ("test.txt", "forced.txt") if (outputs / file).exists()
-            ]
-            words += ["--system", name, *files]
-        for cell in self.decoded:
-            words += ["--log", cell.row.label, self.work / cell.folder / "train.log"]
+            paths = [self.work / cell.output / file for file in ("test.txt", "forced.txt")]
+            systems.append([name, *(path for path in paths if path.exists())])
+        logs = [[c.row.label, self.work / c.folder / "train.log"] for c in self.decoded]
         corpus = self.corpus
-        references = self.work / next(iter(self.shown.values())).settings.references
-        scoring = options({k: v for k, v in corpus.score.items() if k in _SCORING})
-        return new_step(
-            *("syncattn-report", "--output", output.absolute(), *words, *self._attention()),
-            *("--title", f"{corpus.name}: {', '.join(self.shown)}"),
-            *("--references", references, *scoring, *self._gold()),
+        return command(
+            "syncattn-report",
+            output=output.absolute(),
+            system=systems,
+            log=logs,
+            **self._attention(),
+            title=f"{corpus.name}: {', '.join(self.shown)}",
+            references=self.work / next(iter(self.shown.values())).settings.references,
+            **{name: value for name, value in corpus.score.items() if name in _SCORING},
+            **self._gold(),
         )
 
-    def _gold(self) -> Iterator[object]:
+    def _gold(self) -> dict[str, Any]:
+        """Return the options that name the source and the gold structure of both sides."""
         corpus = self.corpus
         words = self.work / folder(corpus, WORDS)
-        yield from ("--source", words / f"test.{corpus.source}")
+        given: dict[str, Any] = {"source": words / f"test.{corpus.source}"}
         for side, language in (("source", corpus.source), ("target", corpus.target)):
             for kind in ("heads", "labels", "trees"):
                 path = words / f"test.{kind}.{language}"
                 if path.exists():
-                    yield from (f"--{side}-{kind}", path)
+                    given[f"{side}_{kind}"] = path
         links = self.work / gold_alignments(corpus)
         if links.exists():
-            yield from ("--alignments", links, *(() if corpus.generated else ("--one-based",)))
+            given |= {"alignments": links, "one_based": not corpus.generated}
+        return given
 
-    def _attention(self) -> list[object]:
-        """Return the arguments that show the attention of models with heads that parse."""
+    def _attention(self) -> dict[str, Any]:
+        """Return the options that show the attention of models with heads that parse."""
         corpus = self.corpus
         names = ["bpe"] if corpus.subwords.joint else [f"bpe.{side}" for side in corpus.languages]
         models = [self.work / folder(corpus, PIECES) / f"{name}.model" for name in names]
-        arguments: list[object] = []
+        shown = []
         for name, cell in self.shown.items():
             path = self.work / cell.checkpoint()
             # A model that reads a parse would need a parser here.
@@ -103,10 +106,10 @@ class TableReport:
                 and not cell.settings.own_plugin
                 and path.exists()
             ):
-                arguments += ["--attention", name, path]
-        if not arguments or not all(model.exists() for model in models):
-            return []
-        return [*arguments, "--data-bin", self.work / data(corpus), "--subwords", *models]
+                shown.append([name, path])
+        if not shown or not all(model.exists() for model in models):
+            return {}
+        return {"attention": shown, "data_bin": self.work / data(corpus), "subwords": models}
 
     def say_shown(self) -> str:
         """Say which seeds are shown."""

@@ -17,13 +17,13 @@ from syncattn_lab.recipes import display
 from syncattn_lab.recipes.display import Display, duration
 from syncattn_lab.recipes.processes import Processes, _terminal
 from syncattn_lab.recipes.run import SMALL, Runner, list_missing_programs, select_stages
-from syncattn_lab.recipes.stages import Stage, Step, new_step, read_pipeline
+from syncattn_lab.recipes.stages import Stage, Step, command, read_pipeline
 
 LOGS = Path("logs")
 
 
 def bash(script: str) -> Step:
-    return new_step("bash", "-c", script)
+    return command("bash", "-c", script)
 
 
 def stage(name: str, *steps: Step, **more: Any) -> Stage:
@@ -207,7 +207,7 @@ def test_a_training_stops_if_its_data_was_made_again(runner):
 def test_a_changed_file_is_refused_before_it_is_used(runner, size):
     words = runner.work / "words"
     words.mkdir()
-    made = new_step("bash", "-c", f"head -c {size} /dev/zero > words/train.en", "--output")
+    made = command("bash", "-c", f"head -c {size} /dev/zero > words/train.en", "--output")
     made = replace(made, commands=((*made.commands[0], "words/train"),))
     first, later = stage("tokenise", made), stage("clean", bash("true"), after=(LOGS / "tokenise",))
     runner.run([first])
@@ -248,8 +248,8 @@ def test_what_this_run_has_finished_is_not_done_twice(runner):
 
 def test_what_fails_stops_and_is_done_again(runner):
     script = "echo ValueError: because; echo try --help; test -e mended"
-    stages = [stage("a", bash(script), new_step("touch", "after"))]
-    stages.append(stage("b", new_step("touch", "never")))
+    stages = [stage("a", bash(script), command("touch", "after"))]
+    stages.append(stage("b", command("touch", "never")))
     said = r"a: a command failed \(status 1\): ValueError: because .*logs/a\.log"
     with pytest.raises(DataError, match=said):  # not the last line
         runner.run(stages)
@@ -290,9 +290,9 @@ def test_states_of_a_progress_bar_are_told_but_not_logged(tmp_path):
 
 def test_what_is_missing_is_said_before_anything_is_run(monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", str(tmp_path))
-    parse = new_step("syncattn-parse")  # the program is beside our Python
+    parse = command("syncattn-parse")  # the program is beside our Python
     missing = list_missing_programs(
-        [stage("a", new_step("kytea")), stage("b", parse, programs=("eda",))]
+        [stage("a", command("kytea")), stage("b", parse, programs=("eda",))]
     )
     assert {*missing} == {"kytea", "eda"}
     assert missing["kytea"].startswith("no such program; install KyTea, http://")
@@ -343,11 +343,11 @@ from syncattn_fairseq.base.locks import locked
 from syncattn_lab.recipes.display import Display
 from syncattn_lab.recipes.processes import Processes
 from syncattn_lab.recipes.run import Runner
-from syncattn_lab.recipes.stages import Stage, new_step
+from syncattn_lab.recipes.stages import Stage, command
 work = Path(sys.argv[1])
 script = "echo $$ > id; sleep 60 & echo $! > child; wait"
 with Processes() as processes, locked(work / "lock", lambda: None) as lock:
-    stage = Stage("a", Path("logs/a"), [new_step("bash", "-c", script)], title="a")
+    stage = Stage("a", Path("logs/a"), [command("bash", "-c", script)], title="a")
     Runner(work, processes, Display()).run([stage], [lock])
 """
 

@@ -1,5 +1,4 @@
 import subprocess
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,7 +9,7 @@ from hypothesis import strategies as st
 from syncattn_fairseq.base.errors import DataError
 from syncattn_lab.recipes.stages import (
     Step,
-    new_step,
+    command,
     options,
     read_pipeline,
     split_commands,
@@ -25,12 +24,26 @@ def test_a_step_is_shown_as_a_line_of_bash():
     assert step.commands == (("kytea", "-out", "tok"), ("sed", "s/ | / /"))
     assert str(step) == "kytea -out tok < 'a b' | sed 's/ | / /' > out"
     assert str(Step((("a", "$(b)"),))) == "a '$(b)'"
-    assert str(replace(new_step("a"), output=Path("b"))) == "a > b"
+    assert str(command("a").into(Path("b"))) == "a > b"
+
+
+def test_keywords_are_options():
+    paths = {"system": [["a", Path("x")], ["b", Path("y"), 1]], "input": [Path("z"), "w"]}
+    step = command("score", "all", **paths, by_length=True, one_based=False, size=3)
+    words = "score all --system a x --system b y 1 --input z w --by-length --size 3"
+    assert step.commands == (tuple(words.split()),)
+    left_out = command("score", name=None, labels=[], workers=0, last=-1)
+    assert str(left_out.adding("--workers", "2")) == "score --workers 0 --last=-1 --workers 2"
+
+
+def test_a_step_declares_what_it_reads_and_makes():
+    step = read_pipeline("cat", Path("a"), Path("b")).declare([Path("c")], makes=[Path("d")])
+    assert step.reads == (Path("a"), Path("c")) and step.makes == (Path("b"), Path("d"))
 
 
 @given(st.lists(WORDS, min_size=1, max_size=4))
 def test_a_shell_reads_back_every_word(words):
-    shown = str(new_step("printf", "%s\\0", *words))
+    shown = str(command("printf", "%s\\0", *words))
     done = subprocess.run(["bash", "-c", shown], capture_output=True, check=True)
     assert done.stdout.decode().split("\0")[:-1] == words
 
