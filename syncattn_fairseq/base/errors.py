@@ -32,6 +32,19 @@ def describe_lack_of_memory(error: BaseException) -> str | None:
     return None
 
 
+class BadSentence(DataError):
+    """One of several sentences cannot be used.
+
+    Args:
+        number: which one, from 1.
+        fault: what is wrong with it.
+    """
+
+    def __init__(self, number: int, fault: str) -> None:
+        super().__init__(f"sentence {number}: {fault}")
+        self.number, self.fault = number, fault
+
+
 class BadParse(DataError):
     """The parse of one sentence is not a dependency tree over the sentence's words.
 

@@ -7,10 +7,10 @@ import os
 import sys
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from itertools import islice
+from itertools import islice, repeat
 from typing import TYPE_CHECKING
 
-from ..base.errors import DataError
+from ..base.errors import BadSentence, DataError
 from .command_line import CommandLine
 from .common import (
     add_model_files,
@@ -26,6 +26,8 @@ from .common import (
 
 if TYPE_CHECKING:
     from ..inference import Analysis, Decoding, Model, Translation
+    from ..inference.sources import Parses
+    from ..parsing.parser import Parse as DependencyTree
 
 #: Lines to read and sort by length at a time.
 _LINES = 2000
@@ -52,22 +54,41 @@ def main(argv: Sequence[str] | None = None) -> None:
         args.device,
         args.user_dir,
         tokenised=args.tokenised,
+        in_subwords=args.in_subwords,
     )
     sys.stdout.reconfigure(encoding="utf-8")  # type: ignore[union-attr]
     lines = progress(read_lines(args.input))
     references = read_lines(args.force) if args.force else None
+    parses = _read_parses(args) if args.input_heads else None
     run = _Run(model, decoding, args, name_input(args.input))
     while sentences := list(islice(lines, _LINES)):
         given = None if references is None else list(islice(references, len(sentences)))
-        if not run.translate(sentences, given):
+        trees = None if parses is None else list(islice(parses, len(sentences)))
+        if not run.translate(sentences, given, trees):
             break
     run.finish()
+
+
+def _read_parses(args: argparse.Namespace) -> Iterator[DependencyTree | None]:
+    """Yield the parse of each line of the input, which has as many lines as the files."""
+    from ..base.text import count_lines
+    from ..data.parses import read_heads, read_labels
+    from ..parsing.parser import Parse
+
+    count_lines(*filter(None, [args.input, args.input_heads, args.input_labels]))
+    labels = read_labels(args.input_labels) if args.input_labels else repeat(None)
+    for heads, of_words in zip(read_heads(args.input_heads), labels, strict=False):
+        yield None if heads is None else Parse(heads, of_words or [])
 
 
 def _check_options(parser: CommandLine, args: argparse.Namespace) -> None:
     """End the program if options do not go together."""
     if args.force and not (args.jsonl and args.input):
         parser.error("--force needs --jsonl, and --input FILE with as many lines")
+    if args.input_labels and not args.input_heads:
+        parser.error("--input-labels needs --input-heads")
+    if args.input_heads and not args.input:
+        parser.error("--input-heads needs --input FILE with as many lines")
     if args.every_layer and not args.jsonl:
         parser.error("--every-layer needs --jsonl")
     if args.alignment_layer and not args.alignments:
@@ -96,59 +117,86 @@ class _Run:
         #: The lines to which a warning applies.
         self.warned: defaultdict[str, list[int]] = defaultdict(list)
 
-    def translate(self, sentences: list[str], references: list[str] | None) -> bool:
-        """Print what is asked for of the next lines; return whether to go on."""
-        from ..data.segmenters import InSubwords
+    def translate(
+        self,
+        sentences: list[str],
+        references: list[str] | None,
+        parses: list[DependencyTree | None] | None,
+    ) -> bool:
+        """Print what is asked for of the next lines.
 
+        Args:
+            sentences: the lines.
+            references: their translations; None: the model's own.
+            parses: their parses; None: of the model's parser.
+
+        Returns:
+            Whether to go on.
+        """
         try:
             if references is None:
                 analyses = None
-                found = self.model.translate(sentences, decoding=self.decoding, warn=False)
+                found = self.model.translate(
+                    sentences, decoding=self.decoding, parses=parses, warn=False
+                )
             else:
-                analyses = self._analyse(sentences, references)
+                analyses = self._analyse(sentences, references, parses)
                 found = [analysis.translation for analysis in analyses]
-        except InSubwords as error:
+        except BadSentence as error:
             raise DataError(f"{self.name}:{self.done + error.number}: {error.fault}") from None
         long = [index for index, each in enumerate(found) if each.too_long]
         self.too_long |= {self.done + index + 1: found[index].too_long for index in long}
         stops = bool(long) and self.args.too_long == "stop"
         count = long[0] if stops else len(sentences)
         kept = ["" if n in long else sentence for n, sentence in enumerate(sentences[:count])]
+        trees = parses and [None if n in long else tree for n, tree in enumerate(parses[:count])]
         if self.args.jsonl:
-            analyses = analyses[:count] if analyses else self._analyse(kept, found[:count])
+            analyses = analyses[:count] if analyses else self._analyse(kept, found[:count], trees)
             sys.stdout.writelines(f"{self._write(analysis)}\n" for analysis in analyses)
         else:
-            sys.stdout.writelines(self._print(kept, found[:count]))
+            sys.stdout.writelines(self._print(kept, found[:count], trees))
         sys.stdout.flush()
         for warning, indices in self.model.list_warnings(found, ("cut", "unparsed")).items():
             self.warned[warning] += [self.done + index + 1 for index in indices]
         self.done += count
         return not stops
 
-    def _analyse(self, sentences: Sequence[str], translations: Sequence[str]) -> list[Analysis]:
-        head, every_layer = self.args.alignment_head, self.args.every_layer
+    def _analyse(
+        self, sentences: Sequence[str], translations: Sequence[str], parses: Parses
+    ) -> list[Analysis]:
         return self.model.analyse(
-            sentences, translations, decoding=self.decoding, head=head, every_layer=every_layer
+            sentences,
+            translations,
+            decoding=self.decoding,
+            parses=parses,
+            head=self.args.alignment_head,
+            every_layer=self.args.every_layer,
         )
 
     def _write(self, analysis: Analysis) -> str:
-        from ..inference.record import write_record
+        from ..inference.record import make_record, write_record
 
         translation = analysis.translation
         faults = [*self.model.list_warnings([translation], ("cut", "unparsed"))]
-        return write_record(analysis, "; ".join([*faults, *filter(None, [translation.too_long])]))
+        if translation.too_long:
+            faults.append(translation.too_long)
+        return write_record(make_record(analysis, "; ".join(faults)))
 
-    def _print(self, sentences: list[str], translations: list[Translation]) -> Iterator[str]:
+    def _print(
+        self, sentences: list[str], translations: list[Translation], parses: Parses
+    ) -> Iterator[str]:
         """Yield what is printed of lines, with line ends."""
         args = self.args
         if args.parses:
-            for pair in self.model.parse(sentences, translations):
+            for pair in self.model.parse(sentences, translations, parses=parses):
                 for title, parse in (("source", pair.source), ("translation", pair.target)):
                     if parse is not None:
                         yield f"# side = {title}\n{parse.conllu()}"
         elif args.alignments:
             layer, head = args.alignment_layer, args.alignment_head
-            for alignment in self.model.align(sentences, translations, layer=layer, head=head):
+            for alignment in self.model.align(
+                sentences, translations, layer=layer, head=head, parses=parses
+            ):
                 yield f"{alignment.target}\t{alignment}\n"
         else:
             for translation in translations:
@@ -186,6 +234,19 @@ def _parser() -> CommandLine:
     parser.add_argument(
         "--input", default=0, metavar="FILE", help="text to translate (standard input)"
     )
+    parser.add_argument(
+        "--in-subwords",
+        action="store_true",
+        help="the input, and the file of --force, are in subwords already, as the text of a "
+        "binarised corpus is; no subword model is needed",
+    )
+    for kind, what in (("heads", "heads"), ("labels", "dependency labels, if it reads them")):
+        parser.add_argument(
+            f"--input-{kind}",
+            metavar="FILE",
+            help=f"for models that read the source's parse: the {what} of each line of the input "
+            "(default: those of --source-parser)",
+        )
     parser.add_argument("--beam", type=positive, default=5, help="size of the beam (5)")
     parser.add_argument("--batch-size", type=positive, default=32, help="sentences at a time (32)")
     parser.add_argument(
@@ -247,5 +308,8 @@ def _parser() -> CommandLine:
         help="the head of a decoder layer whose links are printed, from 1 (default: the mean of "
         "all heads)",
     )
-    parser.name_files(inputs=["input", "force"], files=[lambda args: args.path.split(os.pathsep)])
+    parser.name_files(
+        inputs=["input", "force", "input_heads", "input_labels"],
+        files=[lambda args: args.path.split(os.pathsep)],
+    )
     return parser

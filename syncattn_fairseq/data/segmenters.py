@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
-from ..base.errors import DataError
+from ..base.errors import BadSentence, DataError
 from ..base.files import open_file
 from ..base.numbers import read_whole
 from ..base.text import clean_line, read_file_lines
@@ -81,14 +81,6 @@ def read_vocabulary(path: str | Path, threshold: int) -> dict[str, int]:
     return kept
 
 
-class InSubwords(DataError):
-    """A sentence is in subwords already; ``number`` says which, from 1."""
-
-    def __init__(self, number: int, fault: str) -> None:
-        super().__init__(f"sentence {number}: {fault}")
-        self.number, self.fault = number, fault
-
-
 class Segmenter(ABC):
     """Splits words into subwords.
 
@@ -137,7 +129,7 @@ class Segmenter(ABC):
         return len(pieces) - len(ranks), len(pieces), sum(ranks)
 
     def __call__(self, sentences: Sequence[str]) -> list[list[str]]:
-        """Split sentences whose words are separated by white space; `InSubwords` if they are cut.
+        """Split sentences whose words are separated by white space; `BadSentence` if they are cut.
 
         What has another meaning in a dictionary, such as ``</s>``, becomes ``<unk>``.
         """
@@ -159,7 +151,7 @@ class Segmenter(ABC):
         for mark, (pattern, remedy) in _CUT.items():
             are_words = any(mark in word and word in self.known for word in words)
             if pattern.search(text) and not (self.scheme == "none" and are_words):
-                raise InSubwords(
+                raise BadSentence(
                     number, f"in subwords already ({text[:40]!r}); give words: {remedy}"
                 )
 
@@ -183,6 +175,25 @@ class Words(Segmenter):
     def segment(self, words: Sequence[str]) -> list[str]:
         """Return the words."""
         return list(words)
+
+
+class Subwords(Segmenter):
+    """Takes text that is in subwords already, such as that of a binarised corpus.
+
+    Args:
+        scheme: how its subwords are marked.
+    """
+
+    def __init__(self, scheme: str) -> None:
+        super().__init__()
+        self.scheme = scheme
+
+    def segment(self, words: Sequence[str]) -> list[str]:
+        """Return the subwords, which are separated by spaces."""
+        return list(words)
+
+    def _refuse_subwords(self, number: int, words: Sequence[str]) -> None:
+        """Take every line."""
 
 
 class Pieces(Segmenter):
@@ -293,25 +304,36 @@ def open_segmenters(
     languages: tuple[str, str],
     vocabularies: tuple[Sequence[str], Sequence[str]],
     schemes: tuple[str | None, str | None] = (None, None),
+    in_subwords: bool = False,
 ) -> tuple[Segmenter, Segmenter]:
-    """Load the subword models of source and target; those of the folders if none are given.
+    """Load the subword models of source and target.
 
-    The folders also say how the text was prepared. Schemes say how each side marks subwords; None:
-    as its vocabulary shows. `DataError`: a vocabulary of subwords has no subword model, or one that
-    does not match it.
+    Args:
+        models: the subword models; None: those in the folders.
+        folders: where they are, and how the text was prepared, in the order of the search.
+        languages: of source and target.
+        vocabularies: the subwords that the model knows on each side, the most frequent first.
+        schemes: how each side marks subwords; None: as its vocabulary shows.
+        in_subwords: whether text is in subwords already, so that no model is needed.
+
+    Raises:
+        DataError: a vocabulary of subwords has no subword model, or one that does not match it.
     """
-    pair = pair_subwords(models) or find_subwords(folders, *languages)
+    pair = None if in_subwords else pair_subwords(models) or find_subwords(folders, *languages)
     records = filter(None, map(stored_preparations, folders))
-    preparations = next(records, {})
+    preparations = {} if in_subwords else next(records, {})
     segmenters: list[Segmenter] = []
     for side, language, vocabulary in zip((0, 1), languages, vocabularies, strict=True):
         scheme = schemes[side] or detect_scheme(vocabulary)
-        if pair is None and scheme != "none":
+        if pair is None and scheme != "none" and not in_subwords:
             raise DataError(
                 f"the model reads and writes subwords ({scheme}), and no subword model is in "
                 "its folder; name one"
             )
-        segmenter = pair[side].open() if pair else Words()
+        if in_subwords:
+            segmenter: Segmenter = Subwords(scheme)
+        else:
+            segmenter = pair[side].open() if pair else Words()
         if pair and segmenter.scheme != scheme:
             raise DataError(
                 f"{pair[side].path}: marks subwords as {segmenter.scheme}, but the text of "

@@ -3,8 +3,12 @@
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate, compress, count, groupby, pairwise
+from typing import TypeAlias
 
 from ..base.errors import DataError
+
+Link: TypeAlias = tuple[int, int]
+"""A source and a target word, or two subwords, that are linked; both from 0."""
 
 SCHEMES = ("subword_nmt", "sentencepiece", "none")
 #: Begins the first piece of a word in sentencepiece, so no word may contain it.
@@ -94,6 +98,30 @@ def detect_scheme(texts: Iterable[str]) -> str:
     return next(find_schemes(texts), "none")
 
 
+def choose_scheme(lines: Iterable[str]) -> str:
+    """Choose how the subwords of a text are marked, as its lines show.
+
+    In pieces of sentencepiece, most lines have a mark. Of words split by subword-nmt, few may have
+    one, but not just one in hundreds.
+
+    Args:
+        lines: the lines of the text; empty ones do not count.
+
+    Returns:
+        ``sentencepiece``, ``subword_nmt``, or ``none``.
+    """
+    total = pieces = continued = 0
+    for line in lines:
+        if line.strip():
+            total += 1
+            schemes = {*find_schemes([line])}
+            pieces += "sentencepiece" in schemes
+            continued += "subword_nmt" in schemes
+    if 2 * pieces > total:
+        return "sentencepiece"
+    return "subword_nmt" if continued and 100 * continued >= total else "none"
+
+
 def find_schemes(texts: Iterable[str]) -> Iterator[str]:
     """Yield the schemes whose marks are in each text, in the order of their first marks."""
     for text in texts:
@@ -131,8 +159,8 @@ def find_word_heads(parents: Sequence[int], lengths: Sequence[int]) -> list[int]
 
 
 def link_words(
-    links: Iterable[tuple[int, int]], source_lengths: Sequence[int], target_lengths: Sequence[int]
-) -> set[tuple[int, int]]:
+    links: Iterable[Link], source_lengths: Sequence[int], target_lengths: Sequence[int]
+) -> set[Link]:
     """Link two words if any of their subwords, counted from 0, are linked.
 
     Lengths are the numbers of subwords of each word. `DataError`: a link is outside the sentence.

@@ -11,8 +11,8 @@ from typing import Generic, TypeVar
 import numpy as np
 
 from ..base.errors import DataError
-from ..data.analysis_lines import Link
 from ..data.words import (
+    Link,
     count_subwords,
     find_word_heads,
     find_word_starts,

@@ -117,7 +117,8 @@ class CTranslate2Model(Model):
 
     Args:
         folder: the model's folder.
-        subwords, source_parser, device, threads, compute_type, tokenised: as for :func:`.load`.
+        subwords, source_parser, device, threads, compute_type, tokenised, in_subwords: as for
+            :func:`.load`.
 
     Raises:
         DataError: the folder is damaged, CTranslate2 is not installed or cannot run the model, or
@@ -135,6 +136,7 @@ class CTranslate2Model(Model):
         threads: int | None,
         compute_type: str | None,
         tokenised: bool = False,
+        in_subwords: bool = False,
     ) -> None:
         self.folder = folder
         self.about = about = About.read(folder)
@@ -142,7 +144,9 @@ class CTranslate2Model(Model):
         _check_config(folder, vocabularies[1])
         stored = stored_schemes(folder)
         schemes = stored.get(about.source), stored.get(about.target)
-        segmenters = open_segmenters(subwords, [folder], self.languages, vocabularies, schemes)
+        segmenters = open_segmenters(
+            subwords, [folder], self.languages, vocabularies, schemes, in_subwords
+        )
         super().__init__(segmenters, tokenised)
         device = device or ("cuda" if _can_use_gpu() else "cpu")
         if about.labels and source_parser is not None:

@@ -19,6 +19,7 @@ def load(
     threads: int | None = None,
     compute_type: str | None = None,
     tokenised: bool = False,
+    in_subwords: bool = False,
 ) -> Model:
     """Load a model for use from Python.
 
@@ -49,6 +50,9 @@ def load(
             ``float32``; None: what their weights are stored as.
         tokenised: whether text, in and out, is words separated by spaces, although the model's
             folder says how text as people write it becomes words.
+        in_subwords: whether text to translate or analyse is in subwords already, separated by
+            spaces, as that of a binarised corpus; no subword model is needed then. Translations are
+            words.
 
     Raises:
         DataError: something is missing or wrong.
@@ -60,7 +64,7 @@ def load(
     folder = Path(path)
     if (folder / "model.bin").is_file():
         return CTranslate2Model(
-            folder, subwords, source_parser, device, threads, compute_type, tokenised
+            folder, subwords, source_parser, device, threads, compute_type, tokenised, in_subwords
         )
     if compute_type is not None:
         raise DataError(f"compute_type {compute_type}: only exports for CTranslate2 have one")
@@ -88,5 +92,6 @@ def load(
         ensemble.languages,
         ensemble.vocabularies,
         ensemble.task.schemes,
+        in_subwords,
     )
     return CheckpointModel(ensemble, segmenters, torch_device, tokenised)

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from .. import __version__
-from ..base.errors import DataError, naming
-from ..data.segmenters import Segmenter
+from ..base.errors import BadSentence, DataError
+from ..data.segmenters import Segmenter, Subwords
 from ..parsing.parser import Parse as DependencyTree
 from .analysis import Analysis, Question
 from .answers import Alignment, Distances, Pair, Parse, Sentence, Translation
@@ -302,6 +302,8 @@ class Model(ABC):
                 source = Sentence([], source.scheme)
             pairs.append((source, translation))
         found = self._analyse(pairs, question, decoding.batch_size)
+        if isinstance(self.source_segmenter, Subwords):
+            texts = [str(analysis.source) for analysis in found]
         return [
             replace(analysis, text=text, forced=not isinstance(translation, Translation))
             for analysis, text, translation in zip(found, texts, given, strict=True)
@@ -331,8 +333,10 @@ class Model(ABC):
         if len(trees) != len(sources):
             raise DataError(f"{len(trees)} parses for {len(sources)} sentences")
         for number, (tree, source) in enumerate(zip(trees, sources, strict=True), 1):
-            with naming(f"sentence {number}"):
+            try:
                 check_parse(tree, source, self.reads)
+            except DataError as fault:
+                raise BadSentence(number, str(fault)) from None
         return [replace(x, given=tree) for x, tree in zip(sources, trees, strict=True)]
 
     def _read_translations(
@@ -351,7 +355,8 @@ class Model(ABC):
         known = []
         for number, text in enumerate(translations, 1):
             if not isinstance(text, Translation):
-                text = Translation(next(cut), text=text)
+                written = None if isinstance(self.target_segmenter, Subwords) else text
+                text = Translation(next(cut), text=written)
                 size, longest = len(text.sentence.pieces), self.longest[1]
                 if size > longest:
                     text.too_long = f"{size} subwords, but the model writes at most {longest}"

@@ -4,9 +4,9 @@
 
     {"score": -0.21, "forced": false, "fault": "",
      "source": {"text": "The man sleeps.", "words": ["The", "man", "sleeps", "."],
-                "subwords": ["▁The", "▁man", "▁sleep", "s", "▁."],
+                "subwords": ["▁The", "▁man", "▁sleep", "s", "▁."], "lengths": [1, 1, 2, 1],
                 "heads": [2, 3, 0, 3], "tree": [2, 3, 0, 3],
-                "distances": {"1": [0.1, -0.2, 0.3, 0]}},
+                "distances": {"1": [0.1, -0.2, 0.3, 0.9, 0]}},
      "target": {"text": "Der Mann schläft.", ...},
      "links": [[0, 0], [1, 1], [2, 2], [3, 3]], "layer_links": {"6": [[0, 0], ...]}}
 
@@ -14,11 +14,12 @@
   unknown.
 * ``forced``: whether the translation was given to the model (``--force``).
 * ``fault``: what may be wrong with the translation, in words; empty: nothing.
+* ``lengths``: the number of subwords of each word.
 * ``heads``: for each word the word that it attends to most, from 1, 0 for itself; they may form
   cycles. ``tree``: the most probable tree, 0 for its root. A model without dependency heads has
   neither.
-* ``distances``: for each gated layer, from 1, the gap before each word; only of models that measure
-  distances.
+* ``distances``: for each gated layer, from 1, the gap before each subword; only of models that
+  measure distances.
 * ``links``: words of source and target, from 0. ``layer_links``: the same of each decoder layer,
   ``"6"``, or of one head of it, ``"6.3"``, if they were asked for.
 """
@@ -28,15 +29,13 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import Any
 
+from ..data.words import Link
 from .analysis import Analysis
-from .answers import Alignment, Distances, Parse, Sentence
-
-Link: TypeAlias = tuple[int, int]
-"""A source and a target word, from 0."""
+from .answers import Distances, Parse, Sentence
 
 #: Digits after the point of distances and scores, and the largest number that either may be.
 _DIGITS, _LARGEST = 6, 1e6
@@ -53,14 +52,16 @@ class SideRecord:
         text: as it was given, or as the model wrote it.
         words: the words that the subwords make up.
         subwords: what the model read or wrote.
+        lengths: the number of subwords of each word.
         heads: the word that each word attends to most, from 1, 0 for itself.
         tree: each word's parent in the most probable tree, from 1, 0 for the root.
-        distances: for each gated layer, from 1, the gap before each word.
+        distances: for each gated layer, from 1, the gap before each subword.
     """
 
     text: str
     words: list[str]
     subwords: list[str]
+    lengths: list[int]
     heads: list[int] | None = None
     tree: list[int] | None = None
     distances: dict[int, list[float]] = field(default_factory=dict)
@@ -90,51 +91,65 @@ class Record:
     layer_links: dict[tuple[int, int], list[Link]] = field(default_factory=dict)
 
 
-def write_record(analysis: Analysis, fault: str = "") -> str:
-    """Return the line of an analysis, without a line end.
+def make_record(analysis: Analysis, fault: str = "") -> Record:
+    """Return what the line of an analysis says.
 
     Args:
         analysis: of one sentence pair.
         fault: what may be wrong with the translation; empty: nothing.
     """
     translation = analysis.translation
-    sides = {
-        "source": (analysis.text, analysis.source, analysis.source_parse),
-        "target": (str(translation), translation.sentence, analysis.target_parse),
-    }
-    score = None if math.isnan(analysis.score) else round(analysis.score, _DIGITS)
-    row: dict[str, Any] = {"score": score, "forced": analysis.forced, "fault": fault}
-    for name, (text, sentence, parse) in sides.items():
-        distances: Distances | None = getattr(analysis, f"{name}_distances")
-        row[name] = _describe_side(text, sentence, parse, distances)
-    if analysis.alignment is not None:
-        row["links"] = analysis.alignment.links
-    if analysis.layer_alignments:
-        row["layer_links"] = _name_layers(analysis.layer_alignments, analysis.head)
+    parses = analysis.source_parse, analysis.target_parse
+    distances = analysis.source_distances, analysis.target_distances
+    source = _make_side(analysis.text, analysis.source, parses[0], distances[0])
+    target = _make_side(str(translation), translation.sentence, parses[1], distances[1])
+    head = analysis.head or 0
+    alignments = analysis.layer_alignments
+    return Record(
+        source,
+        target,
+        score=None if math.isnan(analysis.score) else round(analysis.score, _DIGITS),
+        forced=analysis.forced,
+        fault=fault,
+        links=None if analysis.alignment is None else analysis.alignment.links,
+        layer_links={(layer, head): found.links for layer, found in alignments.items()},
+    )
+
+
+def _make_side(
+    text: str, sentence: Sentence, parse: Parse | None, distances: Distances | None
+) -> SideRecord:
+    layers = distances.layers if distances else {}
+    return SideRecord(
+        text,
+        sentence.words,
+        [*sentence.pieces],
+        sentence.lengths,
+        heads=parse.heads if parse else None,
+        tree=parse.tree if parse else None,
+        distances={n: [round(gap, _DIGITS) for gap in gaps] for n, gaps in layers.items()},
+    )
+
+
+def write_record(record: Record) -> str:
+    """Return a record as a line of JSON, without a line end."""
+    row: dict[str, Any] = {"score": record.score, "forced": record.forced, "fault": record.fault}
+    for name in ("source", "target"):
+        side: SideRecord = getattr(record, name)
+        row[name] = {key: value for key, value in vars(side).items() if value not in (None, {})}
+    if record.links is not None:
+        row["links"] = record.links
+    if record.layer_links:
+        row["layer_links"] = {
+            name_layer(layer): links for layer, links in record.layer_links.items()
+        }
     return json.dumps(row, ensure_ascii=False)
 
 
-def _describe_side(
-    text: str, sentence: Sentence, parse: Parse | None, distances: Distances | None
-) -> dict[str, Any]:
-    side: dict[str, Any] = {
-        "text": text,
-        "words": sentence.words,
-        "subwords": [*sentence.pieces],
-    }
-    if parse is not None:
-        side |= {"heads": parse.heads, "tree": parse.tree}
-    if distances is not None:
-        side["distances"] = {
-            str(layer): [round(gap, _DIGITS) for gap in distances.of_words(layer)]
-            for layer in distances.layers
-        }
-    return side
-
-
-def _name_layers(alignments: Mapping[int, Alignment], head: int | None) -> dict[str, list[Link]]:
-    suffix = "" if head is None else f".{head}"
-    return {f"{layer}{suffix}": alignment.links for layer, alignment in alignments.items()}
+def name_layer(layer: tuple[int, int]) -> str:
+    """Return what a decoder layer, or one of its heads, is called: ``6`` or ``6.3``."""
+    number, head = layer
+    return f"{number}.{head}" if head else str(number)
 
 
 def read_record(line: str) -> Record:
@@ -176,10 +191,14 @@ def read_record(line: str) -> Record:
 def _read_side(name: str, side: Any) -> SideRecord:
     _check(name, side, isinstance(side, dict))
     text, words, subwords = (side.get(key) for key in ("text", "words", "subwords"))
+    lengths = side.get("lengths")
     _check(f"{name}.text", text, _is_text(text))
     _check(f"{name}.words", words, _is_list(words, _is_text))
     _check(f"{name}.subwords", subwords, _is_list(subwords, _is_text))
     size = len(words)
+    fits = _is_list(lengths, lambda number: type(number) is int and number > 0)
+    fits = fits and len(lengths) == size and sum(lengths) == len(subwords)
+    _check(f"{name}.lengths", lengths, fits)
     for key in ("heads", "tree"):
         numbers = side.get(key)
         fits = numbers is None or _is_list(numbers, lambda n: type(n) is int and 0 <= n <= size)
@@ -190,9 +209,9 @@ def _read_side(name: str, side: Any) -> SideRecord:
     for layer, gaps in distances.items():
         place = f"{name}.distances.{layer}"
         _check(place, layer, _is_layer(layer))
-        _check(place, gaps, _is_list(gaps, _is_number) and len(gaps) == size)
+        _check(place, gaps, _is_list(gaps, _is_number) and len(gaps) == len(subwords))
         by_layer[int(layer)] = [float(gap) for gap in gaps]
-    return SideRecord(text, words, subwords, side.get("heads"), side.get("tree"), by_layer)
+    return SideRecord(text, words, subwords, lengths, side.get("heads"), side.get("tree"), by_layer)
 
 
 def _read_links(name: str, links: Any, sizes: Sequence[int]) -> list[Link]:

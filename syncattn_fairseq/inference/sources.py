@@ -16,9 +16,10 @@ from ..parsing.formats import FORMATS
 from ..parsing.parser import Parse as DependencyTree
 from .answers import Sentence
 
-Parses: TypeAlias = "str | Sequence[Sequence[int] | None] | None"
+Parses: TypeAlias = "str | Sequence[Sequence[int] | DependencyTree | None] | None"
 """Parses of sentences: CoNLL-U, or for each sentence the number of each word's parent, from 1, with
-0 for the root. A sentence without a parse is None; None alone stands for no parses."""
+0 for the root, or a tree with its labels. A sentence without a parse is None; None alone stands for
+no parses."""
 
 
 def read_texts(lines: Sequence[str], what: str) -> list[str]:
@@ -41,13 +42,18 @@ def read_texts(lines: Sequence[str], what: str) -> list[str]:
 
 
 def read_parses(
-    parses: str | Sequence[Sequence[int] | None],
+    parses: str | Sequence[Sequence[int] | DependencyTree | None],
 ) -> list[DependencyTree | None]:
     """Return the tree of each sentence, or None for a sentence without one."""
     if isinstance(parses, str):
         read = FORMATS["conllu"](parses.split("\n"), "parses")
         return [None if x.heads is None else DependencyTree(x.heads, x.labels) for x in read]
-    return [None if row is None else DependencyTree([*row], []) for row in parses]
+    trees = []
+    for row in parses:
+        if row is not None and not isinstance(row, DependencyTree):
+            row = DependencyTree([*row], [])
+        trees.append(row)
+    return trees
 
 
 def check_parse(tree: DependencyTree | None, source: Sentence, reads: frozenset[str]) -> None:

@@ -11,7 +11,13 @@ import pytest
 import syncattn_fairseq
 from syncattn_fairseq.cli import translate
 from syncattn_fairseq.inference import Analysis, Decoding
-from syncattn_fairseq.inference.record import Record, SideRecord, read_record, write_record
+from syncattn_fairseq.inference.record import (
+    Record,
+    SideRecord,
+    make_record,
+    read_record,
+    write_record,
+)
 from tests.checkpoints import Corpus
 from tests.fuzz.mutation import fuzzed, mutate, refusing
 
@@ -90,7 +96,7 @@ def test_lines_are_read_as_they_were_written(small_corpus, model):
     plain = not hasattr(model.models[0].decoder, "choose_head")
     head = None if plain else 2
     for analysis in model.analyse(sources, targets, every_layer=True, head=head):
-        line = write_record(analysis, "may be cut")
+        line = write_record(make_record(analysis, "may be cut"))
         assert "\n" not in line
         record = read_record(line)
         assert (record.source.text, record.target.text) == (analysis.text, analysis.translation)
@@ -110,18 +116,20 @@ def test_lines_are_read_as_they_were_written(small_corpus, model):
             gaps = analysis.source_distances
             for layer in gaps.layers:
                 found = record.source.distances[layer]
-                assert found == pytest.approx(gaps.of_words(layer), abs=1e-6)
+                assert found == pytest.approx(gaps.layers[layer], abs=1e-6)
+            assert sum(record.source.lengths) == len(record.source.subwords)
         else:
             assert record.source.distances == {}
         assert (record.forced, record.fault) == (True, "may be cut")
         assert (record.score is None) == np.isnan(analysis.score)
 
 
-SIDE = {"text": "a b", "words": ["a", "b"], "subwords": ["▁a", "▁b"], "heads": [2, 0]}
+SIDE = {"text": "a b", "words": ["a", "b"], "subwords": ["▁a", "▁", "b"], "lengths": [1, 2]}
+SIDE["heads"] = [2, 0]
 ROW = {
     "score": -0.5,
-    "source": {**SIDE, "tree": [2, 0], "distances": {"1": [0.5, -1]}},
-    "target": {"text": "x", "words": ["x"], "subwords": ["x"]},
+    "source": {**SIDE, "tree": [2, 0], "distances": {"1": [0.5, -1, 0]}},
+    "target": {"text": "x", "words": ["x"], "subwords": ["x"], "lengths": [1]},
     "links": [[1, 0]],
     "layer_links": {"6": [], "6.3": [[0, 0]]},
 }
@@ -130,11 +138,11 @@ ROW = {
 def test_what_is_left_out_is_nothing():
     record = read_record(json.dumps(ROW))
     assert record.source == SideRecord(
-        "a b", ["a", "b"], ["▁a", "▁b"], [2, 0], [2, 0], {1: [0.5, -1.0]}
+        "a b", ["a", "b"], ["▁a", "▁", "b"], [1, 2], [2, 0], [2, 0], {1: [0.5, -1.0, 0.0]}
     )
     assert record.layer_links == {(6, 0): [], (6, 3): [(0, 0)]}
     bare = read_record(json.dumps({"source": ROW["target"], "target": ROW["target"]}))
-    side = SideRecord("x", ["x"], ["x"])
+    side = SideRecord("x", ["x"], ["x"], [1])
     assert bare == Record(side, side) and bare.links is None
 
 
@@ -149,13 +157,16 @@ def test_what_is_left_out_is_nothing():
         ({"source": {**SIDE, "text": "\ud800"}}, "source.text"),
         ({"source": {**SIDE, "words": "ab"}}, "source.words"),
         ({"source": {**SIDE, "subwords": [1]}}, "source.subwords"),
+        ({"source": {**SIDE, "lengths": [1, 1]}}, "source.lengths"),
+        ({"source": {**SIDE, "lengths": [3]}}, "source.lengths"),
+        ({"source": {**SIDE, "lengths": [3, 0]}}, "source.lengths"),
         ({"source": {**SIDE, "heads": [3, 0]}}, "source.heads"),
         ({"source": {**SIDE, "heads": [0]}}, "source.heads"),
         ({"source": {**SIDE, "tree": [True, 0]}}, "source.tree"),
         ({"source": {**SIDE, "distances": []}}, "source.distances"),
-        ({"source": {**SIDE, "distances": {"0": [1, 2]}}}, "source.distances.0"),
-        ({"source": {**SIDE, "distances": {"1": [1]}}}, "source.distances.1"),
-        ({"source": {**SIDE, "distances": {"1": [1, 1e300]}}}, "source.distances.1"),
+        ({"source": {**SIDE, "distances": {"0": [1, 2, 3]}}}, "source.distances.0"),
+        ({"source": {**SIDE, "distances": {"1": [1, 2]}}}, "source.distances.1"),
+        ({"source": {**SIDE, "distances": {"1": [1, 1, 1e300]}}}, "source.distances.1"),
         ({"links": [[2, 0]]}, "links"),
         ({"links": [[0]]}, "links"),
         ({"layer_links": {"6.": []}}, "layer_links"),
@@ -216,5 +227,5 @@ def test_the_command_prints_a_line_for_each_pair(small_corpus, model, tmp_path, 
 def test_an_analysis_of_nothing_can_be_written(model):
     [analysis] = model.analyse([""], [""])
     assert isinstance(analysis, Analysis)
-    record = read_record(write_record(replace(analysis, score=float("nan"))))
+    record = read_record(write_record(make_record(replace(analysis, score=float("nan")))))
     assert record.score is None and record.source.words == [] and record.links == []

@@ -22,18 +22,30 @@ from syncattn_fairseq.data.parses import read_heads, read_labels
 from syncattn_fairseq.trees.brackets import read_trees
 
 from ..evaluation.alignment import read_alignments, say_one_based
-from ..printed.decoded import read_decoded
+from ..printed.output import read_output
+from . import score_links, score_trees
 
 if TYPE_CHECKING:
     from ..evaluation.scoring import Gold, Output, ScoringOptions
     from ..evaluation.sentence_scores import SentenceScores
 
 
+#: What is scored if the first word says so; else translations, with all that is printed of them.
+KINDS = {"links": score_links, "trees": score_trees}
+
+
 @command
 @hushed("sacrebleu")  # importing fairseq makes every logger talk
 def main(argv: Sequence[str] | None = None) -> None:
-    """Run the command."""
-    args = _parser().parse_args(argv)
+    """Score translations, or what the first word says."""
+    words = sys.argv[1:] if argv is None else argv
+    if words and words[0] in KINDS:
+        KINDS[words[0]].run(words[1:])
+    else:
+        _score_translations(_parser().parse_args(words))
+
+
+def _score_translations(args: argparse.Namespace) -> None:
     from ..evaluation.score_table import format_scores, make_latex
     from ..evaluation.scoring import say_unused, score_systems
     from ..evaluation.sentence_scores import format_sentence_scores
@@ -111,7 +123,8 @@ def read_input(args: argparse.Namespace) -> tuple[dict[str, Output], Gold]:
             raise DataError(f"--system {name}: give each name once, with one or two files")
         if any(category(character) in ("Cc", "Cs", "Zl", "Zp") for character in name):
             raise DataError(f"--system {name!r}: the name must fit into a line; choose another")
-        outputs[name] = Output(*map(read_decoded, files))
+        printed = [read_output(file, args.subword_marks, warn) for file in files]
+        outputs[name] = Output(*printed)
     if gold.alignments:
         analysed = (sentence for output in outputs.values() for sentence in output.analysed)
         links = (each for s in analysed for each in (s.links or (), *s.layer_links.values()))
@@ -130,7 +143,6 @@ def scoring_options(args: argparse.Namespace) -> ScoringOptions:
     from ..evaluation.scoring import ScoringOptions
 
     return ScoringOptions(
-        scheme=args.subword_marks,
         moses_language=args.detokenize,
         tokenize=args.tokenize,
         baseline=args.baseline,
@@ -145,7 +157,7 @@ def _write_text(path: Path, args: argparse.Namespace, outputs: Mapping[str, Outp
         raise DataError("--text: give one --system")
     [output] = outputs.values()
     with path.open("w", encoding="utf-8") as file:
-        for text in plain_text(output.beam, args.subword_marks, args.detokenize):
+        for text in plain_text(output.beam, args.detokenize):
             file.write(text + "\n")
 
 
@@ -191,9 +203,11 @@ def _parts(value: str) -> dict[str, int]:
 def _parser() -> CommandLine:
     parser = new_parser(
         "syncattn-score",
-        "Score decoded translations, and the parses and alignments printed with them.",
+        "Score translations, and the parses, links and distances printed with them.",
         example="syncattn-score --references words/test.de --tokenize none \\\n"
         "--system SyncAttn translations.txt",
+        epilog="syncattn-score links scores and symmetrises word alignments, syncattn-score trees "
+        "phrase structure; each has a --help of its own.",
     )
     add_arguments(parser)
     parser.add_argument(
@@ -229,22 +243,30 @@ def _parser() -> CommandLine:
     return parser
 
 
-def add_arguments(parser: CommandLine) -> None:
-    """Add the arguments that say what is scored, against what, and how."""
+def add_arguments(command: CommandLine, group: Any = None, required: bool = True) -> None:
+    """Add the arguments that say what is scored, against what, and how.
+
+    Args:
+        command: the parser that checks the files.
+        group: the group of arguments that they are added to; None: the parser itself.
+        required: whether systems and references have to be given.
+    """
+    parser = command if group is None else group
     parser.add_argument(
         "--system",
-        required=True,
+        required=required,
+        default=None if required else [],
         action="append",
         nargs="+",
         metavar=("NAME", "FILE"),
-        help="NAME BEAM_OUTPUT [FORCED_OUTPUT], once per system. BEAM_OUTPUT: what "
-        "fairseq-generate or fairseq-interactive printed, or plain text. FORCED_OUTPUT: what "
-        "fairseq-generate --score-reference --print-alignment --print-parses printed, without "
-        "--remove-bpe",
+        help="NAME TRANSLATIONS [ANALYSES], once per system. TRANSLATIONS: plain text, or what "
+        "syncattn-translate, fairseq-generate, fairseq-interactive, Marian, Moses or Sockeye "
+        "printed. ANALYSES: what syncattn-translate --jsonl --force REFERENCES printed, or "
+        "fairseq-generate --score-reference --print-alignment without --remove-bpe",
     )
     parser.add_argument(
         "--references",
-        required=True,
+        required=required,
         help="the reference translations: untokenised, unless --tokenize is none",
     )
     for kind, what, use in (
@@ -278,8 +300,8 @@ def add_arguments(parser: CommandLine) -> None:
     )
     parser.add_argument(
         "--source",
-        help="words of the source, for BLEU by length; default: the S- lines of the first output "
-        "that has them, with subwords joined",
+        help="words of the source, for BLEU by length (default: those of the first output that "
+        "has them)",
     )
     parser.add_argument(
         "--words-by",
@@ -287,7 +309,7 @@ def add_arguments(parser: CommandLine) -> None:
         help="remove the spaces of translations and references, and split both into words with "
         "this command, such as 'kytea -notags -out tok'; goes with --tokenize none",
     )
-    parser.name_files(
+    command.name_files(
         inputs=[
             *("system", "references", "source", "alignments"),
             *("source_heads", "source_labels", "source_trees"),

@@ -10,11 +10,19 @@ from pathlib import Path
 from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.base.packed import Packed
 from syncattn_fairseq.base.text import read_lines
-from syncattn_fairseq.data.analysis_lines import Link, make_link
+from syncattn_fairseq.data.words import Link
 
-_LINK = re.compile(r"([0-9]{1,9})([-?p])([0-9]{1,9})")
+from ..printed.sentences import make_link
+
+#: A link, and perhaps its probability.
+_LINK = re.compile(r"([0-9]{1,9})([-?p])([0-9]{1,9})(?::[0-9.e+-]+)?")
 #: The links between what fast_align adds: a score (``-s``), and the texts (``-f``).
 _SCORED = re.compile(r"(?:.* \|\|\| .* \|\|\| )?([0-9-?p ]*)\|\|\| -?([0-9.e+-]+|inf|nan) *")
+#: Other formats of links, by a line that only they have.
+_OTHER_FORMATS = {
+    "GIZA++'s A3": re.compile(r"# Sentence pair \(\d+\) source length "),
+    "numbered (.wa)": re.compile(r"\d+ \d+ \d+( [SP]( [0-9.]+)?)?"),
+}
 
 
 @dataclass(frozen=True)
@@ -85,13 +93,18 @@ def read_alignments(
 ) -> tuple[Sequence[set[Link]], Sequence[set[Link]]]:
     """Read sure and possible links from a file in the Pharaoh or the talp format.
 
-    A line holds the links of one sentence, source-target, with or without fast_align's score
-    (``0-0 1-2 ||| -3.2``): ``i-j`` is sure. A link that is only
-    possible is ``i?j`` in a Pharaoh file, which usually counts from 0, and ``ipj`` in a talp file,
-    which usually counts from 1, like the German-English gold alignments of Vilar et al. (IWSLT
-    2006).
+    A line holds the links of one sentence, source-target, separated by spaces, tabs or commas, with
+    or without fast_align's score (``0-0 1-2 ||| -3.2``). ``i-j`` is sure, whatever probability
+    follows it (``i-j:0.9``). A link that is only possible is ``i?j`` in a Pharaoh file, which
+    usually counts from 0, and ``ipj`` in a talp file, which usually counts from 1, like the
+    German-English gold alignments of Vilar et al. (IWSLT 2006).
 
-    Returns one set of 0-based sure links and one of (only) possible links for each line.
+    Args:
+        path: the file.
+        one_based: whether it counts from 1.
+
+    Returns:
+        One set of 0-based sure links and one of (only) possible links for each line.
 
     Raises:
         DataError: something is not a link.
@@ -103,9 +116,7 @@ def read_alignments(
         for token in _find_links(line):
             match = _LINK.fullmatch(token)
             if not match:
-                raise DataError(
-                    f"{path}:{number}: {token[:60]!r} is not a link; write 3-4 (sure), 3?4 or 3p4"
-                )
+                raise DataError(f"{path}:{number}: {_describe_fault(line, token)}")
             link = make_link(int(match[1]) - one_based, int(match[3]) - one_based)
             if min(link) < 0:
                 raise DataError(f"{path}:{number}: {token!r} counts from 0; leave out --one-based")
@@ -115,16 +126,17 @@ def read_alignments(
     return sure, possible
 
 
-def is_pharaoh(path: str | Path) -> bool:
-    """Return whether a file holds links rather than text, judging by its first non-empty line."""
-    first = next((line for line in read_lines(path) if line.strip()), "")
-    tokens = _find_links(first)
-    return bool(tokens) and all(_LINK.fullmatch(token) for token in tokens)
-
-
 def _find_links(line: str) -> list[str]:
     scored = _SCORED.fullmatch(line)
-    return (scored[1] if scored else line).split()
+    return (scored[1] if scored else line).replace(",", " ").split()
+
+
+def _describe_fault(line: str, token: str) -> str:
+    """Say what a line holds in place of links."""
+    for name, pattern in _OTHER_FORMATS.items():
+        if pattern.match(line):
+            return f"links in the format {name}; write those of a sentence on a line, as 3-4 1-2"
+    return f"{token[:60]!r} is not a link; write 3-4 (sure), 3?4 or 3p4"
 
 
 def say_one_based(

@@ -6,12 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from syncattn_fairseq.base.errors import DataError
-from syncattn_fairseq.base.packed import Packed
-from syncattn_fairseq.data.words import detect_scheme
 
-from ..printed.decoded import DecodedSentence
+from ..printed.sentences import PrintedSentence
 from .significance import bootstrap_interval
-from .translation import sum_bleu, undo_subwords
+from .translation import sum_bleu
 
 BUCKETS = ("1-10", "11-20", "21-30", "31-40", "41-50", "51+")
 """Words of the source; an empty sentence counts as the shortest."""
@@ -48,16 +46,16 @@ def score_by_length(
     return scores
 
 
-def count_source_words(
-    outputs: Iterable[Sequence[DecodedSentence]], scheme: str | None = None
-) -> list[int]:
-    """Count the words of each sentence in the first output with S- lines, else `DataError`.
+def count_source_words(outputs: Iterable[Sequence[PrintedSentence]]) -> list[int]:
+    """Count the words of each source sentence in the first output that has sources.
 
     If an unknown subword hides the end of a word, two words count as one.
+
+    Raises:
+        DataError: no output has the sources.
     """
     for output in outputs:
-        sources = Packed(sentence.source for sentence in output)
-        if any(sources):
-            words = undo_subwords(sources, scheme or detect_scheme(sources))
-            return [len(text.split()) for text in words]
-    raise DataError("no output has S- lines, which give the length of the source; give --source")
+        lengths = [len(sentence.source.words) for sentence in output]
+        if any(lengths):
+            return lengths
+    raise DataError("no output has the sources, whose length is asked for; give --source")

@@ -1,4 +1,4 @@
-"""Compute all measures of systems: translations, and syntax and alignments if printed."""
+"""Compute all measures of systems: of translations, and of parses and links if printed."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ import numpy as np
 from syncattn_fairseq.base.errors import DataError, naming
 from syncattn_fairseq.base.option_fields import flag
 from syncattn_fairseq.base.packed import Packed
-from syncattn_fairseq.data.analysis_lines import Link
-from syncattn_fairseq.data.words import detect_scheme
+from syncattn_fairseq.data.words import Link
+from syncattn_fairseq.inference.record import name_layer
 from syncattn_fairseq.trees.tree import Tree
 
-from ..printed.decoded import DecodedSentence
+from ..printed.sentences import PrintedSentence, PrintedSide
 from .alignment import AlignmentScore, count_links, score_counts
 from .attachment import AttachmentScore, Heads, score_attachment
 from .bracketing import BracketingScore, score_trees
@@ -33,10 +33,9 @@ from .translation import (
     score_compound_split_bleu,
     score_round_trip,
     sum_bleu,
-    undo_subwords,
     words_by,
 )
-from .word_alignment import align_words, hides_words
+from .word_alignment import align_words
 
 #: Texts that have nothing to do with each other score less; captions of other pictures do, with 0.6
 #: BLEU and 20 chrF. Good translations of a few short sentences have no BLEU either, but more chrF.
@@ -45,22 +44,26 @@ _UNRELATED_BLEU, _UNRELATED_CHRF = 2, 30
 _LOSSLESS = 99.9
 
 
-#: The sides of a pair, as they are called here and in what is printed.
-_SIDES = {"source": "source", "target": "hypothesis"}
+#: The sides of a pair.
+_SIDES = ("source", "target")
 
 
 @dataclass(frozen=True)
 class Output:
-    """What a system printed, one entry per sentence."""
+    """What a system printed, one entry per sentence.
 
-    beam: Sequence[DecodedSentence]
-    """Output of beam search: the translations are scored and, without `forced`, source parses."""
-    forced: Sequence[DecodedSentence] | None = None
-    """Output of decoding forced to produce the references: the parses of both sides and the
-    alignments are scored."""
+    Attributes:
+        beam: its translations, which are scored. Without ``forced``, its parses of the sources are
+            scored, too.
+        forced: its analyses of the references: the parses of both sides, the links and the
+            distances are scored.
+    """
+
+    beam: Sequence[PrintedSentence]
+    forced: Sequence[PrintedSentence] | None = None
 
     @property
-    def analysed(self) -> Sequence[DecodedSentence]:
+    def analysed(self) -> Sequence[PrintedSentence]:
         """The output whose analyses are scored."""
         return self.beam if self.forced is None else self.forced
 
@@ -151,19 +154,17 @@ class ScoringOptions:
     """How systems are scored.
 
     Attributes:
-        scheme: how subwords are marked (see `syncattn_fairseq.data.words`); None: detect it.
         moses_language: undo the Moses tokenizer of this language in the translations.
         tokenize: sacreBLEU's tokenizer.
         baseline: the system that the others' BLEU is tested against.
         by_length: also measure BLEU by the length of the source; if gold has no source, its words
-            come from the first output that has S- lines.
+            come from the first output that has them.
         compound_split: also measure `score_compound_split_bleu` in this language.
         words: a command that splits translations and references into words, after their spaces are
             removed (`words_by`).
         parts: names and sizes of the test sets that make up the references, for BLEU of each.
     """
 
-    scheme: str | None = None
     moses_language: str | None = None
     tokenize: str = "13a"
     baseline: str | None = None
@@ -192,7 +193,7 @@ def score_systems(
             or the length of the source is unknown.
     """
     _check_numbers(outputs, gold)
-    lengths = _count_lengths(outputs, gold, options.scheme) if options.by_length else None
+    lengths = _count_lengths(outputs, gold) if options.by_length else None
     gold = replace(gold, references=_prepare_references(gold.references, options, warn))
     tokenised = looks_tokenised(gold.references)
     counts: dict[str, np.ndarray] = {}
@@ -207,18 +208,18 @@ def score_systems(
                 )
             counts[name] = count_ngrams(texts, gold.references, options.tokenize, warn=True)
             scores[name] = _score_texts(texts, counts[name], gold.references, options)
-            analyses = _score_analyses(output, gold, options.scheme)
+            analyses = _score_analyses(output, gold)
             scores[name] = replace(scores[name], **analyses)
             _warn_of_mixed_up_files(name, output, scores[name], warn)
     return _compare_systems(scores, counts, lengths, options)
 
 
-def _count_lengths(outputs: Mapping[str, Output], gold: Gold, scheme: str | None) -> list[int]:
+def _count_lengths(outputs: Mapping[str, Output], gold: Gold) -> list[int]:
     """Return the number of words of each source sentence."""
     if gold.source is not None:
         return [len(text.split()) for text in gold.source]
     printed = (part for output in outputs.values() for part in (output.beam, output.forced or ()))
-    return count_source_words(printed, scheme)
+    return count_source_words(printed)
 
 
 def _prepare_references(
@@ -239,7 +240,7 @@ def _prepare_references(
 
 def _prepare_texts(output: Output, options: ScoringOptions) -> Sequence[str]:
     """Return the translations as they are compared with the references."""
-    texts = plain_text(output.beam, options.scheme, options.moses_language)
+    texts = plain_text(output.beam, options.moses_language)
     return texts if options.words is None else Packed(words_by(options.words, texts))
 
 
@@ -263,10 +264,10 @@ def _warn_of_mixed_up_files(
     name: str, output: Output, score: SystemScore, warn: Callable[[str], None]
 ) -> None:
     """Warn if translations look like forced output, or references like those of another text."""
-    if all(sentence.is_reference for sentence in output.beam):
+    if all(sentence.forced for sentence in output.beam):
         warn(
             f"system {name}: its translations are the references, as in forced output "
-            "(--score-reference), which comes second: --system NAME BEAM FORCED"
+            "(--force, --score-reference), which comes second: --system NAME BEAM FORCED"
         )
     bleu, chrf = score.bleu.score, score.texts["chrf"].score
     if bleu < _UNRELATED_BLEU and chrf < _UNRELATED_CHRF:
@@ -344,106 +345,107 @@ def _check_numbers(outputs: Mapping[str, Output], gold: Gold) -> None:
 
 
 def plain_text(
-    decoded: Sequence[DecodedSentence], scheme: str | None, moses_language: str | None
+    printed: Sequence[PrintedSentence], moses_language: str | None = None
 ) -> Sequence[str]:
-    """Return the translations with subwords joined and the Moses tokenizer undone."""
-    printed = Packed(sentence.translation for sentence in decoded)
-    texts = undo_subwords(printed, scheme or detect_scheme(printed))
+    """Return the translations, with the Moses tokenizer of a language undone if one is given."""
+    texts = Packed(sentence.translation for sentence in printed)
     return detokenize_moses(texts, moses_language) if moses_language else texts
 
 
-def _score_analyses(output: Output, gold: Gold, scheme: str | None) -> dict[str, Any]:
-    decoded = output.analysed
-    scheme = scheme or detect_scheme(text for s in decoded for text in (s.source, s.hypothesis))
+def _score_analyses(output: Output, gold: Gold) -> dict[str, Any]:
+    """Return the fields of a `SystemScore` for parses, trees and links."""
+    printed, forced = output.analysed, output.forced is not None
     left_out: set[int] = set()
     fields: dict[str, Any] = {}
-    for side, printed in _SIDES.items():
-        if side == "target" and output.forced is None:
-            continue
+    for side in _SIDES if forced else ("source",):
         with naming(side):
-            fields[f"{side}_attachment"] = _score_heads(decoded, side, gold, scheme, left_out)
+            fields[f"{side}_attachment"] = _score_heads(printed, side, gold, left_out)
             trees = getattr(gold, f"{side}_trees")
-            fields[f"{side}_brackets"] = _score_trees(decoded, printed, trees, scheme, left_out)
-    if output.forced is not None:
-        fields["alignment"] = _score_alignment(decoded, gold, scheme, left_out)
+            fields[f"{side}_brackets"] = _score_trees(printed, side, trees, left_out)
+    if forced:
+        fields["alignment"] = _score_alignment(printed, None, gold, left_out)
         layers = fields["layer_alignment"] = {}
-        for layer in sorted({layer for sentence in decoded for layer in sentence.layer_links}):
-            of_layer = (replace(s, links=s.layer_links.get(layer)) for s in decoded)
-            if of_links := _score_alignment(of_layer, gold, scheme, left_out):
-                layers[str(layer)] = of_links
+        for layer in sorted({layer for sentence in printed for layer in sentence.layer_links}):
+            of_layer = _score_alignment(printed, layer, gold, left_out)
+            if of_layer is not None:
+                layers[name_layer(layer)] = of_layer
     return fields | {"left_out": len(left_out)}
 
 
 def _score_heads(
-    decoded: Iterable[DecodedSentence], side: str, gold: Gold, scheme: str, left_out: set[int]
+    printed: Iterable[PrintedSentence], name: str, gold: Gold, left_out: set[int]
 ) -> AttachmentScore | None:
     """Return None without gold, or if a sentence has no heads."""
-    truths: Sequence[Heads | None] | None = getattr(gold, f"{side}_heads")
+    truths: Sequence[Heads | None] | None = getattr(gold, f"{name}_heads")
     if truths is None:
         return None
     predicted: Packed[Heads] = Packed()
     usable: Packed[Heads | None] = Packed()
-    for index, (sentence, truth) in enumerate(zip(decoded, truths, strict=True)):
-        heads: Heads | None = getattr(sentence, f"{_SIDES[side]}_heads")
-        if heads is None:
+    for index, (sentence, truth) in enumerate(zip(printed, truths, strict=True)):
+        side: PrintedSide = getattr(sentence, name)
+        if side.heads is None:
             return None
-        text = getattr(sentence, _SIDES[side])
-        if truth and hides_words(text, len(heads), scheme, len(truth)):
+        if truth and side.lacks_words(len(truth)):
             left_out.add(index)
             truth = None
-        predicted.append(heads)
+        predicted.append(side.heads)
         usable.append(truth)
     # A causal decoder cannot attend to a head that it has yet to produce.
-    return score_attachment(predicted, usable, side == "target", getattr(gold, f"{side}_labels"))
+    return score_attachment(predicted, usable, name == "target", getattr(gold, f"{name}_labels"))
 
 
 def _score_trees(
-    decoded: Sequence[DecodedSentence],
-    side: str,
+    printed: Sequence[PrintedSentence],
+    name: str,
     gold: Sequence[Tree | None] | None,
-    scheme: str,
     left_out: set[int],
 ) -> dict[int, BracketingScore]:
+    """Return the score of the trees of each layer; empty without gold or distances."""
     if gold is None:
         return {}
-    layers = sorted({layer for s in decoded for layer in getattr(s, f"{side}_distances")})
+    sides: list[PrintedSide] = [getattr(sentence, name) for sentence in printed]
     scores = {}
-    for layer in layers:
+    for layer in sorted({layer for side in sides for layer in side.distances}):
         trees = []
         usable = list(gold)
-        for index, (sentence, truth) in enumerate(zip(decoded, gold, strict=True)):
-            with naming(f"sentence {index + 1}"):
-                words = list(truth.leaves()) if truth else None
-                tree = truth and induce_tree(sentence, side, scheme, layer, words)
-            if truth and tree is None:
-                left_out.add(index)
-                usable[index] = None
+        for index, (side, truth) in enumerate(zip(sides, gold, strict=True)):
+            tree = None
+            if truth:
+                with naming(f"sentence {index + 1}"):
+                    tree = induce_tree(side, layer, [*truth.leaves()])
+                if tree is None:
+                    left_out.add(index)
+                    usable[index] = None
             trees.append(tree)
         scores[layer] = score_trees(trees, usable)
     return scores
 
 
 def _score_alignment(
-    decoded: Iterable[DecodedSentence], gold: Gold, scheme: str, left_out: set[int]
+    printed: Iterable[PrintedSentence],
+    layer: tuple[int, int] | None,
+    gold: Gold,
+    left_out: set[int],
 ) -> AlignmentScore | None:
+    """Return the score of the links of a decoder layer; None without gold or links."""
     if gold.alignments is None:
         return None
-    no_parses = [None] * len(gold.references)
+    unknown = [None] * len(gold.references)
+    truths = zip(
+        *gold.alignments,
+        gold.source_heads or unknown,
+        gold.target_heads or unknown,
+        strict=True,
+    )
     counts: Packed[tuple[int, int, int, int]] = Packed()
-    for index, (sentence, sure, possible, source_heads, target_heads) in enumerate(
-        zip(
-            decoded,
-            *gold.alignments,
-            gold.source_heads or no_parses,
-            gold.target_heads or no_parses,
-            strict=True,
-        )
-    ):
-        if sentence.links is None:
+    for index, (sentence, truth) in enumerate(zip(printed, truths, strict=True)):
+        sure, possible, source_heads, target_heads = truth
+        links = sentence.links if layer is None else sentence.layer_links.get(layer)
+        if links is None:
             return None
-        true_words = (len(heads) if heads else None for heads in (source_heads, target_heads))
+        sizes = [len(heads) if heads else None for heads in (source_heads, target_heads)]
         with naming(f"sentence {index + 1}"):
-            words = align_words(sentence, scheme, *true_words)
+            words = align_words(sentence, layer, *sizes)
             if words is None:
                 left_out.add(index)
                 continue

@@ -29,7 +29,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
-from syncattn_fairseq.data.analysis_lines import Link
+from syncattn_fairseq.data.words import Link
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,6 @@ from syncattn_fairseq.base.packed import BLOCK, Packed
 from syncattn_fairseq.base.text import read_lines
 from syncattn_fairseq.data.moses import check_language, load_sacremoses, open_detokenizer
 from syncattn_fairseq.data.preparation import split_by
-from syncattn_fairseq.data.words import detect_scheme, join_subwords
 
 from .ribes import ALPHA, BETA, score_sentence
 
@@ -145,13 +144,6 @@ def score_ribes(
         100 * total / len(references),
         f"nrefs:1|case:mixed|alpha:{ALPHA}|beta:{BETA}|tok:{tokenizer.signature()}",
     )
-
-
-def undo_subwords(texts: Sequence[str], scheme: str) -> Sequence[str]:
-    """Join subwords into words. Text without any subword mark does not change."""
-    if "none" in (scheme, detect_scheme(texts)):
-        return texts
-    return Packed(" ".join(join_subwords(text.split(), scheme)) for text in texts)
 
 
 def _split_moses(texts: Iterable[str], language: str) -> Iterator[str]:

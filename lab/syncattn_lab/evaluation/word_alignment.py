@@ -1,21 +1,19 @@
-"""Align words, using the links of subwords that a decoder printed."""
+"""Word alignments that models or other programs printed."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from syncattn_fairseq.base.errors import DataError, naming
 from syncattn_fairseq.base.packed import Packed
-from syncattn_fairseq.data.analysis_lines import Link, LinksOf
-from syncattn_fairseq.data.words import count_subwords, detect_scheme, link_words
+from syncattn_fairseq.data.words import Link
 
-from ..printed.decoded import DecodedSentence, read_decoded
-from .alignment import is_pharaoh, read_alignments
-
-_UNKNOWN = "<unk>"
+from ..printed.output import has_analyses, read_output
+from ..printed.sentences import PrintedSentence
+from .alignment import read_alignments
 
 
 @dataclass(frozen=True)
@@ -54,75 +52,74 @@ class WordAlignment:
 
 
 def align_words(
-    sentence: DecodedSentence,
-    scheme: str,
+    sentence: PrintedSentence,
+    layer: tuple[int, int] | None = None,
     source_words: int | None = None,
     target_words: int | None = None,
 ) -> WordAlignment | None:
-    """Turn the links of a sentence's subwords into links of its words; `DataError` without them.
+    """Return the links of a sentence.
 
-    The scheme says how subwords are marked (see `syncattn_fairseq.data.words`); the numbers of
-    words may be known. None if an unknown subword hides where words begin.
+    Args:
+        sentence: as it was printed.
+        layer: the decoder layer of the links, and its head; None: those that the model aligns with.
+        source_words: how many words the source has, if that is known.
+        target_words: how many the target has, if that is known.
+
+    Returns:
+        The alignment; None if an unknown subword hides where words begin.
+
+    Raises:
+        DataError: there are no such links.
     """
-    if sentence.links is None:
-        raise DataError("there is no A- line; decode with --score-reference --print-alignment")
-    source = count_subwords(sentence.source.split(), scheme)
-    target = count_subwords(sentence.hypothesis.split(), scheme)
-    if hides_words(sentence.source, len(source), scheme, source_words) or hides_words(
-        sentence.hypothesis, len(target), scheme, target_words
-    ):
+    links = sentence.links if layer is None else sentence.layer_links.get(layer)
+    if links is None:
+        raise DataError(
+            "there are no links; print them with syncattn-translate --jsonl --force REFERENCES, or "
+            "fairseq-generate --score-reference --print-alignment"
+        )
+    source, target = sentence.source, sentence.target
+    if source.lacks_words(source_words) or target.lacks_words(target_words):
         return None
-    return WordAlignment(link_words(sentence.links, source, target), (len(source), len(target)))
-
-
-def hides_words(text: str, words: int, scheme: str, true_words: int | None = None) -> bool:
-    """Return whether fairseq printed an unknown subword, which may hide where a word ends.
-
-    The subwords of the text seem to be so many words; how many there are may be known.
-    """
-    if _UNKNOWN not in text:
-        return False
-    return scheme != "none" if true_words is None else true_words != words
+    return WordAlignment(links, (len(source.words), len(target.words)))
 
 
 def read_word_alignments(
     path: str | Path, scheme: str | None = None, backward: bool = False
-) -> dict[LinksOf | None, Packed[WordAlignment | None]]:
-    """Read the alignments that a decoder printed, or those of a Pharaoh file (``0-0 1-2``).
+) -> dict[tuple[int, int] | None, Packed[WordAlignment | None]]:
+    """Read the alignments that a model printed, or those of a Pharaoh file (``0-0 1-2``).
 
     Args:
-        path: the decoder's output, in subwords; or links of words, source-target and from 0, a line
-            for each sentence, as fast_align writes them in both directions.
-        scheme: how subwords are marked; None: detect it.
-        backward: the decoder translates from our target to our source.
+        path: what ``syncattn-translate --jsonl`` or fairseq printed; or links of words,
+            source-target and from 0, a line for each sentence, as fast_align writes them in both
+            directions.
+        scheme: how fairseq's subwords are marked; None: detect it.
+        backward: the model translates from our target to our source.
 
-    Returns by layer and head (``--print-layer-alignments``), or None (``--print-alignment``), an
-    alignment per sentence, None if an unknown subword hides where words begin.
+    Returns:
+        An alignment per sentence, None if an unknown subword hides where words begin; by the
+        decoder layer and head of links, or None for those that the model aligns with.
 
     Raises:
         DataError: the file cannot be read, or a sentence has no links.
     """
-    if is_pharaoh(path):
+    if not has_analyses(path):
         sure, possible = read_alignments(path)
         both = zip(sure, possible, strict=True)
         return {None: Packed(WordAlignment(one | other) for one, other in both)}
-    decoded = read_decoded(path)
-    scheme = scheme or detect_scheme(text for s in decoded for text in (s.source, s.hypothesis))
-    topics = {topic for sentence in decoded for topic in sentence.layer_links}
-    chosen: list[LinksOf | None] = [*sorted(topics)]
-    if not topics or any(sentence.links is not None for sentence in decoded):
+    printed = read_output(path, scheme)
+    layers = {layer for sentence in printed for layer in sentence.layer_links}
+    chosen: list[tuple[int, int] | None] = [*sorted(layers)]
+    if not layers or any(sentence.links is not None for sentence in printed):
         chosen.insert(0, None)
-    by_topic: dict[LinksOf | None, Packed[WordAlignment | None]] = {
+    by_layer: dict[tuple[int, int] | None, Packed[WordAlignment | None]] = {
         layer: Packed() for layer in chosen
     }
-    for number, sentence in enumerate(decoded, 1):
-        for topic, alignments in by_topic.items():
-            if topic is not None:
-                sentence = replace(sentence, links=sentence.layer_links.get(topic))
+    for number, sentence in enumerate(printed, 1):
+        for layer, alignments in by_layer.items():
             with naming(f"{path}: sentence {number}"):
-                alignment = align_words(sentence, scheme)
+                alignment = align_words(sentence, layer)
             alignments.append(alignment.reversed() if alignment and backward else alignment)
-    return by_topic
+    return by_layer
 
 
 def pair_sentences(

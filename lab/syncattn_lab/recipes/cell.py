@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from .cell_results import REVERSED
+from .cell_results import ANALYSES, REVERSED
 from .corpus_facts import Corpus
 from .launch import Machines, make_training
-from .prepare import WORDS, folder, gold_alignments, list_logs, list_preparation
+from .prepare import PIECES, WORDS, folder, gold_alignments, list_logs, list_preparation
 from .request import Row, read_row
 from .row_settings import RowSettings
 from .stages import Stage, Step, command, split_commands
@@ -183,10 +183,9 @@ class Cell:
             scheme = corpus.subwords.scheme
             beam = self._generate(path, changes, *search, remove_bpe=scheme)
             steps.append(beam.into(self.output / below / "test.txt"))
-            printed = self.settings.scored_reference
-            if printed:
-                forced = self._generate(path, changes, score_reference=True, **printed)
-                steps.append(forced.into(self.output / below / "forced.txt"))
+            if self.settings.scored_analyses:
+                analyses = self._analyse(path, changes)
+                steps.append(analyses.into(self.output / below / ANALYSES))
         return [*steps, self._validate()]
 
     def _validate(self) -> Step:
@@ -222,46 +221,59 @@ class Cell:
             **how,
         )
 
+    def _analyse(self, path: Path, changes: dict[str, Any]) -> Step:
+        """Analyse the references with a checkpoint, in the direction that the changes say."""
+        row, task = self.settings, self.settings.config["task"]
+        source = changes.get("task.source_lang", task["source_lang"])
+        target = changes.get("task.target_lang", task["target_lang"])
+        pieces, words = folder(self.corpus, PIECES), folder(self.corpus, WORDS)
+        parses = {}
+        if any(map(row.model.fields.reads, ("heads", "labels"))):
+            parses["input_heads"] = words / f"test.heads.{source}"
+        if row.model.fields.reads("labels"):
+            parses["input_labels"] = words / f"test.labels.{source}"
+        return command(
+            "syncattn-translate",
+            path=path,
+            data_bin=task["data"],
+            user_dir=row.plugin if row.own_plugin else None,
+            in_subwords=True,
+            input=pieces / f"test.{source}",
+            force=pieces / f"test.{target}",
+            **parses,
+            jsonl=True,
+            every_layer="links" in row.scored_analyses,
+            batch_size=100,
+            device="cpu" if self.machines.cpu else None,
+        )
+
     def _score(self) -> list[Step]:
         corpus, output = self.corpus, self.output
         words = folder(corpus, WORDS)
         how = {name: value for name, value in corpus.score.items() if name != "references"}
-        reference = self.settings.scored_reference
-        forced = [output / "forced.txt"] if reference else []
+        shown = self.settings.scored_analyses
+        analyses = [output / ANALYSES] if shown else []
         gold = {}
-        if corpus.generated and reference:
+        if corpus.generated and "links" in shown:
             gold["alignments"] = words / "test.align"
         for side, language in (("source", corpus.source), ("target", corpus.target)):
-            if reference and language in self.settings.parsed_languages:
+            if shown and language in self.settings.parsed_languages:
                 gold[f"{side}_heads"] = words / f"test.heads.{language}"
+        if "distances" in shown:
+            gold["target_trees"] = words / f"test.trees.{corpus.target}"
         steps = [
             command(
                 "syncattn-score",
                 references=self.settings.references,
                 **how,
-                system=[self.row.label, output / "test.txt", *forced],
+                system=[self.row.label, output / "test.txt", *analyses],
                 **gold,
                 json=output / "scores.json",
                 text=output / "translations.txt",
             )
         ]
-        if reference.get("print_layer_alignments"):
-            backward = None
-            if corpus.gold_alignments:
-                backward = ["cell", output / REVERSED / "forced.txt"]
-                steps.append(self._score_reversed(how))
-            steps.append(
-                command(
-                    "syncattn-align",
-                    gold=gold_alignments(corpus),
-                    forward=["cell", *forced],
-                    one_based=backward is not None,
-                    backward=backward,
-                    json=output / "align.json",
-                )
-            )
-        if corpus.generated and reference.get("print_distances"):
-            steps += self._trees(words)
+        if corpus.gold_alignments and "links" in shown:
+            steps += [self._score_reversed(how), self._score_links()]
         return steps
 
     def _score_reversed(self, how: Mapping[str, Any]) -> Step:
@@ -274,22 +286,13 @@ class Cell:
             json=output / "scores.json",
         )
 
-    def _trees(self, words: Path) -> list[Step]:
-        target, output = self.corpus.target, self.output
-        steps, systems = [], []
-        for layer in self.settings.model.exposed["tgt_distances"]:
-            trees = output / f"trees-{layer}.{target}"
-            steps.append(
-                command(
-                    *("syncattn-trees", "induce"),
-                    decoded=output / "forced.txt",
-                    layer=layer,
-                    text=words / f"test.{target}",
-                    output=trees,
-                )
-            )
-            systems.append([f"layer {layer}", trees])
-        gold = words / f"test.trees.{target}"
-        scores = output / "trees.json"
-        steps.append(command("syncattn-trees", "score", gold=gold, system=systems, json=scores))
-        return steps
+    def _score_links(self) -> Step:
+        """Score the links of every layer, in both directions and symmetrised."""
+        return command(
+            *("syncattn-score", "links"),
+            gold=gold_alignments(self.corpus),
+            one_based=True,
+            forward=["cell", self.output / ANALYSES],
+            backward=["cell", self.output / REVERSED / ANALYSES],
+            json=self.output / "links.json",
+        )

@@ -11,6 +11,8 @@ from syncattn_fairseq.base.files import open_file, read_json
 
 from ..printed.training_log import read_fairseq_log
 
+#: What the model shows of the references.
+ANALYSES = "forced.jsonl"
 #: The folder, below its cell's, of a model in the other direction.
 REVERSED = "reversed"
 _DONE = re.compile(r"done training in (\d+(?:\.\d*)?) seconds")
@@ -26,17 +28,15 @@ def read_scores(folder: Path) -> dict[str, Any]:
     if other.exists():
         [reversed_system] = read_json(other)["systems"].values()
         scores["BLEU reversed"] = reversed_system["scores"]["BLEU"]
-    if (folder / "align.json").exists():
-        for layer, ways in read_json(folder / "align.json")["systems"].items():
-            layer = layer.removeprefix("cell ")
-            if layer == "cell":  # the links that syncattn-score scored
-                continue
-            for way, score in ways.items():
-                name = f"AER {layer}" + (f" {way}" if len(ways) > 1 else "")
-                scores[name] = 100 * score["aer"]
-    if (folder / "trees.json").exists():
-        for layer, score in read_json(folder / "trees.json")["systems"].items():
-            scores[f"trees {layer}"] = 100 * score["sentence"]["f1"]
+    for layer, score in system["layer_alignment"].items():
+        scores[f"AER layer {layer}"] = 100 * score["aer"]
+    for layer, score in system["target_brackets"].items():
+        scores[f"trees layer {layer}"] = 100 * score["sentence"]["f1"]
+    if (folder / "links.json").exists():
+        for layer, ways in read_json(folder / "links.json")["systems"].items():
+            name = layer.removeprefix("cell").strip()
+            for way, score in ways.items() if name else ():
+                scores[f"AER {name} {way}"] = 100 * score["aer"]
     return {"scores": {k: round(v, 4) for k, v in scores.items()}, "signatures": signatures}
 
 

@@ -115,19 +115,22 @@ class RowSettings:
         return folder(self.corpus, part) / f"test.{self.corpus.target}"
 
     @cached_property
-    def scored_reference(self) -> dict[str, Any]:
-        """What fairseq-generate prints when it scores the references; empty: it does not."""
+    def scored_analyses(self) -> frozenset[str]:
+        """What the model shows of the references that can be scored.
+
+        Of ``links``, ``distances`` and ``parses``; empty if the references are not analysed.
+        """
         corpus, model = self.corpus, self.model
         if not model.layered or MULTI_TASK in self.needs:
-            return {}  # no layers; a tag that is not a word
-        printed = {
-            "print_layer_alignments": bool(corpus.generated or corpus.gold_alignments),
-            "print_alignment": bool(corpus.generated),
-            "print_distances": bool(corpus.generated)
-            and {"src_distances", "tgt_distances"} <= model.exposed.keys(),
-            "print_parses": bool(self.parsed_languages),
-        }
-        return printed if any(printed.values()) else {}
+            return frozenset()  # no layers; a tag that is not a word
+        shown = set()
+        if corpus.generated or corpus.gold_alignments:
+            shown.add("links")
+        if corpus.generated and {"src_distances", "tgt_distances"} <= model.exposed.keys():
+            shown.add("distances")
+        if self.parsed_languages:
+            shown.add("parses")
+        return frozenset(shown)
 
     @property
     def parsed_languages(self) -> list[str]:

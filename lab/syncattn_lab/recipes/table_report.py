@@ -1,4 +1,4 @@
-"""The report of what a recipe has trained: a call of ``syncattn-report``, and what seeds tell."""
+"""The report of what a recipe has trained: a call of ``syncattn-show --html``, and what seeds tell."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,13 +9,14 @@ from typing import Any
 
 from ..evaluation.results_tables import TableRow
 from .cell import Cell, make_cells
+from .cell_results import ANALYSES
 from .corpus_facts import Corpus
 from .launch import Machines
 from .prepare import PIECES, WORDS, data, folder, gold_alignments
 from .request import Request, read_row
 from .stages import Step, command
 
-#: Options of ``syncattn-score`` that ``syncattn-report`` has, too.
+#: Options of ``syncattn-score`` that ``syncattn-show --html`` has, too.
 _SCORING = ("tokenize", "detokenize", "subword_marks", "words_by")
 
 
@@ -59,13 +60,13 @@ class TableReport:
         """Return the call that writes the page, from any folder."""
         systems = []
         for name, cell in self.shown.items():
-            paths = [self.work / cell.output / file for file in ("test.txt", "forced.txt")]
+            paths = [self.work / cell.output / file for file in ("test.txt", ANALYSES)]
             systems.append([name, *(path for path in paths if path.exists())])
         logs = [[c.row.label, self.work / c.folder / "train.log"] for c in self.decoded]
         corpus = self.corpus
         return command(
-            "syncattn-report",
-            output=output.absolute(),
+            "syncattn-show",
+            html=output.absolute(),
             system=systems,
             log=logs,
             **self._attention(),

@@ -8,8 +8,8 @@ from typing import Any, TypeVar
 
 from syncattn_fairseq.base.errors import DataError, naming
 from syncattn_fairseq.base.text import read_lines
-from syncattn_fairseq.data.analysis_lines import Link
 from syncattn_fairseq.data.parses import check_tree, read_heads, read_labels
+from syncattn_fairseq.data.words import Link
 from syncattn_fairseq.trees.brackets import read_trees
 from syncattn_fairseq.trees.tree import Tree
 

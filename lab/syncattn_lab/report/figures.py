@@ -9,8 +9,8 @@ import numpy as np
 import torch
 
 from syncattn_fairseq.base.errors import DataError
-from syncattn_fairseq.data.analysis_lines import Link
 from syncattn_fairseq.data.subwords import subword_parents
+from syncattn_fairseq.data.words import Link
 from syncattn_fairseq.functional.lpsi import distance_gates
 from syncattn_fairseq.functional.pascal import density_peak, parent_gaussian
 from syncattn_fairseq.functional.sdatt import tree_distances
@@ -121,7 +121,7 @@ def draw_attention(model: Model, example: Example) -> Figure:
 
 def draw_alignment(model: Model, example: Example, layer: int | None = None) -> Figure:
     """Draw the links of a layer in a grid, with gold links framed."""
-    [alignment] = model.align([example.source.text], _translations(example), layer)
+    [alignment] = model.align([example.source.text], _translations(example), layer=layer)
     source = _fit(example.source, alignment.source).words
     target = _fit(example.target or Side(alignment.target.words), alignment.target).words
     figure = Figure()

@@ -12,7 +12,7 @@ from syncattn_fairseq.inference.answers import Pair, Parse
 from syncattn_fairseq.inference.model import Model
 
 from ..evaluation.scoring import Output
-from ..printed.decoded import DecodedSentence
+from ..printed.sentences import PrintedSentence, PrintedSide
 from .example import Example, Links, Side
 from .figures import attention_matrices
 from .sentences import ReportedSentence
@@ -42,24 +42,27 @@ def with_heat_maps(
     return chain(first, rest)
 
 
-def _gates(sentence: DecodedSentence, forced: bool) -> list[dict[str, Any]]:
+def _gates(sentence: PrintedSentence, forced: bool) -> list[dict[str, Any]]:
     """Return one matrix of the distances of each side, and one of each layer's gates."""
-    matrices = []
-    for side, title in (("source", "Source"), ("hypothesis", "Reference")):
-        by_layer: dict[int, list[float]] = getattr(sentence, f"{side}_distances")
-        pieces = [piece.strip("▁@") or piece for piece in getattr(sentence, side).split()]
-        causal = side == "hypothesis"
-        layers = {n: d for n, d in sorted(by_layer.items()) if len(d) == len(pieces) > 0}
-        if not layers or (causal and not forced):
-            continue
-        distances = [[round(50 * (d + 1)) for d in values] for values in layers.values()]
-        names = [f"layer {layer}" for layer in layers]
-        matrices.append(_matrix(f"{title}: distance before each subword", names, pieces, distances))
-        for layer, values in layers.items():
-            gates = distance_gates(torch.tensor(values), causal=causal)
-            name = f"{title}: gates of layer {layer}, for τ = 1"
-            percent = (100 * gates).round().int().tolist()
-            matrices.append(_matrix(name, pieces, pieces, percent, causal))
+    matrices = _gates_of_side(sentence.source, "Source", causal=False)
+    if forced:
+        matrices += _gates_of_side(sentence.target, "Reference", causal=True)
+    return matrices
+
+
+def _gates_of_side(side: PrintedSide, title: str, causal: bool) -> list[dict[str, Any]]:
+    if not side.subwords or not side.distances:
+        return []
+    pieces = [piece.strip("▁@") or piece for piece in side.subwords]
+    layers = dict(sorted(side.distances.items()))
+    distances = [[round(50 * (d + 1)) for d in values] for values in layers.values()]
+    names = [f"layer {layer}" for layer in layers]
+    matrices = [_matrix(f"{title}: distance before each subword", names, pieces, distances)]
+    for layer, values in layers.items():
+        gates = distance_gates(torch.tensor(values), causal=causal)
+        name = f"{title}: gates of layer {layer}, for τ = 1"
+        percent = (100 * gates).round().int().tolist()
+        matrices.append(_matrix(name, pieces, pieces, percent, causal))
     return matrices
 
 

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import islice
 from typing import Any, TypeVar
 
 from sacrebleu.metrics.chrf import CHRF
 
 from syncattn_fairseq.base.errors import DataError
-from syncattn_fairseq.data.words import detect_scheme, join_subwords
+from syncattn_fairseq.inference.record import name_layer
 from syncattn_fairseq.trees.tree import Tree
 
 from ..evaluation.bracketing import find_constituents
 from ..evaluation.induction import induce_tree
 from ..evaluation.scoring import Gold, Output, plain_text
 from ..evaluation.word_alignment import align_words
-from ..printed.decoded import DecodedSentence
+from ..printed.sentences import PrintedSide
 from .example import MOST_WORDS
 
 T = TypeVar("T")
@@ -46,15 +46,21 @@ class ReportedSentence:
 def describe(
     outputs: Mapping[str, Output],
     gold: Gold,
-    scheme: str | None = None,
     moses_language: str | None = None,
     number: int | None = None,
 ) -> Iterator[ReportedSentence]:
-    """Yield the first sentences, or all; the other arguments are those of scoring."""
-    systems = [_System(output, scheme, moses_language) for output in outputs.values()]
+    """Yield sentences for the page.
+
+    Args:
+        outputs: of each system, by its name.
+        gold: what they are measured against.
+        moses_language: the language whose Moses tokenizer is undone in translations; None: none.
+        number: how many sentences, from the first; None: all.
+    """
+    systems = [_System(output, moses_language) for output in outputs.values()]
     chrf = CHRF()
     for index, reference in enumerate(islice(gold.references, number)):
-        source, target = (_words(systems, side, index) for side in ("source", "hypothesis"))
+        source, target = (_words(systems, side, index) for side in ("source", "target"))
         if gold.source is not None and not source:
             source = gold.source[index].split()
         sides = {
@@ -86,48 +92,47 @@ def describe(
 
 
 class _System:
-    def __init__(self, output: Output, scheme: str | None, moses_language: str | None) -> None:
-        self.texts = plain_text(output.beam, scheme, moses_language)
+    def __init__(self, output: Output, moses_language: str | None) -> None:
+        self.texts = plain_text(output.beam, moses_language)
         self.printed, self.is_forced = output.analysed, output.forced is not None
-        self.scheme = scheme or detect_scheme(
-            text for s in self.printed for text in (s.source, s.hypothesis)
-        )
 
     def show(self, index: int, sides: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
         sentence = self.printed[index]
         words = {side: known["words"] for side, known in sides.items()}
         analysis: dict[str, Any] = {
-            "source": _fitting(sentence.source_heads, words["source"]),
+            "source": _fitting(sentence.source.heads, words["source"]),
             "target": None,
             "links": {},
-            "source_trees": self._trees(sentence, "source", sides["source"]),
+            "source_trees": _induce_trees(sentence.source, sides["source"]),
             "target_trees": {},
         }
         if self.is_forced:
-            analysis["target"] = _fitting(sentence.hypothesis_heads, words["target"])
-            analysis["target_trees"] = self._trees(sentence, "hypothesis", sides["target"])
-            printed = {"": sentence.links, **{str(n): x for n, x in sentence.layer_links.items()}}
+            analysis["target"] = _fitting(sentence.target.heads, words["target"])
+            analysis["target_trees"] = _induce_trees(sentence.target, sides["target"])
+            names: dict[tuple[int, int] | None, str] = {}
+            if sentence.links is not None:
+                names[None] = ""
+            names |= {layer: name_layer(layer) for layer in sentence.layer_links}
             sizes = len(words["source"]), len(words["target"])
-            for layer, links in printed.items():
-                of_layer = replace(sentence, links=links)
-                alignment = None if links is None else align_words(of_layer, self.scheme, *sizes)
+            for layer, name in names.items():
+                alignment = align_words(sentence, layer, *sizes)
                 if alignment and alignment.words == sizes:
-                    analysis["links"][layer] = sorted(alignment.links)
+                    analysis["links"][name] = sorted(alignment.links)
         return analysis
 
-    def _trees(
-        self, sentence: DecodedSentence, side: str, known: Mapping[str, Any]
-    ) -> dict[str, Any]:
-        gold = known["tree"] and {tuple(node[:2]) for node in known["tree"]["nodes"]}
-        trees = {}
-        for layer in getattr(sentence, f"{side}_distances"):
-            try:
-                tree = induce_tree(sentence, side, self.scheme, layer, known["words"])
-            except DataError:  # joined words, which have no distances
-                return {}
-            if tree:
-                trees[str(layer)] = tree_nodes(tree, gold)
-        return trees
+
+def _induce_trees(side: PrintedSide, known: Mapping[str, Any]) -> dict[str, Any]:
+    """Lay out the trees that the distances of each layer induce; see `tree_nodes`."""
+    gold = known["tree"] and {tuple(node[:2]) for node in known["tree"]["nodes"]}
+    trees = {}
+    for layer in side.distances:
+        try:
+            tree = induce_tree(side, layer, known["words"])
+        except DataError:  # the page has other words
+            return {}
+        if tree:
+            trees[str(layer)] = tree_nodes(tree, gold)
+    return trees
 
 
 def tree_nodes(tree: Tree, gold: set[tuple[int, ...]] | None = None) -> dict[str, Any]:
@@ -161,12 +166,12 @@ def tree_nodes(tree: Tree, gold: set[tuple[int, ...]] | None = None) -> dict[str
     return {"nodes": nodes, "parents": parents}
 
 
-def _words(systems: Iterable[_System], side: str, index: int) -> list[str]:
+def _words(systems: Iterable[_System], name: str, index: int) -> list[str]:
     """Return one side's words from the first system that has them; the reference's as target."""
     for system in systems:
-        text = getattr(system.printed[index], side)
-        if text and (side == "source" or system.is_forced):
-            return join_subwords(text.split(), system.scheme)
+        side: PrintedSide = getattr(system.printed[index], name)
+        if side.words and (name == "source" or system.is_forced):
+            return side.words
     return []
 
 

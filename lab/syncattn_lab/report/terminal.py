@@ -7,7 +7,7 @@ with a tip at the dependent, and its head's name is on its right.
 from collections.abc import Iterable, Sequence
 from unicodedata import combining, east_asian_width
 
-from syncattn_fairseq.data.analysis_lines import Link
+from syncattn_fairseq.data.words import Link
 from syncattn_fairseq.trees.tree import Tree
 
 _UP, _DOWN, _LEFT, _RIGHT = 1, 2, 4, 8

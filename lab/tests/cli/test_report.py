@@ -13,7 +13,7 @@ from sacrebleu.metrics.bleu import BLEU
 from scipy.stats import binomtest
 
 from lab.tests.report.corpus import LONG, SCRIPT, SOURCE, TARGET, TRANSLATED, write_corpus
-from syncattn_lab.cli import report, score
+from syncattn_lab.cli import score, show
 from tests.checkpoints import make_checkpoint
 from tests.cli.errors import read_error
 from tests.parsing.chain import CONLLU
@@ -33,8 +33,8 @@ def page(arguments: tuple[Path, list[str]]) -> str:
     (folder / "log").write_text(LOG)
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
-        options = ["--log", "LPSI", "log", "--title", f"Of {SCRIPT}", "--output", "r.html"]
-        assert report.main([*named, *options]) == 0
+        options = ["--log", "LPSI", "log", "--title", f"Of {SCRIPT}", "--html", "r.html"]
+        assert show.main([*named, *options]) == 0
     return (folder / "r.html").read_text(encoding="utf-8")
 
 
@@ -200,7 +200,7 @@ def test_the_same_twice(page, arguments, monkeypatch):
     folder, named = arguments
     monkeypatch.chdir(folder)
     options = ["--log", "LPSI", "log", "--title", f"Of {SCRIPT}", "--output", "again.html"]
-    assert report.main([*named, *options]) == 0
+    assert show.main([*named, *options]) == 0
     assert (folder / "again.html").read_text(encoding="utf-8") == page
 
 
@@ -209,7 +209,7 @@ def test_plain_text_alone(tmp_path, monkeypatch, capsys):
     for name in ("ref", "a", "b"):
         Path(name).write_text("eins\nzwei\n")
     named = ["--references", "ref", "--system", "A", "a", "--system", "B", "b"]
-    assert report.main([*named, "--output", "r.html"]) == 0
+    assert show.main([*named, "--html", "r.html"]) == 0
     assert "r.html: 2 sentences, 2 systems" in capsys.readouterr().out
     head, details = content(Path("r.html").read_text(encoding="utf-8"))
     assert head["sentences"][0]["translations"] == ["eins", "eins"]
@@ -235,7 +235,7 @@ def test_only_the_first_sentences_are_shown_and_no_picture_of_long_ones(
     more = (f"S-{n}\t{text}\nX-{n}\tsource\tword\t{next(heads)}\n" for n, text in enumerate(texts))
     Path("forced").write_text("".join([*beam, *more]))
     named = ["--references=ref", "--system", "A", "beam", "forced", "--output=r.html"]
-    assert report.main([*named, "--sentences=2", "--tokenize=none"]) == 0
+    assert show.main([*named, "--sentences=2", "--tokenize=none"]) == 0
     assert "r.html: 2 of 3 sentences, 1 systems" in capsys.readouterr().out
     page = Path("r.html").read_text(encoding="utf-8")
     assert ">Sentences (2 of 3)<" in page
@@ -260,16 +260,16 @@ def test_one_line_says_what_is_wrong(tmp_path, monkeypatch, capsys, options, mes
     for name in ("ref", "a"):
         Path(name).write_text("eins\n")
     Path("empty").touch()
-    named = ["--references", "ref", "--system", "A", "a", "--output", "r.html"]
-    assert message in read_error(capsys, report.main([*named, *options]))
+    named = ["--references", "ref", "--system", "A", "a", "--html", "r.html"]
+    assert message in read_error(capsys, show.main([*named, *options]))
     assert not Path("r.html").exists()
 
 
 @pytest.mark.parametrize("option", ["--by-length", "--parts=a:1", "--compound-split=de"])
 def test_what_the_page_does_not_show_is_not_asked_for(capsys, option):
-    named = ["--references", "ref", "--system", "A", "a", "--output", "r.html"]
+    named = ["--references", "ref", "--system", "A", "a", "--html", "r.html"]
     with pytest.raises(SystemExit):
-        report.main([*named, option])
+        show.main([*named, option])
     assert f"unrecognized arguments: {option}" in capsys.readouterr().err
 
 
@@ -291,8 +291,8 @@ def test_attention_of_a_model_that_reads_parses(small_corpus, tmp_path):
     arguments += ["--attention", "P", str(model), "--data-bin", str(small_corpus.data)]
     arguments += ["--subwords", str(small_corpus.subwords)]
     arguments += ["--output", f"{tmp_path}/r.html"]
-    assert report.main(arguments) == 1
-    assert report.main([*arguments, "--source-parser", f"command:conllu:{parser}"]) == 0
+    assert show.main(arguments) == 1
+    assert show.main([*arguments, "--source-parser", f"command:conllu:{parser}"]) == 0
     _, details = content((tmp_path / "r.html").read_text(encoding="utf-8"))
     [matrix] = details[0]["systems"][0]["matrices"]
     assert matrix["title"].startswith("C: ")

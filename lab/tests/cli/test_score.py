@@ -8,10 +8,12 @@ from pathlib import Path
 import pytest
 
 import syncattn_fairseq
+from lab.tests.printed.making import line
 from syncattn_lab.cli.score import main
 from tests.cli.errors import read_error
 from tests.importing import in_a_process
 
+DOG = {"source_heads": [2, 1], "target_heads": [0, 0], "forced": True}
 FILES = {
     "ref": "der Hund\nja\n",
     "heads.en": "2 0\n0\n",
@@ -20,11 +22,8 @@ FILES = {
     "beam": "S-1\tyes\nH-1\t-1\tja\nS-0\tthe dog\nH-0\t-1\td@@ er Hund\n",
     "plain": "der Hund\nnein\n",
     "source": "the dog\nyes , it does so when it wants to do so\n",
-    "forced": (
-        "X-0\tsource\tword\t2 1\nX-0\thypothesis\tword\t0 0\nS-0\tthe d@@ og\n"
-        "H-0\t-1\td@@ er Hund\nA-0\t0-0 0-1 2-2\n"
-        "X-1\tsource\tword\t0\nX-1\thypothesis\tword\t0\nS-1\tyes\nH-1\t-1\tja\nA-1\t0-0\n"
-    ),
+    "forced": line("d@@ er Hund", source="the d@@ og", **DOG, links=[(0, 0), (0, 1), (2, 2)])
+    + line("ja", source="yes", source_heads=[0], target_heads=[0], links=[(0, 0)]),
 }
 
 
@@ -210,7 +209,7 @@ OUT_OF_RANGE = "heads:1: a head is out of range; 0 is the root, k the k-th of th
         ({}, SYSTEMS[:4] + SYSTEMS, "--system Ours: give each name once"),
         ({}, ["--system", "Ours", "--references", "ref"], "--system Ours: give each name once"),
         (
-            {"beam": FILES["plain"], "forced": "S-0\ta\nH-0\t-1\tja\n"},
+            {"beam": FILES["plain"], "forced": line("ja", source="a")},
             SYSTEMS,
             "system Ours: 1 sentences in the forced output, 2 references",
         ),
@@ -219,8 +218,12 @@ OUT_OF_RANGE = "heads:1: a head is out of range; 0 is the root, k the k-th of th
         ({"heads.de": "2 0 0\n\n"}, SYSTEMS + GOLD, "target: sentence 1: 2 heads, 3 gold heads"),
         ({}, [*SYSTEMS, "--source-heads", "none.there"], "none.there"),
         ({}, [*SYSTEMS, "--baseline", "Old"], "no system is named Old; choose one of Ours, Plain"),
-        ({}, [*PLAIN, "--by-length"], "no output has S- lines"),
-        ({"ref": "", "plain": ""}, PLAIN, "plain: the file is empty; give what fairseq-generate"),
+        ({}, [*PLAIN, "--by-length"], "no output has the sources"),
+        (
+            {"ref": "", "plain": ""},
+            PLAIN,
+            "plain: the file is empty; give translations, one on each line",
+        ),
         ({}, [*PLAIN, "--tokenize", "ko-mecab"], "--tokenize ko-mecab: "),
         ({}, [*PLAIN, "--compound-split", "xx"], "the Moses tokenizer does not know 'xx'; it kn"),
         *(
@@ -280,11 +283,12 @@ def test_latex_marks_what_differs_by_more_than_chance(files):
 def test_parts_layers_and_trees(files, capsys):
     (files / "labels.en").write_text("det root\nroot\n", encoding="utf-8")
     (files / "trees.de").write_text("(NP (DT der) (NN Hund))\n\n", encoding="utf-8")
-    lines = [
-        *("L-0\t1\t0-0 0-1 2-2", "L-0\t2\t2-0 2-1 2-2", "L-1\t1\t0-0", "L-1\t2\t0-0"),
-        *("X-0\thypothesis\tdistance-1\t0.1 0.2 0.3", "X-1\thypothesis\tdistance-1\t0.1"),
-    ]
-    (files / "forced").write_text(FILES["forced"] + "\n".join(lines) + "\n", encoding="utf-8")
+    first = {(1, 0): [(0, 0), (0, 1), (2, 2)], (2, 0): [(2, 0), (2, 1), (2, 2)]}
+    dog = {"links": first[1, 0], "layer_links": first, "target_distances": {1: [0.1, 0.2, 0.3]}}
+    yes = {"links": [(0, 0)], "layer_links": {(1, 0): [(0, 0)], (2, 0): [(0, 0)]}}
+    yes |= {"source_heads": [0], "target_heads": [0], "target_distances": {1: [0.1]}}
+    lines = line("d@@ er Hund", source="the d@@ og", **DOG, **dog) + line("ja", source="yes", **yes)
+    (files / "forced").write_text(lines, encoding="utf-8")
     gold = [*GOLD, "--source-labels", "labels.en", "--target-trees", "trees.de"]
     assert main([*SYSTEMS, *gold, "--json", "-"]) == 0
     ours = json.loads(capsys.readouterr().out)["systems"]["Ours"]

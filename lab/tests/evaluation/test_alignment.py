@@ -12,7 +12,6 @@ from syncattn_lab.evaluation.alignment import (
     Link,
     alignment_error_rate,
     format_links,
-    is_pharaoh,
     read_alignments,
     say_one_based,
 )
@@ -111,7 +110,27 @@ def test_what_fast_align_adds_to_links_is_left_out(tmp_path, texts, score):
     path = tmp_path / "links"
     path.write_text(f"{texts}0-0 1-2 ||| {score}\n{texts} ||| {score}\n", encoding="utf-8")
     assert read_alignments(path)[0] == [{(0, 0), (1, 2)}, set()]
-    assert is_pharaoh(path)
+
+
+@pytest.mark.parametrize("line", ["0-0:0.9 1-2:.8e-1", "0-0,1-2", "0-0\t1-2", "0-0 1-2:1 , "])
+def test_links_with_probabilities_commas_and_tabs(tmp_path, line):
+    path = tmp_path / "links"
+    path.write_text(f"{line}\n\n")
+    assert read_alignments(path)[0] == [{(0, 0), (1, 2)}, set()]
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("# Sentence pair (1) source length 2 target length 2 alignment score : 0.01\n", "GIZA"),
+        ("26 2 1\n26 3 3 P\n", "numbered"),
+    ],
+)
+def test_other_formats_of_links_are_named(tmp_path, text, name):
+    path = tmp_path / "links"
+    path.write_text(text)
+    with pytest.raises(DataError, match=f"links:1: links in the format {name}.*write those of a"):
+        read_alignments(path)
 
 
 def test_gold_that_counts_from_one_is_noticed():

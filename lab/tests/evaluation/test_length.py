@@ -2,10 +2,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lab.tests.printed.making import printed
 from syncattn_fairseq.base.errors import DataError
 from syncattn_lab.evaluation.length import FEWEST, count_source_words, score_by_length
 from syncattn_lab.evaluation.translation import count_ngrams, score_bleu
-from syncattn_lab.printed.decoded import DecodedSentence
 
 GOOD = "the cat sat on the mat"
 BAD = "the mat sat on the cat"
@@ -54,13 +54,9 @@ def test_the_fewest_sentences_have_an_interval():
         assert score_by_length(some, [7] * len(some), some)["1-10"].interval == interval
 
 
-@pytest.mark.parametrize(
-    ("source", "scheme"),
-    [*((source, ()) for source in ("▁the ▁d og", "the d@@ og", "the dog")), ("a@@ b", ["none"])],
-)
-def test_source_words_of_the_first_output_that_has_them(source, scheme):
-    plain = [DecodedSentence("x", "x"), DecodedSentence("x", "x")]
-    decoded = [DecodedSentence("x", "x", source), DecodedSentence("x", "x", "")]
-    assert count_source_words([plain, decoded], *scheme) == [2, 0]
-    with pytest.raises(DataError, match="no output has S- lines.*give --source"):
-        count_source_words([[DecodedSentence("x", "x")]])
+def test_source_words_of_the_first_output_that_has_them():
+    plain = [printed("x"), printed("x")]
+    others = [printed("x", source="the d@@ og"), printed("x")]
+    assert count_source_words([plain, others]) == [2, 0]
+    with pytest.raises(DataError, match="no output has the sources.*give --source"):
+        count_source_words([[printed("x")]])

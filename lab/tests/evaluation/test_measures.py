@@ -67,9 +67,9 @@ def test_a_new_score_is_one_entry(tmp_path, monkeypatch):
         scores = read_scores("scores.json")
         card = make_card(("en", "de"), "x", "m", "the same", "", scores=scores)
         assert "| TER |" in card and "| 25.00 |" in card and ", TER `nrefs:1|" in card
-        from syncattn_lab.cli import report
+        from syncattn_lab.cli import show
 
-        assert report.main([*command, "--output=r.html"]) == 0
+        assert show.main([*command, "--html=r.html"]) == 0
         assert "<th>TER</th>" in Path("r.html").read_text(encoding="utf-8")
     finally:
         MEASURES.remove(new)

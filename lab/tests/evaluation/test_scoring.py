@@ -2,6 +2,7 @@ from dataclasses import replace
 
 import pytest
 
+from lab.tests.printed.making import printed
 from syncattn_fairseq.trees.brackets import parse_tree
 from syncattn_lab.evaluation.attachment import AttachmentScore
 from syncattn_lab.evaluation.scoring import (
@@ -11,22 +12,21 @@ from syncattn_lab.evaluation.scoring import (
     SystemScore,
     score_systems,
 )
-from syncattn_lab.printed.decoded import DecodedSentence
+from syncattn_lab.printed.sentences import PrintedSentence
 
 BEAM = [
-    DecodedSentence(hypothesis="d@@ er Hund", translation="d@@ er Hund", source_heads=[2, 0]),
-    DecodedSentence(hypothesis="ja", translation="ja", source_heads=[0]),
+    printed("d@@ er Hund", source="the dog", source_heads=[2, 0]),
+    printed("ja", source="yes", source_heads=[0]),
 ]
 FORCED = [
-    DecodedSentence(
-        hypothesis="d@@ er Hund",
-        translation="",
+    printed(
+        "d@@ er Hund",
         source="the d@@ og",
         source_heads=[0, 1],
-        hypothesis_heads=[0, 1],
+        target_heads=[0, 1],
         links={(0, 0), (0, 1), (2, 2)},
     ),
-    DecodedSentence("ja", "", "yes", source_heads=[0], hypothesis_heads=[0], links={(0, 0)}),
+    printed("ja", source="yes", source_heads=[0], target_heads=[0], links={(0, 0)}),
 ]
 GOLD = Gold(
     references=["der Hund", "ja"],
@@ -37,7 +37,7 @@ GOLD = Gold(
 
 
 def score_system(
-    beam: list[DecodedSentence], forced: list[DecodedSentence] | None, gold: Gold
+    beam: list[PrintedSentence], forced: list[PrintedSentence] | None, gold: Gold
 ) -> SystemScore:
     return score_systems({"Ours": Output(beam, forced)}, gold)["Ours"]
 
@@ -52,15 +52,17 @@ def test_details_of_the_target_leave_out_what_a_decoder_cannot_see():
 
 def test_trees_of_sentences_whose_words_are_hidden_are_left_out():
     trees = [parse_tree("(S (A der) (B Hund))"), parse_tree("(S ja)")]
-    distances = {1: [0.1, 0.2, 0.3]}
-    hidden = replace(unknown("<unk> er Hund", [0, 1, 1])[0], hypothesis_distances=distances)
-    seen = replace(FORCED[0], hypothesis_distances=distances)
-    other = replace(FORCED[1], hypothesis_distances={1: [0.0]})
+    hidden = measured(unknown("<unk> er Hund", [0, 1, 1])[0], [0.1, 0.2, 0.3])
+    seen, other = measured(FORCED[0], [0.1, 0.2, 0.3]), measured(FORCED[1], [0.0])
     gold = replace(GOLD, target_trees=trees)
     assert score_system(BEAM, [seen, other], gold).left_out == 0
     score = score_system(BEAM, [hidden, other], gold)
     assert score.left_out == score.target_brackets[1].left_out == 1
     assert score.target_brackets[1].sentences == 1  # the other one
+
+
+def measured(sentence: PrintedSentence, distances: list[float]) -> PrintedSentence:
+    return replace(sentence, target=replace(sentence.target, distances={1: distances}))
 
 
 def test_without_a_forced_output():
@@ -69,10 +71,10 @@ def test_without_a_forced_output():
     assert (score.target_attachment, score.alignment) == (None, None)
 
 
-def unknown(hypothesis: str, heads: list[int]) -> list[DecodedSentence]:
-    """`FORCED` with an unknown subword in the first hypothesis."""
-    links = {(0, 0)}
-    return [DecodedSentence(hypothesis, "", "the d@@ og", [2, 0], heads, links), FORCED[1]]
+def unknown(target: str, heads: list[int]) -> list[PrintedSentence]:
+    """`FORCED` with an unknown subword in the first target."""
+    parses = {"source_heads": [2, 0], "target_heads": heads}
+    return [printed(target, source="the d@@ og", **parses, links={(0, 0)}), FORCED[1]]
 
 
 def test_unknown_subword_that_hides_a_word_boundary():
@@ -93,7 +95,7 @@ def test_intervals_by_length_are_of_the_system_minus_the_baseline():
     references = [f"the cat sat on the mat {n} times" for n in range(12)]
     worse = [text.replace("cat", "dog") if n % 2 else text for n, text in enumerate(references)]
     systems = {
-        name: Output([DecodedSentence("", text) for text in texts])
+        name: Output([PrintedSentence(text) for text in texts])
         for name, texts in (("good", references), ("bad", worse))
     }
     gold = Gold(references, source=references)
@@ -107,7 +109,7 @@ def test_intervals_by_length_are_of_the_system_minus_the_baseline():
 @pytest.mark.parametrize(("reference", "warned"), [("kamus'zz ev.", 1), ("Ali'nin evi.", 0)])
 def test_references_that_the_tokenizer_changes_are_told(reference, warned):
     pytest.importorskip("sacremoses")
-    beam = [DecodedSentence("", "Ali ' nin evi .")] * 2
+    beam = [PrintedSentence("Ali ' nin evi .")] * 2
     said = []
     gold = Gold(references=[reference, "Bu İzmir'de bir ev."])
     score_systems({"Ours": Output(beam)}, gold, ScoringOptions(moses_language="tr"), said.append)
@@ -116,7 +118,7 @@ def test_references_that_the_tokenizer_changes_are_told(reference, warned):
 
 
 def test_the_tokenizer_is_that_of_all_measures():
-    outputs = {"a": Output([DecodedSentence("", "a,b")])}
+    outputs = {"a": Output([PrintedSentence("a,b")])}
     # To the eye it is one word; of its characters, two of three pairs ascend.
     for tokenizer, ribes in (("none", 0), ("char", 100 * 2 / 3)):
         score = score_systems(outputs, Gold(["ab,"]), ScoringOptions(tokenize=tokenizer))["a"]

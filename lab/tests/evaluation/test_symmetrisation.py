@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from syncattn_fairseq.data.analysis_lines import Link
+from syncattn_fairseq.data.words import Link
 from syncattn_lab.evaluation.symmetrisation import (
     SYMMETRISATIONS,
     VARIANTS,

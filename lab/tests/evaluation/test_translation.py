@@ -6,7 +6,6 @@ from sacrebleu.metrics.bleu import BLEU
 from sacrebleu.metrics.chrf import CHRF
 
 from syncattn_fairseq.base.errors import DataError
-from syncattn_fairseq.data.words import detect_scheme
 from syncattn_lab.evaluation import translation
 from syncattn_lab.evaluation.translation import (
     detokenize_moses,
@@ -14,7 +13,6 @@ from syncattn_lab.evaluation.translation import (
     score_chrf,
     score_compound_split_bleu,
     score_ribes,
-    undo_subwords,
 )
 
 
@@ -56,21 +54,6 @@ def test_counts_must_match(measure):
         measure(["a"], ["a", "b"])
     with pytest.raises(DataError, match="nothing to score"):
         measure([], [])
-
-
-@pytest.mark.parametrize(
-    ("texts", "scheme", "joined"),
-    [
-        (["a b", "h@@ un@@ d ."], "subword_nmt", ["a b", "hund ."]),
-        (["▁a ▁b", "▁h un d ▁."], "sentencepiece", ["a b", "hund ."]),
-        (["a b"], "none", ["a b"]),
-    ],
-)
-def test_subwords_are_found_and_undone(texts, scheme, joined):
-    assert detect_scheme(texts) == scheme
-    assert undo_subwords(texts, scheme) == joined
-    assert undo_subwords(texts, "none") == texts
-    assert undo_subwords(["a b"], scheme) == ["a b"], "joined text stays"
 
 
 def test_moses_is_an_extra(monkeypatch):

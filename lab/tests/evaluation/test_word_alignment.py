@@ -2,25 +2,28 @@ from pathlib import Path
 
 import pytest
 
+from lab.tests.printed.making import line, printed
 from syncattn_fairseq.base.errors import DataError
-from syncattn_fairseq.data.analysis_lines import LinksOf
 from syncattn_lab.evaluation.word_alignment import (
     WordAlignment,
     align_words,
-    hides_words,
     pair_sentences,
     read_word_alignments,
 )
-from syncattn_lab.printed.decoded import DecodedSentence
 
 #: the d@@ og / d@@ er Hund
-DOG = DecodedSentence("d@@ er Hund", "", "the d@@ og", links={(0, 0), (0, 1), (2, 2)})
+LINKS = {(0, 0), (0, 1), (2, 2)}
+DOG = printed("d@@ er Hund", source="the d@@ og", links=LINKS, layer_links={(6, 3): [(0, 0)]})
 WORDS = WordAlignment({(0, 0), (1, 1)}, (2, 2))
 
 
 def test_links_of_subwords_become_links_of_words():
-    assert align_words(DOG, "subword_nmt") == WORDS
-    assert align_words(DOG, "none") == WordAlignment({(0, 0), (0, 1), (2, 2)}, (3, 3))
+    assert align_words(DOG) == WORDS
+    whole = printed("d@@ er Hund", source="the d@@ og", scheme="none", links=LINKS)
+    assert align_words(whole) == WordAlignment(LINKS, (3, 3))
+    assert align_words(DOG, (6, 3)) == WordAlignment({(0, 0)}, (2, 2))
+    with pytest.raises(DataError, match="there are no links; print them with syncattn-translate"):
+        align_words(DOG, (6, 0))
 
 
 def test_gold_outside_the_sentence():
@@ -32,20 +35,22 @@ def test_gold_outside_the_sentence():
 
 
 def test_unknown_subwords():
-    assert not hides_words("d@@ er Hund", 2, "subword_nmt")
-    assert hides_words("<unk> er Hund", 3, "subword_nmt")
-    assert hides_words("<unk> er Hund", 3, "subword_nmt", true_words=2)
-    assert not hides_words("der <unk>", 2, "subword_nmt", true_words=2)
-    assert not hides_words("der <unk>", 2, "none")
+    for text, scheme, count, lacks in (
+        ("d@@ er Hund", "subword_nmt", None, False),
+        ("<unk> er Hund", "subword_nmt", None, True),
+        ("<unk> er Hund", "subword_nmt", 2, True),
+        ("der <unk>", "subword_nmt", 2, False),
+        ("der <unk>", "none", None, False),
+    ):
+        assert printed(text, scheme=scheme).target.lacks_words(count) == lacks
 
 
-@pytest.mark.parametrize("side", ["source", "hypothesis"])
+@pytest.mark.parametrize("side", ["source", "target"])
 def test_no_alignment_where_words_are_hidden(side):
-    texts = {"source": "the d@@ og", "hypothesis": "d@@ er Hund", side: "<unk> x y"}
-    sentence = DecodedSentence(**texts, translation="", links={(0, 0)})
-    true_words = {"source_words": 3} if side == "source" else {"target_words": 3}
-    assert align_words(sentence, "subword_nmt") is None
-    assert align_words(sentence, "subword_nmt", **true_words) is not None
+    texts = {"source": "the d@@ og", "target": "d@@ er Hund", side: "<unk> x y"}
+    sentence = printed(**texts, links={(0, 0)})
+    assert align_words(sentence) is None
+    assert align_words(sentence, **{f"{side}_words": 3}) is not None
 
 
 PRINTED = "S-1\tyes\nH-1\t-1\t<unk>\nA-1\t0-0\nS-0\tthe d@@ og\nH-0\t-1\thund\nA-0\t0-0\n"
@@ -66,20 +71,17 @@ def test_read(tmp_path):
 
 
 def test_layers_are_read_one_by_one(tmp_path):
-    layers = "L-0\t1.2\t1-0\nL-1\t1.2\t0-0\nL-0\t1\t0-0\nL-1\t1\t0-0\n"
-    found = read_word_alignments(write(tmp_path, PRINTED + layers), "subword_nmt")
-    forward, last = WordAlignment({(0, 0)}, (2, 1)), WordAlignment({(1, 0)}, (2, 1))
-    expected = {None: [forward, None], LinksOf(1): [forward, None], LinksOf(1, 2): [last, None]}
-    assert found == expected and list(found) == list(expected)
-    only = PRINTED.replace("A-", "P-") + layers
-    assert list(read_word_alignments(write(tmp_path, only), "subword_nmt")) == [
-        LinksOf(1),
-        LinksOf(1, 2),
-    ]
+    layers = {(1, 0): [(0, 0)], (1, 2): [(2, 1)]}
+    text = line("d@@ er", source="the d@@ og", links=[(0, 0)], layer_links=layers)
+    found = read_word_alignments(write(tmp_path, text))
+    first, last = WordAlignment({(0, 0)}, (2, 1)), WordAlignment({(1, 0)}, (2, 1))
+    assert found == {None: [first], (1, 0): [first], (1, 2): [last]}
+    without = line("d@@ er", source="the d@@ og", layer_links=layers)
+    assert list(read_word_alignments(write(tmp_path, without))) == [(1, 0), (1, 2)]
 
 
 def test_read_names_the_sentence(tmp_path):
-    with pytest.raises(DataError, match="forced: sentence 1: a link lies outside the 3 source"):
+    with pytest.raises(DataError, match="forced: sentence 0: a link lies outside the 3 source"):
         read_word_alignments(write(tmp_path, PRINTED.replace("A-0\t0-0", "A-0\t3-0")))
 
 

@@ -1,6 +1,9 @@
 """Decoded files and gold of a few sentences that are hard to show."""
 
 from pathlib import Path
+from typing import Any
+
+from lab.tests.printed.making import line
 
 SCRIPT = "<script>alert(1)</script>"
 IMAGE = "<img/src=x/onerror=alert(2)>"
@@ -39,20 +42,21 @@ def write_corpus(folder: Path) -> list[str]:
             shown = [f"S-{n}\t{' '.join(words)}"]
             text = TRANSLATED.get((system, n), " ".join(reference))
             beam += [*shown, f"H-{n}\t-1\t{text}", f"D-{n}\t-1\t{text}"]
-            shown += [f"H-{n}\t-1\t{' '.join(reference)}"]
             count = min(len(words), len(reference))
-            shown.append(f"A-{n}\t" + " ".join(f"{i}-{i}" for i in range(count)))
-            for layer in (1, 2, 10):
-                links = (f"{len(words) - 1 if layer == 1 else i}-{i}" for i in range(count))
-                shown.append(f"L-{n}\t{layer}\t" + " ".join(links))
+            analysis: dict[str, Any] = {"links": [(i, i) for i in range(count)]}
+            analysis["layer_links"] = {
+                (layer, 0): [(len(words) - 1 if layer == 1 else i, i) for i in range(count)]
+                for layer in (1, 2, 10)
+            }
             if system == "parser":
-                shown.append(f"X-{n}\tsource\tword\t" + " ".join(["0"] * len(words)))
-                shown.append(f"X-{n}\thypothesis\tword\t{_chain(reference)}")
+                analysis["source_heads"] = [0] * len(words)
+                analysis["target_heads"] = [*range(len(reference))]
             if system == "latent":
-                for side, tokens in (("source", words), ("hypothesis", reference)):
-                    values = " ".join(f"{(i * 7 % 5) / 5}" for i in range(len(tokens)))
-                    shown.append(f"X-{n}\t{side}\tdistance-1\t{values}")
-            forced += shown
+                for side, tokens in (("source", words), ("target", reference)):
+                    gaps = [(i * 7 % 5) / 5 for i in range(len(tokens))]
+                    analysis[f"{side}_distances"] = {1: gaps}
+            texts = {"target": " ".join(reference), "source": " ".join(words)}
+            forced.append(line(**texts, scheme="none", **analysis).rstrip("\n"))
         write(folder / f"{system}.beam", beam)
         write(folder / f"{system}.forced", forced)
     arguments = ["--references", "ref", "--source-heads", "heads.s", "--target-heads", "heads.t"]

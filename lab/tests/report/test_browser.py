@@ -14,7 +14,7 @@ import pytest
 
 from lab.tests.report.corpus import IMAGE, LONG, SCRIPT, SOURCE, TARGET, write_corpus
 from syncattn_fairseq.inference.answers import Alignment, Pair, Parse, Sentence, Translation
-from syncattn_lab.cli import report
+from syncattn_lab.cli import show, show_page
 from syncattn_lab.report.overview import COLOURS
 
 webdriver = pytest.importorskip("selenium.webdriver", reason="needs selenium")
@@ -121,9 +121,9 @@ def reader(driver: Any, tmp_path_factory: pytest.TempPathFactory) -> Reader:
     (folder / "log").write_text(log)
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
-        patch.setattr(report, "load_model", lambda *_, **__: Attentive())
+        patch.setattr(show_page, "load_model", lambda *_, **__: Attentive())
         options = ["--log", "LPSI", "log", "--attention", "LPSI", "model"]
-        assert report.main([*named, *options, "--output", "r.html"]) == 0
+        assert show.main([*named, *options, "--html", "r.html"]) == 0
     driver.get((folder / "r.html").as_uri())
     page = Reader(driver)
     page.wait(lambda: page.find("html[data-ready]"))
@@ -315,7 +315,7 @@ def test_two_parsers_are_under_one_row_of_words(driver, tmp_path):
         other = forced.replace("X-0\tsource\tword\t0 0 0", "X-0\tsource\tword\t0 1 0")
         Path("other.forced").write_text(other, encoding="utf-8")
         second = ["--system", "Other", "parser.beam", "other.forced"]
-        assert report.main([*named, *second, "--output", "two.html"]) == 0
+        assert show.main([*named, *second, "--html", "two.html"]) == 0
     driver.get((tmp_path / "two.html").as_uri())
     page = Reader(driver)
     page.wait(lambda: page.find("html[data-ready]"))

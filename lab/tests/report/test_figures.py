@@ -37,7 +37,7 @@ class Stub:
         self.translation = Translation(target)
         self.parses = Pair(self.translation, Parse(source, ENCODER), Parse(target, DECODER))
 
-    def align(self, *_: Any) -> list[Alignment]:
+    def align(self, *_: Any, **__: Any) -> list[Alignment]:
         return [self.alignment]
 
     def parse(self, *_: Any) -> list[Pair[Parse]]:

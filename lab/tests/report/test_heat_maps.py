@@ -2,11 +2,11 @@ from typing import Any
 
 import torch
 
+from lab.tests.printed.making import printed
 from lab.tests.report.test_figures import EXAMPLE, Stub
 from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.functional.lpsi import distance_gates
 from syncattn_lab.evaluation.scoring import Output
-from syncattn_lab.printed.decoded import DecodedSentence
 from syncattn_lab.report.heat_maps import with_heat_maps
 from syncattn_lab.report.sentences import ReportedSentence
 
@@ -27,9 +27,14 @@ def described(source: str = "the dog") -> ReportedSentence:
     )
 
 
-def decoded(source: dict[int, list[float]], hypothesis: dict[int, list[float]]) -> Any:
-    texts = {"translation": "", "source": "▁the ▁do gs", "hypothesis": "▁die ▁Hun de"}
-    return DecodedSentence(**texts, source_distances=source, hypothesis_distances=hypothesis)
+def decoded(source: dict[int, list[float]], target: dict[int, list[float]]) -> Any:
+    return printed(
+        "▁die ▁Hun de",
+        source="▁the ▁do gs",
+        scheme="sentencepiece",
+        source_distances=source,
+        target_distances=target,
+    )
 
 
 def test_gates_are_those_of_the_distances():
@@ -50,7 +55,7 @@ def test_gates_are_those_of_the_distances():
 
 
 def test_what_was_not_printed_or_does_not_fit_is_left_out():
-    joined = decoded({1: DISTANCES[:2]}, {1: DISTANCES})
+    joined = decoded({}, {1: DISTANCES})
     [one] = with_heat_maps([described()], {"A": Output([joined]), "B": Output([joined])}, {})
     assert one.detail["systems"][0]["gates"] == [], "of the reference only if it was scored"
     [long] = with_heat_maps([ReportedSentence({}, {"long": 300})], {"A": Output([joined])}, {})

@@ -1,4 +1,4 @@
-"""``syncattn-align``: score, symmetrise and write word alignments that are there already."""
+"""``syncattn-score links``: score, symmetrise and write word alignments."""
 
 import argparse
 import sys
@@ -15,8 +15,8 @@ from syncattn_fairseq.base.files import replacing
 from syncattn_fairseq.base.packed import Packed
 from syncattn_fairseq.base.text_tables import format_table
 from syncattn_fairseq.cli.command_line import CommandLine
-from syncattn_fairseq.cli.common import add_subword_marks, announce, command, new_parser, publish
-from syncattn_fairseq.data.analysis_lines import Link
+from syncattn_fairseq.cli.common import add_subword_marks, announce, new_parser, publish
+from syncattn_fairseq.data.words import Link
 
 from ..evaluation.alignment import (
     count_links,
@@ -38,10 +38,9 @@ Scores: TypeAlias = dict[str, dict[str, dict[str, Any]]]
 _DIRECTIONS = ("forward", "backward")
 
 
-@command
-def main(argv: Sequence[str] | None = None) -> None:
+def run(argv: Sequence[str]) -> None:
     """Score the alignments, and write those that are asked for."""
-    parser = _parser()
+    parser = make_parser()
     args = parser.parse_args(argv)
     if not args.forward and not args.backward:
         parser.error("give --forward or --backward, or both")
@@ -109,10 +108,18 @@ def _read(args: argparse.Namespace) -> _Outputs:
             if (name, direction) in outputs:
                 raise DataError(f"--{direction} {name}: give each name once")
             backward = direction == "backward"
-            by_topic = read_word_alignments(path, args.subword_marks, backward)
-            for topic, alignments in by_topic.items():
-                outputs[name if topic is None else f"{name} {topic.name}", direction] = alignments
+            by_layer = read_word_alignments(path, args.subword_marks, backward)
+            for layer, alignments in by_layer.items():
+                outputs[f"{name}{_say_layer(layer)}", direction] = alignments
     return outputs
+
+
+def _say_layer(layer: tuple[int, int] | None) -> str:
+    """Return what follows a system's name: `` layer 6``, or `` layer 6 head 3``."""
+    if layer is None:
+        return ""
+    number, head = layer
+    return f" layer {number} head {head}" if head else f" layer {number}"
 
 
 def _list_ways(outputs: _Outputs, name: str) -> list[str]:
@@ -139,23 +146,26 @@ def _report(scores: Scores, sentences: int, left_out: int) -> str:
     return "\n".join(parts * bool(scores) + [note] * bool(left_out))
 
 
-def _parser() -> CommandLine:
+def make_parser() -> CommandLine:
+    """Make the parser of the arguments."""
     parser = new_parser(
-        "syncattn-align",
-        "Score, symmetrise and write word alignments; it aligns no text itself. They are what "
-        "models printed with fairseq-generate --score-reference --print-alignment, without "
-        "--remove-bpe; with --print-layer-alignments, those of every decoder layer, named NAME "
-        "layer 1 and so on, or of its single heads, NAME layer 1 head 2. With models of both "
-        "directions, also symmetrised: " + ", ".join(SYMMETRISATIONS) + ".",
-        example="syncattn-align --gold words/test.align --forward SyncAttn forced.txt",
+        "syncattn-score links",
+        "Score, symmetrise and write word alignments; nothing is aligned here. They are the links "
+        "that models printed, or files of links. Models print those of every decoder layer with "
+        "syncattn-translate --jsonl --force REFERENCES --every-layer; they are called NAME layer 1 "
+        "and so on, or NAME layer 1 head 2. With models of both directions, also symmetrised: "
+        + ", ".join(SYMMETRISATIONS)
+        + ".",
+        example="syncattn-score links --gold words/test.align --forward SyncAttn forced.jsonl",
     )
     system: dict[str, Any] = {"nargs": 2, "action": "append", "default": []}
     parser.add_argument(
         "--forward",
         **system,
         metavar=("NAME", "FILE"),
-        help="output of a model from source to target, or a Pharaoh file such as fast_align's: "
-        "i-j, source-target, 0-based; repeat for each system",
+        help="what syncattn-translate --jsonl --force, or fairseq-generate --score-reference "
+        "--print-alignment, printed of a model from source to target; or a Pharaoh file such as "
+        "fast_align's: i-j, source-target, 0-based; repeat for each system",
     )
     parser.add_argument(
         "--backward",

@@ -1,4 +1,4 @@
-"""``syncattn-report``: show systems side by side on one test set, in one HTML file."""
+"""Systems side by side on one test set, in one HTML file, for ``syncattn-show --html``."""
 
 from __future__ import annotations
 
@@ -7,22 +7,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.base.files import replacing
 from syncattn_fairseq.base.loggers import hushed
-from syncattn_fairseq.cli.command_line import CommandLine
-from syncattn_fairseq.cli.common import (
-    add_model_files,
-    command,
-    new_parser,
-    positive,
-    warn_of_unknown,
-)
+from syncattn_fairseq.cli.common import positive, warn_of_unknown
 
-from .draw import load_model
-from .score import add_arguments, read_input, scoring_options, warn
+from .models import load_model
+from .score import read_input, scoring_options, warn
 
 if TYPE_CHECKING:
     from syncattn_fairseq.inference.model import Model
@@ -30,12 +23,6 @@ if TYPE_CHECKING:
     from ..printed.training_log import Point
     from ..recipes.table_report import TableReport
     from ..report.page import Trainings
-
-
-@command
-def main(argv: Sequence[str] | None = None) -> None:
-    """Run the command."""
-    write_page(_parser().parse_args(argv))
 
 
 def write_report(report: TableReport, page: Path, groups: Mapping[str, Sequence[str]]) -> None:
@@ -58,7 +45,9 @@ def write_report(report: TableReport, page: Path, groups: Mapping[str, Sequence[
         parents, errors = report.means("UAS source"), report.means("AER")
         tables = list_tables(report.rows)
         trainings = Trainings(compared, *tables, forest, parents, errors, report.say_shown())
-    write_page(_parser().parse_args(call.commands[0][1:]), trainings)
+    from .show import make_parser
+
+    write_page(make_parser().parse_args(call.commands[0][1:]), trainings)
 
 
 @hushed("sacrebleu")
@@ -81,7 +70,7 @@ def write_page(args: argparse.Namespace, trainings: Trainings | None = None) -> 
         logs.setdefault(name, []).append(read_training_log(path))
     models = _models(args, list(outputs))
     by_length = gold.source is not None or any(
-        sentence.source
+        sentence.source.words
         for output in outputs.values()
         for sentence in chain(output.beam, output.forced or ())
     )
@@ -90,20 +79,20 @@ def write_page(args: argparse.Namespace, trainings: Trainings | None = None) -> 
         options = replace(options, baseline=next(iter(outputs)))
     scores = score_systems(outputs, gold, options, warn)
     count_shown = min(args.sentences, len(gold.references))
-    described = describe(outputs, gold, options.scheme, options.moses_language, count_shown)
+    described = describe(outputs, gold, options.moses_language, count_shown)
     described = with_heat_maps(described, outputs, models)
     bar = {"desc": "sentences", "unit": "", "leave": False, "disable": None}
     sentences = tqdm(described, total=count_shown, **bar)
     title = args.title or f"{', '.join(outputs)}: {args.references}"
     page = render(title, scores, sentences, logs, trainings)
-    with replacing(args.output) as temporary:
+    with replacing(args.html) as temporary:
         temporary.write_text(page, encoding="utf-8")
     for model in models.values():
         warn_of_unknown(model)
-    size = args.output.stat().st_size / 1e6
+    size = args.html.stat().st_size / 1e6
     every = len(gold.references)
     count = f"{every} sentences" if count_shown == every else f"{count_shown} of {every} sentences"
-    print(f"{args.output}: {count}, {len(outputs)} systems, {size:.1f} MB; open it in a browser")
+    print(f"{args.html}: {count}, {len(outputs)} systems, {size:.1f} MB; open it in a browser")
 
 
 def _models(args: argparse.Namespace, systems: list[str]) -> dict[int, Model]:
@@ -113,16 +102,8 @@ def _models(args: argparse.Namespace, systems: list[str]) -> dict[int, Model]:
     return {systems.index(name): load_model(args, path) for name, path in args.attention}
 
 
-def _parser() -> CommandLine:
-    parser = new_parser(
-        "syncattn-report",
-        "Show systems side by side on one test set, in one HTML file that needs no "
-        "network: scores, their significance and details, and every sentence with its parses, "
-        "alignments and trees. The first system is the baseline unless --baseline names another.",
-        example="syncattn-report --references words/test.de --tokenize none \\\n"
-        "--system SyncAttn translations.txt forced.txt --output report.html",
-    )
-    add_arguments(parser)
+def add_page_arguments(parser: Any) -> None:
+    """Add the arguments of a page, besides those that say what is scored."""
     parser.add_argument(
         "--log",
         action="append",
@@ -144,12 +125,6 @@ def _parser() -> CommandLine:
         "--sentences",
         type=positive,
         default=5000,
-        help="show the first N sentences (default: 5000); the scores are those of all",
+        help="show the first N sentences (5000); the scores are those of all",
     )
-    add_model_files(parser)
     parser.add_argument("--title", help="heading of the page")
-    parser.add_argument(
-        "--output", type=Path, required=True, metavar="FILE.html", help="the page to write"
-    )
-    parser.name_files(inputs=["log"], files=["attention"], outputs=["output"])
-    return parser

@@ -1,0 +1,38 @@
+"""The models that commands of the laboratory load."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+from syncattn_fairseq.base.errors import DataError
+from syncattn_fairseq.cli.common import read_subwords
+
+if TYPE_CHECKING:
+    from syncattn_fairseq.inference import Model
+
+
+def load_model(args: argparse.Namespace, path: str | None = None) -> Model:
+    """Load the model that `add_model_files`' arguments describe.
+
+    Text is words separated by spaces if the arguments say so, or if it comes from a test set.
+
+    Args:
+        args: the arguments of the command.
+        path: the model; None: ``--path``.
+
+    Raises:
+        DataError: there is no model, or something of it is wrong.
+    """
+    from syncattn_fairseq.inference import load
+
+    if not (path or args.path):
+        raise DataError("give the model, --path CHECKPOINT")
+    return load(
+        path or args.path,
+        args.data_bin,
+        read_subwords(args),
+        args.source_parser,
+        user_dir=args.user_dir,
+        tokenised=bool(path or args.tokenised or args.gold),
+    )

@@ -1,0 +1,94 @@
+"""Figures of one sentence, for ``syncattn-show --figure``."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import TYPE_CHECKING, Any
+
+from syncattn_fairseq.base.errors import DataError, printable
+from syncattn_fairseq.cli.common import read_subwords, warn_of_unknown
+
+from .models import load_model
+
+if TYPE_CHECKING:
+    from syncattn_fairseq.inference import Model
+
+    from ..report.example import Example
+
+KINDS = {
+    "parses": "the parses of the sentence and its translation, and the links between them",
+    "attention": "the matrices E, C, D and C E C^T of DBSA and SyncAttn",
+    "alignment": "the links of the cross-attention in a grid",
+    "distances": "the syntactic distances of LPSI, their trees and the gates",
+    "parents": "the weights that PASCAL computes from the gold parse; needs no model",
+    "tree-distances": "the edges between words that SDAtt counts in the gold parse; needs no model",
+}
+#: Those that need no model.
+GOLD_KINDS = ("parents", "tree-distances")
+
+
+def write_figure(args: argparse.Namespace) -> None:
+    """Write the picture."""
+    from ..report import picture_files
+
+    picture_files.check_format(args.figure)
+    model = None if args.kind in GOLD_KINDS else load_model(args)
+    example = _read_example(args, model)
+    picture = _draw(args, example, model).specification()
+    picture_files.save(picture, args.figure)
+    if model:
+        warn_of_unknown(model)
+    if args.figure.suffix.lower() != ".svg" and (boxes := picture_files.list_boxes(picture)):
+        print(
+            f"warning: {args.figure}: no font here has letters of {', '.join(boxes)}, which become "
+            "boxes; install one (Debian: apt install fonts-noto-cjk or fonts-noto), or write .svg",
+            file=sys.stderr,
+        )
+    print(f"{args.figure}: {args.kind} of: {printable(example.source.text)}")
+
+
+def _draw(args: argparse.Namespace, example: Example, model: Model | None) -> Any:
+    from ..report import figures
+
+    if args.kind == "tree-distances":
+        return figures.draw_tree_distances(example)
+    if model is None:
+        from syncattn_fairseq.inference.answers import Sentence
+
+        models = read_subwords(args)
+        if models is None:
+            return figures.draw_parents(example)
+        segmenter = models[0].open()
+        pieces = Sentence(segmenter([example.source.text])[0], segmenter.scheme)
+        return figures.draw_parents(example, pieces)
+    draw: Any = getattr(figures, f"draw_{args.kind}")
+    layer = [args.layer] if args.kind in ("alignment", "distances") else []
+    return draw(model, example, *layer)
+
+
+def _read_example(args: argparse.Namespace, model: Model | None) -> Example:
+    from ..report.example import Example, Side, read_example
+
+    if args.analyses:
+        raise DataError("--figure: a figure shows more than --analyses has; give the model, --path")
+    [number, *more] = args.number
+    if more or len(args.sentence) > 1:
+        raise DataError("--figure: give one sentence, or one --number of --gold")
+    if args.gold:
+        if args.sentence or args.translation:
+            raise DataError("--gold has its own sentence and reference; give no others")
+        known = model.languages if model else (None, None)
+        languages = args.source_lang or known[0], args.target_lang or known[1]
+        if languages[0] is None:
+            raise DataError(f"{args.kind} needs no model, so say the language: --source-lang en")
+        return read_example(args.gold, languages[0], languages[1] if model else None, number)
+    if not args.sentence or not args.sentence[0].split():
+        raise DataError("no sentence; give one, or a test set: --gold words/test --number 1")
+    words = [args.sentence[0], args.translation or ""]
+    if model and not model.tokenised:
+        segmenters = model.source_segmenter, model.target_segmenter
+        words = [s.tokenise([text])[0] for s, text in zip(segmenters, words, strict=True)]
+        model.tokenised = True  # the figures ask about these words
+    source, target = (Side(line.split()) for line in words)
+    return Example(source, target if target.words else None)

@@ -1,0 +1,122 @@
+"""Read translations that Marian, Moses and Sockeye print, and no more of them than that.
+
+::
+
+    der Mann schläft ||| 0-0 1-1 2-2              Marian, --alignment: links of subwords
+    0 ||| der Mann schläft ||| F0= -1.2 ||| -1.2      Marian and Moses, n-best lists, from 0
+    {"sentence_id": 1, "translation": "der Mann schläft", "score": 0.4}        Sockeye, json
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from syncattn_fairseq.base.errors import DataError
+from syncattn_fairseq.base.text import read_lines
+
+_BAR = " ||| "
+_NUMBER = re.compile(r"\d{1,9}")
+_LINKS = re.compile(r"(\d{1,9}-\d{1,9}(:[0-9.e+-]+)?( |$))*")
+#: What Sockeye calls the text, and the number of a sentence.
+_TEXT, _SENTENCE = "translation", "sentence_id"
+
+
+def find_reader(lines: list[str]) -> Callable[[str | Path], Iterator[str]] | None:
+    """Return what reads the translations of a file that another program has printed.
+
+    Args:
+        lines: some of the file's lines, of which most must look like that program's.
+
+    Returns:
+        A function that yields the translations of the file with a path; None if the lines are not
+        of one of these programs.
+    """
+    filled = [line for line in lines if line.strip()]
+    if not filled:
+        return None
+    for is_line, reader in (
+        (_is_nbest, read_nbest),
+        (_is_aligned, read_aligned),
+        (_is_sockeye, read_sockeye),
+    ):
+        if 2 * sum(map(is_line, filled)) > len(filled):
+            return reader
+    return None
+
+
+def _is_nbest(line: str) -> bool:
+    number, bar, rest = line.partition(_BAR)
+    return bool(bar) and _NUMBER.fullmatch(number.strip()) is not None and _BAR.strip() in rest
+
+
+def _is_aligned(line: str) -> bool:
+    text, bar, links = f"{line} ".rpartition(_BAR)
+    return bool(bar) and _LINKS.fullmatch(links.strip()) is not None
+
+
+def _is_sockeye(line: str) -> bool:
+    try:
+        row = json.loads(line)
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(row, dict) and isinstance(row.get(_TEXT), str)
+
+
+def read_aligned(path: str | Path) -> Iterator[str]:
+    """Yield the text before the links of each line.
+
+    Raises:
+        DataError: a line has no links, so that its text may have lost its end.
+    """
+    for number, line in enumerate(read_lines(path), 1):
+        if not line.strip():
+            yield ""
+        elif _is_aligned(line):
+            yield f"{line} ".rpartition(_BAR)[0]
+        else:
+            raise DataError(
+                f"{path}:{number}: no ' ||| ' with links, as other lines have it; give the "
+                "translations alone, one on each line"
+            )
+
+
+def read_nbest(path: str | Path) -> Iterator[str]:
+    """Yield the first hypothesis of each sentence.
+
+    Raises:
+        DataError: a line is none of such a list, or a sentence is missing.
+    """
+    expected = 0
+    for number, line in enumerate(read_lines(path), 1):
+        columns = line.split(_BAR)
+        if not _is_nbest(line):
+            raise DataError(f"{path}:{number}: expected 'NUMBER ||| TEXT ||| ...', an n-best list")
+        sentence = int(columns[0])
+        if sentence == expected:
+            yield columns[1].strip()
+            expected += 1
+        elif sentence != expected - 1:
+            raise DataError(
+                f"{path}:{number}: sentence {sentence} where sentence {expected} should be; give "
+                "the list as the program printed it"
+            )
+
+
+def read_sockeye(path: str | Path) -> Iterator[str]:
+    """Yield the translation of each line of JSON.
+
+    Raises:
+        DataError: a line has no translation.
+    """
+    for number, line in enumerate(read_lines(path), 1):
+        if not _is_sockeye(line):
+            raise DataError(
+                f'{path}:{number}: expected JSON with a "{_TEXT}", as Sockeye prints it'
+            )
+        text: str = json.loads(line)[_TEXT]
+        if "\n" in text or any("\ud800" <= character <= "\udfff" for character in text):
+            raise DataError(f"{path}:{number}: the {_TEXT} is not a line of text")
+        yield text
