@@ -183,7 +183,8 @@ def test_alignments_are_scored_of_both_directions(capsys):
     assert len(training) == 2
     assert "++task.source_lang=en ++task.target_lang=de" in training[1]
     decode = next(c for c in commands if c.endswith(f"> {folder}/reversed/forced.txt"))
-    assert (
+    assert "--source-lang en --target-lang de" in decode
+    assert f"{folder}/reversed/checkpoint_best.pt" in decode
         "--source-lang en --target-lang de" in decode
         and f"{folder}/reversed/checkpoint_best.pt" in decode
     )
