@@ -6,7 +6,7 @@ from functools import cached_property
 from pathlib import Path
 from statistics import mean
 
-from ..evaluation.results_tables import TableRow
+from ..evaluation.table_rows import TableRow
 from .cell import Cell, make_cells
 from .corpus_facts import Corpus
 from .launch import Machines
