@@ -25,9 +25,9 @@ from tqdm import tqdm
 import syncattn_fairseq.plugin  # noqa: F401  (registers the models)
 from syncattn_fairseq.base.files import replacing
 from syncattn_fairseq.base.text_tables import markdown_table
+from syncattn_lab.evaluation.differences import compare
 from syncattn_lab.evaluation.intervals import welch
 from syncattn_lab.evaluation.measures import NONE, Measure, format_p
-from syncattn_lab.recipes.contrasts import MeasuredPlan
 from syncattn_lab.recipes.plan import load_plan
 from syncattn_lab.recipes.systems import SHARED
 
@@ -61,16 +61,17 @@ def measure(checkpoint: Path, data: Path) -> dict[str, float]:
 def make_table(corpus: str, rows: list[dict[str, Any]]) -> str:
     """Return the complete contrasts of a corpus's plan in each split."""
     plan = load_plan(SHARED / corpus)
-    cells = {(row["system"], row["seed"]): row for row in rows}
-    compared = [MeasuredPlan(plan, cells, Measure(split, split)) for split in SPLITS]
+    cells: dict[str, dict[int, Any]] = {}
+    for row in rows:
+        cells.setdefault(row["system"], {})[row["seed"]] = row
+    columns = [compare(plan.contrasts, cells, Measure(split, split)) for split in SPLITS]
     table = [["contrast", *(f"{split}, p" for split in SPLITS)]]
-    for contrast in plan.contrasts:
-        if all(found.is_complete(contrast) for found in compared):
-            made = [contrast.name]
-            for found in compared:
-                interval, p = found.interval(contrast), welch(*found.samples(contrast))
-                made.append(f"{interval.format(3)}, {format_p(p)}" if interval else NONE)
-            table.append(made)
+    for differences in zip(*columns, strict=True):
+        if all(one.is_complete for one in differences):
+            p_values = [format_p(welch(*one.samples)) for one in differences]
+            intervals = [one.interval.format(3) if one.interval else NONE for one in differences]
+            shown = [", ".join(both) for both in zip(intervals, p_values, strict=True)]
+            table.append([differences[0].contrast.name, *shown])
     return markdown_table(table)
 
 

@@ -12,8 +12,8 @@ from pathlib import Path
 
 from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.base.text_tables import markdown_table
+from syncattn_lab.evaluation.measures import NLL_PER_WORD
 from syncattn_lab.evaluation.results_file import load_results
-from syncattn_lab.recipes.contrasts import nats_per_word
 
 
 def make_table(paths: Iterable[Path]) -> str:
@@ -30,7 +30,7 @@ def make_table(paths: Iterable[Path]) -> str:
             trial = results["corpus"], changes.replace(":", ", ") or "as in its config"
             if trial in found.setdefault(system, {}):
                 raise DataError(f"{path}: {cell['system']} has several seeds; a trial has one")
-            found[system][trial] = nats_per_word(cell)
+            found[system][trial] = NLL_PER_WORD.of_cell(cell)
     best = {
         system: min(value for value in trials.values() if value is not None)
         for system, trials in found.items()

@@ -5,12 +5,15 @@ Usage: ``python scripts/readme_figure.py docs/six_contrasts.svg``; a test compar
 
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from syncattn_lab.evaluation.differences import Group
-from syncattn_lab.recipes.contrasts import group_contrasts, index_cells
+from syncattn_lab.evaluation.differences import compare
+from syncattn_lab.evaluation.measures import NLL
+from syncattn_lab.recipes.figures import say_contrast
 from syncattn_lab.recipes.plan import load_plan
+from syncattn_lab.recipes.planned_cells import index_cells
 from syncattn_lab.report.forest import draw_forest
 from syncattn_lab.report.picture_files import save
 
@@ -33,10 +36,12 @@ def draw() -> dict[str, Any]:
         name: json.loads((ROOT / f"docs/results/planned/{name}.json").read_text("utf-8"))
         for name in (CORPUS, *plan.list_corpora())
     }
-    cells = index_cells(results.pop(CORPUS), results, plan.names)
-    measures, groups = group_contrasts(plan, cells)
-    lines = {line.name: line for group in groups for line in group.lines}
-    return draw_forest(measures[:1], [Group("", [lines[name] for name in CONTRASTS])])
+    cells = index_cells(plan, results.pop(CORPUS), results)
+    differences = {say_contrast(one.contrast): one for one in compare(plan.contrasts, cells, NLL)}
+    chosen = [differences[name] for name in CONTRASTS]
+    # Without the headings of the plan.
+    shown = [replace(one, contrast=replace(one.contrast, group="")) for one in chosen]
+    return draw_forest({NLL: shown}, say_contrast)
 
 
 if __name__ == "__main__":

@@ -12,12 +12,13 @@ from scipy.stats import spearmanr, ttest_rel
 
 from benchmarks import likelihood
 from benchmarks.trials import make_table
-from syncattn_lab.evaluation.differences import make_difference
+from syncattn_lab.evaluation.contrast import Contrast
+from syncattn_lab.evaluation.differences import Difference, compare
 from syncattn_lab.evaluation.intervals import Interval, welch, welch_interval
-from syncattn_lab.evaluation.measures import BLEU, CHRF, NLL
-from syncattn_lab.recipes.contrasts import MeasuredPlan, index_cells, judge, nats_per_word
+from syncattn_lab.evaluation.measures import BLEU, CHRF, NLL, NLL_PER_WORD
 from syncattn_lab.recipes.corpus_facts import load_corpus
 from syncattn_lab.recipes.plan import load_plan
+from syncattn_lab.recipes.planned_cells import index_cells
 from tests.importing import ROOT, import_file
 
 DOCS = ROOT / "docs"
@@ -152,15 +153,16 @@ MEASURED: dict[str, tuple[Any, int]] = {
 }
 
 
-def measure_plan(corpus: str = "multi30k_tiny_en_de_3625") -> list[MeasuredPlan]:
-    """Return the planned contrasts of a corpus in each measure."""
+def measure_plan(corpus: str = "multi30k_tiny_en_de_3625") -> list[dict[str, Difference]]:
+    """Return the planned contrasts of a corpus in each measure, by their names."""
     plan = load_plan(ROOT / "configs" / corpus)
     made = {path.stem for path in (DOCS / "results" / "planned").iterdir()}
     corpora = [corpus, *(other for other in plan.list_corpora() if other in made)]
     own, *rest = (read_cells(f"planned/{name}") for name in corpora)
     others = {c: {"cells": [*chain(*x.values())]} for c, x in zip(corpora[1:], rest, strict=True)}
-    known = index_cells({"cells": [*chain(*own.values())]}, others, plan.names)
-    return [MeasuredPlan(plan, known, measure) for measure in (NLL, CHRF, BLEU)]
+    known = index_cells(plan, {"cells": [*chain(*own.values())]}, others)
+    columns = [compare(plan.contrasts, known, measure) for measure in (NLL, CHRF, BLEU)]
+    return [{one.contrast.name: one for one in column} for column in columns]
 
 
 def check_intervals(shown: Iterable[str], found: Iterable[Interval | None]) -> None:
@@ -178,43 +180,43 @@ def check_differences(shown: list[str], ours: list[Any], theirs: list[Any]) -> N
 def test_the_table_of_verdicts_is_that_of_the_results():
     before = read_cells("multi30k_tiny_en_de_3625")
     found, *others = measure_plan()
-    contrasts = {contrast.name: contrast for contrast in found.plan.contrasts}
     results = read("results_multi30k.md").partition(f"## {EXPLORATORY}")[2]
     corrected = {row[0]: row for row in read_rows(results, "| system | BLEU | Δ NLL |")}
     rows = read_rows(read("findings.md"), "| what the paper says |")
     assert len(rows) == 18
-    every = {s: NLL.by_seed(cells) for s, cells in before.items() if ":" not in s}
+    every = {s: {c["seed"]: c for c in cells} for s, cells in before.items() if ":" not in s}
     for _, test, nll, blocks, *rest, verdict in rows:
         shown = [nll, *rest]
         assert len(shown) == len(MEASURED)
         if names := NAME.findall(test):
             assert verdict.startswith("planned: ")
-            contrast = contrasts[" − ".join(names)]
-            check_intervals(shown, (one.interval(contrast) for one in (found, *others)))
-            difference = found.difference(contrast)
-            decided = judge(found, contrast)
+            name = " − ".join(names)
+            check_intervals(shown, (one[name].interval for one in (found, *others)))
+            difference = found[name]
+            decided = difference.conclusion
             said = CORRECTED.search(verdict)
             assert bool(said) == (decided in SURE), verdict
             if said:
-                _, p = (found.p_same if decided == "the same" else found.p)[contrast]
+                p = difference.p_same if decided == "the same" else difference.p
                 sign, number = said.groups()
+                assert p is not None
                 assert p < 0.001 if sign == "<" else f"{p:.3f}" == f"0{number}", verdict
         else:
             systems = [name.lower().replace(" ", "_") for name in test.split(" − ")]
             systems = [VERDICTS.get(name, name) for name in systems]
             check_differences(shown, *(before[system] for system in systems))
-            pair = (every[system] for system in systems)
-            difference = make_difference(NLL, *pair, every.values())
+            ours, theirs = systems
+            fitted = [Contrast(ours, theirs), *(Contrast(system, theirs) for system in every)]
+            difference = compare(fitted, every, NLL)[0]
             for p in re.findall(r"p Holm (\.\d+)", verdict):
                 known = corrected[systems[0]]
                 assert float(p) in {round(float(x), 2) for x in (known[4], known[6], known[8])}
-        assert difference and difference.block_interval
+        assert difference.block_interval
         ends = difference.block_interval.format_ends(3)
         assert blocks == re.sub(r"(?<!\d)0\.", ".", ends).replace("+", ""), test
     [dasa] = re.findall(r"ATIS's trees \((.+) in blocks\)", read("findings.md"))
     atis = measure_plan("atis_en_tr")[0]
-    [contrast] = (c for c in atis.plan.contrasts if c.name == "dasa − dasa_random")
-    check_intervals([dasa], [atis.difference(contrast).block_interval])
+    check_intervals([dasa], [atis["dasa − dasa_random"].block_interval])
 
 
 def test_the_likelihood_of_the_test_text_is_that_of_the_results():
@@ -237,7 +239,7 @@ def test_the_table_of_all_texts_is_that_of_the_plans():
     for column, corpus in enumerate(TEXTS):
         cells = read_cells(f"planned/{corpus}")
         found = measure_plan(corpus)[0]
-        planned = {contrast.name: found.interval(contrast) for contrast in found.plan.contrasts}
+        planned = {name: one.interval for name, one in found.items()}
         for name, *row in rows:
             ours, theirs = NAME.findall(name)
             shown = row[column]
@@ -375,17 +377,17 @@ def test_the_numbers_of_tuned_systems_are_those_of_the_plan():
     text = page.partition("## Is the baseline too weak?")[2].partition("## ")[0]
     said = re.findall(r"[.\d]+(?: nats| BLEU)?(?: are left)? \[[−.\d]+, [−.\d]+\]", text)
     nll, _, bleu = measure_plan()
-    contrasts = {contrast.name: contrast for contrast in nll.plan.contrasts}
+    names = load_plan(ROOT / "configs/multi30k_tiny_en_de_3625").names
     expected = []
     for name in ("lpsi_tuned − transformer", "rotary_tuned − transformer", "lpsi_tuned − rotary"):
         better = 1 if name == "lpsi_tuned − rotary" else -1  # the page says who is ahead
         for one, sign, digits in ((nll, better, 3), (bleu, -better, 1)):
-            expected.append(round_ends(one.interval(contrasts[f"{name}_tuned"]), digits, sign))
+            expected.append(round_ends(one[f"{name}_tuned"].interval, digits, sign))
     cells = read_cells(MULTI30K)
     for system in ("transformer", "lpsi", "rotary"):  # what the trials changed
         samples = (
-            [nats_per_word(c) or 0.0 for c in cells[name]]
-            for name in (system, nll.plan.names[f"{system}_tuned"])
+            [NLL_PER_WORD.of_cell(c) or 0.0 for c in cells[name]]
+            for name in (system, names[f"{system}_tuned"])
         )
         expected.append(round_ends(welch_interval(*samples), 3))
     assert [read_numbers(one) for one in said] == expected
@@ -406,14 +408,16 @@ def test_a_tuned_system_is_the_best_of_its_trials(system):
         results = json.loads(path.read_text(encoding="utf-8"))
         for cell in results["cells"]:
             if cell["system"].partition(":")[0] == system:
-                trials[results["corpus"], cell["system"]] = nats_per_word(cell)
-    chosen = measure_plan()[0].plan.names[f"{system}_tuned"]
+                trials[results["corpus"], cell["system"]] = NLL_PER_WORD.of_cell(cell)
+    chosen = load_plan(ROOT / "configs/multi30k_tiny_en_de_3625").names[f"{system}_tuned"]
     assert len(trials) == 8
     assert min(trials, key=trials.__getitem__) == ("multi30k_tiny_en_de_3625", chosen)
 
 
 def test_atis_has_the_size_and_the_rate_that_its_trials_chose():
-    trials = {cell["system"]: nats_per_word(cell) for cell in read_cells_of("trials/atis_en_tr")}
+    trials = {
+        cell["system"]: NLL_PER_WORD.of_cell(cell) for cell in read_cells_of("trials/atis_en_tr")
+    }
     best = min(trials, key=trials.__getitem__)
     assert best == "transformer:model.encoder_layers=2:model.decoder_layers=2"
     config = load_corpus(ROOT / "configs" / "atis_en_tr").system("transformer").load()

@@ -4,22 +4,18 @@ from __future__ import annotations
 
 import sys
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from syncattn_fairseq.base.errors import DataError, suggest
-from syncattn_fairseq.base.text_tables import format_table, markdown_table
 from syncattn_fairseq.cli.common import announce, colour
 
 from ..recipes.request import Request, is_row, read_row
-from ..recipes.systems import say_system
 
 if TYPE_CHECKING:
-    from ..evaluation.differences import Group
-    from ..evaluation.measures import Measure
-    from ..evaluation.results_tables import TableRow
+    from ..evaluation.table_rows import TableRow
     from ..recipes.plan import Plan
 
 
@@ -44,7 +40,7 @@ class ResultsView:
                 "results with --results"
             )
         if self.request.plan:
-            self._print_contrasts(self.request.plan)
+            self._print_plan(self.request.plan)
         else:
             self._print_table(partly)
 
@@ -64,38 +60,41 @@ class ResultsView:
             fault = f"neither a given system nor in {self.path}{suggest(name, known)}"
             raise DataError(f"--baseline {name}: {fault}")
 
-    def _print_contrasts(self, plan: Plan) -> None:
+    def _print_plan(self, plan: Plan) -> None:
+        from ..evaluation.contrast_tables import tabulate_plan
         from ..evaluation.results_file import load_results
-        from ..recipes.contrasts import group_contrasts, index_cells, make_contrast_tables
+        from ..recipes.planned_cells import index_cells
 
         paths = {name: self.path.with_name(f"{name}.json") for name in plan.list_corpora()}
         others = {name: load_results(path) for name, path in paths.items() if path.exists()}
-        cells = index_cells(load_results(self.path), others, plan.names)
-        kind, bullet = (markdown_table, "- ") if self.markdown else (format_table, "")
-        print(colour(make_contrast_tables(plan, cells, kind, bullet)))
+        cells = index_cells(plan, load_results(self.path), others)
+        print(colour(tabulate_plan(plan.contrasts, cells).format(self.markdown)))
         if self.figure:
-            _save_forest(self.figure, *group_contrasts(plan, cells))
+            from ..recipes.figures import draw_contrasts
+
+            _save(draw_contrasts(plan.contrasts, cells), self.figure)
 
     def _print_table(self, partly: bool) -> None:
-        from ..evaluation.differences import group_rows
-        from ..evaluation.results_tables import make_tables
+        from ..evaluation.results_tables import tabulate_rows
 
         rows = self.load_rows(partly)
         if not rows:
             return
-        kind, bullet = (markdown_table, "- ") if self.markdown else (format_table, "")
-        print(colour(make_tables(rows, kind, bullet)))
+        print(colour(tabulate_rows(rows).format(self.markdown)))
         if self.figure:
-            _save_forest(self.figure, *group_rows(rows, self.request.list_groups(), say_system))
+            from ..recipes.figures import draw_rows
+
+            _save(draw_rows(rows, self.request.list_groups()), self.figure)
         systems = {row.system for row in rows}
         if missing := [x.label for x in self.request.rows if x.label not in systems]:
+            bullet = "- " if self.markdown else ""
             text = f"{bullet}no results yet: {', '.join(missing)}"
             print(textwrap.fill(text, 118, subsequent_indent=" " * len(bullet)))
 
     def load_rows(self, partly: bool) -> list[TableRow]:
         """Return the results of the systems that were asked for, after those of their baselines."""
         from ..evaluation.results_file import load_results
-        from ..evaluation.results_tables import make_rows
+        from ..evaluation.table_rows import make_rows
 
         def find_baseline(system: str) -> str:
             return self.baseline or request.corpus.baseline(configs.get(system, system))
@@ -112,7 +111,7 @@ class ResultsView:
         systems = [row.label for row in request.rows] or known
         systems = [name for name in systems if name in known or name in needed]
         if not systems and not partly:
-            reason = " with these seeds" * bool(request.seeds)
+            reason = " with these seeds" if request.seeds else ""
             raise DataError(f"{self.path}: no results{reason}")
         baselines = [
             name for name in map(find_baseline, systems) if name in known or name == self.baseline
@@ -121,9 +120,8 @@ class ResultsView:
         return make_rows(results, names, request.seeds, find_baseline)
 
 
-def _save_forest(path: Path, measures: Sequence[Measure], groups: Sequence[Group]) -> None:
-    from ..report.forest import draw_forest
+def _save(figure: Mapping[str, Any], path: Path) -> None:
     from ..report.picture_files import save
 
-    save(draw_forest(measures, groups), path)
+    save(figure, path)
     announce(path, "the differences to the baseline", sys.stderr)

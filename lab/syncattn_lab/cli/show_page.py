@@ -29,10 +29,12 @@ def write_report(report: TableReport, page: Path, groups: Mapping[str, Sequence[
     """Write a page about all that a recipe has trained; log the call that writes one seed's."""
     if not report.shown:
         return  # every training failed
-    from ..evaluation.differences import compare_bleu, group_rows
-    from ..evaluation.results_tables import list_tables
-    from ..recipes.systems import say_system
-    from ..report.forest import draw_forest
+    from ..evaluation.differences import compare
+    from ..evaluation.measures import BLEU
+    from ..evaluation.results_tables import tabulate_rows
+    from ..evaluation.table_rows import index_rows, list_contrasts
+    from ..recipes.figures import draw_rows
+    from ..report.in_words import compare_trainings
     from ..report.page import Trainings
 
     call = report.call(page)
@@ -40,11 +42,16 @@ def write_report(report: TableReport, page: Path, groups: Mapping[str, Sequence[
     log.write_text(f"$ {call}\n", encoding="utf-8")
     trainings = None
     if any(len(row.cells) > 1 for row in report.rows):
-        compared = compare_bleu(report.rows)
-        forest = draw_forest(*group_rows(report.rows, groups, say_system)) if compared else None
-        parents, errors = report.means("UAS source"), report.means("AER")
-        tables = list_tables(report.rows)
-        trainings = Trainings(compared, *tables, forest, parents, errors, report.say_shown())
+        differences = compare(list_contrasts(report.rows), index_rows(report.rows), BLEU)
+        comparisons = compare_trainings(differences)
+        trainings = Trainings(
+            comparisons,
+            tabulate_rows(report.rows),
+            draw_rows(report.rows, groups) if comparisons else None,
+            parents=report.means("UAS source"),
+            errors=report.means("AER"),
+            shown=report.say_shown(),
+        )
     from .show import make_parser
 
     write_page(make_parser().parse_args(call.commands[0][1:]), trainings)

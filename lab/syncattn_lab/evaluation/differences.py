@@ -1,49 +1,73 @@
-"""How far systems are from their baselines, over several trainings of each."""
+"""The difference of a contrast's systems over seeds: interval, tests and verdict."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from statistics import mean, median, stdev
-from typing import TYPE_CHECKING
 
-from syncattn_fairseq.base.errors import DataError
+from .contrast import Cells, Contrast
+from .intervals import Blocks, Interval, equivalence, fit_blocks, welch, welch_interval
+from .measures import NLL, NLL_PER_WORD, NONE, Measure, Verdict, decide, format_signed, holm
 
-from .intervals import Blocks, Interval, fit_blocks, welch, welch_interval
-from .measures import BLEU, NONE, Measure, Verdict, decide, format_signed, holm, list_compared
-
-if TYPE_CHECKING:
-    from .results_tables import TableRow
-
-#: How many times the median deviation is too much.
+#: How many times the median deviation over seeds is too much.
 _UNSTEADY = 5
-#: What the column says.
-WITHIN = (
-    "systems are compared within seeds, which share first weights and batches; all systems here "
-    "whose seeds are as steady tell the deviation"
-)
-BLOCKS = f"seeds as blocks: the 95 % interval if {WITHIN}. Welch's test decides"
 
 
 @dataclass(frozen=True)
 class Difference:
-    """The difference of one system to its baseline in one measure."""
+    """What is known of a contrast in one measure.
 
+    Attributes:
+        contrast: the systems.
+        measure: what is compared.
+        ours: the system's number of each seed that has one.
+        theirs: the baseline's.
+        interval: the 95 % interval of the difference of means, by the contrast's test; None if it
+            is not complete or has fewer than two seeds.
+        p: of the test that both are equal, corrected for the family by Holm's method; None if it is
+            not tested.
+        p_same: of the test that both differ by less than the margin, corrected for all contrasts
+            that have this test; None if it is not tested.
+        blocks: the fit of systems and seeds as blocks, over the seeds that both have.
+    """
+
+    contrast: Contrast
     measure: Measure
-    seeds: Sequence[float]
-    """Of each training, to the mean of the baseline's."""
+    ours: Mapping[int, float]
+    theirs: Mapping[int, float]
     interval: Interval | None = None
-    """The 95 % interval of the mean (Welch); None if there are too few trainings."""
-    corrected: float | None = None
-    """p by Holm's method, corrected for all that are compared; None if it is not tested."""
+    p: float | None = None
     p_same: float | None = None
-    """Corrected p of the test that both are the same; None without that test."""
     blocks: Blocks | None = None
-    """Of all systems that have the seeds that both have; None if there are fewer than two."""
-    within: float = 0.0
-    """The difference of the means over the seeds that both have."""
-    by_blocks: bool = False
-    """Whether it is tested within seeds, so that their interval is the only one."""
+
+    @property
+    def is_begun(self) -> bool:
+        """Whether both systems have a number."""
+        return bool(self.ours and self.theirs)
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether it may be looked at: of a planned contrast, all seeds of both have numbers."""
+        if self.contrast.seeds is None:
+            return self.is_begun
+        return len(self.ours) == len(self.theirs) == len(self.contrast.seeds)
+
+    @property
+    def samples(self) -> tuple[list[float], list[float]]:
+        """The numbers of the system's trainings, and those of the baseline's."""
+        return [*self.ours.values()], [*self.theirs.values()]
+
+    @property
+    def shared(self) -> list[int]:
+        """The seeds of which both have a number, sorted."""
+        return sorted(self.ours.keys() & self.theirs.keys())
+
+    @property
+    def seeds(self) -> list[float]:
+        """How far each training of the system is from the mean of the baseline's."""
+        baseline = mean(self.theirs.values())
+        return [value - baseline for value in self.ours.values()]
 
     @property
     def mean(self) -> float:
@@ -51,169 +75,136 @@ class Difference:
         return mean(self.seeds)
 
     @property
-    def verdict(self) -> Verdict:
-        """What the tests say."""
-        return decide(self.mean, self.corrected, self.measure.higher_is_better, self.p_same)
+    def within(self) -> float:
+        """The mean difference of two trainings of the same seed; 0 without such a seed."""
+        return mean([self.ours[seed] - self.theirs[seed] for seed in self.shared] or [0.0])
 
     @property
     def block_interval(self) -> Interval | None:
-        """The 95 % interval with seeds as blocks."""
-        return self.blocks.interval(self.within) if self.blocks and not self.by_blocks else None
-
-    def format(self) -> str:
-        """Return the difference, with its interval if there is one."""
-        digits = self.measure.digits
-        return self.interval.format(digits) if self.interval else format_signed(self.mean, digits)
-
-
-def make_difference(
-    measure: Measure,
-    ours: Mapping[int, float],
-    theirs: Mapping[int, float],
-    every: Iterable[Mapping[int, float]] = (),
-    corrected: float | None = None,
-    p_same: float | None = None,
-    by_blocks: bool = False,
-) -> Difference | None:
-    """Compare the numbers by seed of a system and its baseline; None if one has none.
-
-    ``every`` has those of all systems whose deviation within seeds is estimated together.
-    """
-    if not ours or not theirs:
-        return None
-    values, baseline = [*ours.values()], [*theirs.values()]
-    blocks, within = fit_within(ours, theirs, every)
-    if by_blocks:
-        interval = blocks.interval(within) if blocks else None
-    else:
-        interval = welch_interval(values, baseline)
-    seeds = [value - mean(baseline) for value in values]
-    return Difference(measure, seeds, interval, corrected, p_same, blocks, within, by_blocks)
-
-
-def fit_within(
-    ours: Mapping[int, float], theirs: Mapping[int, float], every: Iterable[Mapping[int, float]]
-) -> tuple[Blocks | None, float]:
-    """Compare a system and its baseline within the seeds that both have; as `make_difference`.
-
-    Returns the fit of all systems, None with fewer than two seeds, and the difference.
-    """
-    shared = sorted(ours.keys() & theirs.keys())
-    alike = [[x[seed] for seed in shared] for x in every if x.keys() >= {*shared}]
-    both = [[x[seed] for seed in shared] for x in (ours, theirs)]
-    # A system whose scores vary far more over seeds than most, as if some had failed, is left out.
-    deviations = [stdev(one) if len(one) > 1 else 0.0 for one in alike]
-    limit = _UNSTEADY * median(deviations) if deviations else 0.0
-    steady = [one for one, own in zip(alike, deviations, strict=True) if own <= limit]
-    blocks = fit_blocks(steady if all(one in steady for one in both) else both)
-    return blocks, mean([ours[seed] - theirs[seed] for seed in shared] or [0.0])
-
-
-def compare_rows(rows: Sequence[TableRow], measure: Measure) -> list[Difference | None]:
-    """Compare the rows that have a baseline with it; all are corrected together."""
-    known = {id(one): one for row in rows for one in (row, row.baseline) if one}
-    numbers = {key: measure.by_seed(row.cells) for key, row in known.items()}
-    pairs = [(numbers[id(row)], numbers[id(row.baseline)]) for row in rows if row.baseline]
-    p_values = [welch([*ours.values()], [*theirs.values()]) for ours, theirs in pairs]
-    return [
-        make_difference(measure, *pair, numbers.values(), corrected)
-        for pair, corrected in zip(pairs, holm(p_values), strict=True)
-    ]
-
-
-@dataclass(frozen=True)
-class Comparison:
-    """The difference of a system's BLEU to its baseline's."""
-
-    name: str
-    baseline: str
-    difference: float
-    p: float | None
-    """Corrected for all comparisons made; None if it is unknown."""
+        """The 95 % interval with seeds as blocks, where `interval` is Welch's."""
+        if self.blocks is None or self.contrast.by_blocks:
+            return None
+        return self.blocks.interval(self.within)
 
     @property
     def verdict(self) -> Verdict:
-        """What the test says."""
-        return decide(self.difference, self.p, BLEU.higher_is_better)
+        """What the tests say."""
+        return decide(self.mean, self.p, self.measure.higher_is_better, self.p_same)
+
+    @property
+    def conclusion(self) -> str:
+        """The verdict on a tested contrast; of any other, why there is none."""
+        if not self.is_complete:
+            return "not complete"
+        return self.verdict if self.contrast.tested else "estimate"
+
+    @property
+    def side(self) -> int:
+        """1 if the whole interval says that the system is better, -1 if worse, else 0."""
+        if self.interval is None:
+            return 0
+        sign = (self.interval.low > 0) - (self.interval.high < 0)
+        return sign if self.measure.higher_is_better else -sign
+
+    def format(self) -> str:
+        """Return the difference, with its interval if it has one; a dash if it is not complete."""
+        if not self.is_complete:
+            return NONE
+        digits = self.measure.digits
+        return self.interval.format(digits) if self.interval else format_signed(self.mean, digits)
+
+    def format_blocks(self) -> str:
+        """Return the ends of the interval with seeds as blocks, or a dash."""
+        interval = self.block_interval
+        return interval.format_ends(self.measure.digits) if interval else NONE
 
 
-@dataclass(frozen=True)
-class Line:
-    """The differences of one system in each measure."""
+def compare(contrasts: Sequence[Contrast], cells: Cells, measure: Measure) -> list[Difference]:
+    """Return the difference of each contrast in a measure.
 
-    name: str
-    differences: Sequence[Difference | None]
-
-
-@dataclass(frozen=True)
-class Group:
-    """Systems below a heading."""
-
-    title: str
-    lines: Sequence[Line]
-
-
-def group_rows(
-    rows: Sequence[TableRow],
-    groups: Mapping[str, Sequence[str]],
-    say: Callable[[str], str] = str,
-) -> tuple[list[Measure], list[Group]]:
-    """Return the measures of the table of differences, and the systems in groups.
+    The tested ones are a family: p is corrected for all of them. A planned contrast without p
+    counts as if p were 1, so that others do not profit from what is missing.
 
     Args:
-        rows: from `make_rows`; those without a baseline are left out.
-        groups: systems by the name of their group. A system is in the first that has it, or last.
-        say: returns what to call a system, or ``@GROUP``.
+        contrasts: all that are compared together.
+        cells: the results of their systems.
+        measure: what is compared; NLL is that of a word where a contrast says so.
 
     Raises:
-        DataError: there is nothing to compare.
+        DataError: results lack what NLL per word is computed with.
     """
-    compared = [row for row in rows if row.baseline]
-    differences = {m: compare_rows(compared, m) for m in list_compared()}
-    differences = {m: column for m, column in differences.items() if any(column)}
-    if not differences:
-        raise DataError("nothing to draw: no system has a baseline with results")
-    lines: dict[str, list[Line]] = {}
-    group_names = [
-        next((g for g, systems in groups.items() if row.system in systems), "") for row in compared
+    measured = [_measure(contrast, cells, measure) for contrast in contrasts]
+    fitted = [_estimate(one, measured) if one.is_complete else one for one in measured]
+    family = [one for one in fitted if one.contrast.tested]
+    p = _correct(family, [_test(one) for one in family])
+    alike = [one for one in fitted if one.contrast.margin and measure.unit == NLL.unit]
+    p_same = _correct(alike, [_test(one, one.contrast.margin) for one in alike])
+    return [replace(one, p=p.get(one.contrast), p_same=p_same.get(one.contrast)) for one in fitted]
+
+
+def _measure(contrast: Contrast, cells: Cells, measure: Measure) -> Difference:
+    if contrast.per_word and measure is NLL:
+        measure = NLL_PER_WORD
+    ours, theirs = (measure.by_seed(each.values()) for each in contrast.select(cells))
+    return Difference(contrast, measure, ours, theirs)
+
+
+def _estimate(one: Difference, every: Iterable[Difference]) -> Difference:
+    """Add the fit of blocks to a complete difference, and the interval that its test has."""
+    blocks = _fit_blocks(one, every)
+    if not one.contrast.by_blocks:
+        interval = welch_interval(*one.samples)
+    else:
+        interval = blocks.interval(one.within) if blocks else None
+    return replace(one, blocks=blocks, interval=interval)
+
+
+def _fit_blocks(one: Difference, every: Iterable[Difference]) -> Blocks | None:
+    """Fit all systems that are compared over the same seeds; None with fewer than two seeds.
+
+    A system whose numbers vary far more over seeds than most, as if some trainings had failed, is
+    left out. If that is one of the two, only these two are fitted.
+    """
+    if len(one.shared) < 2:
+        return None
+    known: dict[str, Mapping[int, float]] = {}
+    for other in every:
+        if other.contrast.is_trained_like(one.contrast):
+            known |= {other.contrast.system: other.ours, other.contrast.baseline: other.theirs}
+    complete = [numbers for numbers in known.values() if numbers.keys() >= {*one.shared}]
+    systems = [_list_numbers(numbers, one.shared) for numbers in complete]
+    limit = _UNSTEADY * median(map(stdev, systems))
+    steady = [numbers for numbers in systems if stdev(numbers) <= limit]
+    both = [_list_numbers(numbers, one.shared) for numbers in (one.ours, one.theirs)]
+    return fit_blocks(steady if all(numbers in steady for numbers in both) else both)
+
+
+def _list_numbers(numbers: Mapping[int, float], seeds: Iterable[int]) -> list[float]:
+    return [numbers[seed] for seed in seeds]
+
+
+def _test(one: Difference, margin: float = 0.0) -> float | None:
+    """Return the p of the test that both systems are equal, or that they differ by less than this.
+
+    None if there are too few seeds, or if nothing varies.
+    """
+    if not one.is_complete:
+        return None
+    if one.contrast.by_blocks:
+        return one.blocks.p(one.within, margin) if one.blocks else None
+    return equivalence(*one.samples, margin) if margin else welch(*one.samples)
+
+
+def _correct(
+    family: Sequence[Difference], p_values: Sequence[float | None]
+) -> dict[Contrast, float]:
+    """Return p by Holm's method of each contrast of a family that has one."""
+    counted = [
+        1.0 if p is None and one.contrast.is_planned else p
+        for one, p in zip(family, p_values, strict=True)
     ]
-    for name in [*groups, ""]:
-        for row, group, *line in zip(compared, group_names, *differences.values(), strict=True):
-            if group == name and row.baseline:
-                group_said = say(f"@{name}").removeprefix("@")
-                title = f"{group_said}, against {say(row.baseline.name)}".removeprefix(", ")
-                lines.setdefault(title, []).append(Line(say(row.name), line))
-    return [*differences], [Group(*item) for item in lines.items()]
-
-
-def compare_bleu(rows: Sequence[TableRow]) -> list[Comparison]:
-    """Compare the BLEU of all rows that have a baseline, over seeds."""
-    compared = [row for row in rows if row.baseline]
-    return [
-        Comparison(row.name, row.baseline.name, difference.mean, difference.corrected)
-        for row, difference in zip(compared, compare_rows(compared, BLEU), strict=True)
-        if row.baseline and difference
-    ]
-
-
-def format_difference(difference: Difference | None) -> str:
-    """Return a difference with its interval, if there are numbers."""
-    return NONE if difference is None else difference.format()
-
-
-def format_blocks(difference: Difference | None) -> str:
-    """Return the interval with seeds as blocks, if there is one."""
-    interval = difference and difference.block_interval
-    return interval.format_ends(difference.measure.digits) if difference and interval else NONE
-
-
-def describe_blocks(differences: Iterable[Difference | None], unit: str = "") -> list[str]:
-    """Say for each set of seeds what they explain, and which differences they show."""
-    known = dict.fromkeys((d.measure, d.blocks) for d in differences if d)
-    return [
-        f"{measure.name}{unit}, {blocks.seeds} seeds: deviation within seeds "
-        f"{blocks.deviation:.2g} ({blocks.freedom} d.f.); seeds explain {100 * blocks.share:.0f} % "
-        f"of the variance; {blocks.detectable():.2g} is shown with 80 % power, before correction"
-        for measure, blocks in known
-        if blocks
-    ]
+    return {
+        one.contrast: corrected
+        for one, p, corrected in zip(family, p_values, holm(counted), strict=True)
+        if p is not None and corrected is not None
+    }

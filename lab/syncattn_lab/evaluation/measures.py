@@ -8,6 +8,8 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias
 
+from syncattn_fairseq.base.errors import DataError
+
 from .translation import TranslationScore, score_chrf, score_ribes
 
 Verdict: TypeAlias = Literal["better", "worse", "the same", "not known"]
@@ -31,6 +33,8 @@ class Measure:
         higher_is_better: whether more is better.
         tested: over ``sentences`` of two outputs, over ``seeds`` of two systems, or both.
         unit: of its numbers, if they are not points or per cent.
+        per_word: whether the number in a cell is that of a subword, to be turned into that of a
+            word, so that systems with different subwords can be compared.
         note: what a reader of its column must know.
     """
 
@@ -42,6 +46,7 @@ class Measure:
     higher_is_better: bool = True
     tested: Collection[str] = ()
     unit: str = ""
+    per_word: bool = False
     note: str = ""
 
     def number(self, parts: Mapping[str, Any]) -> float | None:
@@ -52,9 +57,23 @@ class Measure:
         return None if part is None else self.factor * part
 
     def of_cell(self, cell: Mapping[str, Any]) -> float | None:
-        """Return its number in a cell of results."""
+        """Return its number in a cell of results; None if it was not measured.
+
+        Raises:
+            DataError: it is counted per word, but an older version made the cell, which does not
+                say how many subwords a word has.
+        """
         number: float | None = cell.get("scores", {}).get(self.name)
-        return self.number(cell) if number is None else number
+        if number is None:
+            number = self.number(cell)
+        if number is None or not self.per_word:
+            return number
+        if "subwords_per_word" not in cell:
+            raise DataError(
+                f"{cell['system']}, seed {cell['seed']}: the results lack subwords_per_word; run "
+                "the recipe again with --from score"
+            )
+        return number * float(cell["subwords_per_word"])
 
     def by_seed(self, cells: Iterable[Mapping[str, Any]]) -> dict[int, float]:
         """Return the numbers of the cells that have them, by seed."""
@@ -78,6 +97,10 @@ NLL = Measure(
     higher_is_better=False,
     tested=("seeds",),
     unit="nats",
+    note="in nats per subword of the validation text",
+)
+NLL_PER_WORD = replace(
+    NLL, name="NLL per word", per_word=True, note="in nats per word of the validation text"
 )
 MEASURES = [
     BLEU,
@@ -89,7 +112,12 @@ MEASURES = [
     Measure("UAS source", "source_attachment.uas", factor=100),
     Measure("UAS target", "target_attachment.uas", factor=100),
     Measure("AER", "alignment.aer", factor=100, higher_is_better=False),
-    replace(NLL, name="test NLL", key="test.nll_loss"),
+    replace(
+        NLL,
+        name="test NLL",
+        key="test.nll_loss",
+        note="in nats per subword of the test text",
+    ),
     NLL,
 ]
 

@@ -26,7 +26,7 @@ from __future__ import annotations
 import base64
 import bz2
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -144,6 +144,13 @@ def list_differing(cells: Iterable[Mapping[str, Any]]) -> list[str]:
     columns = zip(*facts, strict=True)
     names = ("machine", "precision", "commit")
     return [name for name, one in zip(names, columns, strict=False) if len({*one} - {None}) > 1]
+
+
+def list_provenance(cells: Collection[Mapping[str, Any]]) -> list[str]:
+    """Say on which hardware, and by which commits of this package, trainings were made."""
+    hardware = sorted({cell["hardware"] for cell in cells})
+    commits = ", ".join(sorted({cell["commit"] for cell in cells}))
+    return [*(f"hardware: {one}" for one in hardware), *([f"commit: {commits}"] if commits else [])]
 
 
 def record(path: Path, corpus: str, cells: Sequence[Mapping[str, Any]]) -> None:

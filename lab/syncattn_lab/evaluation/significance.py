@@ -9,7 +9,7 @@ p is about half as large. Here it only gives intervals.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from sacrebleu.metrics.bleu import BLEU
@@ -83,20 +83,18 @@ def compare_scores(
 ) -> dict[str, Significance]:
     """Test a score of each system against the baseline's, if that has one."""
     theirs = counts.get(baseline)
-    tests = {
-        name: (0.0, None)
-        if theirs is None or name == baseline
-        else randomisation([ours], [theirs], score)
-        for name, ours in counts.items()
-    }
-    corrected = holm([p for _, p in tests.values()])
-    return {
-        name: Significance(
-            *(baseline, difference, measure_confidence(counts[name], score), p, signature, p_holm),
-            None if p is None else decide(difference, p_holm),
-        )
-        for (name, (difference, p)), p_holm in zip(tests.items(), corrected, strict=True)
-    }
+    tests: dict[str, Significance] = {}
+    for name, ours in counts.items():
+        difference, p = 0.0, None
+        if theirs is not None and name != baseline:
+            difference, p = randomisation([ours], [theirs], score)
+        confidence = measure_confidence(ours, score)
+        tests[name] = Significance(baseline, difference, confidence, p, signature)
+    corrected = holm([test.p for test in tests.values()])
+    for (name, test), p in zip(tests.items(), corrected, strict=True):
+        verdict = None if p is None else decide(test.difference, p)
+        tests[name] = replace(test, corrected=p, verdict=verdict)
+    return tests
 
 
 def randomisation(

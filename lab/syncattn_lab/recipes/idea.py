@@ -11,13 +11,14 @@ import yaml
 from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.base.files import read_file, replacing
 
-from ..evaluation.differences import WITHIN
-from ..evaluation.measures import BLEU, NONE, list_compared
+from ..evaluation.contrast_tables import WITHIN
+from ..evaluation.differences import compare
+from ..evaluation.measures import BLEU, NLL, NONE, list_compared
 from ..evaluation.results_file import load_results
-from .contrasts import MeasuredPlan, group_contrasts, index_cells
 from .corpus_facts import Corpus
 from .display import duration
 from .plan import Plan, make_plan
+from .planned_cells import index_cells
 from .request import Row, is_row, read_row
 from .row_settings import RowSettings
 
@@ -101,17 +102,17 @@ class Idea:
             DataError: some of them have none.
         """
         from ..report.idea_page import Comparison, render_idea
+        from .figures import draw_contrasts
 
-        plan, cells = self.plan, index_cells(load_results(results), {})
-        measured = MeasuredPlan(plan, cells)
+        found = load_results(results)
+        contrasts, cells = self.plan.contrasts, index_cells(self.plan, found)
         questions = {row.label: question for row, question in self.controls.items()}
         comparisons = [
-            Comparison(contrast.baseline, questions[contrast.baseline], difference)
-            for contrast in plan.contrasts
-            if (difference := measured.difference(contrast))
+            Comparison(questions[one.contrast.baseline], one)
+            for one in compare(contrasts, cells, NLL)
         ]
-        known = [one.name for one in comparisons]
-        if missing := [name for name in questions if name not in known]:
+        missing = [one.name for one in comparisons if not one.difference.is_complete]
+        if missing:
             raise DataError(
                 f"{results}: no page yet, some seeds of {self.row.label} or {', '.join(missing)} "
                 "have no results; run the recipe again without --table"
@@ -122,10 +123,10 @@ class Idea:
             "are not",
             "kernels: PyTorch's operations, forward and backward, with a small batch; on a GPU, "
             "their number decides the time",
-            *self._list_facts([*cells.values()]),
+            *self._list_facts(found["cells"]),
         ]
-        tables = {"Scores and costs": self._list_systems([*cells.values()])}
-        figure = group_contrasts(plan, cells)
+        tables = {"Scores and costs": self._list_systems(found["cells"])}
+        figure = draw_contrasts(contrasts, cells)
         page = self.folder / f"{self.corpus.name}.html"
         page.parent.mkdir(parents=True, exist_ok=True)
         with replacing(page) as temporary:

@@ -25,6 +25,7 @@ one's.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -33,42 +34,11 @@ from omegaconf import OmegaConf
 
 from syncattn_fairseq.base.errors import DataError
 
+from ..evaluation.contrast import Contrast
 from .config_file import make, read_config
 
 _PARTS = ("family", "estimates", "added")
 _CONTRAST = re.compile(r"(\S+) - (\S+)( \(=\))?", re.ASCII)
-
-
-@dataclass(frozen=True)
-class Contrast:
-    """Two systems that are compared.
-
-    Attributes:
-        group: its heading.
-        system, baseline: the systems; the difference is the first one's minus the second one's.
-        seeds: those that both are trained with.
-        tested: whether it belongs to the family.
-        same: whether it is also tested that both are equivalent.
-        per_word: whether NLL is counted per word, since their subwords differ.
-    """
-
-    group: str
-    system: str
-    baseline: str
-    seeds: tuple[int, ...]
-    tested: bool
-    same: bool = False
-    per_word: bool = False
-
-    @property
-    def name(self) -> str:
-        """The contrast in words."""
-        return f"{self.system} − {self.baseline}"
-
-    @property
-    def systems(self) -> tuple[str, str]:
-        """Both."""
-        return self.system, self.baseline
 
 
 @dataclass(frozen=True)
@@ -77,14 +47,10 @@ class Plan:
 
     Attributes:
         contrasts: all of them.
-        margin: in nats, the difference below which two systems are the same.
-        by_blocks: whether seeds are blocks of the test; otherwise it is Welch's.
         names: which system a name in the contrasts stands for, if it is not the system's own.
     """
 
     contrasts: list[Contrast] = field(default_factory=list)
-    margin: float = 0.0
-    by_blocks: bool = False
     names: dict[str, str] = field(default_factory=dict)
 
     def list_trainings(self) -> dict[str, list[int]]:
@@ -94,7 +60,7 @@ class Plan:
             for name in contrast.systems:
                 system = self.names.get(name, name)
                 if "/" not in system.partition(":")[0]:
-                    seeds.setdefault(system, set()).update(contrast.seeds)
+                    seeds.setdefault(system, set()).update(contrast.seeds or ())
         return {system: sorted(chosen) for system, chosen in seeds.items()}
 
     def list_corpora(self) -> list[str]:
@@ -141,12 +107,9 @@ def make_plan(facts: dict[str, Any], path: Path) -> Plan:
     """
     parts = {name: make(_Part, f"{path}: {name}", facts[name]) for name in _PARTS if name in facts}
     file: _File = make(_File, path, {**facts, **parts})
-    contrasts = [
-        _read(path, group, text, tuple(part.seeds), name == "family", group in file.per_word)
-        for name, part in parts.items()
-        for group, texts in part.contrasts.items()
-        for text in texts
-    ]
+    contrasts: list[Contrast] = []
+    for name, part in parts.items():
+        contrasts += _list_contrasts(path, file, part, tested=name == "family")
     for name, part in parts.items():
         if not part.seeds or min(part.seeds) < 0 or len({*part.seeds}) < len(part.seeds):
             raise DataError(f"{path}: {name}: seeds: give whole numbers from 0, each once")
@@ -157,22 +120,38 @@ def make_plan(facts: dict[str, Any], path: Path) -> Plan:
         raise DataError(f"{path}: per_word: {unknown[0]} is no heading of contrasts")
     if not contrasts:
         raise DataError(f"{path}: no contrasts; give some in family or estimates")
-    if any(contrast.same for contrast in contrasts) and not file.margin:
-        raise DataError(f"{path}: (=) needs a margin above 0")
     compared = {name for contrast in contrasts for name in contrast.systems}
     if unknown := [name for name in file.names if name not in compared]:
         raise DataError(f"{path}: names: {unknown[0]} is in no contrast")
-    return Plan(contrasts, file.margin, file.by_blocks, file.names)
+    return Plan(contrasts, file.names)
 
 
-def _read(
-    path: Path, group: str, text: str, seeds: tuple[int, ...], tested: bool, per_word: bool
-) -> Contrast:
+def _list_contrasts(path: Path, file: _File, part: _Part, tested: bool) -> Iterator[Contrast]:
+    """Yield the contrasts of a part of a plan."""
+    for group, texts in part.contrasts.items():
+        for text in texts:
+            system, baseline, same = _read(path, text)
+            if same and not tested:
+                raise DataError(f"{path}: {text}: only contrasts of the family are tested")
+            if same and not file.margin:
+                raise DataError(f"{path}: {text}: (=) needs a margin above 0")
+            yield Contrast(
+                system,
+                baseline,
+                group,
+                tuple(part.seeds),
+                tested,
+                margin=file.margin if same else 0.0,
+                by_blocks=file.by_blocks,
+                per_word=group in file.per_word,
+            )
+
+
+def _read(path: Path, text: str) -> tuple[str, str, bool]:
+    """Return both systems, and whether it is tested that they are the same."""
     match = _CONTRAST.fullmatch(text)
     if match is None:
         raise DataError(f"{path}: {text[:60]!r}; expected SYSTEM - SYSTEM, with (=) or without")
     if match[1] == match[2]:
         raise DataError(f"{path}: {text}: compare two different systems")
-    if match[3] and not tested:
-        raise DataError(f"{path}: {text}: only contrasts of the family are tested")
-    return Contrast(group, match[1], match[2], seeds, tested, match[3] is not None, per_word)
+    return match[1], match[2], match[3] is not None

@@ -7,7 +7,7 @@ from pathlib import Path
 from statistics import mean
 from typing import Any
 
-from ..evaluation.results_tables import TableRow
+from ..evaluation.table_rows import TableRow
 from .cell import Cell, make_cells
 from .cell_results import ANALYSES
 from .corpus_facts import Corpus

@@ -1,10 +1,13 @@
 """A forest plot: how far systems are from their baseline, and a dot for each seed."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from statistics import median
 from typing import Any
 
-from ..evaluation.differences import Difference, Group, Line
+from syncattn_fairseq.base.errors import DataError
+
+from ..evaluation.contrast import Contrast
+from ..evaluation.differences import Difference
 from ..evaluation.measures import Measure
 from . import charts
 from .charts import GOLD, INK, RIGHT, WRONG
@@ -24,52 +27,90 @@ _KEY = [
 ]
 
 
-def draw_forest(measures: Sequence[Measure], groups: Sequence[Group]) -> dict[str, Any]:
-    """Draw a panel for each measure, with the same lines, of which there is one at least.
+def draw_forest(
+    found: Mapping[Measure, Sequence[Difference]], say: Callable[[Contrast], str]
+) -> dict[str, Any]:
+    """Draw a panel for each measure, with a line for each contrast, those of a group together.
 
-    Returns Vega-Lite with its data.
+    Args:
+        found: the differences of the same contrasts in each measure. Contrasts and measures without
+            results are left out.
+        say: returns what to call a contrast.
+
+    Returns:
+        Vega-Lite with its data.
+
+    Raises:
+        DataError: there are no results.
     """
-    headings: list[dict[str, Any]] = []
-    lines: list[tuple[int, Line]] = []
-    y = 0
-    for group in groups:
-        y += _GAP if y else 0
-        if group.title:
-            headings.append({"text": group.title, "y": y})
-            y += _ROW
-        for line in group.lines:
-            lines.append((y + _ROW - _BELOW, line))
-            y += 2 * _ROW
-    panels: list[Any] = []
+    columns = {measure: column for measure, column in found.items() if _list_complete(column)}
+    if not columns:
+        raise DataError(
+            "nothing to draw: no system has a baseline with results; a plan needs those of all its "
+            "seeds"
+        )
+    rows = zip(*columns.values(), strict=True)
+    headings, lines, height = _place([row[0].contrast for row in rows if _list_complete(row)])
     data: dict[str, list[dict[str, Any]]] = {"headings": headings}
-    for number, measure in enumerate(measures):
-        domain = _domain((line for _, line in lines), number)
-        data |= _rows(number, lines, domain)
-        panels.append(_panel(number, measure, y, domain, labelled=number == 0))
+    panels: list[Any] = []
+    for number, (measure, column) in enumerate(columns.items()):
+        by_contrast = {one.contrast: one for one in _list_complete(column)}
+        placed = [(y, by_contrast[each]) for each, y in lines.items() if each in by_contrast]
+        domain = _domain(by_contrast.values())
+        data |= _rows(number, placed, domain)
+        panels.append(_panel(number, measure, height, domain, labelled=number == 0))
     data["names"] = [
-        {"text": _shorten(line.name, len(panels)), "y": y - _ROW + 1, "line": y}
-        for y, line in lines
+        {"text": _shorten(say(contrast), len(panels)), "y": y - _ROW + 1, "line": y}
+        for contrast, y in lines.items()
     ]
-    differences = (one for _, line in lines for one in line.differences if one)
-    bands = "; band: seeds as blocks" * any(one.block_interval for one in differences)
-    text = [f"Line: 95 % interval over seeds{bands};", *_KEY]
+    text = ["Line: 95 % interval over seeds;", *_KEY]
+    if any(one.block_interval for column in columns.values() for one in column):
+        text[0] = "Line: 95 % interval over seeds; band: seeds as blocks;"
     key = alt.TitleParams(text, fontSize=11, fontWeight="normal", color=GOLD)
     whole: Any = alt.hconcat(*panels, spacing=36)
     return charts.fill(charts.dress(whole.properties(title=key)), data)
 
 
+def _list_complete(differences: Iterable[Difference]) -> list[Difference]:
+    return [one for one in differences if one.is_complete]
+
+
+def _place(
+    contrasts: Iterable[Contrast],
+) -> tuple[list[dict[str, Any]], dict[Contrast, int], int]:
+    """Return the headings of groups, the height of each contrast's line, and that of all."""
+    groups: dict[str, list[Contrast]] = {}
+    for contrast in contrasts:
+        groups.setdefault(contrast.heading, []).append(contrast)
+    headings: list[dict[str, Any]] = []
+    lines: dict[Contrast, int] = {}
+    y = 0
+    for heading, group in groups.items():
+        y += _GAP if y else 0
+        if heading:
+            headings.append({"text": heading, "y": y})
+            y += _ROW
+        for contrast in group:
+            lines[contrast] = y + _ROW - _BELOW
+            y += 2 * _ROW
+    return headings, lines, y
+
+
 def _rows(
-    number: int, lines: Iterable[tuple[int, Line]], domain: tuple[float, float]
+    number: int, placed: Iterable[tuple[int, Difference]], domain: tuple[float, float]
 ) -> dict[str, list[dict[str, Any]]]:
-    """Return the data of a panel; what is outside of its domain is only pointed to."""
+    """Return the data of a panel; what is outside of its domain is only pointed to.
+
+    Args:
+        number: the panel's.
+        placed: each difference, and the height of its line.
+        domain: the lowest and the highest value that are shown.
+    """
     means: list[dict[str, Any]] = []
     seeds: list[dict[str, Any]] = []
     far: list[dict[str, Any]] = []
     first, last = domain
-    for y, line in lines:
-        difference = line.differences[number]
-        if difference is None:
-            continue
+    for y, difference in placed:
         mean = difference.mean
         low, high = _ends(difference)
         row = {"y": y, "mean": mean, "verdict": difference.verdict}
@@ -89,15 +130,15 @@ def _rows(
 
 
 def _ends(difference: Difference) -> tuple[float, float]:
-    """Return between which values a mean is, by any of its intervals."""
+    """Return between which values a mean is, by its interval."""
     interval = difference.interval
     return (interval.low, interval.high) if interval else (difference.mean, difference.mean)
 
 
-def _domain(lines: Iterable[Line], number: int) -> tuple[float, float]:
+def _domain(differences: Iterable[Difference]) -> tuple[float, float]:
     """Return the range of a panel, with room for all but a few that are far away from the rest."""
-    differences = [line.differences[number] for line in lines]
-    ranges = [(min(ends), max(ends)) for ends in ((*d.seeds, *_ends(d)) for d in differences if d)]
+    shown = [[*one.seeds, *_ends(one)] for one in differences]
+    ranges = [(min(values), max(values)) for values in shown]
     far = _FAR * median(max(abs(low), abs(high)) for low, high in ranges)
     near = [ends for ends in ranges if max(map(abs, ends)) <= far]
     low, high = min(0.0, *(low for low, _ in near)), max(0.0, *(high for _, high in near))

@@ -5,9 +5,8 @@ from dataclasses import dataclass
 from importlib.resources import files
 from typing import Any
 
-from ..evaluation.differences import Difference, Group
-from ..evaluation.measures import Measure, format_p
-from .forest import draw_forest
+from ..evaluation.differences import Difference
+from ..evaluation.measures import format_p
 from .viz import jinja2, markupsafe, vl_convert
 
 _SAYS = {
@@ -20,20 +19,26 @@ _SAYS = {
 
 @dataclass(frozen=True)
 class Comparison:
-    """The idea and one of its controls."""
+    """The idea and one of its controls.
 
-    name: str
-    """The control's."""
+    Attributes:
+        question: what the control asks.
+        difference: the idea's NLL minus the control's.
+    """
+
     question: str
-    """What it asks."""
     difference: Difference
-    """The idea's NLL minus the control's."""
+
+    @property
+    def name(self) -> str:
+        """The control's name."""
+        return self.difference.contrast.baseline
 
     def say(self, idea: str) -> str:
         """Say what the difference is, in a sentence."""
         difference = self.difference
         text = f"{idea} is {_SAYS[difference.verdict]} {self.name}: {difference.format()} nats per "
-        p = difference.corrected  # None if nothing varies
+        p = difference.p  # None if nothing varies
         return f"{text}subword." if p is None else f"{text}subword, p {format_p(p)}."
 
 
@@ -61,16 +66,21 @@ def say_power(comparisons: Sequence[Comparison]) -> str:
 def render_idea(
     idea: str,
     comparisons: Sequence[Comparison],
-    figure: tuple[Sequence[Measure], Sequence[Group]],
+    figure: dict[str, Any],
     tables: Mapping[str, Sequence[Sequence[str]]],
     notes: Sequence[str],
 ) -> str:
-    """Render the page: comparisons with each control, the plain system first, tables by heading.
+    """Render the page.
 
-    Each table begins with the names of its columns.
+    Args:
+        idea: the name of its system.
+        comparisons: those with each control, the plain system first.
+        figure: of the differences, Vega-Lite with its data.
+        tables: rows by heading; the first row has the names of the columns.
+        notes: a line each.
     """
     folder = files(__package__) / "page"
-    svg: Any = vl_convert.vegalite_to_svg(draw_forest(*figure))
+    svg: Any = vl_convert.vegalite_to_svg(figure)
     environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined)
     return environment.from_string((folder / "idea.html").read_text("utf-8")).render(
         idea=idea,

@@ -2,12 +2,42 @@
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from ..evaluation.differences import Comparison
-from ..evaluation.measures import BLEU, format_signed
+from ..evaluation.differences import Difference
+from ..evaluation.measures import BLEU, Verdict, decide, format_signed
 from ..evaluation.scoring import SystemScore
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The BLEU of a system and its baseline, over sentences or over seeds.
+
+    Attributes:
+        name: the system's.
+        baseline: the baseline's.
+        difference: how far the system is ahead.
+        p: of the test, corrected for all comparisons; None if there is none.
+    """
+
+    name: str
+    baseline: str
+    difference: float
+    p: float | None
+
+    @property
+    def verdict(self) -> Verdict:
+        """What the test says."""
+        return decide(self.difference, self.p, BLEU.higher_is_better)
+
+
+def compare_trainings(differences: Iterable[Difference]) -> list[Comparison]:
+    """Compare all trainings of each system, over seeds; those without results are left out."""
+    return [
+        Comparison(*one.contrast.systems, one.mean, one.p) for one in differences if one.is_complete
+    ]
 
 
 def compare_scores(scores: Mapping[str, SystemScore]) -> list[Comparison]:

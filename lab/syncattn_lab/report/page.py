@@ -17,7 +17,6 @@ from typing import Any
 
 from syncattn_fairseq.base.errors import DataError
 
-from ..evaluation.differences import Comparison
 from ..evaluation.measures import BLEU
 from ..evaluation.score_table import (
     describe_scores,
@@ -26,10 +25,18 @@ from ..evaluation.score_table import (
     list_test_columns,
 )
 from ..evaluation.scoring import SystemScore
+from ..evaluation.tables import Tables
 from ..printed.training_log import Point
 from . import charts
 from .curves import training_charts
-from .in_words import compare_scores, say_changes, say_differences, say_sameness, say_structure
+from .in_words import (
+    Comparison,
+    compare_scores,
+    say_changes,
+    say_differences,
+    say_sameness,
+    say_structure,
+)
 from .overview import COLOURS, SHAPES, measured_charts
 from .sentences import ReportedSentence
 from .viz import jinja2, markupsafe, vl_convert
@@ -40,9 +47,8 @@ class Trainings:
     """The results of all seeds."""
 
     comparisons: Sequence[Comparison]
-    tables: Sequence[Sequence[Sequence[str]]]
-    """Rows of cells, the first with the names of the columns."""
-    notes: Sequence[str]
+    results: Tables
+    """Scores, differences and costs."""
     forest: Mapping[str, Any] | None
     """Vega-Lite with its data: the differences to the baselines; None if there are none."""
     parents: Mapping[str, float]

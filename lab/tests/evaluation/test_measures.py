@@ -5,11 +5,17 @@ from typing import Any
 import pytest
 from sacrebleu.metrics.ter import TER
 
+from lab.tests.evaluation.test_results import cell
 from syncattn_fairseq.export.card import make_card, read_scores
 from syncattn_lab.cli import score
+from syncattn_lab.evaluation.contrast import Contrast
+from syncattn_lab.evaluation.contrast_tables import tabulate_plan
 from syncattn_lab.evaluation.measures import MEASURES, Measure, decide, format_p, holm
+from syncattn_lab.evaluation.results_tables import tabulate_rows
+from syncattn_lab.evaluation.table_rows import index_rows, make_rows
 from syncattn_lab.evaluation.translation import TranslationScore
 from syncattn_lab.recipes import cell_results
+from syncattn_lab.recipes.figures import draw_rows
 
 
 @pytest.mark.parametrize(
@@ -41,14 +47,14 @@ def test_holm():
 
 
 def test_a_new_score_is_one_entry(tmp_path, monkeypatch):
-    """Text, LaTeX, JSON, report, results and cards have its column."""
+    """Text, LaTeX, JSON, report, cards, and tables and figures over seeds have its column."""
 
     def compute(ours: Any, references: Any, tokenizer: str) -> TranslationScore:
         metric = TER()
         number = metric.corpus_score(ours, [references]).score
         return TranslationScore(number, str(metric.get_signature()))
 
-    new = Measure("TER", "ter.score", compute, higher_is_better=False)
+    new = Measure("TER", "ter.score", compute, higher_is_better=False, tested=("seeds",))
     monkeypatch.setattr("syncattn_lab.evaluation.measures.MEASURES", MEASURES)
     MEASURES.insert(3, new)
     try:
@@ -71,5 +77,21 @@ def test_a_new_score_is_one_entry(tmp_path, monkeypatch):
 
         assert show.main([*command, "--html=r.html"]) == 0
         assert "<th>TER</th>" in Path("r.html").read_text(encoding="utf-8")
+
+        numbers = {"base": [60.0, 60.1, 60.3], "ours": [50.0, 50.2, 50.1]}
+        cells = [
+            cell(name, seed, 0.0, scores={"BLEU": 20.0, "TER": ter}, valid={"nll_loss": 3.0})
+            for name, values in numbers.items()
+            for seed, ter in enumerate(values)
+        ]
+        rows = make_rows({"cells": cells}, ["ours"], None, lambda system: "base")
+        tables = tabulate_rows(rows)
+        assert "Δ TER" in tables.tables[1][0] and "Δ TER: lower is better" in tables.notes
+        assert any(note.startswith("TER, 3 seeds: deviation") for note in tables.notes)
+        planned = tabulate_plan([Contrast("ours", "base", seeds=(0, 1, 2))], index_rows(rows))
+        assert "TER: lower is better" in planned.notes
+        data = draw_rows(rows, {})["datasets"]
+        verdicts = [data[f"means {number}"][0]["verdict"] for number in range(3)]
+        assert verdicts == ["not known", "better", "not known"], "NLL, TER and BLEU"
     finally:
         MEASURES.remove(new)

@@ -10,7 +10,7 @@ import pytest
 from scipy.stats import ttest_ind, ttest_rel
 
 from syncattn_fairseq.base.errors import DataError
-from syncattn_fairseq.base.text_tables import format_table, markdown_table
+from syncattn_fairseq.base.text_tables import markdown_table
 from syncattn_lab.evaluation.intervals import bootstrap_seeds, fit_blocks, welch
 from syncattn_lab.evaluation.results_file import (
     list_differing,
@@ -19,13 +19,10 @@ from syncattn_lab.evaluation.results_file import (
     record,
     unpack_counts,
 )
-from syncattn_lab.evaluation.results_tables import (
-    list_notes,
-    make_rows,
-    make_tables,
-    spread,
-)
+from syncattn_lab.evaluation.results_tables import tabulate_rows
 from syncattn_lab.evaluation.significance import compare_with_baseline, randomisation
+from syncattn_lab.evaluation.table_rows import make_rows
+from syncattn_lab.evaluation.tables import Tables, spread
 from syncattn_lab.evaluation.translation import count_ngrams
 
 
@@ -44,7 +41,7 @@ def baseline(system: str) -> str:
 
 def shown(path: Path, systems: list[str], seeds: list[int] | None = None) -> list[str]:
     rows = make_rows(load_results(path), systems, seeds, baseline)
-    return make_tables(rows, format_table).splitlines()
+    return tabulate_rows(rows).format().splitlines()
 
 
 def test_cells_are_kept_and_replaced(tmp_path):
@@ -81,7 +78,7 @@ def test_rows_of_one_name_are_pooled_only_if_they_are_the_same(tmp_path):
         ("ours:model.a=2", [1]),
     ]
     assert all(row.baseline is not None and row.baseline.name == "base" for row in rows[1:])
-    notes = make_tables(rows, format_table).splitlines()
+    notes = tabulate_rows(rows).notes
     assert "wide: ours:model.a=3" in notes and "plugin: 01234567" in notes
 
 
@@ -175,9 +172,9 @@ def test_the_table(tmp_path):
     assert one[5].split() == ["ours", "−0.069", "+2.0"]
     assert not [line for line in one if "power" in line]
     rows = make_rows(load_results(path), ["base"], None, baseline)
-    [_, rule, *_] = make_tables(rows, markdown_table).split("\n")
+    page = tabulate_rows(rows).format(markdown=True)
+    [_, rule, *_] = page.split("\n")
     assert rule == "|---|---|---|"
-    page = make_tables(rows, markdown_table, "- ")
     assert "\n- hardware: a CPU\n- commit: abc" in page
     assert "Δ" not in page and "p Holm" not in page  # what is not there is not explained
     record(path, "x", [{**cells[0], "hardware": "a GPU"}])
@@ -187,7 +184,8 @@ def test_the_table(tmp_path):
 def test_names_are_no_html():
     [_, _, row] = markdown_table([["system"], ["<script>a</script> | p < .05 <b>"]]).split("\n")
     assert row == r"| &lt;script>a&lt;/script> \| p < .05 &lt;b> |"
-    assert list_notes(["x|y <img src=a>", "p <.05"], "- ") == "- x|y &lt;img src=a>\n- p <.05"
+    notes = Tables([], ["x|y <img src=a>", "p <.05"])
+    assert notes.format(markdown=True) == "- x|y &lt;img src=a>\n- p <.05"
 
 
 def test_p_is_corrected_for_all_comparisons(tmp_path):
@@ -211,7 +209,7 @@ def test_p_is_corrected_for_all_comparisons(tmp_path):
 def test_seeds_are_blocks_of_all_systems_that_have_them(tmp_path):
     bleu = {"base": [10.0, 10.5, 11.0], "a": [12.0, 12.4, 13.0], "b": [10.9, 12.0]}
     cells = [cell(name, n, score) for name, x in bleu.items() for n, score in enumerate(x)]
-    lines = make_tables(make_rows({"cells": cells}, [*bleu], None, baseline), format_table)
+    lines = tabulate_rows(make_rows({"cells": cells}, [*bleu], None, baseline)).format()
     three, two = fit_blocks([bleu["base"], bleu["a"]]), fit_blocks([x[:2] for x in bleu.values()])
     assert three and two
     for blocks, difference in ((three, 2 - 0.1 / 3), (two, 1.2)):
@@ -219,7 +217,7 @@ def test_seeds_are_blocks_of_all_systems_that_have_them(tmp_path):
     # A system that fails with a seed does not widen the intervals of the others.
     failing = [cell("failing", n, score) for n, score in enumerate((10.0, 90.0, 11.0))]
     rows = make_rows({"cells": cells + failing}, [*bleu, "failing"], None, baseline)
-    assert three.interval(2 - 0.1 / 3).format_ends(1) in make_tables(rows, format_table)
+    assert three.interval(2 - 0.1 / 3).format_ends(1) in tabulate_rows(rows).format()
 
 
 def test_what_differs_between_trainings_is_said():
@@ -229,14 +227,14 @@ def test_what_differs_between_trainings_is_said():
     assert list_differing([one, unsaid]) == list_differing([]) == []
     assert list_differing([one, unsaid, two]) == ["precision", "commit"]
     cells = [cell("base", 1, 1.0), cell("ours", 1, 1.0, hardware="a GPU")]
-    lines = make_tables(make_rows({"cells": cells}, ["ours"], None, baseline), format_table)
+    lines = tabulate_rows(make_rows({"cells": cells}, ["ours"], None, baseline)).format()
     assert re.search(r"Δ BLEU +mixed\nours +\+0.0 +machine\n", lines)
 
 
 def test_nll_is_compared_at_the_last_update_that_all_reached():
     curves = {"base": {"50": 3.0, "100": 2.5, "150": 2.0}, "ours": {"50": 3.0, "100": 2.0}}
     cells = [cell(name, 1, 1.0, nll_by_update=curve) for name, curve in curves.items()]
-    lines = make_tables(make_rows({"cells": cells}, [*curves], None, baseline), format_table)
+    lines = tabulate_rows(make_rows({"cells": cells}, [*curves], None, baseline)).format()
     assert "NLL at 100 updates" in lines and f"  {2.5 * math.log(2):.3f}\n" in lines
 
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from syncattn_fairseq.base.text_tables import format_table
 from syncattn_lab.evaluation.alignment import read_alignments
 from syncattn_lab.evaluation.results_file import load_results, record
-from syncattn_lab.evaluation.results_tables import make_rows, make_tables
+from syncattn_lab.evaluation.results_tables import tabulate_rows
+from syncattn_lab.evaluation.table_rows import make_rows
 from syncattn_lab.evaluation.translation import read_text
 from syncattn_lab.printed.decoded import read_decoded
 from syncattn_lab.printed.training_log import read_training_log
@@ -51,7 +51,7 @@ def read_results(path: Path) -> None:
     results = load_results(path)
     names = [*dict.fromkeys(cell["system"] for cell in results["cells"])]
     if names:
-        make_tables(make_rows(results, names, None, lambda name: names[0]), format_table)
+        tabulate_rows(make_rows(results, names, None, lambda name: names[0])).format()
     record(path, results["corpus"], [])
 
 

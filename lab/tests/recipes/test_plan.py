@@ -13,22 +13,18 @@ from scipy.stats import ttest_ind, ttest_rel
 
 from lab.tests.evaluation.test_results import cell
 from syncattn_fairseq.base.errors import DataError
-from syncattn_fairseq.base.text_tables import format_table
 from syncattn_lab.cli.recipe import main
 from syncattn_lab.evaluation import intervals
-from syncattn_lab.evaluation.measures import holm
+from syncattn_lab.evaluation.contrast_tables import tabulate_plan
+from syncattn_lab.evaluation.differences import Difference, compare
+from syncattn_lab.evaluation.measures import CHRF, NLL, holm
 from syncattn_lab.evaluation.results_file import pack_counts
 from syncattn_lab.evaluation.translation import count_ngrams
-from syncattn_lab.recipes.contrasts import (
-    MeasuredPlan,
-    group_contrasts,
-    index_cells,
-    judge,
-    make_contrast_tables,
-)
 from syncattn_lab.recipes.corpus_facts import load_corpus
+from syncattn_lab.recipes.figures import draw_contrasts
 from syncattn_lab.recipes.grid import measure_subwords_per_word
-from syncattn_lab.recipes.plan import load_plan
+from syncattn_lab.recipes.plan import Plan, load_plan
+from syncattn_lab.recipes.planned_cells import index_cells
 
 CONFIGS = Path(__file__).parents[3] / "configs"
 PLAN = """
@@ -48,7 +44,7 @@ estimates:
       - d - a
       - other/a - a
 """
-NLL = {
+NATS = {
     **{"base": [3.00, 3.01, 2.99, 3.00], "a": [2.90, 2.91, 2.89, 2.90]},
     **{"b": [3.00, 3.02, 3.00, 2.99], "d": [2.5, 2.6]},
 }
@@ -81,6 +77,16 @@ def results(nlls: dict[str, list[float]], **more: Any) -> dict[str, Any]:
     }
 
 
+def measure(plan: Plan, nlls: dict[str, list[float]]) -> list[Difference]:
+    """Return the differences in NLL of all contrasts."""
+    return compare(plan.contrasts, index_cells(plan, results(nlls)), NLL)
+
+
+def tabulate(plan: Plan, *measured: Any) -> list[str]:
+    """Return the lines of tables and notes."""
+    return tabulate_plan(plan.contrasts, index_cells(plan, *measured)).format().splitlines()
+
+
 def test_what_a_plan_trains(tmp_path: Path) -> None:
     plan = load(tmp_path)
     assert plan.list_trainings() == {**dict.fromkeys(("a", "base", "b", "c"), FOUR), "d": [6, 7]}
@@ -102,30 +108,25 @@ def test_a_name_stands_for_a_system_with_settings(tmp_path: Path) -> None:
     assert plan.list_trainings() == {**trained, "d": [6, 7]}
     assert plan.list_corpora() == ["other"]
     ours, theirs = {"x:model.dropout=b/c": [2.0], "base": [3.0]}, {"base:task.suffix=a/b": [2.5]}
-    cells = index_cells(results(ours), {"other": results(theirs)}, plan.names)
-    found = MeasuredPlan(plan, cells)
-    first, _, third, *_ = plan.contrasts
-    assert found.samples(first) == ([pytest.approx(2.0)], [pytest.approx(3.0)])
-    assert found.samples(third) == ([pytest.approx(2.5)], [pytest.approx(3.0)])
+    cells = index_cells(plan, results(ours), {"other": results(theirs)})
+    first, _, third, *_ = compare(plan.contrasts, cells, NLL)
+    assert first.samples == ([pytest.approx(2.0)], [pytest.approx(3.0)])
+    assert third.samples == ([pytest.approx(2.5)], [pytest.approx(3.0)])
 
 
 def test_p_is_corrected_for_the_whole_family(tmp_path: Path) -> None:
     plan = load(tmp_path)
-    found = MeasuredPlan(plan, index_cells(results(NLL), {}))
-    first, second, third, fourth, _ = plan.contrasts
-    p = [float(ttest_ind(NLL[x], NLL["base"], equal_var=False).pvalue) for x in ("a", "b")]
+    first, second, third, fourth, _ = measure(plan, NATS)
+    p = [float(ttest_ind(NATS[x], NATS["base"], equal_var=False).pvalue) for x in ("a", "b")]
     expected = holm([*p, 1.0])
-    assert found.p[first] == pytest.approx((p[0], expected[0]))
     assert expected[0] == pytest.approx(3 * p[0]), "the one without results counts"
-    assert found.p[second] == pytest.approx((p[1], expected[1]))
-    assert third not in found.p and fourth not in found.p
-    assert [judge(found, contrast) for contrast in plan.contrasts[:4]] == [
+    assert [first.p, second.p] == pytest.approx(expected[:2])
+    assert third.p is None and fourth.p is None
+    assert [one.conclusion for one in (first, second, third, fourth)] == [
         *("better", "the same", "not complete", "estimate"),
     ]
-    worse = MeasuredPlan(plan, index_cells(results({**NLL, "a": [4.0, 4.1, 4.0, 4.0]}), {}))
-    assert judge(worse, first) == "worse"
-    wide = MeasuredPlan(plan, index_cells(results({**NLL, "b": [2.9, 3.1, 3.0, 3.05]}), {}))
-    assert judge(wide, second) == "not known"
+    assert measure(plan, {**NATS, "a": [4.0, 4.1, 4.0, 4.0]})[0].conclusion == "worse"
+    assert measure(plan, {**NATS, "b": [2.9, 3.1, 3.0, 3.05]})[1].conclusion == "not known"
 
 
 def test_a_plan_may_test_within_seeds(tmp_path: Path) -> None:
@@ -136,62 +137,68 @@ def test_a_plan_may_test_within_seeds(tmp_path: Path) -> None:
         "base": [x + 3.0 for x in seeds],
     }
     text = "margin: 0.2\nfamily:\n  seeds: [6, 7, 8, 9]\n  contrasts: {A: [a - base (=)]}\n"
-    by_welch = MeasuredPlan(load(tmp_path, text), index_cells(results(nlls), {}))
-    assert judge(by_welch, by_welch.plan.contrasts[0]) == "not known"
+    [by_welch] = measure(load(tmp_path, text), nlls)
+    assert by_welch.conclusion == "not known"
     plan = load(tmp_path, text + "by_blocks: true\n")
-    contrast, cells = plan.contrasts[0], index_cells(results(nlls), {})
-    found = MeasuredPlan(plan, cells)
+    [found] = measure(plan, nlls)
     paired = ttest_rel(nlls["a"], nlls["base"])
-    assert found.p[contrast][0] == pytest.approx(float(paired.pvalue))
+    assert found.p == pytest.approx(float(paired.pvalue))
     above = [x + 0.2 for x in nlls["a"]]
     same = float(ttest_rel(above, nlls["base"], alternative="greater").pvalue)
-    assert found.p_same[contrast][0] == pytest.approx(same)
-    difference, interval = found.difference(contrast), found.interval(contrast)
-    assert difference and difference.interval == interval and difference.block_interval is None
+    assert found.p_same == pytest.approx(same)
+    assert by_welch.block_interval == found.interval and found.block_interval is None
     expected = paired.confidence_interval()
-    assert interval
-    assert (interval.low, interval.high) == pytest.approx((expected.low, expected.high))
-    table = make_contrast_tables(plan, cells, format_table)
+    assert found.interval
+    assert (found.interval.low, found.interval.high) == pytest.approx((expected.low, expected.high))
+    table = "\n".join(tabulate(plan, results(nlls)))
     assert "seeds as blocks" not in table and "intervals and tests: systems are compared" in table
 
 
 def test_verdicts_are_those_of_the_corrected_p(tmp_path: Path) -> None:
-    plan = load(tmp_path)
     less = [2.984, 2.994, 2.974, 2.984]
-    found = MeasuredPlan(plan, index_cells(results({**NLL, "a": less}), {}))
-    p, corrected = found.p[plan.contrasts[0]]
-    assert p < 0.05 <= corrected and judge(found, plan.contrasts[0]) == "not known"
+    first = measure(load(tmp_path), {**NATS, "a": less})[0]
+    p = float(ttest_ind(less, NATS["base"], equal_var=False).pvalue)
+    assert first.p and p < 0.05 <= first.p and first.conclusion == "not known"
 
 
 def test_sameness_is_corrected_too(tmp_path: Path) -> None:
     plan = load(tmp_path, PLAN.replace("- a - base", "- a - base (=)"))
     alike = [2.97, 2.99, 3.01, 3.03]
-    found = MeasuredPlan(plan, index_cells(results({"a": alike, "base": alike}), {}))
-    p, corrected = found.p_same[plan.contrasts[0]]
-    assert p < 0.05 <= corrected == pytest.approx(2 * p), "b − base, without results, counts"
-    assert judge(found, plan.contrasts[0]) == "not known"
+    first = measure(plan, {"a": alike, "base": alike})[0]
+    sides = (
+        ttest_ind([x + shift for x in alike], alike, equal_var=False, alternative=side).pvalue
+        for shift, side in ((0.04, "greater"), (-0.04, "less"))
+    )
+    p = max(map(float, sides))
+    assert p < 0.05 <= 2 * p, "b − base, without results, counts"
+    assert first.p_same == pytest.approx(2 * p) and first.conclusion == "not known"
+
+
+def test_a_margin_in_nats_is_for_nats_only(tmp_path: Path) -> None:
+    plan = load(tmp_path)
+    cells = index_cells(plan, results({**NATS, "b": NATS["base"]}))
+    assert compare(plan.contrasts, cells, NLL)[1].p_same is not None
+    assert compare(plan.contrasts, cells, CHRF)[1].p_same is None
 
 
 def test_a_missing_seed_makes_a_contrast_incomplete(tmp_path: Path) -> None:
     plan = load(tmp_path)
-    found = MeasuredPlan(plan, index_cells(results({**NLL, "a": NLL["a"][:3]}), {}))
-    assert judge(found, plan.contrasts[0]) == "not complete"
-    assert plan.contrasts[0] not in found.p
-    cells = index_cells(results({**NLL, "a": NLL["a"][:3]}), {})
-    lines = make_contrast_tables(plan, cells, format_table).splitlines()
-    [likelihood, scores] = [line.split() for line in lines if line.startswith("a − base")]
+    fewer = {**NATS, "a": NATS["a"][:3]}
+    first = measure(plan, fewer)[0]
+    assert first.conclusion == "not complete" and first.interval is first.p is None
+    rows = [line.split() for line in tabulate(plan, results(fewer)) if line.startswith("a − base")]
+    [likelihood, scores] = rows
     assert likelihood[3:] == ["3", "and", "4", "of", "4", *["–"] * 4, "not", "complete"]
     assert {*scores[3:]} == {"–"}, "nobody sees a difference before all planned seeds are there"
 
 
 def test_the_tables(tmp_path: Path) -> None:
-    plan, measured = load(tmp_path), results(NLL)
+    plan, measured = load(tmp_path), results(NATS)
     other = {**measured["cells"][0], "system": "unplanned", "hardware": "another CPU"}
     measured["cells"].append(other)
-    cells = index_cells(measured, {"other": results({"a": [2.0, 2.1]})})
-    text = make_contrast_tables(plan, cells, format_table)
-    assert "hardware: a CPU" in text and "another CPU" not in text, "notes of what was planned"
-    lines = text.splitlines()
+    other_corpus = {"other": results({"a": [2.0, 2.1]})}
+    lines = tabulate(plan, measured, other_corpus)
+    assert "hardware: a CPU" in lines and "hardware: another CPU" not in lines, "of the plan"
     rows = [line for line in lines if line.startswith("d − a") and "[" in line]
     [row] = [line for line in rows if "estimate" not in line]
     assert row.rstrip().endswith("]"), "two seeds are enough for the bootstrap"
@@ -207,27 +214,28 @@ def test_the_tables(tmp_path: Path) -> None:
     assert re.search(r"NLL, 4 seeds: deviation within seeds 0\.00\d+ \(6 d\.f\.\); ", said)
     # a has a lower NLL and more chrF; d has a lower one and less.
     assert "scores say what NLL does not (interval without 0): d − a (chrF" in said
-    both = [each | {"test": each["valid"]} for each in results(NLL)["cells"]]
-    text = make_contrast_tables(plan, index_cells({"cells": both}, {}), format_table)
+    both = [each | {"test": each["valid"]} for each in results(NATS)["cells"]]
+    text = "\n".join(tabulate(plan, {"cells": both}))
     assert "test NLL" in text and " (test NLL" not in text, "lower is better there, too"
-    measures, groups = group_contrasts(plan, cells)
-    assert [group.title for group in groups] == ["A"]
-    drawn = {line.name: line.differences for line in groups[0].lines}
-    assert [*drawn] == ["a against base", "b against base", "d against a", "a, of other against a"]
-    tested, found = plan.contrasts[0], MeasuredPlan(plan, cells)
-    assert (
-        [one and one.corrected for one in drawn["a against base"]][0] == found.p[tested][1] < 0.05
-    )
-    verdicts = [one and one.verdict for one in drawn["d against a"]]
-    assert verdicts == ["not known"] * 2, "an estimate has no verdict"
-    assert [measure.higher_is_better for measure in measures] == [False, True]
-    fewer = index_cells(results({**NLL, "a": NLL["a"][:3]}), {})
-    [group] = group_contrasts(plan, fewer)[1]
-    assert [line.name for line in group.lines] == ["b against base", "d against a"], (
+
+
+def test_the_figure(tmp_path: Path) -> None:
+    plan = load(tmp_path)
+    cells = index_cells(plan, results(NATS), {"other": results({"a": [2.0, 2.1]})})
+    picture = draw_contrasts(plan.contrasts, cells)["datasets"]
+    assert [row["text"] for row in picture["headings"]] == ["A"], "c − base has no results"
+    names = ["a against base", "b against base", "d against a", "a, of other against a"]
+    assert [row["text"] for row in picture["names"]] == names
+    verdicts = ["better", "the same", "not known", "not known"]
+    assert [row["verdict"] for row in picture["means 0"]] == verdicts, "estimates have none"
+    assert [row["verdict"] for row in picture["means 1"]][:2] == ["better", "not known"], "chrF"
+    fewer = index_cells(plan, results({**NATS, "a": NATS["a"][:3]}))
+    shown = draw_contrasts(plan.contrasts, fewer)["datasets"]["names"]
+    assert [row["text"] for row in shown] == ["b against base", "d against a"], (
         "all seeds are there"
     )
     with pytest.raises(DataError, match="nothing to draw"):
-        group_contrasts(plan, index_cells({"cells": []}, {}))
+        draw_contrasts(plan.contrasts, {})
 
 
 def test_systems_with_different_subwords_are_compared_per_word(tmp_path: Path) -> None:
@@ -237,24 +245,21 @@ def test_systems_with_different_subwords_are_compared_per_word(tmp_path: Path) -
     found = results(nlls)
     for one in found["cells"]:
         one["subwords_per_word"] = 2.0 if one["system"] == "a" else 1.5
-    cells = index_cells(found, {})
-    compared = MeasuredPlan(plan, cells)
-    first, _, third, *_ = plan.contrasts
-    assert compared.samples(first)[0] == pytest.approx([4.0, 4.04, 3.96, 4.0])
-    assert compared.samples(first)[1] == pytest.approx([4.5, 4.53, 4.47, 4.5])
-    assert compared.samples(third)[1] == pytest.approx(nlls["base"])
-    lines = make_contrast_tables(plan, cells, format_table).splitlines()
+    first, _, third, *_ = compare(plan.contrasts, index_cells(plan, found), NLL)
+    assert first.samples[0] == pytest.approx([4.0, 4.04, 3.96, 4.0])
+    assert first.samples[1] == pytest.approx([4.5, 4.53, 4.47, 4.5])
+    assert third.samples[1] == pytest.approx(nlls["base"])
+    assert first.mean == pytest.approx(-0.5)
+    lines = tabulate(plan, found)
     assert any("NLL of A: per word" in line for line in lines)
     assert "−0.500 [" in next(line for line in lines if line.startswith("a − base"))
-    [group] = group_contrasts(plan, cells)[1]
-    assert group.title == "A, NLL per word"
-    [line] = group.lines
-    assert line.differences[0] and line.differences[0].mean == pytest.approx(-0.5)
+    picture = draw_contrasts(plan.contrasts, index_cells(plan, found))
+    assert [row["text"] for row in picture["datasets"]["headings"]] == ["A, NLL per word"]
     [shown] = [line for line in lines if line.startswith("NLL per word, 4 seeds: deviation")]
     assert "seeds 0.0058 (3 d.f.); seeds explain 96 % of" in shown
     del found["cells"][0]["subwords_per_word"]
     with pytest.raises(DataError, match="^a, seed 6: the results lack subwords_per_word; run"):
-        MeasuredPlan(plan, index_cells(found, {}))
+        compare(plan.contrasts, index_cells(plan, found), NLL)
 
 
 def test_subwords_are_counted_with_sentence_ends(tmp_path: Path) -> None:
@@ -266,9 +271,10 @@ def test_subwords_are_counted_with_sentence_ends(tmp_path: Path) -> None:
     assert measure_subwords_per_word(tmp_path, corpus) == 2.5
 
 
-def test_only_what_was_planned_counts() -> None:
+def test_only_what_was_planned_counts(tmp_path: Path) -> None:
+    plan = load(tmp_path)
     with pytest.raises(DataError, match=r"^base, seed 6: trained with optimization\.lr=1, which"):
-        index_cells(results(NLL, overrides={"optimization.lr": 1}), {})
+        index_cells(plan, results(NATS, overrides={"optimization.lr": 1}))
 
 
 @pytest.mark.parametrize(
@@ -318,7 +324,8 @@ def test_our_families_are_those_of_the_page(corpus: str, count: int) -> None:
     for contrast in family:
         names = (re.sub(rf"{corpus}_(\w+)/(\w+)", r"\2_\1", name) for name in contrast.systems)
         name = " − ".join(f"`{name}`" for name in names)
-        assert re.search(rf"{re.escape(name)}{' .=.' * contrast.same}( \||,)", page), name
+        same = " .=." if contrast.margin else ""
+        assert re.search(rf"{re.escape(name)}{same}( \||,)", page), name
     assert len({*family}) == count
 
 
@@ -332,7 +339,7 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert main([corpus, "--plan", "lpsi_tuned", "--dry-run"]) == 0  # a name of the plan's own
     assert "== lpsi:model.dropout=0.4, seed 6: train" in capsys.readouterr().out
     path = tmp_path / "results.json"
-    path.write_text(json.dumps(results({"lpsi": NLL["a"], "constant_gate": NLL["a"]})))
+    path.write_text(json.dumps(results({"lpsi": NATS["a"], "constant_gate": NATS["a"]})))
     assert main([corpus, "--plan", "--table", "--markdown", "--results", str(path)]) == 0
     assert "| constant_gate − lpsi | 4 of 5 | not complete |" in capsys.readouterr().out
     assert main([corpus, "--plan", "dbsa", "--table"]) == 1

@@ -4,79 +4,83 @@ from typing import Any
 from xml.etree import ElementTree
 
 import pytest
-from scipy.stats import ttest_ind
 
 from lab.tests.evaluation.test_results import baseline, cell
 from syncattn_fairseq.base.errors import DataError
 from syncattn_lab.cli.recipe import main
-from syncattn_lab.evaluation.differences import (
-    Difference,
-    Group,
-    Line,
-    compare_bleu,
-    group_rows,
-    make_difference,
-)
+from syncattn_lab.evaluation.contrast import Contrast
+from syncattn_lab.evaluation.differences import Difference, compare
 from syncattn_lab.evaluation.intervals import Interval
-from syncattn_lab.evaluation.measures import BLEU, CHRF, NLL
+from syncattn_lab.evaluation.measures import BLEU, CHRF, NLL, Measure
 from syncattn_lab.evaluation.results_file import load_results
-from syncattn_lab.evaluation.results_tables import make_rows
+from syncattn_lab.evaluation.table_rows import TableRow, index_rows, list_contrasts, make_rows
+from syncattn_lab.recipes.figures import draw_rows
 from syncattn_lab.report import charts, picture_files
 from syncattn_lab.report.forest import draw_forest
-from syncattn_lab.report.in_words import say_differences
+from syncattn_lab.report.in_words import compare_trainings, say_differences
 
 RESULTS = Path(__file__).parents[3] / "docs" / "results"
 
 
-def test_a_difference_is_to_the_mean_of_the_baseline():
-    found = make_difference(BLEU, {1: 3.0, 2: 5.0}, {1: 1.0, 2: 2.0})
-    assert found is not None and found.seeds == [1.5, 3.5] and found.mean == 2.5
-    expected = ttest_ind([3.0, 5.0], [1.0, 2.0], equal_var=False)
-    low, high = expected.confidence_interval(0.95)
-    assert found.interval and (found.interval.low, found.interval.high) == pytest.approx(
-        (low, high)
-    )
-    assert make_difference(BLEU, {}, {1: 1.0}) is make_difference(BLEU, {1: 1.0}, {}) is None
-
-
-def rows_of(cells: list[Any], systems: list[str]) -> Any:
+def rows_of(cells: list[Any], systems: list[str]) -> list[TableRow]:
     return make_rows({"cells": cells}, systems, None, baseline)
 
 
 def test_systems_are_in_their_first_group():
     cells = [cell(name, seed, 10.0 + seed) for name in ("base", "a", "b", "c") for seed in (1, 2)]
-    rows = rows_of(cells, ["base", "a", "b", "c"])
     groups = {"one": ["base", "b", "a"], "two": ["a", "nothing"]}
-    measures, found = group_rows(rows, groups)
-    assert [(g.title, [line.name for line in g.lines]) for g in found] == [
-        ("one, against base", ["a", "b"]),
-        ("against base", ["c"]),
+    contrasts = list_contrasts(rows_of(cells, ["base", "c", "a", "b"]), groups, str.upper)
+    assert [(one.system, one.baseline, one.group) for one in contrasts] == [
+        ("a", "base", "ONE, against BASE"),
+        ("b", "base", "ONE, against BASE"),
+        ("c", "base", "against BASE"),
     ]
-    assert measures == [BLEU]
+    assert not any(one.is_planned for one in contrasts)
+
+
+def list_panels(cells: list[Any], systems: list[str]) -> list[int]:
+    """Return how many means each panel has."""
+    data = draw_rows(rows_of(cells, systems), {})["datasets"]
+    return [len(rows) for name, rows in data.items() if name.startswith("means ")]
+
+
+def test_a_figure_has_the_measures_and_systems_with_results():
+    cells = [cell(name, seed, 10.0 + seed) for name in ("base", "a") for seed in (1, 2)]
+    assert list_panels(cells, ["base", "a"]) == [1], "BLEU alone"
     for one in cells:
         one["valid"] = {"nll_loss": 2.0}
-    measures, found = group_rows(rows_of(cells, ["base", "a"]), {})
-    assert measures == [NLL, BLEU]
-    found = group_rows(rows_of([*cells[:3], cell("a", 3, 1.0)], ["base", "a"]), {})[1]
-    assert [len(line.differences) for line in found[0].lines] == [2]
+    assert list_panels(cells, ["base", "a"]) == [1, 1]
+    nothing = cell("b", 1, 0.0) | {"scores": {}}
+    assert list_panels([*cells, cell("a", 3, 1.0), nothing], ["base", "a", "b"]) == [1, 1]
     one_seed = [cell("base", 1, 10.0), cell("ours", 1, 11.0)]
-    [group] = group_rows(rows_of(one_seed, ["ours"]), {})[1]
-    assert group.lines[0].differences == [Difference(BLEU, [1.0], within=1.0)], "no interval"
+    [row] = draw_rows(rows_of(one_seed, ["ours"]), {})["datasets"]["means 0"]
+    assert row["low"] == row["high"] == row["mean"] == 1.0, "no interval"
     with pytest.raises(DataError, match="nothing to draw: no system has a baseline with results"):
-        group_rows(rows_of(cells, ["base"]), {})
+        draw_rows(rows_of(cells, ["base"]), {})
 
 
 def test_colours_are_verdicts(tmp_path):
     sure, wide = Interval(1.0, 0.5, 1.5), Interval(0.75, -0.5, 2.0)
-    lines = [
-        Line("ahead", [Difference(BLEU, [0.5, 1.5], sure, 0.04), None]),
-        Line("behind", [Difference(BLEU, [-1.25], None, 0.02), Difference(NLL, [0.1])]),
-        Line("open", [Difference(BLEU, [0.75], wide, 0.5), Difference(NLL, [0.25], sure, 0)]),
-        Line("corrected", [Difference(BLEU, [0.625], sure, 0.05), None]),
-        Line("far away", [Difference(BLEU, [-50.0], Interval(-50.0, -51.0, -49.0)), None]),
-        Line("a" * 105, [Difference(BLEU, [0.5]), None]),
-    ]
-    picture = draw_forest([BLEU, NLL], [Group("against base", lines)])
+    numbers: dict[str, dict[Measure, tuple[list[float], Interval | None, float | None]]] = {
+        "ahead": {BLEU: ([0.5, 1.5], sure, 0.04)},
+        "behind": {BLEU: ([-1.25], None, 0.02), NLL: ([0.1], None, None)},
+        "open": {BLEU: ([0.75], wide, 0.5), NLL: ([0.25], sure, 0)},
+        "corrected": {BLEU: ([0.625], sure, 0.05)},
+        "far away": {BLEU: ([-50.0], Interval(-50.0, -51.0, -49.0), None)},
+        "a" * 105: {BLEU: ([0.5], None, None)},
+    }
+
+    def list_differences(measure: Measure) -> list[Difference]:
+        found = []
+        for name, by_measure in numbers.items():
+            contrast = Contrast(name, "base", "against base")
+            ours, interval, p = by_measure.get(measure, ([], None, None))
+            by_seed = dict(enumerate(ours))
+            found.append(Difference(contrast, measure, by_seed, {0: 0.0}, interval, p))
+        return found
+
+    found = {measure: list_differences(measure) for measure in (BLEU, NLL)}
+    picture = draw_forest(found, lambda contrast: contrast.system)
     picture_files.save(picture, tmp_path / "f.svg")
     root: Any = ElementTree.parse(tmp_path / "f.svg").getroot()
     texts = [mark.text for mark in root.iter() if mark.tag.endswith("text") and mark.text]
@@ -123,7 +127,8 @@ def test_table_figure_and_report_give_one_verdict(tmp_path, capsys):
 
     systems = [row[0] for row in body]
     rows = make_rows(load_results(path), systems, None, lambda _: "transformer")
-    [sentence] = say_differences(compare_bleu(rows), over_seeds=True)
+    differences = compare(list_contrasts(rows), index_rows(rows), BLEU)
+    [sentence] = say_differences(compare_trainings(differences), over_seeds=True)
     assert sentence.startswith(f"All {len(body)} differences to transformer may be chance; ")
 
 

@@ -3,10 +3,10 @@ from dataclasses import replace
 import pytest
 
 from lab.tests.evaluation.test_table import OLD
-from syncattn_lab.evaluation.differences import Comparison
 from syncattn_lab.evaluation.length import BucketScore
 from syncattn_lab.evaluation.significance import Significance
 from syncattn_lab.report.in_words import (
+    Comparison,
     say_changes,
     say_differences,
     say_sameness,

@@ -1,0 +1,74 @@
+"""A contrast: two systems that are compared, and how."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+Cell: TypeAlias = Mapping[str, Any]
+"""The results of one training, see `.results_file`."""
+Cells: TypeAlias = Mapping[str, Mapping[int, Cell]]
+"""The results of each system, by seed."""
+
+
+@dataclass(frozen=True)
+class Contrast:
+    """Two systems that are compared.
+
+    The system of a table and its baseline are a contrast that nobody planned: it says what the
+    seeds say that there are. A planned one says nothing before all of its seeds have results.
+
+    Attributes:
+        system: the system; the difference is its number minus the baseline's.
+        baseline: what it is compared with.
+        group: the heading that it stands below.
+        seeds: those that both systems are planned to be trained with; None: nobody planned any.
+        tested: whether it belongs to the family, whose p are corrected together. Other contrasts
+            have intervals only.
+        margin: in nats. It is also tested that both systems differ in NLL by less; 0: it is not.
+        by_blocks: whether interval and test take seeds as blocks; otherwise they are Welch's.
+        per_word: whether NLL is that of a word, since the systems' subwords differ.
+    """
+
+    system: str
+    baseline: str
+    group: str = ""
+    seeds: tuple[int, ...] | None = None
+    tested: bool = True
+    margin: float = 0.0
+    by_blocks: bool = False
+    per_word: bool = False
+
+    @property
+    def name(self) -> str:
+        """The difference, as it is written: ``system − baseline``."""
+        return f"{self.system} − {self.baseline}"
+
+    @property
+    def systems(self) -> tuple[str, str]:
+        """The system and its baseline."""
+        return self.system, self.baseline
+
+    @property
+    def is_planned(self) -> bool:
+        """Whether it was planned, before any training, with which seeds."""
+        return self.seeds is not None
+
+    @property
+    def heading(self) -> str:
+        """The group, and what is counted there."""
+        return f"{self.group}, NLL per word" if self.per_word else self.group
+
+    def is_trained_like(self, other: Contrast) -> bool:
+        """Tell whether systems of both are trained with the same seeds and counted alike."""
+        return (self.seeds, self.per_word) == (other.seeds, other.per_word)
+
+    def select(self, cells: Cells) -> tuple[dict[int, Cell], dict[int, Cell]]:
+        """Return the results of the system and those of the baseline, of its seeds."""
+        ours, theirs = (cells.get(system, {}) for system in self.systems)
+        return self._of_seeds(ours), self._of_seeds(theirs)
+
+    def _of_seeds(self, cells: Mapping[int, Cell]) -> dict[int, Cell]:
+        seeds = cells if self.seeds is None else self.seeds
+        return {seed: cells[seed] for seed in seeds if seed in cells}

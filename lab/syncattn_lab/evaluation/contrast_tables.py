@@ -1,0 +1,234 @@
+"""Tables of contrasts: differences with intervals, tests and verdicts, and notes on them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from operator import itemgetter
+from typing import TypeAlias
+
+from .contrast import Cell, Cells, Contrast
+from .differences import Difference, compare
+from .measures import BLEU, NLL, NONE, Measure, format_p, list_compared
+from .results_file import list_differing, list_provenance
+from .sentence_tests import bootstrap_sentences, randomise_sentences
+from .tables import Column, Tables, has_results, list_meanings, make_table
+
+Compared: TypeAlias = Mapping[Measure, Sequence[Difference]]
+"""The differences of the same contrasts in several measures."""
+
+#: What it means that seeds are blocks.
+WITHIN = (
+    "systems are compared within seeds, which share first weights and batches; all systems here "
+    "whose seeds are as steady tell the deviation"
+)
+
+
+def compare_all(contrasts: Sequence[Contrast], cells: Cells) -> dict[Measure, list[Difference]]:
+    """Return the differences of contrasts in all measures that are compared over seeds."""
+    return {measure: compare(contrasts, cells, measure) for measure in list_compared()}
+
+
+def tabulate_baselines(contrasts: Sequence[Contrast], cells: Cells) -> Tables:
+    """Return a table of systems' differences to their baselines in all measures.
+
+    Args:
+        contrasts: each system with its baseline. If nothing is known of any, there is no table.
+        cells: the results of their systems.
+    """
+    found = compare_all(contrasts, cells)
+    correction = _describe_tests(found)
+    columns = [Column("system", [contrast.system for contrast in contrasts])]
+    for measure, differences in found.items():
+        columns += _list_columns(measure, differences, correction, sign="Δ ")
+    columns.append(
+        Column(
+            "p sentences",
+            [_format_sentences(contrast, cells) for contrast in contrasts],
+            "of the difference in BLEU, by randomisation over sentences, all seeds together: do "
+            "these trained models differ?",
+        )
+    )
+    columns.append(_list_mixed(contrasts, cells))
+    table = make_table(columns)
+    if not has_results(table):
+        return Tables([], [])
+    notes = [*_describe_test(contrasts), *list_meanings(columns), *_describe_blocks(found)]
+    return Tables([table], notes)
+
+
+def tabulate_plan(contrasts: Sequence[Contrast], cells: Cells) -> Tables:
+    """Return a table of planned contrasts in NLL, with verdicts, and one in the other measures.
+
+    Args:
+        contrasts: all that are planned; those without results are only named in a note.
+        cells: the results of their systems.
+    """
+    found = compare_all(contrasts, cells)
+    begun = [one.contrast for one in found[NLL] if one.is_begun]
+    shown = {measure: _select(differences, begun) for measure, differences in found.items()}
+    correction = _describe_family(found[NLL])
+    names = Column("contrast", [contrast.name for contrast in begun])
+    likelihood = [
+        names,
+        Column("seeds", [_count_seeds(one) for one in shown[NLL]]),
+        *_list_columns(NLL, shown[NLL], correction),
+        Column(
+            "p same", [format_p(one.p_same) for one in shown[NLL]], _describe_sameness(contrasts)
+        ),
+        Column("verdict", [one.conclusion for one in shown[NLL]]),
+        _list_mixed(begun, cells),
+    ]
+    others = [names]
+    for measure, differences in shown.items():
+        if measure is not NLL:
+            others += _list_columns(measure, differences, correction)
+    others.append(
+        Column(
+            "BLEU, other sentences too",
+            [_format_bootstrap(one, cells) for one in shown[BLEU]],
+            "bootstrap over seeds and sentences together, 95 % interval",
+        )
+    )
+    notes = [
+        *_describe_test(contrasts),
+        *list_meanings([*likelihood, *others]),
+        *_describe_words(contrasts),
+        *_describe_blocks(found),
+        *_describe_disagreements(found),
+        *list_provenance(_list_cells(contrasts, cells)),
+    ]
+    if missing := [contrast.name for contrast in contrasts if contrast not in begun]:
+        notes.append(f"no results yet: {'; '.join(missing)}")
+    return Tables([make_table(likelihood), make_table(others)], notes)
+
+
+def _select(differences: Iterable[Difference], contrasts: Sequence[Contrast]) -> list[Difference]:
+    return [one for one in differences if one.contrast in contrasts]
+
+
+def _list_columns(
+    measure: Measure, differences: Sequence[Difference], correction: str, sign: str = ""
+) -> list[Column]:
+    """Return the columns of a measure: difference, interval with seeds as blocks, and p.
+
+    Args:
+        measure: what is compared.
+        differences: of all rows.
+        correction: which tests p is corrected for.
+        sign: what stands before the measure's name.
+    """
+    better = "higher is better" if measure.higher_is_better else "lower is better"
+    meaning = f"{measure.note}; {better}" if measure.note else better
+    blocks = f"the 95 % interval if {WITHIN}. Welch's test decides"
+    return [
+        Column(f"{sign}{measure.name}", [one.format() for one in differences], meaning),
+        Column("seeds as blocks", [one.format_blocks() for one in differences], blocks),
+        Column("p Holm", [format_p(one.p) for one in differences], correction),
+    ]
+
+
+def _list_mixed(contrasts: Iterable[Contrast], cells: Cells) -> Column:
+    """Return the column of what differs between the trainings of a contrast."""
+    differing = [list_differing(_list_cells([contrast], cells)) for contrast in contrasts]
+    return Column(
+        "mixed",
+        [", ".join(names) or NONE for names in differing],
+        "what differs between the trainings that are compared",
+    )
+
+
+def _list_cells(contrasts: Iterable[Contrast], cells: Cells) -> list[Cell]:
+    """Return the results of contrasts."""
+    selected = (both for contrast in contrasts for both in contrast.select(cells))
+    return [cell for by_seed in selected for cell in by_seed.values()]
+
+
+def _count_seeds(one: Difference) -> str:
+    """Return how many trainings both systems have, and of how many if some are missing."""
+    ours, theirs = len(one.ours), len(one.theirs)
+    counted = str(ours) if ours == theirs else f"{ours} and {theirs}"
+    return counted if one.is_complete else f"{counted} of {len(one.contrast.seeds or ())}"
+
+
+def _format_sentences(contrast: Contrast, cells: Cells) -> str:
+    """Return p over sentences, and of which seeds if some could not be tested."""
+    p, seeds = randomise_sentences(contrast, cells)
+    if p is None or len(seeds) == len(contrast.select(cells)[0]):
+        return format_p(p)
+    noun = "seed" if len(seeds) == 1 else "seeds"
+    return f"{format_p(p)} ({noun} {', '.join(map(str, seeds))})"
+
+
+def _format_bootstrap(one: Difference, cells: Cells) -> str:
+    """Return the interval of BLEU over seeds and sentences, of a complete contrast."""
+    interval = bootstrap_sentences(one.contrast, cells) if one.is_complete else None
+    return interval.format_ends(BLEU.digits) if interval else NONE
+
+
+def _describe_tests(found: Compared) -> str:
+    """Say how many contrasts p is corrected for if nobody planned them."""
+    counts = set()
+    for differences in found.values():
+        counts.add(sum(one.p is not None for one in differences))
+    said = " or ".join(map(str, sorted(counts - {0})))
+    return (
+        "of the difference to its left, by Welch's test over seeds, corrected by Holm's method for "
+        f"all comparisons in the column ({said}): do the systems differ?"
+    )
+
+
+def _describe_family(planned: Sequence[Difference]) -> str:
+    """Say how many contrasts p is corrected for if they were planned."""
+    family = [one for one in planned if one.contrast.tested]
+    complete = sum(one.is_complete for one in family)
+    said = f"corrected for the family's {len(family)} contrasts"
+    if complete == len(family):
+        return said
+    return f"{said}, of which {complete} are complete; the others count with p = 1"
+
+
+def _describe_sameness(contrasts: Iterable[Contrast]) -> str:
+    margins = [contrast.margin for contrast in contrasts if contrast.margin]
+    return (
+        f"two one-sided tests that the difference is below {max(margins, default=0):g} nats; by "
+        f"Holm's method for all contrasts that have this test ({len(margins)})"
+    )
+
+
+def _describe_test(contrasts: Iterable[Contrast]) -> list[str]:
+    """Say what intervals and tests are."""
+    notes = ["differences: of means over seeds, system − baseline"]
+    if any(contrast.by_blocks for contrast in contrasts):
+        return [*notes, f"intervals and tests: {WITHIN}"]
+    return [f"{notes[0]}, with Welch's 95 % interval"]
+
+
+def _describe_words(contrasts: Iterable[Contrast]) -> list[str]:
+    """Say where NLL is counted per word."""
+    words = dict.fromkeys(contrast.group for contrast in contrasts if contrast.per_word)
+    return [f"NLL of {' and '.join(words)}: per word, since subwords differ"] if words else []
+
+
+def _describe_blocks(found: Compared) -> list[str]:
+    """Say for each measure and number of seeds what seeds explain, and what so many show."""
+    notes = []
+    for differences in found.values():
+        known = dict.fromkeys((one.measure.name, one.blocks) for one in differences if one.blocks)
+        for name, blocks in sorted(known, key=itemgetter(0)):
+            notes.append(
+                f"{name}, {blocks.seeds} seeds: deviation within seeds {blocks.deviation:.2g} "
+                f"({blocks.freedom} d.f.); seeds explain {100 * blocks.share:.0f} % of the "
+                f"variance; {blocks.detectable():.2g} is shown with 80 % power, before correction"
+            )
+    return notes
+
+
+def _describe_disagreements(found: Compared) -> list[str]:
+    """Say in which contrasts the interval of another measure says what that of NLL does not."""
+    said = []
+    for number, likelihood in enumerate(found[NLL]):
+        row = [differences[number] for differences in found.values()]
+        names = [one.measure.name for one in row if one.side not in (0, likelihood.side)]
+        if names and likelihood.is_complete:
+            said.append(f"{likelihood.contrast.name} ({', '.join(names)})")
+    return [f"scores say what NLL does not (interval without 0): {'; '.join(said)}"] if said else []

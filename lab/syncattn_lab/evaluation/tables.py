@@ -1,0 +1,89 @@
+"""Tables made of columns, each with what a reader must know of it, and their notes."""
+
+from __future__ import annotations
+
+import statistics
+import textwrap
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from syncattn_fairseq.base.text_tables import escape_html, format_table, markdown_table
+
+from .measures import NONE
+
+Table: TypeAlias = Sequence[Sequence[str]]
+"""Rows of cells, the first with the names of the columns."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a table.
+
+    Attributes:
+        name: what stands above it.
+        cells: one for each row; a dash where nothing is known.
+        note: what its name means; empty: it explains itself.
+    """
+
+    name: str
+    cells: Sequence[str]
+    note: str = ""
+
+    @property
+    def says_something(self) -> bool:
+        """Whether something is known of a row."""
+        return any(cell != NONE for cell in self.cells)
+
+
+def make_table(columns: Iterable[Column]) -> Table:
+    """Return the rows of columns of the same length; those that say nothing of any are left out."""
+    shown = [column for column in columns if column.says_something or not column.cells]
+    rows = zip(*(column.cells for column in shown), strict=True)
+    return [[column.name for column in shown], *rows]
+
+
+def has_results(table: Table) -> bool:
+    """Tell whether a table has rows, and more than their names."""
+    return len(table) > 1 and len(table[0]) > 1
+
+
+def list_meanings(columns: Iterable[Column]) -> list[str]:
+    """Return what the names of shown columns mean, each once."""
+    shown = [column for column in columns if column.note and column.says_something]
+    return [*dict.fromkeys(f"{column.name}: {column.note}" for column in shown)]
+
+
+@dataclass(frozen=True)
+class Tables:
+    """Tables, and the notes below them."""
+
+    tables: Sequence[Table]
+    notes: Sequence[str]
+
+    def format(self, markdown: bool = False) -> str:
+        """Return all of it as plain text, or as Markdown, where the notes are a list."""
+        form = markdown_table if markdown else format_table
+        notes = "\n".join(map(_format_item, self.notes) if markdown else self.notes)
+        return "\n\n".join([*map(form, self.tables), notes])
+
+
+def _format_item(note: str) -> str:
+    """Return an item of a list, in lines of 120 characters in which nothing is HTML."""
+    text = f"- {escape_html(note)}"
+    return textwrap.fill(text, 120, subsequent_indent="  ", break_long_words=False)
+
+
+def spread(numbers: Sequence[float | None], digits: int = 1) -> str:
+    """Return mean, standard deviation, lowest and highest; of one value, the value.
+
+    Numbers that are None do not count.
+    """
+    known = [number for number in numbers if number is not None]
+    if not known:
+        return NONE
+    mean = f"{statistics.mean(known):.{digits}f}"
+    if len({*known}) == 1:
+        return mean
+    deviation = f"{statistics.stdev(known):.{digits}f}"
+    return f"{mean} ± {deviation} ({min(known):.{digits}f}–{max(known):.{digits}f})"

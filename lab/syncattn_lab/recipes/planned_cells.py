@@ -1,0 +1,37 @@
+"""The results of planned contrasts, from the files of one or several corpora."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from syncattn_fairseq.base.errors import DataError
+
+from ..evaluation.contrast import Cell, Cells
+from .plan import Plan
+
+
+def index_cells(
+    plan: Plan, results: Mapping[str, Any], others: Mapping[str, Mapping[str, Any]] | None = None
+) -> Cells:
+    """Return the results of all systems, by the names that the plan has for them and by seed.
+
+    Args:
+        plan: says what the contrasts call systems with settings.
+        results: of the plan's own corpus, from `load_results`.
+        others: the same of other corpora, by name; their systems are called ``CORPUS/SYSTEM``.
+
+    Raises:
+        DataError: a training is not the planned one, since a setting was changed for all systems.
+    """
+    cells: dict[str, dict[int, Cell]] = {}
+    for corpus, document in {"": results, **(others or {})}.items():
+        for cell in document["cells"]:
+            if cell["overrides"]:
+                changed = ", ".join(f"{k}={v}" for k, v in cell["overrides"].items())
+                raise DataError(
+                    f"{cell['system']}, seed {cell['seed']}: trained with {changed}, which is not "
+                    "planned; keep the plan's results in a file of their own"
+                )
+            system = f"{corpus}/{cell['system']}" if corpus else cell["system"]
+            cells.setdefault(system, {})[cell["seed"]] = cell
+    known = {name: cells[system] for name, system in plan.names.items() if system in cells}
+    return cells | known
