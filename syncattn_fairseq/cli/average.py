@@ -10,7 +10,7 @@ from .common import command, new_parser, positive
 @command
 def main(argv: Sequence[str] | None = None) -> None:
     """Average the checkpoints that are named, or the last ones of a folder."""
-    parser = _parser()
+    parser = make_parser()
     args = parser.parse_args(argv)
     if bool(args.checkpoints) == bool(args.last):
         parser.error("name the checkpoints, or give --last N and --dir")
@@ -28,7 +28,8 @@ def main(argv: Sequence[str] | None = None) -> None:
     )
 
 
-def _parser() -> CommandLine:
+def make_parser() -> CommandLine:
+    """Make the parser of the command's arguments."""
     parser = new_parser(
         "syncattn-average",
         "Average the parameters of fairseq checkpoints.",

@@ -29,7 +29,8 @@ from .common import (
 LEARN = "syncattn-bpe learn --input words/train.en words/train.de --vocab-size 8000 --model bpe"
 
 
-def _parser() -> CommandLine:
+def make_parser() -> CommandLine:
+    """Make the parser of the command's arguments."""
     parser = new_parser(
         "syncattn-bpe", "Learn subwords from text, and split text into them.", example=LEARN
     )
@@ -100,5 +101,5 @@ def _cut(processor: SentencePieceProcessor, sentence: str) -> str:
 @command
 def main(argv: Sequence[str] | None = None) -> None:
     """Learn subwords, or apply them."""
-    args = _parser().parse_args(argv)
+    args = make_parser().parse_args(argv)
     {"learn": _learn, "apply": _apply}[args.command](args)

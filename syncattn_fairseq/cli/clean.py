@@ -25,7 +25,7 @@ from .common import command, new_parser, positive, progress
 @command
 def main(argv: Sequence[str] | None = None) -> None:
     """Write the pairs without a fault, and count the others."""
-    parser = _parser()
+    parser = make_parser()
     args = parser.parse_args(argv)
     if ((args.every or args.last) is None) != (args.held_out is None):
         parser.error("give --every or --last together with --held-out, or none of them")
@@ -88,7 +88,8 @@ def _ratio(value: str) -> float:
     return number
 
 
-def _parser() -> CommandLine:
+def make_parser() -> CommandLine:
+    """Make the parser of the command's arguments."""
     parser = new_parser(
         "syncattn-clean",
         "Remove pairs of tokenised text with an empty, too long or uneven side, and write the "

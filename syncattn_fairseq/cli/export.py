@@ -19,7 +19,7 @@ from .common import (
 @command
 def main(argv: Sequence[str] | None = None) -> None:
     """Export a model, and print how its scores compare."""
-    args = _parser().parse_args(argv)
+    args = make_parser().parse_args(argv)
     from ..export import export
     from ..export.card import read_scores
 
@@ -40,7 +40,8 @@ def main(argv: Sequence[str] | None = None) -> None:
     print(f"{args.output}: {verdict}; its README.md says how to use it")
 
 
-def _parser() -> CommandLine:
+def make_parser() -> CommandLine:
+    """Make the parser of the command's arguments."""
     parser = new_parser(
         "syncattn-export",
         "Write a trained model as a plain Transformer that translates the same, for "

@@ -18,7 +18,8 @@ MIX = (
 )
 
 
-def _parser() -> CommandLine:
+def make_parser() -> CommandLine:
+    """Make the parser of the command's arguments."""
     parser = new_parser(
         "syncattn-multitask",
         "Mix a corpus for Multi-Task: a plain Transformer that learns to translate and to parse.",
@@ -94,5 +95,5 @@ def _tag(args: argparse.Namespace) -> None:
 @command
 def main(argv: Sequence[str] | None = None) -> None:
     """Mix a corpus, or tag one."""
-    args = _parser().parse_args(argv)
+    args = make_parser().parse_args(argv)
     {"mix": _mix, "tag": _tag}[args.command](args)

@@ -12,7 +12,7 @@ from .common import add_user_dir, command, new_parser
 @hushed("fairseq")  # it advertises missing packages
 def main(argv: Sequence[str] | None = None) -> None:
     """Print the architectures, or the options of one."""
-    args = _parser().parse_args(argv)
+    args = make_parser().parse_args(argv)
     from .plugin_options import format_architectures, format_options  # imports fairseq: seconds
 
     if args.user_dir:
@@ -20,7 +20,8 @@ def main(argv: Sequence[str] | None = None) -> None:
     print(format_options(args.architecture) if args.architecture else format_architectures())
 
 
-def _parser() -> argparse.ArgumentParser:
+def make_parser() -> argparse.ArgumentParser:
+    """Make the parser of the command's arguments."""
     parser = new_parser(
         "syncattn-options",
         "Show the options that this plugin adds to those of fairseq-train, fairseq-generate and "

@@ -20,7 +20,7 @@ from .common import command, fraction, new_parser, positive
 @command
 def main(argv: Sequence[str] | None = None) -> None:
     """Parse a text, or convert what a parser wrote of it."""
-    args = _parser().parse_args(argv)
+    args = make_parser().parse_args(argv)
     named = {HEADS: args.output, LABELS: args.labels, CONLLU: args.conllu}
     outputs = {kind: path for kind, path in named.items() if path}
     if args.parsed:
@@ -76,7 +76,8 @@ def _make_executor(args: argparse.Namespace) -> Executor:
     return make_local_executor(args.workers or 1)
 
 
-def _parser() -> CommandLine:
+def make_parser() -> CommandLine:
+    """Make the parser of the command's arguments."""
     parser = new_parser(
         "syncattn-parse",
         "Parse a text of one sentence per line, with white space between words. The "

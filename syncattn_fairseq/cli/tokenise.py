@@ -18,7 +18,7 @@ from .common import add_texts, command, new_parser, positive, progress, rewrite_
 @command
 def main(argv: Sequence[str] | None = None) -> None:
     """Tokenise texts in parallel processes."""
-    args = _parser().parse_args(argv)
+    args = make_parser().parse_args(argv)
     sacremoses = load_sacremoses()
     prefixes = sacremoses.corpus.NonbreakingPrefixes()
     known = {*prefixes.available_langs, *prefixes.available_langs.values(), *AS_ENGLISH}
@@ -52,11 +52,12 @@ def read_preparation(command: str, truecased: bool = False) -> Preparation:
         return Preparation("kytea", "ja")
     if name != "syncattn-tokenise":
         raise DataError(f"--words-by {command}: give syncattn-tokenise with its options, or kytea")
-    preparation = _prepare(_parser().parse_args(options))
+    preparation = _prepare(make_parser().parse_args(options))
     return replace(preparation, case="true") if truecased else preparation
 
 
-def _parser() -> argparse.ArgumentParser:
+def make_parser() -> argparse.ArgumentParser:
+    """Make the parser of the command's arguments."""
     parser = new_parser(
         "syncattn-tokenise",
         "Split text into words as the Moses tokenizer does (sacremoses), with a space "

@@ -36,7 +36,7 @@ _LINES = 2000
 @command
 def main(argv: Sequence[str] | None = None) -> None:
     """Translate block by block, and print what is asked for."""
-    parser = _parser()
+    parser = make_parser()
     args = parser.parse_args(argv)
     _check_options(parser, args)
     from ..base.inputs import name_input
@@ -217,7 +217,8 @@ class _Run:
             raise DataError(f"{self.name}:{line}: {reason}; {remedy}")
 
 
-def _parser() -> CommandLine:
+def make_parser() -> CommandLine:
+    """Make the parser of the command's arguments."""
     parser = new_parser(
         "syncattn-translate",
         "Translate lines of text, and print one line for each.",

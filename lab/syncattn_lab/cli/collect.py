@@ -21,7 +21,7 @@ from ..recipes.text_formats import PAIRS, TEXTS, collect, collect_lines, name_si
 @command
 def main(argv: Sequence[str] | None = None) -> None:
     """Write the pairs and, if asked for, the links between their words."""
-    args = _parser().parse_args(argv)
+    args = make_parser().parse_args(argv)
     languages = tuple(args.languages)
     counts: list[tuple[int, str]] = []
     left = args.first or inf
@@ -79,7 +79,8 @@ def _outputs(args: argparse.Namespace) -> list[Path]:
     return [*sides(args.output, args.languages), *links]
 
 
-def _parser() -> CommandLine:
+def make_parser() -> CommandLine:
+    """Make the parser of the command's arguments."""
     parser = new_parser(
         "syncattn-collect",
         "Extract parallel text from archives to PREFIX.SRC and PREFIX.TGT, one sentence per line "

@@ -12,14 +12,15 @@ from ..synthetic.generated_corpus import write_corpus
 @command
 def main(argv: Sequence[str] | None = None) -> None:
     """Write the three splits."""
-    args = _parser().parse_args(argv)
+    args = make_parser().parse_args(argv)
     # In this order the test set stays the same for any amount of training data.
     sizes = {"test": args.test, "valid": args.valid, "train": args.train}
     write_corpus(args.directory, sizes, args.seed)
     print(f"{args.directory}: train {args.train}, valid {args.valid}, test {args.test} pairs")
 
 
-def _parser() -> argparse.ArgumentParser:
+def make_parser() -> argparse.ArgumentParser:
+    """Make the parser of the command's arguments."""
     parser = new_parser(
         "syncattn-corpus",
         "Write an English-German corpus generated from a grammar: words, dependency heads "

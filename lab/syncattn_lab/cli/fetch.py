@@ -13,7 +13,8 @@ from syncattn_fairseq.cli.common import command, new_parser, positive
 from ..recipes.downloads import MIRRORS, SUMS, fetch
 
 
-def _parser() -> argparse.ArgumentParser:
+def make_parser() -> argparse.ArgumentParser:
+    """Make the parser of the command's arguments."""
     parser = new_parser(
         "syncattn-fetch",
         "Download a file unless it is there already. With a checksum, an interrupted download "
@@ -48,7 +49,7 @@ def _hexadecimal(value: str, digits: int) -> str:
 @command
 def main(argv: Sequence[str] | None = None) -> None:
     """Download the file, or check that one with a licence is there."""
-    parser = _parser()
+    parser = make_parser()
     args = parser.parse_args(argv)
     if args.licence is not None:
         if args.name or args.sha256 or args.md5 or args.size:

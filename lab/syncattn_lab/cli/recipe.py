@@ -28,7 +28,7 @@ PARSERS_OF_A_GPU = 4
 @command
 def main(argv: Sequence[str] | None = None) -> None:
     """Run the stages of a corpus and its systems, then print the table; or only one of the two."""
-    args = _parser().parse_intermixed_args(argv)
+    args = make_parser().parse_intermixed_args(argv)
     args.work = args.work.resolve()
     if not args.configs.is_dir():
         raise DataError(f"--configs {args.configs}: no such folder")
@@ -156,7 +156,8 @@ def _choose_machines(args: argparse.Namespace) -> tuple[Machines, int]:
     return Machines(processes, cpu), gpus
 
 
-def _parser() -> CommandLine:
+def make_parser() -> CommandLine:
+    """Make the parser of the command's arguments."""
     parser = new_parser(
         "syncattn-recipe",
         "Prepare a corpus; train, decode and score systems on it, each with one or "

@@ -33,6 +33,7 @@ from ..recipes.rehearsal import CHANGES, SENTENCES, UPDATES, shorten_corpus, sho
 from ..recipes.request import Request
 from ..recipes.run import Runner, list_missing_programs
 from ..recipes.stages import Stage, split_commands
+from .score import KINDS
 
 _PREFIX = "syncattn-"
 _PACKAGES = ("syncattn_fairseq.cli", "syncattn_lab.cli")
@@ -50,24 +51,27 @@ def check_calls(stages: Iterable[Stage], data_file: Path) -> None:
 
 
 def _check(words: tuple[str, ...]) -> None:
+    kind = words[1] if words[0] == "syncattn-score" and words[1] in KINDS else ""
     with (
         claiming_outputs(claims=False),
         redirect_stdout(io.StringIO()),
         redirect_stderr(io.StringIO()) as message,
     ):
         try:
-            _parser_of(words[0]).parse_args(words[1:])
+            _parser_of(words[0], kind).parse_args(words[2 if kind else 1 :])
         except SystemExit:
             reason = message.getvalue().strip().removeprefix("error: ").rpartition("; see ")[0]
             raise DataError(f"{words[0]}: {reason or 'wrong options'}") from None
 
 
 @cache
-def _parser_of(command: str) -> argparse.ArgumentParser:
+def _parser_of(command: str, kind: str) -> argparse.ArgumentParser:
+    if kind:
+        return KINDS[kind].make_parser()
     name = command.removeprefix(_PREFIX)
     for package in _PACKAGES if name.isidentifier() else ():
         if find_spec(f"{package}.{name}"):
-            make_parser = getattr(import_module(f"{package}.{name}"), "_parser", None)
+            make_parser = getattr(import_module(f"{package}.{name}"), "make_parser", None)
             if make_parser is not None:
                 parser: argparse.ArgumentParser = make_parser()
                 return parser

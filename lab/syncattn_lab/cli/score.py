@@ -42,7 +42,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     if words and words[0] in KINDS:
         KINDS[words[0]].run(words[1:])
     else:
-        _score_translations(_parser().parse_args(words))
+        _score_translations(make_parser().parse_args(words))
 
 
 def _score_translations(args: argparse.Namespace) -> None:
@@ -200,7 +200,8 @@ def _parts(value: str) -> dict[str, int]:
     return {name: int(count) for name, _, count in pairs}
 
 
-def _parser() -> CommandLine:
+def make_parser() -> CommandLine:
+    """Make the parser of the command's arguments."""
     parser = new_parser(
         "syncattn-score",
         "Score translations, and the parses, links and distances printed with them.",

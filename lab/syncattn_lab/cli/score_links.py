@@ -147,7 +147,7 @@ def _report(scores: Scores, sentences: int, left_out: int) -> str:
 
 
 def make_parser() -> CommandLine:
-    """Make the parser of the arguments."""
+    """Make the parser of the command's arguments."""
     parser = new_parser(
         "syncattn-score links",
         "Score, symmetrise and write word alignments; nothing is aligned here. They are the links "

@@ -113,7 +113,7 @@ def _format_table(
 
 
 def make_parser() -> CommandLine:
-    """Make the parser of the arguments."""
+    """Make the parser of the command's arguments."""
     parser = new_parser(
         "syncattn-score trees",
         "Compare trees with gold trees, without labels. Each file has one tree per line in the "

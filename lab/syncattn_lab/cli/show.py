@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -24,11 +25,8 @@ from .show_sentences import print_sentences
 @command
 def main(argv: Sequence[str] | None = None) -> None:
     """Show what is asked for."""
-    parser = make_parser()
-    args = parser.parse_args(argv)
+    args = make_parser().parse_args(argv)
     if args.html:
-        if not (args.system and args.references):
-            parser.error("--html needs --system and --references")
         write_page(args)
     elif args.figure:
         write_figure(args)
@@ -37,8 +35,28 @@ def main(argv: Sequence[str] | None = None) -> None:
         print_sentences(args)
 
 
+def _check_modes(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
+    """Refuse the options of what is not asked for."""
+    asked = {"sentences": not args.html, "with --figure": args.figure, "with --html": args.html}
+    for group in parser._action_groups:
+        for action in () if asked.get(group.title or "", True) else group._group_actions:
+            if _is_given(args, action):
+                name = [action.dest, *action.option_strings][-1]
+                rule = "does not go with --html" if args.html else f"goes {group.title} FILE"
+                parser.error(f"{name} {rule}")
+    if args.html and not (args.system and args.references):
+        parser.error("--html needs --system and --references")
+
+
+def _is_given(args: argparse.Namespace, action: argparse.Action) -> bool:
+    default = action.default
+    if isinstance(default, str) and callable(action.type):
+        default = action.type(default)
+    return bool(getattr(args, action.dest) != default)
+
+
 def make_parser() -> CommandLine:
-    """Make the parser of the arguments."""
+    """Make the parser of the command's arguments."""
     parser = new_parser(
         "syncattn-show",
         "Show what a model finds in sentences: the parses of both sides as arcs, the links between "
@@ -51,8 +69,11 @@ def make_parser() -> CommandLine:
         "--system SyncAttn translations.txt forced.jsonl",
         epilog="kinds of figures: " + "; ".join(f"{kind}: {what}" for kind, what in KINDS.items()),
     )
-    parser.add_argument("sentence", nargs="*", help="what to show (default: standard input)")
-    parser.add_argument(
+    sentences = parser.add_argument_group("sentences")
+    sentences.add_argument(
+        "sentence", nargs="*", default=[], help="what to show (default: standard input)"
+    )
+    sentences.add_argument(
         "--gold",
         metavar="PREFIX",
         help="in place of sentences: a test set, PREFIX.en and PREFIX.de, whose references are "
@@ -60,27 +81,35 @@ def make_parser() -> CommandLine:
         "PREFIX.trees.en, PREFIX.align; errors are marked, and models that read the source's parse "
         "read it there",
     )
-    parser.add_argument(
+    sentences.add_argument(
         "--number", type=positive, nargs="+", default=[1], help="which sentences, from 1 (1)"
     )
-    parser.add_argument(
+    sentences.add_argument(
         "--analyses",
         metavar="FILE",
         help="in place of a model: what syncattn-translate --jsonl printed",
     )
-    parser.add_argument("--layer", type=positive, help="layer of the links and trees, from 1")
-    parser.add_argument(
+    sentences.add_argument("--layer", type=positive, help="layer of the links and trees, from 1")
+    sentences.add_argument(
         "--path", metavar="CHECKPOINT", help="the model, or the folder of an exported one"
     )
     add_model_files(parser)
     add_tokenised(parser)
-    figure = parser.add_argument_group("a figure")
-    figure.add_argument(
+    parser.add_argument(
         "--figure",
         type=Path,
         metavar="FILE",
-        help="draw one sentence into this file, .svg, .png or .pdf. Blue: right; orange: wrong; "
-        "grey: there is no gold to compare with",
+        help="draw one sentence into this file, .svg, .png or .pdf",
+    )
+    parser.add_argument(
+        "--html",
+        type=Path,
+        metavar="FILE",
+        help="write a page of systems side by side into this file",
+    )
+    figure = parser.add_argument_group(
+        "with --figure",
+        "Blue: right; orange: wrong; grey: there is no gold to compare with.",
     )
     figure.add_argument(
         "--kind", choices=[*KINDS], default="parses", help="what to draw, see below (parses)"
@@ -94,17 +123,17 @@ def make_parser() -> CommandLine:
         text = f"{side} language of --gold (default: the model's)"
         figure.add_argument(f"-{letter}", f"--{side}-lang", metavar="LANG", help=text)
     page = parser.add_argument_group(
-        "a page",
-        "It needs no network: scores, their significance and details, and every sentence with its "
-        "parses, links and trees. The first system is the baseline, unless --baseline names "
-        "another.",
+        "with --html",
+        "The page needs no network. It shows scores, their significance and details, and every "
+        "sentence with its parses, links and trees. The first system is the baseline, unless "
+        "--baseline names another.",
     )
-    page.add_argument("--html", type=Path, metavar="FILE", help="write the page into this file")
     add_page_arguments(page)
     add_arguments(parser, page, required=False)
     parser.name_files(
         inputs=["analyses", "log"], files=["path", "attention"], outputs=["figure", "html"]
     )
+    parser.check = _check_modes
     return parser
 
 

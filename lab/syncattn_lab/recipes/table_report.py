@@ -1,4 +1,4 @@
-"""The report of what a recipe has trained: a call of ``syncattn-show --html``, and what seeds tell."""
+"""The report of a recipe: a call of ``syncattn-show --html``, and what the seeds tell."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

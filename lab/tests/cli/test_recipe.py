@@ -182,36 +182,40 @@ def test_alignments_are_scored_of_both_directions(capsys):
     folder = "checkpoints/europarl_de_en_align/lpsi/1"
     assert len(training) == 2
     assert "++task.source_lang=en ++task.target_lang=de" in training[1]
-    decode = next(c for c in commands if c.endswith(f"> {folder}/reversed/forced.txt"))
-    assert "--source-lang en --target-lang de" in decode
-    assert f"{folder}/reversed/checkpoint_best.pt" in decode
-        "--source-lang en --target-lang de" in decode
-        and f"{folder}/reversed/checkpoint_best.pt" in decode
-    )
-    align = next(c for c in commands if c.startswith("syncattn-align"))
-    assert "--one-based --backward cell" in align
+    analyse = next(c for c in commands if c.endswith(f"> {folder}/reversed/forced.jsonl"))
+    assert f"--path {folder}/reversed/checkpoint_best.pt" in analyse
+    pieces = "corpora/europarl_de_en_align/pieces/test"
+    assert f"--input {pieces}.en --force {pieces}.de --jsonl --every-layer" in analyse
+    links = next(c for c in commands if c.startswith("syncattn-score links"))
+    assert f"--one-based --forward cell {folder}/forced.jsonl" in links
+    assert f"--backward cell {folder}/reversed/forced.jsonl" in links
 
 
 def test_what_the_built_in_corpus_measures(capsys):
     _, commands = dry(capsys, "builtin_en_de", "lpsi", "syncattn", "multi_task", "--from=decode")
-    forced = [c for c in commands if "--score-reference" in c]
+    forced = [c for c in commands if "--force" in c]
     assert len(forced) == 2  # Multi-Task's source has a tag that is no word
-    assert "--print-distances" in forced[0] and "--print-parses" not in forced[0]
-    assert "--print-distances" not in forced[1] and "--print-parses" in forced[1]
-    assert sum(c.startswith("syncattn-trees induce") for c in commands) == 2
+    assert all(" --jsonl --every-layer " in c for c in forced)
+    lpsi, syncattn, multi_task = (c for c in commands if c.startswith("syncattn-score"))
+    words = "corpora/builtin_en_de/words/test"
+    assert f"--target-trees {words}.trees.de" in lpsi and "heads" not in lpsi
+    heads = f"--source-heads {words}.heads.en --target-heads {words}.heads.de"
+    assert heads in syncattn and "trees" not in syncattn
+    assert all(f"--alignments {words}.align" in c for c in (lpsi, syncattn))
+    assert not any(what in multi_task for what in ("heads", "trees", "align", "forced"))
 
 
 def test_parses_are_compared_with_those_of_the_corpus(capsys):
     systems = ("dbsa", "lisa", "syncattn_without_parses", "pascal")
     _, commands = dry(capsys, "multi30k_tiny_en_de_3625", *systems, "--from=decode")
-    forced = [c for c in commands if "--score-reference" in c]
+    forced = [c for c in commands if "--force" in c]
     assert ["/dbsa/" in forced[0], "/lisa/" in forced[1], len(forced)] == [True, True, 2]
-    assert all("--print-parses >" in c for c in forced)
+    assert not any("--every-layer" in c for c in forced)
     heads = "corpora/multi30k_tiny_en_de_3625/words/test.heads"
     both, source, *others = (c for c in commands if c.startswith("syncattn-score"))
-    assert f"forced.txt --source-heads {heads}.en --target-heads {heads}.de" in both
-    assert f"forced.txt --source-heads {heads}.en --json" in source
-    assert not any("forced.txt" in c or "heads" in c for c in others)
+    assert f"forced.jsonl --source-heads {heads}.en --target-heads {heads}.de" in both
+    assert f"forced.jsonl --source-heads {heads}.en --json" in source
+    assert not any("forced" in c or "heads" in c for c in others)
 
 
 def test_variables(capsys, monkeypatch):

@@ -127,7 +127,7 @@ def test_sentences_do_not_go_with_gold(capsys):
     assert capsys.readouterr().err == "error: --gold has its own sentences; give no others\n"
 
 
-@pytest.mark.parametrize("command", ["show", "draw parses --output x.svg"])
+@pytest.mark.parametrize("command", ["show", "show --figure x.svg --kind parses"])
 def test_the_options_of_the_quickstart_are_known(command):
     script = (Path(__file__).parents[3] / "scripts" / "quickstart.sh").read_text()
     [model] = re.findall(r"^model=\((.*)\)$", script, re.MULTILINE)

@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from syncattn_lab.printed.decoded import read_decoded
 
 from syncattn_lab.evaluation.alignment import read_alignments
 from syncattn_lab.evaluation.results_file import load_results, record
 from syncattn_lab.evaluation.results_tables import tabulate_rows
 from syncattn_lab.evaluation.table_rows import make_rows
 from syncattn_lab.evaluation.translation import read_text
-from syncattn_lab.printed.decoded import read_decoded
 from syncattn_lab.printed.training_log import read_training_log
 from tests.fuzz.mutation import check_accepted, check_mutated
 from tests.fuzz.test_readers import TEXT

@@ -1,4 +1,4 @@
-"""What recipes learn from a model: which parses it reads, and what can be printed of it."""
+"""What recipes learn from a model: which parses it reads, and what it shows."""
 
 import re
 
@@ -24,7 +24,7 @@ NEEDS = {
     "guided_alignment": ["align"],
     "multi_task": ["multitask"],
 }
-#: Systems whose distances are printed, and those whose parses are.
+#: Systems that show distances, and those that show parses.
 DISTANCES = [name for name in BUILTIN.known_systems() if "lpsi" in name or "synch_" in name]
 ONE_SIDE = ["lpsi_encoder", "lpsi_decoder"]
 PARSES = ["dbsa", "lisa", "syncattn", "syncattn_softmax", "syncattn_without_parses"]
@@ -35,15 +35,14 @@ PARSES += ["planted_tree", "planted_linear", "planted_random"]
 def test_what_a_system_needs_and_shows(name):
     cell = make_cell(name)
     assert sorted(cell.settings.needs) == NEEDS.get(name, [])
-    printed = {option for option, wanted in cell.settings.scored_reference.items() if wanted}
     if name.startswith("rnn_") or name == "multi_task":
-        assert printed == set()
+        assert cell.settings.scored_analyses == set()
         return
-    assert printed - {"print_layer_alignments", "print_alignment"} == {
-        *(["print_distances"] if name in DISTANCES and name not in ONE_SIDE else []),
-        *(["print_parses"] if name in PARSES else []),
+    assert cell.settings.scored_analyses == {
+        "links",
+        *(["distances"] if name in DISTANCES and name not in ONE_SIDE else []),
+        *(["parses"] if name in PARSES else []),
     }
-    assert {"print_layer_alignments", "print_alignment"} <= printed
 
 
 @pytest.mark.parametrize(
@@ -68,7 +67,8 @@ def test_changes_change_what_is_needed(row, needs):
 
 def test_layers_whose_trees_are_induced():
     cell = make_cell("lpsi:model.distance_layers=2:model.distance_sync_layers=2")
-    assert sum("induce" in str(step) for step in cell._score()) == 1
+    [step] = cell._score()
+    assert "--target-trees" in str(step)
     assert cell.settings.model.exposed["tgt_distances"] == [2]
 
 

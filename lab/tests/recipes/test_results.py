@@ -51,13 +51,17 @@ def test_the_nll_of_the_test_text_is_in_the_log_of_decoding(tmp_path):
 
 
 def test_scores_of_a_cell(tmp_path):
-    found = {"scores": {"BLEU": 30.0, "UAS source": 90.0}, "signatures": {"BLEU": "s"}}
-    (tmp_path / "scores.json").write_text(json.dumps({"systems": {"x": found}}))
-    assert read_scores(tmp_path) == found
-    ways = {"cell": {"forward": {"aer": 1}}, "cell layer 2": {"forward": {"aer": 0.25}}}
-    (tmp_path / "align.json").write_text(json.dumps({"systems": ways}))
-    trees = {"systems": {"layer 1": {"sentence": {"f1": 0.5}}}}
-    (tmp_path / "trees.json").write_text(json.dumps(trees))
-    scores = read_scores(tmp_path)["scores"]
-    assert (scores["AER layer 2"], scores["trees layer 1"]) == (25.0, 50.0)
-    assert "AER cell" not in scores
+    scores = {"BLEU": 30.0, "UAS source": 90.0}
+    layers = {"layer_alignment": {"2": {"aer": 0.125}}}
+    trees = {"target_brackets": {"1": {"sentence": {"f1": 0.5}}}}
+    system = {"scores": scores, "signatures": {"BLEU": "s"}, **layers, **trees}
+    (tmp_path / "scores.json").write_text(json.dumps({"systems": {"x": system}}))
+    assert read_scores(tmp_path) == {
+        "scores": {**scores, "AER layer 2": 12.5, "trees layer 1": 50.0},
+        "signatures": {"BLEU": "s"},
+    }
+    ways = {"cell": {"forward": {"aer": 1}}, "cell layer 3": {"forward": {"aer": 0.25}}}
+    (tmp_path / "links.json").write_text(json.dumps({"systems": ways}))
+    found = read_scores(tmp_path)["scores"]
+    assert found["AER layer 3 forward"] == 25.0
+    assert "AER cell" not in found and "AER forward" not in found

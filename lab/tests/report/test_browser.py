@@ -312,7 +312,7 @@ def test_two_parsers_are_under_one_row_of_words(driver, tmp_path):
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(tmp_path)
         forced = Path("parser.forced").read_text(encoding="utf-8")
-        other = forced.replace("X-0\tsource\tword\t0 0 0", "X-0\tsource\tword\t0 1 0")
+        other = forced.replace('"heads": [0, 0, 0]', '"heads": [0, 1, 0]')
         Path("other.forced").write_text(other, encoding="utf-8")
         second = ["--system", "Other", "parser.beam", "other.forced"]
         assert show.main([*named, *second, "--html", "two.html"]) == 0

@@ -3,8 +3,14 @@ import shlex
 
 import pytest
 
-from syncattn_lab.cli.align import main
+from lab.tests.printed.making import line
+from syncattn_lab.cli import score
 from tests.cli.errors import read_error
+
+
+def main(arguments: list[str]) -> int:
+    return score.main(["links", *arguments])
+
 
 # The links between words of the first sentence:
 #
@@ -27,6 +33,23 @@ FILES = {
     "gold": "0-0 1-1 2-2 3-3\n0?0\n",
     "talp": "1-1 2-2 3-3 4-4\n1p1\n",
 }
+#: The same as records, whose links are of subwords here, too.
+FORWARD = [
+    line(
+        "der al@@ te Hund schläft",
+        source="the old d@@ og sleeps",
+        links=[(0, 0), (1, 1), (1, 2), (1, 3), (4, 4)],
+    ),
+    line("ja", source="yes", links=[(0, 0)]),
+]
+BACKWARD = [
+    line(
+        "the old d@@ og sleeps",
+        source="der al@@ te Hund schläft",
+        links=[(0, 0), (2, 1), (3, 2), (3, 3)],
+    ),
+    line("yes", source="ja", links=[]),
+]
 BOTH = shlex.split("--forward base forward --backward base backward")
 
 
@@ -36,7 +59,11 @@ def rows(output: str) -> dict[str, list[str]]:
     return {" ".join(line[:-4]): line[-4:] for line in lines}
 
 
-def test_table(files, capfd):
+@pytest.mark.parametrize("records", [False, True])
+def test_table(files, capfd, records):
+    if records:
+        (files / "forward").write_text("".join(FORWARD), encoding="utf-8")
+        (files / "backward").write_text("".join(BACKWARD), encoding="utf-8")
     assert main([*BOTH, "--gold", "gold"]) == 0
     out, err = capfd.readouterr()
     assert err == ""
@@ -74,10 +101,14 @@ def test_pharaoh_files_are_systems(files, capsys):
 
 
 def test_layers_and_single_heads(files, capsys):
-    links = FILES["backward"].replace("A-0\t", "L-0\t2.7\t").replace("A-1\t", "L-1\t2.7\t")
-    assert "A-" not in links
-    means = [line.replace("2.7", "2") for line in links.splitlines(True) if line[0] == "L"]
-    (files / "heads").write_text(links + "".join(means), encoding="utf-8")
+    both = [(0, 0), (2, 1), (3, 2), (3, 3)]
+    first = line(
+        "the old d@@ og sleeps",
+        source="der al@@ te Hund schläft",
+        layer_links={(2, 0): both, (2, 7): both},
+    )
+    second = line("yes", source="ja", layer_links={(2, 0): [], (2, 7): []})
+    (files / "heads").write_text(first + second, encoding="utf-8")
     assert main(["--backward", "base", "heads", "--gold", "gold"]) == 0
     found = rows(capsys.readouterr().out)
     assert list(found) == ["base layer 2 backward", "base layer 2 head 7 backward"]
@@ -97,7 +128,7 @@ def test_json(files, capsys):
 
 
 def test_gold_that_counts_from_one_is_noticed(files, capsys):
-    (files / "hyp").write_text("0-0 1-1 ||| -3.2\n0-0 ||| -1\n", encoding="utf-8")
+    (files / "hyp").write_text("0-0 1-1\n0-0\n", encoding="utf-8")
     (files / "gold").write_text("1-1 2-2\n1-1\n", encoding="utf-8")
     command = ["--forward", "x", "hyp", "--gold", "gold"]
     assert main(command) == 0
@@ -169,13 +200,13 @@ GOLD = ["--gold", "gold"]
             "talp:1: gold link 4-4, counted from 0, lies outside the",
         ),
         ({}, [*BOTH, *GOLD, "--one-based"], "gold:1: '0-0' counts from 0"),
-        ({"backward": ""}, [*BOTH, *GOLD], "backward: the file is empty; give what fairseq-gen"),
+        ({"backward": ""}, [*BOTH, *GOLD], "--backward base: 0 sentences, but 2 in --forward"),
         ({"gold": "0-0\n"}, [*BOTH, *GOLD], "gold: 1 lines, but 2 decoded sentences"),
         ({"gold": "0-0\n1-0\n"}, [*BOTH, *GOLD], "gold:2: gold link 1-0"),
         (
             {"forward": "S-0\ta\nH-0\t-1\tb\n"},
             [*BOTH, *GOLD],
-            "forward: sentence 1: there is no A- line; decode with --score-reference",
+            "forward: sentence 1: there are no links; print them with syncattn-translate",
         ),
         (
             {"backward": "S-0\ta\nH-0\t-1\tb\nA-0\t0-0\n"},

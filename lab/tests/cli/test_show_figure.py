@@ -7,9 +7,12 @@ import torch
 from lab.tests.cli.test_show import named
 from syncattn_fairseq.base.errors import DataError
 from syncattn_lab.cli import show
-from syncattn_lab.cli.draw import main
 from syncattn_lab.report.example import read_example
 from tests.cli.errors import read_error
+
+
+def draw(kind: str, *arguments: str, figure: str = "x.svg") -> int:
+    return show.main(["--figure", figure, "--kind", kind, *arguments])
 
 
 @pytest.fixture
@@ -24,7 +27,7 @@ def gold(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_parents_and_tree_distances_need_no_model(gold, capsys):
     Path("t.en").write_text("no\nthe <b>old</b>\x1bman\x07\n")  # what a terminal obeys is no text
     for kind in ("parents", "tree-distances"):
-        assert main([kind, "-s=en", "--gold=t", "--number=2", f"--output={kind}.svg"]) == 0
+        assert draw(kind, "-s=en", "--gold=t", "--number=2", figure=f"{kind}.svg") == 0
         assert capsys.readouterr().out == f"{kind}.svg: {kind} of: the <b>old</b> man\n"
         svg = Path(f"{kind}.svg").read_text("utf-8")
         assert svg.count("&lt;b&gt;old&lt;/b&gt;") >= 3 and "<b>" not in svg
@@ -35,27 +38,30 @@ def test_parents_and_tree_distances_need_no_model(gold, capsys):
 def test_letters_without_a_font_are_named(gold, capsys):
     Path("t.en").write_text("no\nthe \U0010ffff man\n", encoding="utf-8")
     for name in ("x.svg", "x.png"):
-        assert main(["parents", "-s=en", "--gold=t", "--number=2", "--output", name]) == 0
+        assert draw("parents", "-s=en", "--gold=t", "--number=2", figure=name) == 0
     warning = "warning: x.png: no font here has letters of UNKNOWN, which become boxes; "
     assert capsys.readouterr().err.startswith(warning)
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"),
+    ("kind", "arguments", "message"),
     [
-        ("parents --gold t --output x.gif", "x.gif: pictures are .svg, .png or .pdf"),
-        ("parents -s en --gold t --number 3 --output x.svg", "t.en: there is no line 3"),
-        ("parents --gold t --output x.svg", "parents needs no model, so say the language"),
-        ("parents word --gold t --output x.svg", "--gold has its own sentence and reference"),
-        ("parents --reference w --gold t --output x.svg", "--gold has its own sentence and"),
-        ("parents -s en --gold none --output x.svg", "none.en: No such file or directory"),
-        ("parents word --output x.svg", "the source has no parse; give --gold"),
-        ("parents --output x.svg", "no sentence; give one, or a test set"),
-        ("attention word --output x.svg", "give the model, --path CHECKPOINT"),
+        ("parents", "--gold t --figure x.gif", "x.gif: pictures are .svg, .png or .pdf"),
+        ("parents", "-s en --gold t --number 3", "t.en: there is no line 3"),
+        ("parents", "--gold t", "parents needs no model, so say the language"),
+        ("parents", "word --gold t", "--gold has its own sentence and reference"),
+        ("parents", "--translation w --gold t", "--gold has its own sentence and"),
+        ("parents", "-s en --gold none", "none.en: No such file or directory"),
+        ("parents", "word", "the source has no parse; give --gold"),
+        ("parents", "", "no sentence; give one, or a test set"),
+        ("parents", "one two", "--figure: give one sentence"),
+        ("parents", "-s en --gold t --number 1 2", "or one --number of --gold"),
+        ("parents", "--analyses t.en", "a figure shows more than --analyses has"),
+        ("attention", "word", "give the model, --path CHECKPOINT"),
     ],
 )
-def test_one_line_says_what_is_wrong(gold, capsys, arguments, message):
-    assert message in read_error(capsys, main(arguments.split()))
+def test_one_line_says_what_is_wrong(gold, capsys, kind, arguments, message):
+    assert message in read_error(capsys, draw(kind, *arguments.split()))
     assert not list(Path().glob("x.*"))
 
 
@@ -97,7 +103,7 @@ def test_gold_that_does_not_fit_its_words_is_refused(gold, file, text, message):
     with pytest.raises(DataError, match=f"^{re.escape(message)}"):
         read_example("t", "en", "de", 2)
     if file.endswith(".en"):  # without a model, only the source is read
-        assert main(["parents", "-s=en", "--gold=t", "--number=2", "--output=x.svg"]) == 1
+        assert draw("parents", "-s=en", "--gold=t", "--number=2") == 1
         assert not Path("x.svg").exists()
 
 
@@ -107,14 +113,15 @@ def test_parents_over_subwords(small_corpus, tmp_path, monkeypatch):
     Path("t.en").write_text(f"{line}\n")
     Path("t.heads.en").write_text(" ".join(map(str, range(len(line.split())))) + "\n")
     drawn = ["parents", "-s=en", "--gold=t"]
-    assert main([*drawn, "--output=subwords.svg", f"--subwords={small_corpus.subwords}"]) == 0
-    assert main([*drawn, "--output=words.svg"]) == 0
+    split = f"--subwords={small_corpus.subwords}"
+    assert draw(*drawn, split, figure="subwords.svg") == 0
+    assert draw(*drawn, figure="words.svg") == 0
     subwords, words = (Path(f"{name}.svg").read_text() for name in ("subwords", "words"))
     assert subwords.count("<text") > words.count("<text")
 
 
-@pytest.mark.parametrize("command", [main, show.main])
-def test_the_model_knows_its_languages(command, small_corpus, tmp_path, monkeypatch, capsys):
+@pytest.mark.parametrize("drawn", [["--figure=x.svg", "--kind=alignment"], []])
+def test_the_model_knows_its_languages(drawn, small_corpus, tmp_path, monkeypatch, capsys):
     """A model from German to English reads the German line, and never the English one."""
     monkeypatch.chdir(tmp_path)
     for one in ("de", "en"):
@@ -123,19 +130,18 @@ def test_the_model_knows_its_languages(command, small_corpus, tmp_path, monkeypa
     state = torch.load("model.pt", weights_only=False)
     state["cfg"]["task"] |= {"source_lang": "de", "target_lang": "en"}
     torch.save(state, "model.pt")
-    drawn = ["alignment", "--output=x.svg"] if command is main else []
     capsys.readouterr()
-    assert command([*drawn, "--gold=t", *model]) == 0
+    assert show.main([*drawn, "--gold=t", *model]) == 0
     out = capsys.readouterr().out
     assert "a de text" in out and "source       a en" not in out
     if not drawn:
         assert "reference    a en text" in out
     for language in ("en", "de"):
         Path(f"t.{language}").rename("away")
-        assert command([*drawn, "--gold=t", *model]) == 1
+        assert show.main([*drawn, "--gold=t", *model]) == 1
         err = capsys.readouterr().err
         assert f"t.{language}" in err and err.count("\n") == 1
         Path("away").rename(f"t.{language}")
     if drawn:
-        assert command([*drawn, "--gold=t", "-s=en", "-t=de", *model]) == 0
+        assert show.main([*drawn, "--gold=t", "-s=en", "-t=de", *model]) == 0
         assert "a en text" in capsys.readouterr().out

@@ -12,6 +12,7 @@ import pytest
 from sacrebleu.metrics.bleu import BLEU
 from scipy.stats import binomtest
 
+from lab.tests.printed.making import line
 from lab.tests.report.corpus import LONG, SCRIPT, SOURCE, TARGET, TRANSLATED, write_corpus
 from syncattn_lab.cli import score, show
 from tests.checkpoints import make_checkpoint
@@ -199,7 +200,7 @@ def test_the_page_begins_in_words(page):
 def test_the_same_twice(page, arguments, monkeypatch):
     folder, named = arguments
     monkeypatch.chdir(folder)
-    options = ["--log", "LPSI", "log", "--title", f"Of {SCRIPT}", "--output", "again.html"]
+    options = ["--log", "LPSI", "log", "--title", f"Of {SCRIPT}", "--html", "again.html"]
     assert show.main([*named, *options]) == 0
     assert (folder / "again.html").read_text(encoding="utf-8") == page
 
@@ -229,12 +230,14 @@ def test_only_the_first_sentences_are_shown_and_no_picture_of_long_ones(
     monkeypatch.chdir(tmp_path)
     texts = ["w " * words for words in (250, 251, 3)]
     Path("ref").write_text("".join(f"{text}\n" for text in texts))
-    heads = (" ".join(["0"] * len(text.split())) for text in texts)
-    beam = [f"H-{n}\t-1\t{text}\nD-{n}\t-1\t{text}\n" for n, text in enumerate(texts)]
-    Path("beam").write_text("".join(beam))
-    more = (f"S-{n}\t{text}\nX-{n}\tsource\tword\t{next(heads)}\n" for n, text in enumerate(texts))
-    Path("forced").write_text("".join([*beam, *more]))
-    named = ["--references=ref", "--system", "A", "beam", "forced", "--output=r.html"]
+    Path("beam").write_text("".join(f"{text}\n" for text in texts))
+    heads = ([0] * len(text.split()) for text in texts)
+    forced = [
+        line(text, source=text, source_heads=each, forced=True)
+        for text, each in zip(texts, heads, strict=True)
+    ]
+    Path("forced").write_text("".join(forced))
+    named = ["--references=ref", "--system", "A", "beam", "forced", "--html=r.html"]
     assert show.main([*named, "--sentences=2", "--tokenize=none"]) == 0
     assert "r.html: 2 of 3 sentences, 1 systems" in capsys.readouterr().out
     page = Path("r.html").read_text(encoding="utf-8")
@@ -265,24 +268,38 @@ def test_one_line_says_what_is_wrong(tmp_path, monkeypatch, capsys, options, mes
     assert not Path("r.html").exists()
 
 
-@pytest.mark.parametrize("option", ["--by-length", "--parts=a:1", "--compound-split=de"])
-def test_what_the_page_does_not_show_is_not_asked_for(capsys, option):
-    named = ["--references", "ref", "--system", "A", "a", "--html", "r.html"]
+HTML = ["--references=ref", "--system", "A", "a", "--html=r.html"]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ([*HTML, "--by-length"], "unrecognized arguments: --by-length"),
+        ([*HTML, "--parts=a:1"], "unrecognized arguments: --parts=a:1"),
+        ([*HTML, "--compound-split=de"], "unrecognized arguments: --compound-split=de"),
+        ([*HTML, "a sentence"], "sentence does not go with --html"),
+        ([*HTML, "--analyses=a"], "--analyses does not go with --html"),
+        ([*HTML, "--kind=parents"], "--kind does not go with --html"),
+        (["--html=r.html"], "--html needs --system and --references"),
+        (["a sentence", "--title=x"], "--title goes with --html FILE"),
+        (["a sentence", "--tokenize=zh"], "--tokenize goes with --html FILE"),
+        (["a sentence", "--translation=b"], "--translation goes with --figure FILE"),
+    ],
+)
+def test_an_option_of_something_else_is_refused(tmp_path, monkeypatch, capsys, options, message):
+    monkeypatch.chdir(tmp_path)
+    for name in ("ref", "a"):
+        Path(name).write_text("eins\n")
     with pytest.raises(SystemExit):
-        show.main([*named, option])
-    assert f"unrecognized arguments: {option}" in capsys.readouterr().err
+        show.main(options)
+    assert message in capsys.readouterr().err
 
 
 def test_attention_of_a_model_that_reads_parses(small_corpus, tmp_path):
     model = make_checkpoint(small_corpus, tmp_path / "model.pt", "transformer_pascal")
-    decoded = [
-        f"{kind}-{n}\t{score}{text}"
-        for n, (source, text) in enumerate(
-            zip(small_corpus.lines("test.en"), small_corpus.lines("test.de"), strict=True)
-        )
-        for kind, score, text in (("S", "", source), ("H", "-1\t", text), ("D", "-1\t", text))
-    ]
-    (tmp_path / "decoded").write_text("".join(f"{line}\n" for line in decoded))
+    texts = zip(small_corpus.lines("test.de"), small_corpus.lines("test.en"), strict=True)
+    decoded = "".join(line(target, source=source) for target, source in texts)
+    (tmp_path / "decoded").write_text(decoded)
     (tmp_path / "parser.py").write_text(CONLLU)
     parser = shlex.join([sys.executable, f"{tmp_path}/parser.py"])
     arguments = ["--references", str(small_corpus.folder / "words" / "test.de")]
@@ -290,7 +307,7 @@ def test_attention_of_a_model_that_reads_parses(small_corpus, tmp_path):
     arguments += ["--tokenize", "none"]
     arguments += ["--attention", "P", str(model), "--data-bin", str(small_corpus.data)]
     arguments += ["--subwords", str(small_corpus.subwords)]
-    arguments += ["--output", f"{tmp_path}/r.html"]
+    arguments += ["--html", f"{tmp_path}/r.html"]
     assert show.main(arguments) == 1
     assert show.main([*arguments, "--source-parser", f"command:conllu:{parser}"]) == 0
     _, details = content((tmp_path / "r.html").read_text(encoding="utf-8"))

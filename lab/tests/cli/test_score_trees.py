@@ -2,8 +2,14 @@ import json
 
 import pytest
 
-from syncattn_lab.cli.trees import main
+from lab.tests.printed.making import line
+from syncattn_lab.cli import score
 from tests.cli.errors import read_error
+
+
+def main(arguments: list[str]) -> int:
+    return score.main(["trees", *arguments])
+
 
 FILES = {
     # Words: the man sleeps . / a | || ( c ) / no tree / yes
@@ -20,7 +26,7 @@ FILES = {
     "(X x)\n"
     "( (P (Q (R yes))))\n",
 }
-ARGUMENTS = ["score", "--gold", "gold", "--system", "Flat", "flat", "--system", "Same", "same"]
+ARGUMENTS = ["--gold", "gold", "--system", "Flat", "flat", "--system", "Same", "same"]
 
 
 pytestmark = pytest.mark.usefixtures("files")
@@ -70,7 +76,7 @@ def test_gold_without_binarisation(files, capsys):
     (files / "gold").write_text(binarised)
     plain = binarised.replace("(@S ", "").replace("))))\n", "))\n")
     (files / "plain").write_text(plain)
-    arguments = ["score", "--gold", "gold", "--system", "Plain", "plain", "--json", "-"]
+    arguments = ["--gold", "gold", "--system", "Plain", "plain", "--json", "-"]
     recalls = []
     for options in ([], ["--debinarise"]):
         assert main([*arguments, *options]) == 0
@@ -97,11 +103,28 @@ def test_one_line_says_what_is_wrong(files, capsys, change, arguments, message):
     assert not (files / "scores.json").exists()
 
 
-def test_no_output_has_no_trees(files, capsys):
-    (files / "empty").touch()
-    assert main(["induce", "--decoded", "empty", "--output", "trees"]) == 1
-    out, err = capsys.readouterr()
-    assert (
-        not out and err == "error: empty: the file is empty; give what fairseq-generate printed\n"
+def test_trees_that_distances_induce(files, capsys):
+    """A layer splits the sentence at its largest gap, between words."""
+    gaps = {1: [0, 1, 2, 9, 3], 2: [0, 9, 8, 2, 3]}
+    lines = [
+        line("the ma@@ n sleeps .", target_distances=gaps),
+        line("a | || ( c )", target_distances={1: [0] * 6, 2: [0] * 6}),
+        line("no tree", target_distances={1: [0, 1], 2: [0, 1]}),
+        line("yes", target_distances={1: [0], 2: [0]}),
+    ]
+    (files / "forced.jsonl").write_text("".join(lines), encoding="utf-8")
+    arguments = ["--gold", "gold", "--system", "LPSI", "forced.jsonl", "--json", "-"]
+    assert main(arguments) == 0
+    systems = json.loads(capsys.readouterr().out)["systems"]
+    # Layer 1: ((the man) (sleeps .)), with 04 and 02; layer 2: (the ((man sleeps) .)), with 04;
+    # both: 06 and 36 of (a (| (|| (( (c )))))).
+    assert list(systems) == ["LPSI layer 1", "LPSI layer 2"]
+    assert [one["evalb"]["sentences"] for one in systems.values()] == [3, 3]
+    for one in systems.values():
+        assert one["left_out"] == 1
+    assert [one["evalb"]["matched"] for one in systems.values()] == [4, 3]
+    (files / "forced.jsonl").write_text("".join(lines[:2]), encoding="utf-8")
+    assert "forced.jsonl: 2 sentences, but 4 gold trees" in read_error(capsys, main(arguments))
+    assert "no distances of the source; only LPSI" in read_error(
+        capsys, main([*arguments, "--side=source"])
     )
-    assert not (files / "trees").exists()
