@@ -1,6 +1,7 @@
 """``syncattn-multitask``: mix translation and parsing into one corpus, told apart by a tag."""
 
 import argparse
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -96,3 +97,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     """Mix a corpus, or tag one."""
     args = _parser().parse_args(argv)
     {"mix": _mix, "tag": _tag}[args.command](args)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -122,3 +122,7 @@ def add_options(parser: CommandLine) -> None:
         "BLEU that they keep when they become words and sentences again",
     )
     add_subwords(parser, "not stored")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -170,3 +170,7 @@ def _parser() -> CommandLine:
     )
     parser.name_files(inputs=["input"], files=[lambda args: args.path.split(os.pathsep)])
     return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -189,3 +189,7 @@ def _parser() -> CommandLine:
     add_subword_marks(parser)
     parser.name_files(inputs=["forward", "backward", "gold"], outputs=["output", "json"])
     return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -151,3 +151,7 @@ def _parser() -> CommandLine:
     parser.add_argument("--output", type=Path, required=True, help="picture: .svg, .png or .pdf")
     parser.name_files(outputs=["output"])
     return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Mapping, Sequence
 from itertools import chain
 from pathlib import Path
@@ -152,3 +153,7 @@ def _parser() -> CommandLine:
     )
     parser.name_files(inputs=["log"], files=["attention"], outputs=["output"])
     return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

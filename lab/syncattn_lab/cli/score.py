@@ -293,3 +293,7 @@ def add_arguments(parser: CommandLine) -> None:
             *("target_heads", "target_labels", "target_trees"),
         ]
     )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -160,3 +160,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--conllu", action="store_true", help="print only the parses, in CoNLL-U")
     add_model(parser)
     return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

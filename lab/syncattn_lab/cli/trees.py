@@ -1,6 +1,7 @@
 """``syncattn-trees``: make trees from printed syntactic distances; score the brackets of trees."""
 
 import argparse
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from random import Random
@@ -181,3 +182,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     """Make trees, or score them."""
     args = _parser().parse_args(argv)
     {"induce": _induce, "score": _score}[args.command](args)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -7,17 +7,28 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from .binary_steps import list_read, list_record
 from .cell_results import REVERSED
 from .corpus_facts import Corpus
 from .launch import Machines, make_training
-from .prepare import WORDS, folder, gold_alignments, list_logs, list_preparation
+from .places import WORDS, data, folder, gold_alignments
+from .prepare import list_preparation
 from .request import Row, read_row
 from .row_settings import RowSettings
-from .stages import Stage, Step, command, split_commands
+from .stages import Stage, Step, command, link_stages, split_commands
 from .systems import GENERATION, IGNORED, LIMITS, generation_options
 
 #: Schedules of the learning rate that do not depend on when the training ends.
 ENDLESS = ("inverse_sqrt", "fixed")
+#: The names of what a training saves: after an epoch, after some updates, the best and the last.
+_OF_EPOCHS = "checkpoint[0-9]*.pt"
+_CHECKPOINTS = (
+    _OF_EPOCHS,
+    "checkpoint_[0-9]*.pt",
+    "checkpoint_best*.pt",
+    "checkpoint.best_*.pt",
+    "checkpoint_last*.pt",
+)
 
 
 def make_cells(
@@ -50,7 +61,7 @@ def list_stages(
     The preparation starts so many processes (cores), of which some parse.
     """
     preparation = list_preparation(corpus, cores, parsing, list_needs(corpus, cells))
-    return preparation, {cell: cell.stages() for cell in cells}
+    return preparation, {cell: link_stages(cell.stages(), preparation) for cell in cells}
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,14 +113,10 @@ class Cell:
     def stages(self) -> list[Stage]:
         """Return its stages, from training to scores."""
         trainings = [self._training(*direction) for direction in self._directions()]
-        trained = tuple(training.log for training in trainings)
-        decoding = Stage("decode", self.output / "decode", self._decode(), after=trained)
+        decoding = Stage("decode", self.output / "decode", self._decode())
         words_by = split_commands(self.corpus.score.get("words_by", "cat"))
-        scoring = Stage(
-            *("score", self.output / "score", self._score()),
-            after=(decoding.log,),
-            programs=tuple(words[0] for words in words_by),
-        )
+        programs = tuple(words[0] for words in words_by)
+        scoring = Stage("score", self.output / "score", self._score(), programs=programs)
         return [
             replace(
                 stage,
@@ -144,19 +151,31 @@ class Cell:
         changes = {k: v for k, v in changes.items() if not k.startswith(GENERATION)}
         changes["common.user_dir"] = str(row.plugin)
         scheduler = row.config["lr_scheduler"].get("_name", "fixed")
+        step = make_training(row.base, row.config, self.machines, changes)
+        made = [save_dir / name for name in _CHECKPOINTS]
+        if self._data == data(self.corpus):  # a checkpoint is beside what is known of its text
+            made += list_record(self.corpus, save_dir)
         return Stage(
             "train",
             save_dir / "train",
             [
-                command("mkdir", "-p", save_dir),
-                make_training(row.base, row.config, self.machines, changes),
+                command("mkdir -p", save_dir),
+                step.declare(self._list_data("train", "valid"), made),
             ],
             title=below.name,
-            after=list_logs(self.corpus, row.needs),
-            resumes="checkpoint*.pt",
+            resumes=True,
             limits=LIMITS if scheduler in ENDLESS else (),
             updates=row.config["optimization"].get("max_update") or None,
         )
+
+    @property
+    def _data(self) -> Path:
+        """The folder of its binarised corpus."""
+        return Path(self.settings.config["task"]["data"])
+
+    def _list_data(self, *splits: str) -> list[Path]:
+        """List the files of the binarised corpus that it reads for splits of the text."""
+        return list_read(self.corpus, self._data, self.settings.needs, splits)
 
     def _tracking(self, save_dir: Path) -> dict[str, str]:
         """Give each training its own folder for TensorBoard, which would mix them."""
@@ -168,17 +187,12 @@ class Cell:
         corpus = self.corpus
         steps = []
         for below, changes in self._directions():
-            steps.append(command("mkdir", "-p", self.output / below))
+            steps.append(command("mkdir -p", self.output / below))
             path = self.checkpoint(below)
             if isinstance(corpus.checkpoint, int):
-                steps.append(
-                    command(
-                        "syncattn-average",
-                        last=corpus.checkpoint,
-                        dir=self.folder / below,
-                        output=path,
-                    )
-                )
+                trained = self.folder / below
+                mean = command("syncattn-average", last=corpus.checkpoint, dir=trained, output=path)
+                steps.append(mean.declare([trained / _OF_EPOCHS], [path]))
             search = generation_options(self.settings.config)
             scheme = corpus.subwords.scheme
             beam = self._generate(path, changes, *search, remove_bpe=scheme)
@@ -203,7 +217,7 @@ class Cell:
             log_format="simple",
             batch_size=100,
             cpu=self.machines.cpu,
-        )
+        ).declare([self.checkpoint(), *self._list_data("test")])
 
     def _generate(self, path: Path, changes: dict[str, Any], *words: str, **how: Any) -> Step:
         """Decode the test text with a checkpoint, in the direction that the changes say."""
@@ -220,7 +234,7 @@ class Cell:
             batch_size=100,
             cpu=self.machines.cpu,
             **how,
-        )
+        ).declare([path, *self._list_data("test")])
 
     def _score(self) -> list[Step]:
         corpus, output = self.corpus, self.output
@@ -234,62 +248,59 @@ class Cell:
         for side, language in (("source", corpus.source), ("target", corpus.target)):
             if reference and language in self.settings.parsed_languages:
                 gold[f"{side}_heads"] = words / f"test.heads.{language}"
-        steps = [
-            command(
-                "syncattn-score",
-                references=self.settings.references,
-                **how,
-                system=[self.row.label, output / "test.txt", *forced],
-                **gold,
-                json=output / "scores.json",
-                text=output / "translations.txt",
-            )
-        ]
+        made = [output / "scores.json", output / "translations.txt"]
+        scoring = command(
+            "syncattn-score",
+            references=self.settings.references,
+            **how,
+            system=[self.row.label, output / "test.txt", *forced],
+            **gold,
+            json=made[0],
+            text=made[1],
+        )
+        read = [self.settings.references, output / "test.txt", *forced, *gold.values()]
+        steps = [scoring.declare(read, made)]
         if reference.get("print_layer_alignments"):
-            backward = None
+            links, backward = gold_alignments(corpus), []
             if corpus.gold_alignments:
-                backward = ["cell", output / REVERSED / "forced.txt"]
+                backward = [output / REVERSED / "forced.txt"]
                 steps.append(self._score_reversed(how))
-            steps.append(
-                command(
-                    "syncattn-align",
-                    gold=gold_alignments(corpus),
-                    forward=["cell", *forced],
-                    one_based=backward is not None,
-                    backward=backward,
-                    json=output / "align.json",
-                )
+            aligning = command(
+                "syncattn-align",
+                gold=links,
+                forward=["cell", *forced],
+                one_based=bool(backward),
+                backward=["cell", *backward] if backward else None,
+                json=output / "align.json",
             )
+            steps.append(aligning.declare([links, *forced, *backward], [output / "align.json"]))
         if corpus.generated and reference.get("print_distances"):
             steps += self._trees(words)
         return steps
 
     def _score_reversed(self, how: Mapping[str, Any]) -> Step:
         output = self.output / REVERSED
-        return command(
+        references = self.settings.references.with_name(f"test.{self.corpus.source}")
+        step = command(
             "syncattn-score",
-            references=self.settings.references.with_name(f"test.{self.corpus.source}"),
+            references=references,
             **how,
             system=[self.row.label, output / "test.txt"],
             json=output / "scores.json",
         )
+        return step.declare([references, output / "test.txt"], [output / "scores.json"])
 
     def _trees(self, words: Path) -> list[Step]:
         target, output = self.corpus.target, self.output
-        steps, systems = [], []
+        forced, text = output / "forced.txt", words / f"test.{target}"
+        steps, systems = [], {}
         for layer in self.settings.model.exposed["tgt_distances"]:
-            trees = output / f"trees-{layer}.{target}"
-            steps.append(
-                command(
-                    *("syncattn-trees", "induce"),
-                    decoded=output / "forced.txt",
-                    layer=layer,
-                    text=words / f"test.{target}",
-                    output=trees,
-                )
+            trees = systems[layer] = output / f"trees-{layer}.{target}"
+            induce = command(
+                "syncattn-trees induce", decoded=forced, layer=layer, text=text, output=trees
             )
-            systems.append([f"layer {layer}", trees])
-        gold = words / f"test.trees.{target}"
-        scores = output / "trees.json"
-        steps.append(command("syncattn-trees", "score", gold=gold, system=systems, json=scores))
-        return steps
+            steps.append(induce.declare([forced, text], [trees]))
+        gold, scores = words / f"test.trees.{target}", output / "trees.json"
+        named = [[f"layer {layer}", trees] for layer, trees in systems.items()]
+        scoring = command("syncattn-trees score", gold=gold, system=named, json=scores)
+        return [*steps, scoring.declare([gold, *systems.values()], [scores])]

@@ -185,9 +185,6 @@ def test_alignments_are_scored_of_both_directions(capsys):
     decode = next(c for c in commands if c.endswith(f"> {folder}/reversed/forced.txt"))
     assert "--source-lang en --target-lang de" in decode
     assert f"{folder}/reversed/checkpoint_best.pt" in decode
-        "--source-lang en --target-lang de" in decode
-        and f"{folder}/reversed/checkpoint_best.pt" in decode
-    )
     align = next(c for c in commands if c.startswith("syncattn-align"))
     assert "--one-based --backward cell" in align
 
@@ -623,9 +620,9 @@ def test_hydra_merges_the_same(where, tmp_path, capsys, monkeypatch):
 @pytest.mark.parametrize(
     ("corpus", "facts", "fault"),
     [
-        ("builtin_en_de", "generated: {train: -5}", "generate: syncattn-corpus: argument --train"),
+        ("builtin_en_de", "generated: {train: -5}", "recipes.generate: argument --train"),
         ("builtin_en_de", "generated: {trains: 5}", "unrecognized arguments: --trains 5"),
-        ("builtin_en_de", "generated: {help: true}", "syncattn-corpus: wrong options"),
+        ("builtin_en_de", "generated: {help: true}", "recipes.generate: wrong options"),
         ("builtin_en_de", "score: {references: words, tokenize: x}", "score: syncattn-score: "),
         ("multi30k_en_de", "clean: {max_words: 0}", "clean: syncattn-clean: argument --max-words"),
         ("multi30k_en_de", "checkpoint: -3", "checkpoint: -3: give a whole number, at least 1"),
