@@ -101,7 +101,7 @@ def add_options(parser: CommandLine) -> None:
         "Raw text",
         "What goes here is stored in --destdir and beside checkpoints and exported, so "
         "that models translate sentences as people write them. Without --trainpref, --validpref "
-        "and --testpref, only this is added to --destdir.",
+        "and --testpref, only this, and --subword-marks, are added to --destdir.",
     )
     group.add_argument(
         "--words-by",
