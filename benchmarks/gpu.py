@@ -291,7 +291,7 @@ def prepare_corpus(work: Path) -> Iterator[Row]:
     words, pieces, data = work / "words", work / "pieces", work / "bin"
     splits = [f"{split}.{side}" for split in ("train", "valid", "test") for side in ("en", "de")]
     sizes = ("--train", 2000, "--valid", 50, "--test", 50)
-    _run("syncattn_lab.cli.corpus:main", words, *sizes)
+    _run("syncattn_lab.recipes.generate:main", words, *sizes)
     pieces.mkdir()
     texts = [words / name for name in splits]
     model = pieces / "bpe"

@@ -15,10 +15,11 @@ for name in train generate interactive preprocess score validate eval-lm hydra-t
     "fairseq-$name" --help >/dev/null || { echo "fairseq-$name --help fails" >&2; exit 1; }
 done
 
-syncattn-corpus words --train 200 --valid 9 --test 9
-syncattn-preprocess -s en -t de --destdir bin --joined-dictionary --trainpref words/train --validpref words/valid
+syncattn-recipe builtin_en_de --to generate
+words=corpora/builtin_en_de/words
+syncattn-preprocess -s en -t de --destdir bin --joined-dictionary --trainpref $words/train --validpref $words/valid
 fairseq-train bin --user-dir syncattn_fairseq --task translation_with_syntax --arch transformer_syncattn_tiny \
     --share-all-embeddings --criterion label_smoothed_cross_entropy_with_syntax --optimizer adam --lr 1e-3 \
     --max-tokens 500 --max-update 2 --cpu
 fairseq-generate bin --user-dir syncattn_fairseq --gen-subset valid --cpu --task translation_with_syntax \
-    --path checkpoints/checkpoint_last.pt | grep '^Generate'
+    --path checkpoints/checkpoint_last.pt --max-len-b 9 | grep '^Generate'

@@ -19,6 +19,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import syncattn_fairseq
+from syncattn_lab.synthetic.generated_corpus import write_corpus
 
 BIN = Path(sys.executable).parent
 PLUGIN = Path(syncattn_fairseq.__file__).parent
@@ -194,7 +195,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         (folder / "parser.py").write_text(PARSER)
-        run(["syncattn-corpus", "words", "--train=2000", "--valid=20", "--test=20"], folder)
+        write_corpus(folder / "words", {"test": 20, "valid": 20, "train": 2000}, seed=1)
         texts = [f"words/{split}.{side}" for split in ("train", "valid") for side in ("en", "de")]
         learn = ["syncattn-bpe", "learn", "--vocab-size=500", "--model=bpe", "--input", *texts[:2]]
         apply = ["syncattn-bpe", "apply", "--model=bpe.model", "--input", *texts, "--output"]

@@ -1,5 +1,6 @@
 """``syncattn-average``: average several checkpoints into one to decode with."""
 
+import sys
 from collections.abc import Sequence
 
 from ..base.clashes import check_files
@@ -47,3 +48,7 @@ def make_parser() -> CommandLine:
     )
     parser.name_files(outputs=["output"])
     return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -103,3 +103,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     """Learn subwords, or apply them."""
     args = make_parser().parse_args(argv)
     {"learn": _learn, "apply": _apply}[args.command](args)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

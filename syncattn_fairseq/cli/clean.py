@@ -1,6 +1,7 @@
 """``syncattn-clean``: drop pairs that are empty, long or uneven; hold out some of the others."""
 
 import argparse
+import sys
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -141,3 +142,7 @@ def make_parser() -> CommandLine:
         inputs=[lambda args: find_sides(args.input, args.languages), _excluded], outputs=[_written]
     )
     return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

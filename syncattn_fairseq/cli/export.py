@@ -1,5 +1,6 @@
 """``syncattn-export``: write a trained model as a plain Transformer, for other programs."""
 
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -86,3 +87,7 @@ def make_parser() -> CommandLine:
     add_user_dir(parser, OF_MODEL)
     parser.name_files(files=["path", "scores"], outputs=["output"])
     return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

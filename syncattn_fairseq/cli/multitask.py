@@ -1,6 +1,7 @@
 """``syncattn-multitask``: mix translation and parsing into one corpus, told apart by a tag."""
 
 import argparse
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -97,3 +98,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     """Mix a corpus, or tag one."""
     args = make_parser().parse_args(argv)
     {"mix": _mix, "tag": _tag}[args.command](args)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

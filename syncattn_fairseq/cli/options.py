@@ -1,6 +1,7 @@
 """``syncattn-options``: show the options that the plugin adds to fairseq's."""
 
 import argparse
+import sys
 from collections.abc import Sequence
 
 from ..base.loggers import hushed
@@ -36,3 +37,7 @@ def make_parser() -> argparse.ArgumentParser:
     )
     add_user_dir(parser, "show its kinds of heads and losses, too")
     return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,6 +1,7 @@
 """``syncattn-parse``: parse a text of any size into dependency heads, labels and CoNLL-U."""
 
 import argparse
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -168,3 +169,7 @@ def make_parser() -> CommandLine:
         outputs=["output", "labels", "conllu", lambda args: [f"{args.output}.manifest.json"]],
     )
     return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -101,7 +101,7 @@ def add_options(parser: CommandLine) -> None:
         "Raw text",
         "What goes here is stored in --destdir and beside checkpoints and exported, so "
         "that models translate sentences as people write them. Without --trainpref, --validpref "
-        "and --testpref, only this is added to --destdir.",
+        "and --testpref, only this, and --subword-marks, are added to --destdir.",
     )
     group.add_argument(
         "--words-by",
@@ -122,3 +122,7 @@ def add_options(parser: CommandLine) -> None:
         "BLEU that they keep when they become words and sentences again",
     )
     add_subwords(parser, "not stored")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

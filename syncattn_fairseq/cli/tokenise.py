@@ -78,3 +78,7 @@ def make_parser() -> argparse.ArgumentParser:
     parser.add_argument("--workers", type=positive, default=1, help="processes (default: 1)")
     add_texts(parser)
     return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

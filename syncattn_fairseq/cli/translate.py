@@ -314,3 +314,7 @@ def make_parser() -> CommandLine:
         files=[lambda args: args.path.split(os.pathsep)],
     )
     return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

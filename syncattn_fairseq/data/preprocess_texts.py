@@ -164,6 +164,7 @@ def _list_parts(plan: Preprocessing) -> Iterator[SplitText]:
             )
         for number, (text, head) in enumerate(zip(text_prefixes, head_prefixes, strict=True)):
             names = [f"{head}.{kind}.{lang}" for kind in KINDS for lang in plan.written]
+            names += [f"{head}.{LINKS}"]
             if heads and not any(find_text(Path(name)).exists() for name in names):
                 raise DataError(f"{' or '.join(names)}: no such file; see --{split}heads")
             for language in plan.written:
@@ -308,7 +309,9 @@ def preprocess_texts(plan: Preprocessing) -> None:
         _check_plain(Path(path))
         load_unambiguous(Path(path))  # or says what is wrong with it
     _check_preparations(plan)
-    if plan.preparations and not any(plan.texts.values()):
+    if (plan.preparations or plan.scheme) and not any(plan.texts.values()):
+        if plan.scheme:
+            store_schemes(plan.destination, dict.fromkeys(plan.languages, plan.scheme))
         _store_preparations(plan, plan.destination)
         return
     parts = list(_list_parts(plan))

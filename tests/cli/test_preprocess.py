@@ -128,7 +128,7 @@ BREAKS: dict[str, tuple[dict[str, str | bytes | None], str]] = {
     "symbol": ({"bpe/dev.de": "a </s> b\n"}, "dev.de:1: the line has </s>, which is no word"),
     "utf-8": ({"bpe/dev.en": b"the \xff\n"}, "dev.en:1: not UTF-8"),
     "no text": ({"bpe/dev.de": None}, "bpe/dev.de: no such file; see --validpref"),
-    "no heads": ({"words/dev.heads.en": None}, "words/dev.labels.de: no such file"),
+    "no heads": ({"words/dev.heads.en": None}, "words/dev.align: no such file"),
     "lines of labels": ({"words/train.labels.de": "a b c\n"}, "train.labels.de:1: 1 lines here"),
     "utf-8 of labels": ({"words/train.labels.en": b"\n\n\xff\n\n"}, "train.labels.en:3: not UTF-8"),
     "no dictionary": (
@@ -339,6 +339,16 @@ def test_links_of_words_become_links_of_their_subwords(corpus, capfd):
     assert "train.align.en-de: the links of" in capfd.readouterr().out
 
 
+def test_links_can_be_without_heads(corpus):
+    for heads in (corpus / "words").glob("*.heads.*"):
+        heads.unlink()
+    write(corpus, LINKS | {"words/dev.align": "0-0\n"})
+    assert preprocess.main(arguments(corpus)) == 0
+    names = {path.name for path in (corpus / "bin").glob("*.align.*")}
+    splits = ("train", "valid", "valid1")
+    assert names == {f"{s}.align.en-de.{kind}" for s in splits for kind in ("bin", "idx")}
+
+
 @pytest.mark.parametrize(
     ("lines", "message"),
     [
@@ -449,6 +459,16 @@ def test_how_subwords_are_marked_is_stored_for_printers_and_later_texts(corpus, 
     (made / "subwords.json").write_text('{"en": ["none"]}')
     assert preprocess.main(later("bin", corpus)) == 1
     assert "subwords.json: expected one of subword_nmt, " in capsys.readouterr().err
+
+
+def test_how_subwords_are_marked_is_stored_without_any_text(corpus):
+    assert preprocess.main(arguments(corpus)) == 0
+    before = {path.name: path.read_bytes() for path in (corpus / "bin").iterdir()}
+    marks = ["-s=en", "-t=de", f"--destdir={corpus}/bin", "--subword-marks=none"]
+    assert preprocess.main(marks) == 0
+    assert stored_schemes(corpus / "bin") == {"en": "none", "de": "none"}
+    after = {path.name: path.read_bytes() for path in (corpus / "bin").iterdir()}
+    assert after == {**before, "subwords.json": b'{"de": "none", "en": "none"}\n'}
 
 
 def test_too_few_parses_stop_before_anything_is_written(corpus, capfd):

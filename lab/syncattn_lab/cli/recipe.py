@@ -298,3 +298,7 @@ def _seed(value: str) -> int:
     if number < 0:
         raise argparse.ArgumentTypeError(f"{number} is less than 0")
     return number
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -32,7 +32,7 @@ from ..recipes.processes import Processes
 from ..recipes.rehearsal import CHANGES, SENTENCES, UPDATES, shorten_corpus, shorten_row
 from ..recipes.request import Request
 from ..recipes.run import Runner, list_missing_programs
-from ..recipes.stages import Stage, split_commands
+from ..recipes.stages import PYTHON, Stage, split_commands
 from .score import KINDS
 
 _PREFIX = "syncattn-"
@@ -45,36 +45,41 @@ def check_calls(stages: Iterable[Stage], data_file: Path) -> None:
     """Raise `DataError` if a command of ours would refuse its arguments, as of ``_data.yaml``."""
     for stage in stages:
         for words in (words for step in stage.steps for words in step.commands):
-            if words[0].startswith(_PREFIX) and words[0] != _FOREIGN:
-                with naming(f"{data_file}: {stage.name}"):
-                    _check(words)
+            with naming(f"{data_file}: {stage.name}"):
+                if words[:2] == (PYTHON, "-m"):
+                    _check(" ".join(words[:3]), words[3:])
+                elif words[0].startswith(_PREFIX) and words[0] != _FOREIGN:
+                    _check(words[0], words[1:])
 
 
-def _check(words: tuple[str, ...]) -> None:
-    kind = words[1] if words[0] == "syncattn-score" and words[1] in KINDS else ""
+def _check(command: str, arguments: Sequence[str]) -> None:
+    if command == "syncattn-score" and arguments[0] in KINDS:
+        command, arguments = f"{command} {arguments[0]}", arguments[1:]
     with (
         claiming_outputs(claims=False),
         redirect_stdout(io.StringIO()),
         redirect_stderr(io.StringIO()) as message,
     ):
         try:
-            _parser_of(words[0], kind).parse_args(words[2 if kind else 1 :])
+            _parser_of(command).parse_args(arguments)
         except SystemExit:
             reason = message.getvalue().strip().removeprefix("error: ").rpartition("; see ")[0]
-            raise DataError(f"{words[0]}: {reason or 'wrong options'}") from None
+            raise DataError(f"{command}: {reason or 'wrong options'}") from None
 
 
 @cache
-def _parser_of(command: str, kind: str) -> argparse.ArgumentParser:
-    if kind:
+def _parser_of(command: str) -> argparse.ArgumentParser:
+    name, _, kind = command.removeprefix(_PREFIX).partition(" ")
+    modules = [f"{package}.{name}" for package in _PACKAGES if name.isidentifier()]
+    if command.startswith(PYTHON):
+        modules = [command.rpartition(" ")[2]]
+    elif kind:
         return KINDS[kind].make_parser()
-    name = command.removeprefix(_PREFIX)
-    for package in _PACKAGES if name.isidentifier() else ():
-        if find_spec(f"{package}.{name}"):
-            make_parser = getattr(import_module(f"{package}.{name}"), "make_parser", None)
-            if make_parser is not None:
-                parser: argparse.ArgumentParser = make_parser()
-                return parser
+    for module in filter(find_spec, modules):
+        make_parser = getattr(import_module(module), "make_parser", None)
+        if make_parser is not None:
+            parser: argparse.ArgumentParser = make_parser()
+            return parser
     raise DataError(f"{command}: there is no such command")
 
 

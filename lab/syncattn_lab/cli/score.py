@@ -317,3 +317,7 @@ def add_arguments(command: CommandLine, group: Any = None, required: bool = True
             *("target_heads", "target_labels", "target_trees"),
         ]
     )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

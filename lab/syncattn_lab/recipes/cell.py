@@ -7,17 +7,28 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from .binary_steps import list_read, list_record
 from .cell_results import ANALYSES, REVERSED
 from .corpus_facts import Corpus
 from .launch import Machines, make_training
-from .prepare import PIECES, WORDS, folder, gold_alignments, list_logs, list_preparation
+from .places import PIECES, WORDS, data, folder, gold_alignments
+from .prepare import list_preparation
 from .request import Row, read_row
 from .row_settings import RowSettings
-from .stages import Stage, Step, command, split_commands
+from .stages import Stage, Step, command, link_stages, split_commands
 from .systems import GENERATION, IGNORED, LIMITS, generation_options
 
 #: Schedules of the learning rate that do not depend on when the training ends.
 ENDLESS = ("inverse_sqrt", "fixed")
+#: The names of what a training saves: after an epoch, after some updates, the best and the last.
+_OF_EPOCHS = "checkpoint[0-9]*.pt"
+_CHECKPOINTS = (
+    _OF_EPOCHS,
+    "checkpoint_[0-9]*.pt",
+    "checkpoint_best*.pt",
+    "checkpoint.best_*.pt",
+    "checkpoint_last*.pt",
+)
 
 
 def make_cells(
@@ -50,7 +61,7 @@ def list_stages(
     The preparation starts so many processes (cores), of which some parse.
     """
     preparation = list_preparation(corpus, cores, parsing, list_needs(corpus, cells))
-    return preparation, {cell: cell.stages() for cell in cells}
+    return preparation, {cell: link_stages(cell.stages(), preparation) for cell in cells}
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,14 +113,10 @@ class Cell:
     def stages(self) -> list[Stage]:
         """Return its stages, from training to scores."""
         trainings = [self._training(*direction) for direction in self._directions()]
-        trained = tuple(training.log for training in trainings)
-        decoding = Stage("decode", self.output / "decode", self._decode(), after=trained)
+        decoding = Stage("decode", self.output / "decode", self._decode())
         words_by = split_commands(self.corpus.score.get("words_by", "cat"))
-        scoring = Stage(
-            *("score", self.output / "score", self._score()),
-            after=(decoding.log,),
-            programs=tuple(words[0] for words in words_by),
-        )
+        programs = tuple(words[0] for words in words_by)
+        scoring = Stage("score", self.output / "score", self._score(), programs=programs)
         return [
             replace(
                 stage,
@@ -144,19 +151,31 @@ class Cell:
         changes = {k: v for k, v in changes.items() if not k.startswith(GENERATION)}
         changes["common.user_dir"] = str(row.plugin)
         scheduler = row.config["lr_scheduler"].get("_name", "fixed")
+        step = make_training(row.base, row.config, self.machines, changes)
+        made = [save_dir / name for name in _CHECKPOINTS]
+        if self._data == data(self.corpus):  # a checkpoint is beside what is known of its text
+            made += list_record(self.corpus, save_dir)
         return Stage(
             "train",
             save_dir / "train",
             [
-                command("mkdir", "-p", save_dir),
-                make_training(row.base, row.config, self.machines, changes),
+                command("mkdir -p", save_dir),
+                step.declare(self._list_data("train", "valid"), made),
             ],
             title=below.name,
-            after=list_logs(self.corpus, row.needs),
-            resumes="checkpoint*.pt",
+            resumes=True,
             limits=LIMITS if scheduler in ENDLESS else (),
             updates=row.config["optimization"].get("max_update") or None,
         )
+
+    @property
+    def _data(self) -> Path:
+        """The folder of its binarised corpus."""
+        return Path(self.settings.config["task"]["data"])
+
+    def _list_data(self, *splits: str) -> list[Path]:
+        """List the files of the binarised corpus that it reads for splits of the text."""
+        return list_read(self.corpus, self._data, self.settings.needs, splits)
 
     def _tracking(self, save_dir: Path) -> dict[str, str]:
         """Give each training its own folder for TensorBoard, which would mix them."""
@@ -168,17 +187,12 @@ class Cell:
         corpus = self.corpus
         steps = []
         for below, changes in self._directions():
-            steps.append(command("mkdir", "-p", self.output / below))
+            steps.append(command("mkdir -p", self.output / below))
             path = self.checkpoint(below)
             if isinstance(corpus.checkpoint, int):
-                steps.append(
-                    command(
-                        "syncattn-average",
-                        last=corpus.checkpoint,
-                        dir=self.folder / below,
-                        output=path,
-                    )
-                )
+                trained = self.folder / below
+                mean = command("syncattn-average", last=corpus.checkpoint, dir=trained, output=path)
+                steps.append(mean.declare([trained / _OF_EPOCHS], [path]))
             search = generation_options(self.settings.config)
             scheme = corpus.subwords.scheme
             beam = self._generate(path, changes, *search, remove_bpe=scheme)
@@ -202,7 +216,7 @@ class Cell:
             log_format="simple",
             batch_size=100,
             cpu=self.machines.cpu,
-        )
+        ).declare([self.checkpoint(), *self._list_data("test")])
 
     def _generate(self, path: Path, changes: dict[str, Any], *words: str, **how: Any) -> Step:
         """Decode the test text with a checkpoint, in the direction that the changes say."""
@@ -219,7 +233,7 @@ class Cell:
             batch_size=100,
             cpu=self.machines.cpu,
             **how,
-        )
+        ).declare([path, *self._list_data("test")])
 
     def _analyse(self, path: Path, changes: dict[str, Any]) -> Step:
         """Analyse the references with a checkpoint, in the direction that the changes say."""
@@ -232,20 +246,23 @@ class Cell:
             parses["input_heads"] = words / f"test.heads.{source}"
         if row.model.fields.reads("labels"):
             parses["input_labels"] = words / f"test.labels.{source}"
-        return command(
+        texts = [pieces / f"test.{language}" for language in (source, target)]
+        step = command(
             "syncattn-translate",
             path=path,
-            data_bin=task["data"],
+            data_bin=self._data,
             user_dir=row.plugin if row.own_plugin else None,
             in_subwords=True,
-            input=pieces / f"test.{source}",
-            force=pieces / f"test.{target}",
+            input=texts[0],
+            force=texts[1],
             **parses,
             jsonl=True,
             every_layer="links" in row.scored_analyses,
             batch_size=100,
             device="cpu" if self.machines.cpu else None,
         )
+        dictionaries = [self._data / f"dict.{language}.txt" for language in (source, target)]
+        return step.declare([path, *texts, *parses.values(), *dictionaries])
 
     def _score(self) -> list[Step]:
         corpus, output = self.corpus, self.output
@@ -261,38 +278,44 @@ class Cell:
                 gold[f"{side}_heads"] = words / f"test.heads.{language}"
         if "distances" in shown:
             gold["target_trees"] = words / f"test.trees.{corpus.target}"
-        steps = [
-            command(
-                "syncattn-score",
-                references=self.settings.references,
-                **how,
-                system=[self.row.label, output / "test.txt", *analyses],
-                **gold,
-                json=output / "scores.json",
-                text=output / "translations.txt",
-            )
-        ]
+        made = [output / "scores.json", output / "translations.txt"]
+        scoring = command(
+            "syncattn-score",
+            references=self.settings.references,
+            **how,
+            system=[self.row.label, output / "test.txt", *analyses],
+            **gold,
+            json=made[0],
+            text=made[1],
+        )
+        read = [self.settings.references, output / "test.txt", *analyses, *gold.values()]
+        steps = [scoring.declare(read, made)]
         if corpus.gold_alignments and "links" in shown:
             steps += [self._score_reversed(how), self._score_links()]
         return steps
 
     def _score_reversed(self, how: Mapping[str, Any]) -> Step:
         output = self.output / REVERSED
-        return command(
+        references = self.settings.references.with_name(f"test.{self.corpus.source}")
+        step = command(
             "syncattn-score",
-            references=self.settings.references.with_name(f"test.{self.corpus.source}"),
+            references=references,
             **how,
             system=[self.row.label, output / "test.txt"],
             json=output / "scores.json",
         )
+        return step.declare([references, output / "test.txt"], [output / "scores.json"])
 
     def _score_links(self) -> Step:
         """Score the links of every layer, in both directions and symmetrised."""
-        return command(
+        gold, made = gold_alignments(self.corpus), self.output / "links.json"
+        forward, backward = self.output / ANALYSES, self.output / REVERSED / ANALYSES
+        step = command(
             *("syncattn-score", "links"),
-            gold=gold_alignments(self.corpus),
+            gold=gold,
             one_based=True,
-            forward=["cell", self.output / ANALYSES],
-            backward=["cell", self.output / REVERSED / ANALYSES],
-            json=self.output / "links.json",
+            forward=["cell", forward],
+            backward=["cell", backward],
+            json=made,
         )
+        return step.declare([gold, forward, backward], [made])

@@ -23,7 +23,7 @@ from .cell import Cell
 from .cell_results import read_scores, read_test_nll, read_training
 from .corpus_facts import Corpus
 from .launch import Machines
-from .prepare import PIECES, WORDS, folder
+from .places import PIECES, WORDS, folder
 from .run import Runner, list_missing_programs
 from .stages import Stage
 

@@ -74,5 +74,5 @@ def make_training(
     words += WITHOUT_FILE
     if machines.processes == 1:
         return command("fairseq-hydra-train", *words)
-    start = ("torchrun", "--standalone", f"--nproc-per-node={machines.processes}", "-m")
-    return command(*start, "syncattn_lab.recipes.worker", *words)
+    count = f"--nproc-per-node={machines.processes}"
+    return command("torchrun --standalone", count, "-m", "syncattn_lab.recipes.worker", *words)

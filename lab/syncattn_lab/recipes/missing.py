@@ -13,7 +13,8 @@ from syncattn_fairseq.parsing.parsers import find_parser
 from .cell import Cell
 from .corpus_facts import Archive, Corpus
 from .downloads import probe
-from .prepare import DOWNLOAD, folder, list_parsed
+from .places import DOWNLOAD, folder
+from .prepare import list_parsed
 from .rehearsal import read_pairs
 from .stages import read_options
 

@@ -11,7 +11,7 @@ from syncattn_fairseq.data.parses import SPLITS
 
 from ..synthetic.generated_corpus import generate
 from .corpus_facts import Corpus, Here
-from .prepare import DOWNLOAD, folder
+from .places import DOWNLOAD, folder
 from .request import Row
 from .text_formats import collect, collect_lines
 

@@ -16,7 +16,7 @@ from syncattn_fairseq.registered_names import CRITERION
 
 from .corpus_facts import Corpus
 from .known_options import check_known_options
-from .prepare import MULTI_TASK, RAW, WORDS, folder
+from .places import MULTI_TASK, RAW, WORDS, folder
 from .request import Row
 from .stages import options
 from .systems import PLUGIN, Place, System, check_system, check_written_paths, read_overrides
@@ -87,10 +87,15 @@ class RowSettings:
 
     @cached_property
     def needs(self) -> set[str]:
-        """What it needs besides the texts."""
-        model = self.model
+        """What it needs besides the texts, in both directions if alignments are symmetrised."""
+        config, model = self.config, self.model
+        directions = [config["task"]]
+        if self.corpus.gold_alignments:
+            languages = {"source_lang": self.corpus.target, "target_lang": self.corpus.source}
+            directions.append({**config["task"], **languages})
         with naming(self._origin):
-            return list_needs(self.config, model)
+            found = [list_needs({**config, "task": task}, model) for task in directions]
+        return set().union(*found)
 
     @property
     def _origin(self) -> str:

@@ -21,22 +21,15 @@ from syncattn_fairseq.parsing.external import EDA, KYTEA
 
 from .display import Display
 from .processes import Failed, Processes, search_path
-from .stages import Stage, Step
+from .stages import PYTHON, Stage, list_files
 
 #: How to get external programs.
 INSTALLATION = {
     "kytea": f"install {KYTEA}",
     "eda": f"install {EDA}",
 }
-#: Folders with marks.
-_MARKED = ("logs", "checkpoints")
 #: Bytes of files that are trusted by size and time of change; smaller ones are always hashed.
 SMALL = 1 << 20
-#: Options of our commands and fairseq's that name files or the beginnings of files, or folders.
-_NAMING = (
-    *("--output", "--json", "--text", "--labels", "--model", "--held-out"),
-    *("--destdir", "--directory"),
-)
 #: A line that says why a command failed.
 _FAULT = re.compile(r"\b(\w*Error|error|fatal|usage)\b.*:", re.IGNORECASE)
 
@@ -96,7 +89,7 @@ class Runner:
             commands = [str(step) for step in stage.steps]
             time = datetime.now(UTC).isoformat()
             made = {"made": time, **self.provenance, "commands": commands}
-            self._mark(done, stage, {**made, "files": hash_outputs(stage, self.work)})
+            self._mark(done, stage, {**made, "files": hash_files(stage.makes, self.work)})
             self.finished.add(stage.log)
 
     def is_done(self, stage: Stage) -> bool:
@@ -119,17 +112,14 @@ class Runner:
         return same and mark is done and before == (stage.settings or {})
 
     def _check_files(self, mark: Path) -> None:
-        """Refuse files that have changed since a stage made them, but not as another one's."""
-        if not mark.exists():
-            return
-        for name, digest in list_changed(_read_mark(mark)["files"], self.work).items():
-            marks = (path for part in _MARKED for path in (self.work / part).rglob("*.done"))
-            others = (_read_mark(other)["files"].get(name, [""]) for other in marks)
-            if all(digest != other[-1] for other in others):
-                raise DataError(
-                    f"{self.work / name}: changed since {mark} was written; put the file back, or "
-                    f"make it again with --from {mark.stem.partition('-')[0]}"
-                )
+        """Refuse a file that has changed since the stage of a mark made it."""
+        files = _read_mark(mark)["files"] if mark.exists() else {}
+        changed = next(find_changed(files, self.work), None)
+        if changed:
+            raise DataError(
+                f"{self.work / changed}: changed since {mark} was written; put the file back, or "
+                f"make it again with --from {mark.stem.partition('-')[0]}"
+            )
 
     def _compare(self, mark: Path, stage: Stage) -> tuple[Mapping[str, Any], bool]:
         """Return a mark's settings, and whether what the stage reads is still the same."""
@@ -160,8 +150,8 @@ class Runner:
                 before, same = self._compare(begun, stage)
                 redone = redone or not same or not _continues(before, stage)
             if redone:
-                for old in (base.with_suffix(".log"), *base.parent.glob(stage.resumes)):
-                    old.unlink(missing_ok=True)
+                for old in (stage.log.with_suffix(".log"), *list_files(self.work, stage.makes)):
+                    (self.work / old).unlink(missing_ok=True)
             self._mark(begun, stage, {})
         done.unlink(missing_ok=True)
 
@@ -204,7 +194,7 @@ def list_missing_programs(stages: Sequence[Stage]) -> dict[str, str]:
     return {
         program: f"no such program; {INSTALLATION.get(program, 'install it')}"
         for program in dict.fromkeys([*own, *(words[0] for words in commands)])
-        if not shutil.which(program, path=path)
+        if program != PYTHON and not shutil.which(program, path=path)
     }
 
 
@@ -262,60 +252,30 @@ def _difference(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
     return ", ".join([*changes, *(["..."] if len(names) > 3 else [])])
 
 
-def hash_outputs(stage: Stage, work: Path) -> dict[str, list[Any]]:
-    """Return size in bytes, time of change and SHA-256 of the files that a stage has just made."""
-    names = {name for step in stage.steps for name in _list_names(step)}
-    paths = {path for name in names for path in _list_files(work, name)}
-    if stage.resumes:  # the mean is made when it is decoded
-        checkpoints = (work / stage.log).parent.glob(stage.resumes)
-        paths |= {path for path in checkpoints if not path.stem.endswith("average")}
+def hash_files(declared: Iterable[Path], work: Path) -> dict[str, list[Any]]:
+    """Return size in bytes, time of change and SHA-256 of each file in a folder that was declared.
+
+    Args:
+        declared: as in `.stages.Step`.
+        work: the folder.
+    """
     return {
-        path.relative_to(work).as_posix(): [*_describe(path), hash_file(path)]
-        for path in sorted(paths)
+        path.as_posix(): [*_describe(work / path), hash_file(work / path)]
+        for path in list_files(work, declared)
     }
 
 
-def list_changed(files: Mapping[str, list[Any]], work: Path) -> dict[str, str]:
-    """Return the SHA-256 of each file of `hash_outputs` that is not what it was."""
-    changed = {}
+def find_changed(files: Mapping[str, list[Any]], work: Path) -> Iterator[str]:
+    """Yield the name of each file of `hash_files` that is still in the folder, but has changed."""
     for name, before in files.items():
         path = work / name
         if path.is_file():
             now = _describe(path)
             trusted = now[0] > SMALL and before[:2] == now
-            if not trusted and (digest := hash_file(path)) != before[-1]:
-                changed[name] = digest
-    return changed
+            if not trusted and hash_file(path) != before[-1]:
+                yield name
 
 
 def _describe(path: Path) -> list[int]:
     status = path.stat()
     return [status.st_size, status.st_mtime_ns]
-
-
-def _list_names(step: Step) -> Iterator[str]:
-    if step.output:
-        yield str(step.output)
-    for program, *words in step.commands:
-        if program == "cp":
-            *sources, folder = words
-            yield from (f"{folder}/{Path(source).name}" for source in sources)
-        elif program == "syncattn-corpus":
-            yield words[0]
-        option = ""
-        for word in words:
-            if word.startswith("-"):
-                option = word
-            elif option in _NAMING:
-                yield word
-
-
-def _list_files(work: Path, name: str) -> Iterator[Path]:
-    """Yield the files of a folder, or those that have a name, perhaps with a suffix more."""
-    path = work / name
-    if Path(name).is_absolute() or not path.parent.is_dir():
-        return
-    for file in (path if path.is_dir() else path.parent).iterdir():
-        named = path.is_dir() or path.name in (file.name, file.stem)
-        if named and file.is_file() and not file.name.startswith(".") and file.suffix != ".log":
-            yield file

@@ -2,8 +2,9 @@
 
 import re
 import shlex
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,9 @@ import yaml
 
 from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.base.option_fields import flag
+
+#: How the steps that run a module of ours begin. It is the Python that runs the recipe.
+PYTHON = "python"
 
 
 @dataclass(frozen=True)
@@ -22,9 +26,9 @@ class Step:
         commands: the words of each command.
         source: file that the first command reads from its standard input; None: nothing.
         output: file for what the last command prints, complete or not there at all; None: the log.
-        reads: the files that the commands read, seen from the folder that the recipe runs in. A
-            name may be a pattern (``checkpoint_*.pt``).
-        makes: the files that the commands make, in the same way.
+        reads: the files that the commands read. They are seen from the folder that the recipe runs
+            in. A file's name may be a pattern (``checkpoint_*.pt``), which may fit no file.
+        makes: the files that the commands make, in the same way. Logs are not among them.
     """
 
     commands: tuple[tuple[str, ...], ...]
@@ -70,10 +74,10 @@ class Stage:
         title: its name on the terminal.
         settings: what its result depends on; None: it is not compared. A recipe stops at a stage
             that was begun or done with other settings.
-        after: the ``log`` of each stage whose result it reads; if one of them was done again since,
-            this stage is no longer done.
-        resumes: pattern of files next to ``log`` from which an interrupted run continues; None: it
-            always starts over.
+        after: the ``log`` of each stage that makes what it reads, see `link_stages`; if one of them
+            was done again since, this stage is no longer done.
+        resumes: whether an interrupted run continues from the files that it has made; otherwise it
+            starts over.
         limits: numbers among the settings that only say when it ends (None, 0 or less: never). If
             they have grown, it continues from where it ended.
         programs: external programs that its commands start.
@@ -86,26 +90,82 @@ class Stage:
     title: str = ""
     settings: Mapping[str, Any] | None = None
     after: tuple[Path, ...] = ()
-    resumes: str | None = None
+    resumes: bool = False
     limits: tuple[str, ...] = ()
     programs: tuple[str, ...] = ()
     updates: int | None = None
 
+    @property
+    def reads(self) -> list[Path]:
+        """The files that it reads, except those that it has made before, as in `Step`."""
+        reads, made = [], list[Path]()
+        for step in self.steps:
+            reads += [path for path in step.reads if not _are_met([path], made)]
+            made += step.makes
+        return [*dict.fromkeys(reads)]
 
-def command(*words: object, **given: Any) -> Step:
+    @property
+    def makes(self) -> list[Path]:
+        """The files that it makes, as in `Step`."""
+        return [*dict.fromkeys(path for step in self.steps for path in step.makes)]
+
+
+def link_stages(stages: Iterable[Stage], before: Sequence[Stage] = ()) -> list[Stage]:
+    """Return stages that know which of the stages before them make what they read.
+
+    Args:
+        stages: in the order in which they run.
+        before: the stages that run before all of them.
+    """
+    linked = [*before]
+    for stage in stages:
+        after = [other.log for other in linked if _are_met(stage.reads, other.makes)]
+        linked.append(replace(stage, after=tuple(after)))
+    return linked[len(before) :]
+
+
+def _are_met(read: Iterable[Path], made: Iterable[Path]) -> bool:
+    """Tell whether any of the files that are read is among those that are made."""
+    return any(_overlap(one, other) for one in read for other in made)
+
+
+def _overlap(one: Path, other: Path) -> bool:
+    """Tell whether two paths, whose names may be patterns, can be the same file."""
+    if one.parent != other.parent:
+        return False
+    same = one.name == other.name  # patterns may have characters that do not stand for themselves
+    return same or fnmatchcase(one.name, other.name) or fnmatchcase(other.name, one.name)
+
+
+def list_files(work: Path, declared: Iterable[Path]) -> list[Path]:
+    """List the files in a folder that were declared, as in `Step`; they are seen from the folder.
+
+    A file that is not there is left out.
+    """
+    found = set[Path]()
+    for path in declared:
+        folder = work / path.parent
+        whole = (folder / path.name).is_file()
+        files = [folder / path.name] if whole else folder.glob(path.name)
+        found |= {path.with_name(file.name) for file in files if file.is_file()}
+    return sorted(found)
+
+
+def command(program: str, *words: object, **given: Any) -> Step:
     """Make the step of one command.
 
     ``command("syncattn-score", references=path, system=[["a", x], ["b", y]], by_length=True)`` is
     ``syncattn-score --references path --system a x --system b y --by-length``.
 
     Args:
-        words: the program and what stands before its options.
+        program: the program, perhaps with words that always follow it: ``syncattn-bpe learn``.
+        words: what stands before the options.
         given: the options by name. The value of an option with several values is a list. That of an
             option that is repeated is a list of lists, one for each time. True stands for an option
             without a value. False, None and an empty list leave the option out.
     """
     more = [word for name, value in given.items() for word in _write_option(name, value)]
-    return Step((tuple(map(str, [*words, *more])),))
+    return Step((tuple(map(str, [*program.split(), *words, *more])),))
 
 
 def _write_option(name: str, value: Any) -> list[str]:

@@ -12,7 +12,7 @@ from .cell import Cell, make_cells
 from .cell_results import ANALYSES
 from .corpus_facts import Corpus
 from .launch import Machines
-from .prepare import PIECES, WORDS, data, folder, gold_alignments
+from .places import WORDS, data, folder, gold_alignments, subword_models
 from .request import Request, read_row
 from .stages import Step, command
 
@@ -94,8 +94,7 @@ class TableReport:
     def _attention(self) -> dict[str, Any]:
         """Return the options that show the attention of models with heads that parse."""
         corpus = self.corpus
-        names = ["bpe"] if corpus.subwords.joint else [f"bpe.{side}" for side in corpus.languages]
-        models = [self.work / folder(corpus, PIECES) / f"{name}.model" for name in names]
+        models = [self.work / path for path in subword_models(corpus)]
         shown = []
         for name, cell in self.shown.items():
             path = self.work / cell.checkpoint()

@@ -6,7 +6,7 @@ A reader makes sentences of one line of a binary stream, and names the stream an
 
 import html
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from itertools import zip_longest
 from pathlib import Path
@@ -16,7 +16,7 @@ from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.base.text import MAX_LINE, join_line
 from syncattn_fairseq.parsing.formats import FORMATS, Analysis
 
-from .archives import open_member
+from .archives import SEPARATOR, open_member
 
 #: A segment of SGML begins or ends; the entities of its text.
 _SEGMENT = re.compile(r"<seg\b[^<>]*>|</seg\s*>", re.IGNORECASE)
@@ -190,6 +190,12 @@ def name_sides(address: str, languages: tuple[str, str]) -> list[str]:
         address.replace("{language}", language).replace("{role}", role)
         for language, role in zip(languages, ROLES, strict=True)
     ]
+
+
+def list_archives(folder: Path, addresses: Iterable[str], languages: tuple[str, str]) -> list[Path]:
+    """List the files, of a folder or anywhere else, that both sides of texts are in, by address."""
+    names = [name for address in addresses for name in name_sides(address, languages)]
+    return [folder / name.partition(SEPARATOR)[0] for name in dict.fromkeys(names)]
 
 
 def _read(

@@ -1,7 +1,7 @@
 """Drawing sentence pairs and writing them as a corpus."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from itertools import islice
 from pathlib import Path
@@ -19,6 +19,8 @@ from .grammar import Grammar
 MAX_WORDS = 25
 #: The checksums of what is written, by the names of the files.
 _RECORD = ".syncattn-corpus.json"
+_LANGUAGES = ("en", "de")
+_KINDS = ("{}", "heads.{}", "labels.{}", "trees.{}", "{}.conllu")
 
 
 def generate(n: int, seed: int) -> Iterator[SentencePair]:
@@ -70,6 +72,12 @@ def write_corpus(directory: Path, sizes: Mapping[str, int], seed: int) -> None:
         # Before any file is in place: a kill would leave some that look like somebody else's.
         with replacing(record) as path:
             path.write_text(json.dumps(sums | written, indent=1) + "\n", "utf-8")
+
+
+def list_written(splits: Iterable[str]) -> list[str]:
+    """List the names of the files that `write_corpus` writes for splits."""
+    of_sides = [kind.format(language) for language in _LANGUAGES for kind in _KINDS]
+    return [_RECORD, *(f"{split}.{name}" for split in splits for name in ("align", *of_sides))]
 
 
 def _find_sums(path: Path, sums: Mapping[str, Sequence[str]]) -> list[str]:

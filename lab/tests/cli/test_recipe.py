@@ -627,9 +627,9 @@ def test_hydra_merges_the_same(where, tmp_path, capsys, monkeypatch):
 @pytest.mark.parametrize(
     ("corpus", "facts", "fault"),
     [
-        ("builtin_en_de", "generated: {train: -5}", "generate: syncattn-corpus: argument --train"),
+        ("builtin_en_de", "generated: {train: -5}", "recipes.generate: argument --train"),
         ("builtin_en_de", "generated: {trains: 5}", "unrecognized arguments: --trains 5"),
-        ("builtin_en_de", "generated: {help: true}", "syncattn-corpus: wrong options"),
+        ("builtin_en_de", "generated: {help: true}", "recipes.generate: wrong options"),
         ("builtin_en_de", "score: {references: words, tokenize: x}", "score: syncattn-score: "),
         ("multi30k_en_de", "clean: {max_words: 0}", "clean: syncattn-clean: argument --max-words"),
         ("multi30k_en_de", "checkpoint: -3", "checkpoint: -3: give a whole number, at least 1"),

@@ -10,10 +10,23 @@ from unittest import mock
 
 from tests.test_packaging import SCRIPTS
 
+#: The modules that recipes run as their own steps.
+STEPS = [f"syncattn_lab.recipes.{name}" for name in ("fetch", "collect", "generate")]
+#: What one types, and the module that it runs.
+COMMANDS = {name: target.split(":")[0] for name, target in SCRIPTS.items()}
+COMMANDS |= {f"python -m {module}": module for module in STEPS}
+
 
 def main_of(name: str) -> Any:
-    """Return the function that is a command ``syncattn-*``."""
-    return import_module(SCRIPTS[name].split(":")[0]).main
+    """Return the function that is a command."""
+    return import_module(COMMANDS[name]).main
+
+
+def split_call(line: str) -> tuple[str, list[str]]:
+    """Return the command of a line of the shell, and its arguments."""
+    words = shlex.split(line)
+    count = 3 if words[0] == "python" else 1
+    return " ".join(words[:count]), words[count:]
 
 
 class _Understood(Exception):
@@ -21,8 +34,8 @@ class _Understood(Exception):
 
 
 def refusal(line: str) -> str:
-    """Return what a ``syncattn-*`` command says against a line of the shell; '' for nothing."""
-    name, *arguments = shlex.split(line.partition(" | ")[0])
+    """Return what a command of ours says against a line of the shell; '' for nothing."""
+    name, arguments = split_call(line.partition(" | ")[0])
     for sign in ("<", ">"):
         if sign in arguments:
             del arguments[arguments.index(sign) : arguments.index(sign) + 2]

@@ -6,14 +6,15 @@ from pathlib import Path
 
 import pytest
 
+from lab.tests.commands.parsing import COMMANDS
 from lab.tests.commands.test_help import parsers
 from syncattn_fairseq.base.clashes import check_files
 from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.cli import average, bpe, clean, multitask, parse, tokenise, translate
 from syncattn_fairseq.cli.command_line import CommandLine
-from syncattn_lab.cli import align, collect, draw, report, score, trees
+from syncattn_lab.cli import align, draw, report, score, trees
+from syncattn_lab.recipes import collect
 from tests.cli.errors import read_error
-from tests.test_packaging import SCRIPTS
 
 TWICE = r"/\S+/[a-z.]+: two outputs have this name; give each a name of its own"
 READ = r"\S+: this output is also an input \(\S+\); choose another name"
@@ -105,8 +106,8 @@ def test_outputs_are_not_compressed(folder, capsys):
 
 #: What is not a file of its own: a name in a folder, a folder or package, and test sets, whose
 #: files no picture can replace, since its name ends in .svg, .png or .pdf.
-OTHERS = {*("syncattn-fetch name", "syncattn-show gold"), "syncattn-draw gold"}
-OWN_PARSERS = [name for name in SCRIPTS if name != "syncattn-preprocess"]
+OTHERS = {"python -m syncattn_lab.recipes.fetch name", "syncattn-show gold", "syncattn-draw gold"}
+OWN_PARSERS = [name for name in COMMANDS if name != "syncattn-preprocess"]
 
 
 @pytest.mark.parametrize("name", OWN_PARSERS)

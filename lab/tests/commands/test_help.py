@@ -5,15 +5,16 @@ It comes soon; ``--version`` and a wrong option are a line.
 
 import argparse
 import re
+import subprocess
+import sys
 from collections.abc import Iterator
 from unittest import mock
 
 import pytest
 
 import syncattn_fairseq
-from lab.tests.commands.parsing import main_of, refusal
+from lab.tests.commands.parsing import COMMANDS, main_of, refusal
 from tests.importing import run_program
-from tests.test_packaging import SCRIPTS
 
 
 def parsers(name: str) -> Iterator[argparse.ArgumentParser]:
@@ -29,7 +30,7 @@ def parsers(name: str) -> Iterator[argparse.ArgumentParser]:
             yield from action.choices.values()
 
 
-@pytest.mark.parametrize("name", SCRIPTS)
+@pytest.mark.parametrize("name", COMMANDS)
 def test_help(name):
     for parser in parsers(name):
         text = parser.format_help()
@@ -57,18 +58,17 @@ for module in sys.argv[1:]:
             import_module(module).main(["--help"])
         except SystemExit as end:
             assert end.code == 0, module
-    assert told.getvalue().startswith("usage: syncattn-"), module
+    assert told.getvalue().startswith(("usage: syncattn-", f"usage: python -m {module}")), module
     assert not heavy & set(sys.modules), (module, heavy & set(sys.modules))
 """
 
 
 def test_help_imports_nothing_heavy():
-    modules = [target.split(":")[0] for target in SCRIPTS.values()]
-    done = run_program(HELP, *modules)
+    done = run_program(HELP, *COMMANDS.values())
     assert (done.returncode, done.stderr) == (0, "")
 
 
-@pytest.mark.parametrize("name", SCRIPTS)
+@pytest.mark.parametrize("name", COMMANDS)
 def test_the_version_and_a_wrong_option_are_one_line(name, capsys):
     with pytest.raises(SystemExit) as end:
         main_of(name)(["--version"])
@@ -80,3 +80,10 @@ def test_the_version_and_a_wrong_option_are_one_line(name, capsys):
     assert end.value.code == 2 and told.out == ""
     assert told.err.startswith("error: ") and told.err.count("\n") == 1
     assert told.err.endswith(f"; see {name} --help\n")
+
+
+@pytest.mark.parametrize("module", COMMANDS.values())
+def test_a_module_is_run_as_its_command_is(module):
+    done = subprocess.run([sys.executable, "-m", module, b"\xff"], capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == "error: argument '\\udcff': not UTF-8; if it is a file, rename it\n"

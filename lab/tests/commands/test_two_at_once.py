@@ -1,18 +1,16 @@
 """Of two commands that write the same file or folder at once, one is refused in one line."""
 
 import re
-import shlex
 from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
-from lab.tests.commands.parsing import main_of
+from lab.tests.commands.parsing import COMMANDS, main_of, split_call
 from syncattn_fairseq.base.files import replacing
 from syncattn_fairseq.base.folders import filling
 from syncattn_fairseq.base.locks import claiming, locked
 from tests.cli.errors import read_error
-from tests.test_packaging import SCRIPTS
 
 #: Calls whose output is o; and those that write into it, by what the first writer holds meanwhile.
 FILES = [
@@ -23,7 +21,7 @@ FILES = [
     "syncattn-bpe apply --model m --input a --output o",
     "syncattn-export --path m --data-bin p --format fairseq --output o",
     "syncattn-clean --languages en de --input p --output o",
-    "syncattn-collect plain=a --archives . --languages en de --output o",
+    "python -m syncattn_lab.recipes.collect plain=a --archives . --languages en de --output o",
     "syncattn-draw parses x --path m --output o.svg",
     "syncattn-multitask mix --source a --target a --trees a --output o p",
     "syncattn-multitask tag --input a --output o",
@@ -36,7 +34,7 @@ FILES = [
     "syncattn-parse --input a --output h --labels o --parser random",
 ]
 FOLDERS = {
-    "syncattn-corpus o": lambda: replacing(Path("o/test.de")),
+    "python -m syncattn_lab.recipes.generate o": lambda: replacing(Path("o/test.de")),
     "syncattn-preprocess -s en -t de --trainpref p --destdir o": lambda: filling(Path("o")),
     "syncattn-parse --input a --output o/a --parser random": lambda: locked(
         Path("o/a.shards/lock"), ""
@@ -44,8 +42,8 @@ FOLDERS = {
 }
 #: What writes no file of the user's, or leaves claiming it to others, see its own tests.
 WITHOUT = {
-    *("syncattn-translate", "syncattn-show", "syncattn-options", "syncattn-fetch"),
-    "syncattn-recipe",
+    *("syncattn-translate", "syncattn-show", "syncattn-options", "syncattn-recipe"),
+    "python -m syncattn_lab.recipes.fetch",
 }
 
 
@@ -59,7 +57,7 @@ def folder(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("call", FILES)
 def test_the_second_writer_of_a_file_is_refused(capsys, call):
-    name, *words = shlex.split(call)
+    name, words = split_call(call)
     with ExitStack() as stack:
         for output in ("o", "o.en", "o.de", "o.model", "o.svg"):
             stack.enter_context(claiming(Path(output)))
@@ -71,7 +69,7 @@ def test_the_second_writer_of_a_file_is_refused(capsys, call):
 @pytest.mark.parametrize("call", FOLDERS)
 def test_the_second_writer_of_a_folder_is_refused(capsys, call):
     Path("o").mkdir()
-    name, *words = shlex.split(call)
+    name, words = split_call(call)
     with FOLDERS[call]():
         before = {*Path().rglob("*")}
         assert main_of(name)(words) == 1
@@ -81,5 +79,5 @@ def test_the_second_writer_of_a_folder_is_refused(capsys, call):
 
 
 def test_all_commands_that_write_are_known():
-    writing = {call.split()[0] for call in [*FILES, *FOLDERS]}
-    assert {*SCRIPTS} - writing == WITHOUT
+    writing = {split_call(call)[0] for call in [*FILES, *FOLDERS]}
+    assert {*COMMANDS} - writing == WITHOUT

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from lab.tests.commands.parsing import refusal
-from syncattn_lab.cli import corpus
+from syncattn_lab.synthetic.generated_corpus import write_corpus
 from tests.end_to_end.commands import BIN, FORKED
 
 ROOT = Path(__file__).parents[3]
@@ -154,7 +154,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name in ("syncattn_fairseq", "scripts", "configs", "examples"):
         (folder / name).symlink_to(ROOT / name)
     shutil.copytree(ROOT / "docs" / "results", folder / "docs" / "results")
-    corpus.main([str(folder / "words"), "--train=400", "--valid=7", "--test=6", "--seed=3"])
+    write_corpus(folder / "words", {"test": 6, "valid": 7, "train": 400}, seed=3)
     (folder / "raw").mkdir()
     for split, language in product(("train", "valid", "test"), ("en", "de")):
         shutil.copy(folder / "words" / f"{split}.{language}", folder / "raw")

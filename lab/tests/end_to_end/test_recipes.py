@@ -17,8 +17,13 @@ from lab.tests.recipes import miniature
 from lab.tests.recipes.server import Server, serve
 from syncattn_lab.cli import recipe as recipes
 from syncattn_lab.evaluation.results_file import load_results, unpack_counts
-from syncattn_lab.recipes.corpus_facts import load_corpus, read_facts
+from syncattn_lab.recipes.cell import list_stages, make_cells
+from syncattn_lab.recipes.corpus_facts import Corpus, load_corpus, read_facts
+from syncattn_lab.recipes.launch import Machines
+from syncattn_lab.recipes.request import read_row
 from syncattn_lab.recipes.row_settings import describe_model, list_needs
+from syncattn_lab.recipes.stages import Stage, list_files
+from syncattn_lab.recipes.systems import read_overrides
 from tests import japanese
 from tests.end_to_end.commands import BIN, FORKED
 
@@ -172,6 +177,7 @@ def check_recipe(corpus: str, systems: list[str], tmp_path: Path, parsers: Path)
                     len(h.split()) == len(w.split()) for h, w in zip(heads, words, strict=True)
                 ]
                 assert sum(parsed) >= len(parsed) - 1  # a control character or so
+    check_declarations(recipe.work, facts, systems, [word for word in small if "--" not in word])
     again = recipe.run(None, *systems, *small)  # nothing is done twice
     assert again.returncode == 0 and "== " not in again.stdout, again.stdout
     folders = {path.name for path in recipe.work.iterdir()}  # nothing but what is asked for
@@ -198,6 +204,29 @@ def check_recipe(corpus: str, systems: list[str], tmp_path: Path, parsers: Path)
         bleu = BLEU(force=True)._compute_score_from_stats(counts.sum(0).tolist()).score
         assert len(counts) == score["sentences"] and round(bleu, 4) == cell["scores"]["BLEU"]
     assert f"\n{systems[-1]} " in done.stdout
+
+
+def check_declarations(work: Path, corpus: Corpus, systems: list[str], settings: list[str]) -> None:
+    """Check that the stages that are done have made what they declare, and nothing else."""
+    rows = [(None, read_row(system)) for system in systems]
+    cells = make_cells(corpus, Machines(cpu=True), read_overrides(settings), rows)
+    preparation, trainings = list_stages(corpus, cells, 1, 1)
+    stages = [*preparation, *(stage for each in trainings.values() for stage in each)]
+    done = [stage for stage in stages if (work / stage.log.with_suffix(".done")).exists()]
+    assert {stage.name for stage in done} >= {"download", "collect", "binarise"}
+    assert [path for stage in done for path in list_missing(stage, work)] == []
+    given = [path for stage in done if stage.name == "download" for path in stage.reads]
+    declared = [*given, *(path for stage in done for path in stage.makes)]
+    paths = [p for part in ("corpora", "data-bin", "checkpoints") for p in (work / part).rglob("*")]
+    marks = {".log", ".done", ".begun"}
+    found = {path for path in paths if path.is_file() and path.suffix not in marks}
+    names = {path.relative_to(work) for path in found if path.name != "lock"}
+    assert names == {*list_files(work, declared)}
+
+
+def list_missing(stage: Stage, work: Path) -> list[Path]:
+    """List the files that a stage declares to make, not as a pattern, and that are not there."""
+    return [path for path in stage.makes if not list_files(work, [path]) and "*" not in path.name]
 
 
 def check_report(page: str) -> None:

@@ -34,7 +34,8 @@ from syncattn_fairseq.cli import (
     translate,
 )
 from syncattn_fairseq.inference.answers import Sentence, Translation
-from syncattn_lab.cli import align, collect, report, score, trees
+from syncattn_lab.cli import align, report, score, trees
+from syncattn_lab.recipes import collect
 from tests.fuzz.mutation import fuzzed, mutate
 from tests.fuzz.test_readers import HEADS, TEXT
 

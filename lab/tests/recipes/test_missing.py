@@ -69,7 +69,7 @@ def test_a_licensed_text_may_be_anywhere(name, place, tmp_path, monkeypatch):
     for form, _, address in texts:
         assert len([*collect(tmp_path, form, address, corpus.languages)]) == 3
     commands = [str(step) for s in list_preparation(corpus, 1, 1, set()) for step in s.steps]
-    assert not any("syncattn-fetch" in command for command in commands)
+    assert not any("recipes.fetch" in command for command in commands)
     monkeypatch.setenv("ASPEC_JE", "/nowhere")
     with pytest.raises(DataError, match="^ASPEC_JE=/nowhere: no such file or folder$"):
         corpus.list_texts("train")

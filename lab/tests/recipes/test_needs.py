@@ -6,6 +6,7 @@ import pytest
 
 from lab.tests.recipes.test_cell import BUILTIN, make_cell
 from syncattn_fairseq.base.errors import DataError
+from syncattn_lab.recipes.cell import list_stages
 from tests.importing import forgetting_plugins
 
 BOTH = ["heads.de", "heads.en"]
@@ -144,8 +145,9 @@ def test_a_strangers_head_and_loss_say_what_they_need(tmp_path):
         assert make_cell(heads).settings.needs == {"heads.en", "labels.en"}
         cell = make_cell(f"{heads}:criterion.strangers_weight=1")
         assert cell.settings.needs == {"heads.en", "heads.de", "labels.en"}
-        stages = {log.name for log in cell.stages()[0].after}
-        assert stages == {
+        _, stages = list_stages(BUILTIN, [cell], 1, 1)
+        kinds = ("record", "heads-de", "heads-en", "labels-en")
+        assert {log.name for log in stages[cell][0].after} == {
             "binarise",
-            *(f"binarise-{k}" for k in ("heads-de", "heads-en", "labels-en")),
+            *(f"binarise-{kind}" for kind in kinds),
         }

@@ -8,8 +8,11 @@ from hypothesis import strategies as st
 
 from syncattn_fairseq.base.errors import DataError
 from syncattn_lab.recipes.stages import (
+    Stage,
     Step,
     command,
+    link_stages,
+    list_files,
     options,
     read_pipeline,
     split_commands,
@@ -39,6 +42,35 @@ def test_keywords_are_options():
 def test_a_step_declares_what_it_reads_and_makes():
     step = read_pipeline("cat", Path("a"), Path("b")).declare([Path("c")], makes=[Path("d")])
     assert step.reads == (Path("a"), Path("c")) and step.makes == (Path("b"), Path("d"))
+
+
+def stage(name: str, *steps: Step) -> Stage:
+    return Stage(name, Path("logs", name), [*steps])
+
+
+def test_a_stage_is_after_those_that_make_what_it_reads():
+    first, other = Path("x/a.en"), Path("x/b*.pt")
+    early = stage("early", command("e").declare(makes=[first, other]))
+    copying = command("c").declare([first], [Path("y/a.en")])
+    late = stage("late", copying, command("d").declare([Path("y/a.en"), Path("x/b1.pt")]))
+    assert late.reads == [first, Path("x/b1.pt")], "not what it has made before"
+    assert late.makes == [Path("y/a.en")]
+    again = stage("again", command("f").declare([Path("x/b[0-9].pt"), Path("z/a.en")]))
+    unread = stage("unread", command("g").declare([Path("a.en"), Path("x/c.pt")]))
+    logs = {one.name: one.after for one in link_stages([early, late, again, unread])}
+    assert logs == {"early": (), "late": (early.log,), "again": (early.log,), "unread": ()}
+    [linked] = link_stages([again], [early, late])
+    assert linked.after == (early.log,)
+
+
+def test_files_that_are_declared_are_found(tmp_path):
+    (tmp_path / "x").mkdir()
+    for name in ("a[1].txt", "a1.txt", "b.txt", "c.log"):
+        (tmp_path / "x" / name).touch()
+    assert list_files(tmp_path, [Path("x/a[1].txt"), Path("y/a.txt")]) == [Path("x/a[1].txt")]
+    found = list_files(tmp_path, [Path("x/?.txt"), Path("x/b.txt"), Path("x/a[1-3].*")])
+    assert found == [Path("x/a1.txt"), Path("x/b.txt")]
+    assert list_files(tmp_path, [tmp_path / "x" / "c.log"]) == [tmp_path / "x" / "c.log"]
 
 
 @given(st.lists(WORDS, min_size=1, max_size=4))

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from syncattn_lab.cli.collect import main
+from syncattn_lab.recipes.collect import main
 from syncattn_lab.recipes.corpus_facts import load_corpus
 from syncattn_lab.recipes.prepare import list_preparation
 
@@ -36,8 +36,8 @@ def collected(corpus: str, work: Path, monkeypatch: pytest.MonkeyPatch) -> dict[
         if step.commands[0][0] == "mkdir":
             for folder in step.commands[0][2:]:
                 Path(folder).mkdir(parents=True, exist_ok=True)
-        if step.commands[0][0] == "syncattn-collect":
-            assert main(step.commands[0][1:]) == 0
+        if "syncattn_lab.recipes.collect" in step.commands[0]:
+            assert main(step.commands[0][3:]) == 0
     made = Path("corpora", corpus)
     return {
         str(path.relative_to(made)): path.read_text(encoding="utf-8")

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from lab.tests.recipes.server import Server, serve
-from syncattn_lab.cli.fetch import main
+from syncattn_lab.recipes.fetch import main
 from tests.cli.errors import read_error
 
 CONTENT = b"content\n"

@@ -1,6 +1,7 @@
-"""``syncattn-corpus``: write the built-in English-German corpus with its gold structure."""
+"""``python -m syncattn_lab.recipes.generate``: write the built-in corpus with its structure."""
 
 import argparse
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -22,10 +23,10 @@ def main(argv: Sequence[str] | None = None) -> None:
 def make_parser() -> argparse.ArgumentParser:
     """Make the parser of the command's arguments."""
     parser = new_parser(
-        "syncattn-corpus",
+        "python -m syncattn_lab.recipes.generate",
         "Write an English-German corpus generated from a grammar: words, dependency heads "
         "and labels, word alignments, phrase structure and CoNLL-U.",
-        example="syncattn-corpus words --train 20000 --seed 1",
+        example="python -m syncattn_lab.recipes.generate words --train 20000 --seed 1",
     )
     parser.add_argument("directory", type=Path, help="output folder; created if missing")
     for split, size in (("train", 20000), ("valid", 500), ("test", 500)):
@@ -34,3 +35,7 @@ def make_parser() -> argparse.ArgumentParser:
         )
     parser.add_argument("--seed", type=int, default=1, help="random seed (default: 1)")
     return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

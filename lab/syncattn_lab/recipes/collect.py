@@ -1,7 +1,8 @@
-"""``syncattn-collect``: extract parallel text from archives, one sentence per line."""
+"""``python -m syncattn_lab.recipes.collect``: extract parallel text from archives."""
 
 import argparse
-from collections.abc import Iterator, Sequence
+import sys
+from collections.abc import Sequence
 from contextlib import ExitStack
 from math import inf
 from pathlib import Path
@@ -14,8 +15,7 @@ from syncattn_fairseq.cli.command_line import CommandLine
 from syncattn_fairseq.cli.common import command, new_parser, positive
 from syncattn_fairseq.data.parallel_text import sides, write_pairs
 
-from ..recipes.archives import SEPARATOR
-from ..recipes.text_formats import PAIRS, TEXTS, collect, collect_lines, name_sides
+from .text_formats import PAIRS, TEXTS, collect, collect_lines, list_archives
 
 
 @command
@@ -61,12 +61,10 @@ def _text(value: str) -> tuple[str, str]:
     return format_name, address
 
 
-def _archives(args: argparse.Namespace) -> Iterator[Path]:
+def _archives(args: argparse.Namespace) -> list[Path]:
     addresses = [args.alignments] if args.alignments else []
-    for _, address in args.texts:
-        addresses += name_sides(address, tuple(args.languages))
-    for address in addresses:
-        yield args.archives / address.partition(SEPARATOR)[0]
+    addresses += [address for _, address in args.texts]
+    return list_archives(args.archives, addresses, tuple(args.languages))
 
 
 def name_alignments(prefix: Path) -> Path:
@@ -82,11 +80,11 @@ def _outputs(args: argparse.Namespace) -> list[Path]:
 def make_parser() -> CommandLine:
     """Make the parser of the command's arguments."""
     parser = new_parser(
-        "syncattn-collect",
+        "python -m syncattn_lab.recipes.collect",
         "Extract parallel text from archives to PREFIX.SRC and PREFIX.TGT, one sentence per line "
         "and pair by pair, in the order of the arguments.",
-        example="syncattn-collect 'plain=news.tgz!news.{language}' --archives download \\\n"
-        "--languages en de --output all/train",
+        example="python -m syncattn_lab.recipes.collect 'plain=news.tgz!news.{language}' \\\n"
+        "--archives download --languages en de --output all/train",
     )
     parser.add_argument(
         "texts",
@@ -122,3 +120,7 @@ def make_parser() -> CommandLine:
     )
     parser.name_files(inputs=[_archives], outputs=[_outputs])
     return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -5,8 +5,8 @@ import pytest
 
 from lab.tests.recipes.packing import tar
 from syncattn_fairseq.base.errors import DataError
-from syncattn_lab.cli.collect import main
 from syncattn_lab.recipes import text_formats as texts
+from syncattn_lab.recipes.collect import main
 from tests.cli.errors import read_error
 
 PLAIN = "plain=x.{language}"

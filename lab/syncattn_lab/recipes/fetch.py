@@ -1,7 +1,8 @@
-"""``syncattn-fetch``: download a file, whole and verified or not at all."""
+"""``python -m syncattn_lab.recipes.fetch``: download a file, whole and verified or not at all."""
 
 import argparse
 import re
+import sys
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -10,20 +11,21 @@ from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.base.files import hash_file
 from syncattn_fairseq.cli.common import command, new_parser, positive
 
-from ..recipes.downloads import MIRRORS, SUMS, fetch
+from .downloads import MIRRORS, SUMS, fetch
 
 
 def make_parser() -> argparse.ArgumentParser:
     """Make the parser of the command's arguments."""
     parser = new_parser(
-        "syncattn-fetch",
+        "python -m syncattn_lab.recipes.fetch",
         "Download a file unless it is there already. With a checksum, an interrupted download "
         "continues where it stopped. Without, the server has to say how long the file is; the "
         f"checksum of the first download is recorded in DIR/{SUMS}, and later downloads are "
         f"compared with it. Mirrors, base URLs in the environment variable {MIRRORS}, are tried "
         "first, at BASE/HOST/PATH. A download may take five minutes, and longer as long as it has "
         "10 kB per second on average.",
-        example="syncattn-fetch https://www.statmt.org/wmt14/test-full.tgz --directory download",
+        example="python -m syncattn_lab.recipes.fetch \\\n"
+        "https://www.statmt.org/wmt14/test-full.tgz --directory download",
     )
     parser.add_argument("source", metavar="URL", help="the file's URL (with --licence: its name)")
     parser.add_argument("--directory", type=Path, required=True, metavar="DIR", help="its folder")
@@ -64,3 +66,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         path = fetch(args.source, args.directory, args.name, args.sha256, args.size, args.md5)
     result = f"{path}: {path.stat().st_size} bytes"
     print(result if args.sha256 else f"{result}, SHA-256 {hash_file(path)}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

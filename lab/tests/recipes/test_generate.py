@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from syncattn_lab.cli.corpus import main
+from syncattn_lab.recipes.generate import main
 from syncattn_lab.synthetic import generated_corpus
 from syncattn_lab.synthetic.derivation import SentencePair
 

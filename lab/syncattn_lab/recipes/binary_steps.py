@@ -1,0 +1,168 @@
+"""The steps of a recipe that binarise texts and parses."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from pathlib import Path
+
+from syncattn_fairseq.base.errors import DataError
+from syncattn_fairseq.cli.tokenise import read_preparation
+from syncattn_fairseq.data.parses import SPLITS
+from syncattn_fairseq.data.preparation import NAME, SCHEMES_NAME
+from syncattn_fairseq.data.segmenters import name_subwords
+
+from .corpus_facts import Corpus
+from .places import (
+    MIXED,
+    MULTI_TASK,
+    PIECES,
+    RAW,
+    WORDS,
+    data,
+    folder,
+    list_binarised,
+    list_parses,
+    list_texts,
+    subword_models,
+)
+from .stages import Step, command
+from .text_steps import split_by
+
+
+def binarise(corpus: Corpus, cores: int, part: str, destination: Path) -> list[Step]:
+    """Binarise the texts in a part of a corpus, in so many processes (cores).
+
+    The destination is the folder of the binarised corpus.
+    """
+    known_words = corpus.subwords.size if corpus.subwords.unit == "word" else None
+    step = command(
+        "fairseq-preprocess",
+        **_pair(corpus, destination),
+        joined_dictionary=corpus.subwords.joined,
+        nwordssrc=known_words,
+        nwordstgt=known_words,
+        workers=cores,
+        **_name_texts(corpus, part),
+    )
+    return [
+        command("rm -rf --", destination),  # fairseq would keep an old dictionary
+        step.declare(list_texts(corpus, part), list_binarised(corpus, destination)),
+    ]
+
+
+def _pair(corpus: Corpus, destination: Path) -> dict[str, object]:
+    """Return the options that name the languages and the folder of a binarised corpus."""
+    languages = {"source_lang": corpus.source, "target_lang": corpus.target}
+    return {**languages, "destdir": destination}
+
+
+def _name_texts(corpus: Corpus, part: str) -> dict[str, object]:
+    """Return the options that name the texts to binarise, which are in a part of a corpus."""
+    return {f"{split}pref": folder(corpus, part) / split for split in SPLITS}
+
+
+def record(corpus: Corpus) -> list[Step]:
+    """Store beside the binarised corpus how its text was prepared, as far as that is known."""
+    binarised, commands = data(corpus), _list_tokenisers(corpus)
+    in_words = corpus.generated or "test" in corpus.tokenised
+    raw = None if in_words or not commands else folder(corpus, RAW) / "test"
+    models = subword_models(corpus) if _has_known_subwords(corpus) else []
+    step = command(
+        "syncattn-preprocess",
+        **_pair(corpus, binarised),
+        subword_marks=corpus.subwords.scheme,
+        words_by=commands,
+        truecased=bool(commands and corpus.generated),
+        raw=raw,
+        subwords=models,
+    )
+    read = [binarised / f"dict.{language}.txt" for language in corpus.languages]
+    read += [*models, *(list_texts(corpus, RAW, ["test"]) if raw else [])]
+    return [step.declare(read, list_record(corpus, binarised))]
+
+
+def list_record(corpus: Corpus, destination: Path) -> list[Path]:
+    """List the files that say how a corpus was prepared, in a folder that they are stored in."""
+    names = [SCHEMES_NAME]
+    if _list_tokenisers(corpus):
+        names.append(NAME)
+    if _has_known_subwords(corpus):
+        names += map(name_subwords, corpus.languages)
+    return [destination / name for name in names]
+
+
+def _has_known_subwords(corpus: Corpus) -> bool:
+    """Tell whether the record has the subword models, which is of no use without tokenisers."""
+    return bool(_list_tokenisers(corpus)) and corpus.subwords.scheme == "sentencepiece"
+
+
+def _list_tokenisers(corpus: Corpus) -> list[str]:
+    """Return what split both texts into words; none if they came in words, or it is not known."""
+    commands = [split_by(corpus, language, 1, "") for language in corpus.languages]
+    if "train" in corpus.tokenised:
+        return []
+    try:
+        for each in commands:
+            read_preparation(each)
+    except DataError:
+        return []
+    return commands
+
+
+def add_parses(corpus: Corpus, need: str) -> list[Step]:
+    """Binarise what systems need besides the text, such as ``heads.en``."""
+    binarised = data(corpus)
+    step = command(
+        "syncattn-preprocess",
+        **_pair(corpus, binarised),
+        add=need,
+        **_name_texts(corpus, PIECES),
+        **{f"{split}heads": folder(corpus, WORDS) / split for split in SPLITS},
+    )
+    read = [
+        *list_binarised(corpus, binarised),
+        binarised / SCHEMES_NAME,
+        *list_parses(corpus, need),
+    ]
+    read += [*list_texts(corpus, PIECES), *list_texts(corpus, WORDS)]
+    return [step.declare(read, list_binarised(corpus, binarised, need=need))]
+
+
+def mix(corpus: Corpus, cores: int) -> list[Step]:
+    """Mix translations with parses of the source, as Multi-Task learns them, and binarise both."""
+    pieces, mixed = folder(corpus, PIECES), folder(corpus, MIXED)
+    kinds = ["trees"] if corpus.generated else ["heads", "labels"]
+    parses = {kind: folder(corpus, WORDS) / f"train.{kind}.{corpus.source}" for kind in kinds}
+    others = [split for split in SPLITS if split != "train"]
+    source, target = list_texts(corpus, PIECES, ["train"])
+    both = list_texts(corpus, MIXED, ["train"])
+    mixing = command("syncattn-multitask mix", source=source, target=target, **parses, output=both)
+    tagged = [f"{split}.{corpus.source}" for split in others]
+    texts, outputs = ([part / name for name in tagged] for part in (pieces, mixed))
+    tagging = command("syncattn-multitask tag", input=texts, output=outputs)
+    copied = [f"{split}.{corpus.target}" for split in others]
+    kept, copies = ([part / name for name in copied] for part in (pieces, mixed))
+    return [
+        command("mkdir -p", mixed),
+        mixing.declare([source, target, *parses.values()], both),
+        tagging.declare(texts, outputs),
+        command("cp", *kept, mixed).declare(kept, copies),
+        *binarise(corpus, cores, MIXED, Path(f"{data(corpus)}-{MULTI_TASK}")),
+    ]
+
+
+def list_read(
+    corpus: Corpus, binarised: Path, needs: Collection[str], splits: Sequence[str]
+) -> list[Path]:
+    """List the files of a binarised corpus that a system reads.
+
+    Args:
+        corpus: the corpus.
+        binarised: the folder of the files.
+        needs: what the system needs besides the text, as in `.row_settings.list_needs`.
+        splits: the splits that the system reads.
+    """
+    read = list_record(corpus, binarised) if binarised == data(corpus) else []
+    for need in ("", *sorted({*needs} - {MULTI_TASK})):
+        read += list_binarised(corpus, binarised, splits, need)
+    return read

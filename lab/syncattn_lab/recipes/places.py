@@ -1,0 +1,84 @@
+"""Where the files of a corpus are, seen from the folder that a recipe runs in."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from syncattn_fairseq.data.parses import LINKS, SPLITS
+
+from .corpus_facts import Corpus
+
+#: Parts of a corpus's folder.
+DOWNLOAD, RAW, TOKENS, WORDS = "download", "raw", "tokens", "words"
+PIECES, MIXED = "pieces", "mixed"
+#: What Multi-Task needs: translations mixed with parses of the source.
+MULTI_TASK = "multitask"
+
+
+def folder(corpus: Corpus, part: str) -> Path:
+    """Return the folder of a part of a corpus, such as `WORDS`."""
+    return Path("corpora", corpus.name, part)
+
+
+def data(corpus: Corpus) -> Path:
+    """Return the folder of the binarised corpus."""
+    return Path("data-bin", corpus.name)
+
+
+def gold_alignments(corpus: Corpus) -> Path:
+    """Return the file of the test set's gold alignments."""
+    return folder(corpus, WORDS if corpus.generated else RAW) / "test.align"
+
+
+def subword_models(corpus: Corpus) -> list[Path]:
+    """Return the subword model of both languages, or one for each."""
+    names = ["bpe"] if corpus.subwords.joint else [f"bpe.{side}" for side in corpus.languages]
+    return [folder(corpus, PIECES) / f"{name}.model" for name in names]
+
+
+def list_texts(
+    corpus: Corpus, part: str, splits: Sequence[str] = SPLITS, languages: Sequence[str] = ()
+) -> list[Path]:
+    """List the texts in a part of a corpus.
+
+    Args:
+        corpus: the corpus.
+        part: the folder, below the corpus's.
+        splits: the splits, one after the other.
+        languages: the languages of each split; empty: source and target.
+    """
+    languages = languages or corpus.languages
+    return [folder(corpus, part) / f"{split}.{each}" for split in splits for each in languages]
+
+
+def list_parses(corpus: Corpus, need: str) -> list[Path]:
+    """List the files with what systems need of the words, in all splits: such as ``heads.en``."""
+    return [folder(corpus, WORDS) / f"{split}.{need}" for split in SPLITS]
+
+
+def list_binarised(
+    corpus: Corpus, destination: Path, splits: Sequence[str] = SPLITS, need: str = ""
+) -> list[Path]:
+    """List the files of a binarised corpus.
+
+    Args:
+        corpus: the corpus.
+        destination: the folder of the files.
+        splits: the splits of the text.
+        need: which parses, as in `.row_settings.list_needs`; empty: those of the text itself.
+    """
+    kind, _, language = need.partition(".")
+    pair = "-".join(corpus.languages)
+    if not need:
+        names = [f"{split}.{pair}.{side}.*" for split in splits for side in corpus.languages]
+        names += [f"dict.{side}.txt" for side in corpus.languages]
+    elif need == LINKS:
+        names = [f"{split}.{LINKS}.{pair}.*" for split in splits]
+    else:
+        names = [f"{split}.{kind}.{pair}.{language}.*" for split in splits]
+    if kind == "labels":
+        from syncattn_fairseq.data.labels import locate_dictionary  # imports fairseq
+
+        names.append(locate_dictionary(destination, language).name)
+    return [destination / name for name in names]

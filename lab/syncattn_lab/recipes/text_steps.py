@@ -1,0 +1,263 @@
+"""The steps of a recipe from archives to subwords and parses."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+from syncattn_fairseq.base.errors import DataError
+from syncattn_fairseq.data.parallel_text import sides
+from syncattn_fairseq.data.parses import SPLITS
+
+from ..synthetic.generated_corpus import list_written
+from .corpus_facts import Archive, Corpus
+from .downloads import SUMS
+from .places import (
+    DOWNLOAD,
+    MULTI_TASK,
+    PIECES,
+    RAW,
+    TOKENS,
+    WORDS,
+    folder,
+    gold_alignments,
+    list_texts,
+    subword_models,
+)
+from .stages import PYTHON, Step, command, read_options, read_pipeline, split_words
+from .text_formats import list_archives
+
+#: Processors of Stanza whose models are downloaded.
+PROCESSORS = "pos,lemma,depparse"
+
+
+def generate(corpus: Corpus) -> list[Step]:
+    """Write the text of a generated corpus, with its structure."""
+    words = folder(corpus, WORDS)
+    made = [words / name for name in list_written(SPLITS)]
+    return [_run("generate", words, **corpus.generated).declare(makes=made)]
+
+
+def _run(module: str, *words: object, **given: Any) -> Step:
+    """Make the step that runs a module of this package."""
+    return command(f"{PYTHON} -m {__package__}.{module}", *words, **given)
+
+
+def download_models(corpus: Corpus, language: str) -> list[Step]:
+    """Download Stanza's models of a language, unless it has another parser or the user has them."""
+    given = read_options(corpus.parses[language])
+    own = os.environ.get("STANZA_DIR") or "--stanza-dir" in given
+    if given.get("--parser") != "stanza" or own:
+        return []
+    models = f"import stanza; stanza.download({language!r}, processors={PROCESSORS!r})"
+    return [command(PYTHON, "-c", models)]
+
+
+def download(corpus: Corpus) -> list[Step]:
+    """Download the archives that the user does not have elsewhere."""
+    if corpus.here and corpus.here.path:
+        return []
+    if corpus.here and not corpus.archives:
+        raise DataError(f"{corpus.here.variable}: set this variable to the folder of the texts")
+    return [_fetch(corpus, archive) for archive in corpus.archives if not archive.own]
+
+
+def _fetch(corpus: Corpus, archive: Archive) -> Step:
+    """Download an archive, or look whether one that needs a signed licence is there."""
+    directory = folder(corpus, DOWNLOAD)
+    path = directory / archive.name
+    if archive.licence:
+        how = archive.licence
+        if archive.variable:
+            how += f"; or set {archive.variable} to where you have it, packed or not"
+        return _run("fetch", archive.name, directory=directory, licence=how).declare(reads=[path])
+    sums = [] if archive.sha256 or archive.md5 else [directory / SUMS]
+    return _run(
+        "fetch",
+        archive.url,
+        directory=directory,
+        name=archive.file,
+        sha256=archive.sha256,
+        size=archive.size,
+        md5=archive.md5,
+    ).declare(makes=[path, *sums])
+
+
+def collect(corpus: Corpus) -> list[Step]:
+    """Extract the texts from the archives, and the gold alignments of the test text."""
+    steps = [command("mkdir -p", folder(corpus, RAW))]
+    for split in SPLITS:
+        if getattr(corpus, split):
+            links = corpus.gold_alignments if split == "test" else None
+            steps.append(_collect(corpus, RAW, split, corpus.list_texts(split), links))
+    return steps
+
+
+def _collect(
+    corpus: Corpus,
+    part: str,
+    name: str,
+    texts: Sequence[str],
+    links: str | None = None,
+    keep_empty: bool = False,
+) -> Step:
+    """Extract texts that are in archives.
+
+    Args:
+        corpus: the corpus.
+        part: the folder of the extracted text, below the corpus's.
+        name: the name of the extracted text there, without language; it begins with the split.
+        texts: each ``FORMAT=ADDRESS``.
+        links: the address of the text's alignments.
+        keep_empty: whether pairs without words are kept.
+    """
+    own = corpus.here.path if corpus.here else None
+    archives, output = own or folder(corpus, DOWNLOAD), folder(corpus, part) / name
+    addresses = [text.partition("=")[2] for text in texts]
+    made = sides(output, corpus.languages)
+    located = corpus.locate(links) if links else None
+    if located:
+        addresses.append(located)
+        made.append(gold_alignments(corpus))
+    step = _run(
+        "collect",
+        *texts,
+        archives=archives,
+        languages=[*corpus.languages],
+        output=output,
+        first=corpus.first if name.startswith("train") else None,
+        keep_empty=keep_empty,
+        alignments=located,
+    )
+    return step.declare(list_archives(archives, addresses, corpus.languages), made)
+
+
+def tokenise(corpus: Corpus, cores: int) -> list[Step]:
+    """Split the texts into words, in so many processes (cores)."""
+    steps = [command("mkdir -p", folder(corpus, TOKENS), folder(corpus, WORDS))]
+    for split in SPLITS:
+        if not getattr(corpus, split):
+            continue
+        part = TOKENS if split == "train" and corpus.clean is not None else WORDS
+        raw, words = (list_texts(corpus, each, [split]) for each in (RAW, part))
+        for language, source, output in zip(corpus.languages, raw, words, strict=True):
+            normalise = "--normalise" if split == "train" else ""
+            tokeniser = split_by(corpus, language, cores, normalise)
+            if split in corpus.tokenised:
+                tokeniser = f"{tokeniser} --words" if "--lowercase" in tokeniser else "cat"
+            steps.append(read_pipeline(tokeniser, source, output))
+    return steps
+
+
+def split_by(corpus: Corpus, language: str, cores: int, normalise: str) -> str:
+    """Return the command that splits a language's text into words.
+
+    Args:
+        corpus: the corpus.
+        language: one of its languages.
+        cores: how many processes.
+        normalise: what the command has in place of ``{normalise}``.
+    """
+    text = corpus.words.get(language, f"syncattn-tokenise --lang {language}")
+    return text.replace("{cores}", str(cores)).replace("{normalise}", normalise)
+
+
+def clean(corpus: Corpus) -> list[Step]:
+    """Leave out training pairs that are no good, and hold out those for validation."""
+    if corpus.clean is None:
+        return []
+    words, tokens = folder(corpus, WORDS), folder(corpus, TOKENS)
+    how, excluded = dict(corpus.clean), list[Path]()
+    if "exclude" in how:
+        how["exclude"] = words / str(how["exclude"])
+        excluded = sides(how["exclude"], corpus.languages)
+    holds_out = bool(corpus.every or corpus.last)
+    made = ["train", *(["valid"] if holds_out else [])]
+    step = command(
+        "syncattn-clean",
+        languages=[*corpus.languages],
+        input=tokens / "train",
+        output=words / "train",
+        **how,
+        every=corpus.every,
+        last=corpus.last,
+        held_out=words / "valid" if holds_out else None,
+    )
+    read = [*list_texts(corpus, TOKENS, ["train"]), *excluded]
+    return [step.declare(read, list_texts(corpus, WORDS, made))]
+
+
+def split_subwords(corpus: Corpus, cores: int) -> list[Step]:
+    """Learn subwords from the training text, and split all texts; or copy texts that are split."""
+    pieces = folder(corpus, PIECES)
+    steps = [command("mkdir -p", pieces)]
+    if corpus.subwords.scheme != "sentencepiece":
+        whole = list_texts(corpus, WORDS if corpus.subwords.unit == "word" else RAW)
+        return [*steps, command("cp", *whole, pieces).declare(whole, list_texts(corpus, PIECES))]
+    alone = [[language] for language in corpus.languages]
+    groups = [[*corpus.languages]] if corpus.subwords.joint else alone
+    for model, languages in zip(subword_models(corpus), groups, strict=True):
+        learnt = list_texts(corpus, WORDS, ["train"], languages)
+        texts, outputs = (list_texts(corpus, each, SPLITS, languages) for each in (WORDS, PIECES))
+        learning = command(
+            "syncattn-bpe learn",
+            vocab_size=corpus.subwords.size,
+            model=model.with_suffix(""),
+            input=learnt,
+        )
+        applying = command(
+            "syncattn-bpe apply", model=model, workers=cores, input=texts, output=outputs
+        )
+        steps.append(learning.declare(learnt, [model]))
+        steps.append(applying.declare([model, *texts], outputs))
+    return steps
+
+
+def collect_parses(corpus: Corpus, needs: set[str]) -> list[Step]:
+    """Extract the heads and labels that came with the text, from the same lines as the text."""
+    kinds = ["heads"]
+    if any(need.startswith("labels") for need in needs) or MULTI_TASK in needs:
+        kinds.append("labels")
+    words, used = folder(corpus, WORDS), corpus.list_treebanks()
+    of_both = len(used) == len(corpus.languages)
+    part = WORDS if of_both else f"{WORDS}/treebank"
+    steps = [] if of_both or not used else [command("mkdir -p", folder(corpus, part))]
+    for kind, split in product(kinds, SPLITS):
+        texts, name = corpus.list_parses(kind, split), f"{split}.{kind}"
+        if not texts:
+            continue
+        steps.append(_collect(corpus, part, name, texts, keep_empty=True))
+        for side in [] if of_both else used:  # a parser writes the other language's
+            found = folder(corpus, part) / f"{name}.{side}"
+            steps.append(command("cp", found, words).declare([found], [words / found.name]))
+    return steps
+
+
+def parse(corpus: Corpus, language: str, workers: int) -> list[Step]:
+    """Parse the words of a language, in so many processes (workers)."""
+    words = folder(corpus, WORDS)
+    parser = corpus.parses[language]
+    heads = "parsed" if language in corpus.list_treebanks() else "heads"
+    uses_stanza = read_options(parser).get("--parser") == "stanza"
+    stanza = os.environ.get("STANZA_DIR") if uses_stanza else None
+    more = split_words(os.environ.get("PARSE_OPTIONS", ""))
+    steps = []
+    for split in SPLITS:
+        text, output = words / f"{split}.{language}", words / f"{split}.{heads}.{language}"
+        labels = words / f"{split}.labels.{language}" if language == corpus.source else None
+        step = command(
+            "syncattn-parse",
+            *split_words(parser),
+            stanza_dir=Path(stanza).absolute() if stanza else None,
+            input=text,
+            output=output,
+            labels=labels,
+            workers=workers,
+        )
+        made = [output, output.with_name(f"{output.name}.manifest.json")]
+        made += [labels] if labels else []
+        steps.append(step.adding(*more).declare([text], made))
+    return steps
