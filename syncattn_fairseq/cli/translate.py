@@ -36,9 +36,7 @@ _LINES = 2000
 @command
 def main(argv: Sequence[str] | None = None) -> None:
     """Translate block by block, and print what is asked for."""
-    parser = make_parser()
-    args = parser.parse_args(argv)
-    _check_options(parser, args)
+    args = make_parser().parse_args(argv)
     from ..base.inputs import name_input
     from ..base.text import count_lines, read_lines
     from ..inference import Decoding, load
@@ -313,6 +311,7 @@ def make_parser() -> CommandLine:
         inputs=["input", "force", "input_heads", "input_labels"],
         files=[lambda args: args.path.split(os.pathsep)],
     )
+    parser.check = _check_options
     return parser
 
 

@@ -22,7 +22,6 @@ from syncattn_fairseq.data.parses import read_heads, read_labels
 from syncattn_fairseq.trees.brackets import read_trees
 
 from ..evaluation.alignment import read_alignments, say_one_based
-from ..printed.output import read_output
 from . import score_links, score_trees
 
 if TYPE_CHECKING:
@@ -100,6 +99,7 @@ def read_input(args: argparse.Namespace) -> tuple[dict[str, Output], Gold]:
     """Read the files of `add_arguments`; `DataError` if one is wrong, or a system named twice."""
     from ..evaluation.scoring import Gold, Output
     from ..evaluation.translation import check_tokenizer, read_text
+    from ..printed.output import read_output
 
     check_tokenizer(args.tokenize)
 

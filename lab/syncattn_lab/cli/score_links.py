@@ -3,10 +3,10 @@
 import argparse
 import sys
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from tqdm import tqdm
 
@@ -26,10 +26,16 @@ from ..evaluation.alignment import (
     score_counts,
 )
 from ..evaluation.symmetrisation import SYMMETRISATIONS, symmetrise
-from ..evaluation.word_alignment import WordAlignment, pair_sentences, read_word_alignments
 
-_Outputs: TypeAlias = dict[tuple[str, str], Packed[WordAlignment | None]]
+if TYPE_CHECKING:
+    from ..evaluation.word_alignment import WordAlignment
+
+_Outputs: TypeAlias = "dict[tuple[str, str], Packed[WordAlignment | None]]"
 """The alignments of each sentence, by the name of a system and the direction."""
+
+_Linked: TypeAlias = "tuple[list[WordAlignment], dict[tuple[str, str], set[Link]]]"
+_Gold: TypeAlias = tuple[Sequence[set[Link]], Sequence[set[Link]]]
+"""The sure and the possible links of each sentence."""
 
 _Counts: TypeAlias = dict[tuple[str, str], Packed[tuple[int, int, int, int]]]
 Scores: TypeAlias = dict[str, dict[str, dict[str, Any]]]
@@ -40,58 +46,30 @@ _DIRECTIONS = ("forward", "backward")
 
 def run(argv: Sequence[str]) -> None:
     """Score the alignments, and write those that are asked for."""
-    parser = make_parser()
-    args = parser.parse_args(argv)
-    if not args.forward and not args.backward:
-        parser.error("give --forward or --backward, or both")
-    if not args.gold and not args.output:
-        parser.error("give --gold to score alignments, --output to write them, or both")
+    args = make_parser().parse_args(argv)
     outputs = _read(args)
     sentences = len(next(iter(outputs.values())))
-    ways = {name: _list_ways(outputs, name) for name, _ in outputs}
-    for name, way, _ in args.output:
-        if way not in ways.get(name, ()):
-            known = ", ".join(ways.get(name, ()))
-            raise DataError(
-                f"--output {name} {way}: "
-                + (f"choose one of {known}" if known else f"no alignment is named {name}")
-            )
-    gold = read_alignments(args.gold, args.one_based) if args.gold else None
-    if gold and len(gold[0]) != sentences:
-        raise DataError(f"{args.gold}: {len(gold[0])} lines, but {sentences} decoded sentences")
-    if gold is None:  # the others are not needed
-        asked = [(name, way) for name, way, _ in args.output]
-        ways = {name: [way for way in ways[name] if (name, way) in asked] for name in ways}
+    ways = _choose_ways(args, outputs)
+    gold = _read_gold(args, sentences)
     counts: _Counts = defaultdict(Packed)
     left_out = 0
     with ExitStack() as stack:
         paths = [stack.enter_context(replacing(Path(path))) for _, _, path in args.output]
         files = [stack.enter_context(path.open("w", encoding="utf-8")) for path in paths]
-        rows = pair_sentences({f"--{way} {name}": a for (name, way), a in outputs.items()})
-        for index, row in enumerate(tqdm(rows, unit=" sentences", total=sentences, disable=None)):
-            links: dict[tuple[str, str], set[Link]] = {}
-            if row is None:
-                left_out += 1
-            else:
-                links = {key: one.links for key, one in zip(outputs, row, strict=True)}
-                for name, wanted in ways.items():
-                    methods = [way for way in wanted if way in SYMMETRISATIONS]
-                    if methods:
-                        forward, backward = (links[name, direction] for direction in _DIRECTIONS)
-                        combined = symmetrise(forward, backward, methods)
-                        links |= {(name, method): each for method, each in combined.items()}
+        linked = tqdm(_link(outputs, ways), unit=" sentences", total=sentences, disable=None)
+        for index, (alignments, links) in enumerate(linked):
+            left_out += not alignments
             for file, (name, way, _) in zip(files, args.output, strict=True):
                 file.write(format_links(links.get((name, way), set())) + "\n")
-            if gold and row:
+            if gold and alignments:
                 sure, possible = gold[0][index], gold[1][index]
                 with naming(f"{args.gold}:{index + 1}"):
-                    for alignment in row:
+                    for alignment in alignments:
                         alignment.check_gold(sure | possible)
                 for key, found in links.items():
                     counts[key].append(count_links(sure, possible, found))
-        printed = (one.links for alignments in outputs.values() for one in alignments if one)
-        if gold and (warning := say_one_based(gold, printed)):
-            print(f"warning: {args.gold}: {warning}", file=sys.stderr)
+        if gold:
+            _warn_of_gold(args, gold, outputs)
         scores = _score(ways, counts) if gold else {}
         document = {"systems": scores, "sentences": sentences - left_out, "left_out": left_out}
         for file in files:
@@ -101,7 +79,65 @@ def run(argv: Sequence[str]) -> None:
         announce(path, f"links of {sentences} sentences, {name} {way}", sys.stderr)
 
 
+def _choose_ways(args: argparse.Namespace, outputs: _Outputs) -> dict[str, list[str]]:
+    """Return what is scored or written of each system: directions, and symmetrisations of both."""
+    ways = {name: _list_ways(outputs, name) for name, _ in outputs}
+    for name, way, _ in args.output:
+        if name not in ways:
+            raise DataError(f"--output {name} {way}: no alignment is named {name}")
+        if way not in ways[name]:
+            raise DataError(f"--output {name} {way}: choose one of {', '.join(ways[name])}")
+    if args.gold:
+        return ways
+    asked = [(name, way) for name, way, _ in args.output]
+    return {name: [way for way in some if (name, way) in asked] for name, some in ways.items()}
+
+
+def _list_ways(outputs: _Outputs, name: str) -> list[str]:
+    ways = [direction for direction in _DIRECTIONS if (name, direction) in outputs]
+    return [*ways, *SYMMETRISATIONS] if len(ways) == 2 else ways
+
+
+def _read_gold(args: argparse.Namespace, sentences: int) -> _Gold | None:
+    if not args.gold:
+        return None
+    gold = read_alignments(args.gold, args.one_based)
+    if len(gold[0]) != sentences:
+        raise DataError(f"{args.gold}: {len(gold[0])} lines, but {sentences} decoded sentences")
+    return gold
+
+
+def _link(outputs: _Outputs, ways: Mapping[str, Sequence[str]]) -> Iterator[_Linked]:
+    """Yield the alignments of each sentence, and the links of every system and way.
+
+    Both are empty if an unknown subword hides the words of the sentence.
+    """
+    from ..evaluation.word_alignment import pair_sentences
+
+    for row in pair_sentences({f"--{way} {name}": a for (name, way), a in outputs.items()}):
+        if row is None:
+            yield [], {}
+            continue
+        links = {key: one.links for key, one in zip(outputs, row, strict=True)}
+        for name, wanted in ways.items():
+            methods = [way for way in wanted if way in SYMMETRISATIONS]
+            if methods:
+                forward, backward = (links[name, direction] for direction in _DIRECTIONS)
+                combined = symmetrise(forward, backward, methods)
+                links |= {(name, method): each for method, each in combined.items()}
+        yield row, links
+
+
+def _warn_of_gold(args: argparse.Namespace, gold: _Gold, outputs: _Outputs) -> None:
+    """Warn if the gold links seem to count from 1."""
+    printed = (one.links for alignments in outputs.values() for one in alignments if one)
+    if warning := say_one_based(gold, printed):
+        print(f"warning: {args.gold}: {warning}", file=sys.stderr)
+
+
 def _read(args: argparse.Namespace) -> _Outputs:
+    from ..evaluation.word_alignment import read_word_alignments  # imports numpy
+
     outputs: _Outputs = {}
     for direction in _DIRECTIONS:
         for name, path in getattr(args, direction):
@@ -122,11 +158,6 @@ def _say_layer(layer: tuple[int, int] | None) -> str:
     return f" layer {number} head {head}" if head else f" layer {number}"
 
 
-def _list_ways(outputs: _Outputs, name: str) -> list[str]:
-    ways = [direction for direction in _DIRECTIONS if (name, direction) in outputs]
-    return [*ways, *SYMMETRISATIONS] if len(ways) == 2 else ways
-
-
 def _score(ways: Mapping[str, Sequence[str]], counts: _Counts) -> Scores:
     def score(each: Sequence[tuple[int, int, int, int]]) -> dict[str, float]:
         return {**vars(score_counts(each)), "links": sum(row[2] for row in each)}
@@ -140,10 +171,22 @@ def _report(scores: Scores, sentences: int, left_out: int) -> str:
         for way, score in ways.items():
             percent = (f"{100 * score[part]:.2f}" for part in ("aer", "precision", "recall"))
             rows.append([f"{name} {way}", *percent, str(score["links"])])
-    parts = [format_table(rows), "", f"AER, precision and recall in %, over {sentences} sentences"]
-    note = f"left out: {left_out} of {sentences + left_out} sentences, where an unknown subword "
-    note += "hides where words begin"
-    return "\n".join(parts * bool(scores) + [note] * bool(left_out))
+    parts = []
+    if scores:
+        note = f"AER, precision and recall in %, over {sentences} sentences"
+        parts += [format_table(rows), "", note]
+    if left_out:
+        count = f"{left_out} of {sentences + left_out} sentences"
+        parts.append(f"left out: {count}, where an unknown subword hides where words begin")
+    return "\n".join(parts)
+
+
+def _check_options(parser: CommandLine, args: argparse.Namespace) -> None:
+    """End the program if there is nothing to read, or nothing to do."""
+    if not args.forward and not args.backward:
+        parser.error("give --forward or --backward, or both")
+    if not args.gold and not args.output:
+        parser.error("give --gold to score alignments, --output to write them, or both")
 
 
 def make_parser() -> CommandLine:
@@ -198,4 +241,5 @@ def make_parser() -> CommandLine:
     parser.add_argument("--json", metavar="FILE", help="write all numbers; -: instead of the table")
     add_subword_marks(parser)
     parser.name_files(inputs=["forward", "backward", "gold"], outputs=["output", "json"])
+    parser.check = _check_options
     return parser

@@ -18,7 +18,6 @@ from syncattn_fairseq.trees.tree import Tree
 
 from ..evaluation.bracketing import BracketingScore, score_trees
 from ..evaluation.induction import induce_tree
-from ..printed.output import has_analyses, read_output
 from ..printed.sentences import PrintedSide
 
 #: Of the random trees.
@@ -61,6 +60,8 @@ def _read_system(
         name: the side whose distances count, ``source`` or ``target``.
         gold: the gold trees, which have the words.
     """
+    from ..printed.output import has_analyses, read_output  # imports numpy
+
     if not has_analyses(path):
         return {"": list(read_trees(path))}
     sides: list[PrintedSide] = [getattr(sentence, name) for sentence in read_output(path)]

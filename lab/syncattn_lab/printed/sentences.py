@@ -6,9 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import accumulate
+from typing import TYPE_CHECKING
 
 from syncattn_fairseq.data.words import Link, count_subwords, join_subwords
-from syncattn_fairseq.inference.record import Record, SideRecord
+
+if TYPE_CHECKING:
+    from syncattn_fairseq.inference.record import Record, SideRecord
 
 #: What fairseq prints for a subword that is not in the dictionary.
 UNKNOWN = "<unk>"

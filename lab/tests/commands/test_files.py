@@ -12,7 +12,7 @@ from syncattn_fairseq.base.clashes import check_files
 from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.cli import average, bpe, clean, multitask, parse, tokenise, translate
 from syncattn_fairseq.cli.command_line import CommandLine
-from syncattn_lab.cli import align, draw, report, score, trees
+from syncattn_lab.cli import score, show
 from syncattn_lab.recipes import collect
 from tests.cli.errors import read_error
 
@@ -39,7 +39,7 @@ CALLS = {
         (multitask, "mix --source a --target b --heads h --output o o"),
         (parse, "--input a --output h --labels o --conllu o --parsed a --format conllu"),
         (parse, "--input a --output h --labels h.manifest.json --lang en"),
-        (align, "--forward s a --output s forward o --output s forward o"),
+        (score, "links --forward s a --output s forward o --output s forward o"),
         (score, "--system s a --references b --text link --json o"),
         (score, "--system s a --references b --text hard --json o"),
         (clean, "--languages en de --input p --every 2 --output o --held-out folder/../o"),
@@ -51,12 +51,12 @@ CALLS = {
         (clean, "--languages en de --input q --output r --exclude p --every 2 --held-out p"),
         (collect, "plain=p.{language} --archives . --languages en de --output p"),
         (collect, "plain=o --archives . --languages hard de --output ./x"),
-        (draw, "parses x --path o.svg --output o.svg"),
+        (show, "x --path o.svg --figure o.svg"),
         (parse, "--input a --output h --conllu link --parser eda --model o"),
         (parse, "--input h.manifest.json --output h --lang en"),
-        (report, "--references b --system s a --log s o --output o"),
+        (show, "--references b --system s a --log s o --html o"),
         (score, "--system s a --references b --target-trees o --json hard"),
-        (trees, "score --gold a --system x o --json link"),
+        (score, "trees --gold a --system x o --json link"),
     ],
 }
 
@@ -106,7 +106,7 @@ def test_outputs_are_not_compressed(folder, capsys):
 
 #: What is not a file of its own: a name in a folder, a folder or package, and test sets, whose
 #: files no picture can replace, since its name ends in .svg, .png or .pdf.
-OTHERS = {"python -m syncattn_lab.recipes.fetch name", "syncattn-show gold", "syncattn-draw gold"}
+OTHERS = {"python -m syncattn_lab.recipes.fetch name", "syncattn-show gold"}
 OWN_PARSERS = [name for name in COMMANDS if name != "syncattn-preprocess"]
 
 

@@ -14,20 +14,23 @@ import pytest
 
 import syncattn_fairseq
 from lab.tests.commands.parsing import COMMANDS, main_of, refusal
+from syncattn_lab.cli import score
 from tests.importing import run_program
 
 
 def parsers(name: str) -> Iterator[argparse.ArgumentParser]:
-    with (
-        mock.patch.object(argparse.ArgumentParser, "print_help", autospec=True) as shown,
-        pytest.raises(SystemExit),
-    ):
-        main_of(name)(["--help"])
-    parser = shown.call_args.args[0]
-    yield parser
-    for action in parser._actions:
-        if isinstance(action, argparse._SubParsersAction):
-            yield from action.choices.values()
+    kinds = score.KINDS if name == "syncattn-score" else ()
+    for words in ([], *([kind] for kind in kinds)):
+        with (
+            mock.patch.object(argparse.ArgumentParser, "print_help", autospec=True) as shown,
+            pytest.raises(SystemExit),
+        ):
+            main_of(name)([*words, "--help"])
+        parser = shown.call_args.args[0]
+        yield parser
+        for action in parser._actions:
+            if isinstance(action, argparse._SubParsersAction):
+                yield from action.choices.values()
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -43,7 +46,8 @@ def test_help(name):
         _, _, example = text.rpartition("\n\nexample:\n  ")
         assert example.startswith(f"{parser.prog} ")
         assert max(map(len, example.splitlines())) <= 98
-        assert not refusal(example.replace("\\\n", " "))
+        for call in example.replace("\\\n", " ").splitlines():
+            assert not refusal(call)
 
 
 HELP = """

@@ -14,23 +14,22 @@ from tests.cli.errors import read_error
 
 #: Calls whose output is o; and those that write into it, by what the first writer holds meanwhile.
 FILES = [
-    "syncattn-align --forward x links --gold links --json o",
-    "syncattn-align --forward x links --output x forward o",
+    "syncattn-score links --forward x links --gold links --json o",
+    "syncattn-score links --forward x links --output x forward o",
     "syncattn-average a --output o",
     "syncattn-bpe learn --input a --vocab-size 9 --model o",
     "syncattn-bpe apply --model m --input a --output o",
     "syncattn-export --path m --data-bin p --format fairseq --output o",
     "syncattn-clean --languages en de --input p --output o",
     "python -m syncattn_lab.recipes.collect plain=a --archives . --languages en de --output o",
-    "syncattn-draw parses x --path m --output o.svg",
+    "syncattn-show x --path m --figure o.svg",
     "syncattn-multitask mix --source a --target a --trees a --output o p",
     "syncattn-multitask tag --input a --output o",
-    "syncattn-report --references a --system s a --output o",
+    "syncattn-show --references a --system s a --html o",
     "syncattn-score --references a --system s a --json o",
     "syncattn-score --references a --system s a --text o",
     "syncattn-tokenise --lang en --input a --output o",
-    "syncattn-trees induce --decoded a --output o",
-    "syncattn-trees score --gold a --system x a --json o",
+    "syncattn-score trees --gold a --system x a --json o",
     "syncattn-parse --input a --output h --labels o --parser random",
 ]
 FOLDERS = {
@@ -42,7 +41,7 @@ FOLDERS = {
 }
 #: What writes no file of the user's, or leaves claiming it to others, see its own tests.
 WITHOUT = {
-    *("syncattn-translate", "syncattn-show", "syncattn-options", "syncattn-recipe"),
+    *("syncattn-translate", "syncattn-options", "syncattn-recipe"),
     "python -m syncattn_lab.recipes.fetch",
 }
 

@@ -22,7 +22,8 @@ from unittest import mock
 
 import pytest
 
-from lab.tests.fuzz.test_readers import DECODED
+from lab.tests.fuzz.test_readers import DECODED, RECORDS
+from lab.tests.printed.making import line
 from syncattn_fairseq.cli import (
     average,
     bpe,
@@ -34,7 +35,7 @@ from syncattn_fairseq.cli import (
     translate,
 )
 from syncattn_fairseq.inference.answers import Sentence, Translation
-from syncattn_lab.cli import align, report, score, trees
+from syncattn_lab.cli import score, show
 from syncattn_lab.recipes import collect
 from tests.fuzz.mutation import fuzzed, mutate
 from tests.fuzz.test_readers import HEADS, TEXT
@@ -46,9 +47,7 @@ CONLLU = "1\tthe\t_\t_\t_\t_\t2\tdet\t_\t_\n2\tman\t_\t_\t_\t_\t3\tnsubj\t_\t_\n
 CONLLU += "3\tsleeps\t_\t_\t_\t_\t0\troot\t_\t_\n\n1\tyes\t_\t_\t_\t_\t0\troot\t_\t_\n\n"
 LINKS = "0-0 1-1\n\n0-0\n1-0 2-3\n"
 DISTANCES = "".join(
-    f"S-{number}\t{line}\nH-{number}\t-1\t{line}\n"
-    f"X-{number}\thypothesis\tdistance-1\t{' '.join('0.5' for _ in line.split())}\n"
-    for number, line in enumerate(WORDS.splitlines())
+    line(words, target_distances={1: [0.5] * len(words.split())}) for words in WORDS.splitlines()
 )
 
 
@@ -70,15 +69,15 @@ class Call:
 
 
 CALLS = {
-    "align": Call(
-        align.main,
-        "--forward a f --backward a b --gold g --output a union o --json j",
+    "score links": Call(
+        score.main,
+        "links --forward a f --backward a b --gold g --output a union o --json j",
         {"f": LINKS, "b": LINKS, "g": LINKS},
         ["o", "j"],
     ),
-    "align decoded": Call(
-        align.main,
-        "--forward a f --gold g --output a forward o",
+    "score links of fairseq": Call(
+        score.main,
+        "links --forward a f --gold g --output a forward o",
         {"f": "".join(DECODED.splitlines(True)[:5]).replace("-1\t", "-0\t"), "g": "0-0 1-1\n"},
         ["o"],
     ),
@@ -135,9 +134,9 @@ CALLS = {
         ["bin/train.heads.en-de.en.bin", "bin/train.labels.en-de.en.idx", "bin/train.en-de.de.bin"],
         plain=["p.en", "p.de"],
     ),
-    "report": Call(
-        report.main,
-        "--references r --system a f --log a l --output o",
+    "page": Call(
+        show.main,
+        "--references r --system a f --log a l --html o",
         {"r": WORDS, "f": WORDS, "l": "x"},
         ["o"],
         runs=False,
@@ -156,12 +155,13 @@ CALLS = {
         tokenise.main, "--lang en --input a b --output o p", {"a": TEXT, "b": WORDS}, ["o", "p"]
     ),
     "translate": Call(translate.main, "--path checkpoint --input a", {"a": TEXT}, []),
-    "induce": Call(
-        trees.main, "induce --decoded d --text t --output o", {"d": DISTANCES, "t": WORDS}, ["o"]
-    ),
     "score trees": Call(
-        trees.main, "score --gold g --system a t --json j", {"g": TREES, "t": TREES}, ["j"]
+        score.main, "trees --gold g --system a t --json j", {"g": TREES, "t": TREES}, ["j"]
     ),
+    "score induced trees": Call(
+        score.main, "trees --gold g --system a t --json j", {"g": TREES, "t": DISTANCES}, ["j"]
+    ),
+    "show analyses": Call(show.main, "--analyses a --number 1 2", {"a": RECORDS}, []),
 }
 #: A command takes longer than a reader, and there are three tests of each.
 FEW = 0.05
@@ -184,14 +184,14 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     place.mkdir()
     monkeypatch.chdir(place)
     methods = {
-        "translate": lambda lines, warn: [Translation(Sentence([x], "none")) for x in lines],
+        "translate": lambda lines, **how: [Translation(Sentence([x], "none")) for x in lines],
         "list_warnings": lambda *_: {},
     }
     knows = SimpleNamespace(describe_unknown=lambda: "")
     methods |= {"source_segmenter": knows, "target_segmenter": knows}
     methods |= {"max_len": 9, "tokenised": True}
     translator = SimpleNamespace(**methods)
-    monkeypatch.setattr("syncattn_fairseq.inference.load", lambda *args: translator)
+    monkeypatch.setattr("syncattn_fairseq.inference.load", lambda *args, **options: translator)
     return place
 
 

@@ -6,13 +6,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from syncattn_lab.printed.decoded import read_decoded
 
+from lab.tests.printed.making import line
 from syncattn_lab.evaluation.alignment import read_alignments
 from syncattn_lab.evaluation.results_file import load_results, record
 from syncattn_lab.evaluation.results_tables import tabulate_rows
 from syncattn_lab.evaluation.table_rows import make_rows
 from syncattn_lab.evaluation.translation import read_text
+from syncattn_lab.printed.output import read_output
 from syncattn_lab.printed.training_log import read_training_log
 from tests.fuzz.mutation import check_accepted, check_mutated
 from tests.fuzz.test_readers import TEXT
@@ -33,12 +34,16 @@ H-1\t-0.5\tder Mann
 D-1\t-0.5\tder Mann
 P-1\t-0.1 -0.2
 A-1\t0-0 1-1
-X-1\tsource\tword\t2 0
-X-1\thypothesis\tdistance-2\t0.2000 -0.1000
-L-1\t6\t0-0 1-1
 S-0\tyes
 H-0\t-0.5\tja
 """
+RECORDS = line(
+    *("der Mann", None, "the man"),
+    source_heads=[2, 0],
+    target_distances={2: [0.2, -0.1]},
+    links=[(0, 0), (1, 1)],
+    layer_links={(6, 0): [(0, 0)], (6, 2): []},
+) + line("ja", forced=True)
 
 
 def read_links(path: Path) -> None:
@@ -58,7 +63,11 @@ def read_results(path: Path) -> None:
 READERS: dict[str, tuple[str, Callable[[Path], Any]]] = {
     "references": (TEXT, read_text),
     "alignments": ("0-0 1?1 2p3\n\n7-7\n", read_links),
-    "decoded": (DECODED, read_decoded),
+    "fairseq's output": (DECODED, read_output),
+    "records": (RECORDS, read_output),
+    "translations with links": ("der Mann ||| 0-0 1-1\nja ||| 0-0\n", read_output),
+    "n-best list": ("0 ||| der Mann ||| a= 1 ||| -1\n1 ||| ja ||| a= 1 ||| -1\n", read_output),
+    "Sockeye's output": ('{"translation": "der Mann"}\n{"translation": "ja"}\n', read_output),
     "results": (json.dumps(RESULTS), read_results),
     "training log": (LOG, read_training_log),
 }
