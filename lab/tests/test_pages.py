@@ -8,10 +8,10 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+from benchmarks.trials import make_table
 from scipy.stats import spearmanr, ttest_rel
 
 from benchmarks import likelihood
-from benchmarks.trials import make_table
 from syncattn_lab.evaluation.differences import make_difference
 from syncattn_lab.evaluation.intervals import Interval, welch, welch_interval
 from syncattn_lab.evaluation.measures import BLEU, CHRF, NLL

@@ -84,9 +84,9 @@ NOT_RUN = {
     "for system in transformer lpsi syncattn pascal": "needs trainings on Multi30k",
     "syncattn-recipe multi30k_tiny_en_de_3625 syncattn": "needs Multi30k",
     "syncattn-recipe multi30k_tiny_en_de_3625 @nearby": "test_forest.py draws these",
-    "python benchmarks/gradients.py": "needs trainings on Multi30k",
-    "python benchmarks/loops.py": "the same",
-    "python benchmarks/parser_noise.py": "takes minutes",
+    "python -m study.gradients": "needs trainings on Multi30k",
+    "python -m study.loops": "the same",
+    "python -m study.parser_noise": "takes minutes",
 }
 #: The first lines of blocks of Python that are parts of a file that is run.
 PARTS = {"@dataclass": "examples/user_dir/__init__.py"}

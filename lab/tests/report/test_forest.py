@@ -25,7 +25,7 @@ from syncattn_lab.report import charts, picture_files
 from syncattn_lab.report.forest import draw_forest
 from syncattn_lab.report.in_words import say_differences
 
-RESULTS = Path(__file__).parents[3] / "docs" / "results"
+RESULTS = Path(__file__).parents[3] / "study" / "results"
 
 
 def test_a_difference_is_to_the_mean_of_the_baseline():

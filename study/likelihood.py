@@ -1,9 +1,9 @@
 """Measure the NLL of validation and test text under the kept models of a recipe.
 
-    python benchmarks/likelihood.py multi30k_tiny_en_de_3625 --work . \
-        --output docs/results/likelihood/multi30k_tiny_en_de_3625.json
-    python benchmarks/likelihood.py multi30k_tiny_en_de_3625 --table \
-        --output docs/results/likelihood/multi30k_tiny_en_de_3625.json
+    python -m study.likelihood multi30k_tiny_en_de_3625 --work . \
+        --output study/results/likelihood/multi30k_tiny_en_de_3625.json
+    python -m study.likelihood multi30k_tiny_en_de_3625 --table \
+        --output study/results/likelihood/multi30k_tiny_en_de_3625.json
 
 The validation text also chose the checkpoint, the test text did not. Goes through all
 ``checkpoint_best.pt`` under ``--work``, leaving out those that the file has already. The table has

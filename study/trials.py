@@ -1,6 +1,6 @@
 """Print the trials of the plan's tuned systems: validation NLL in nats per word, the best in bold.
 
-    python benchmarks/trials.py docs/results/trials/multi30k_tiny_en_de_3625*.json
+    python -m study.trials study/results/trials/multi30k_tiny_en_de_3625*.json
 
 Each file has the trials of one corpus, whose subwords differ from those of the others, so that only
 NLL per word can be compared. A row is one setting, a column one system.

@@ -1,9 +1,9 @@
 """Fill in the tables of the pages of results; a test compares them.
 
 Usage: ``python scripts/results_page.py``. A table is between the command that makes it from the
-results in docs/results/ and an end mark::
+results in study/results/ and an end mark::
 
-    <!-- syncattn-recipe CORPUS @GROUP --table --markdown --results docs/results/CORPUS.json -->
+    <!-- syncattn-recipe CORPUS @GROUP --table --markdown --results study/results/CORPUS.json -->
     <!-- end -->
 
 The pages have less than the command prints: neither what docs/results.md says once, nor what only

@@ -30,7 +30,7 @@ def draw() -> dict[str, Any]:
     """Return the figure as Vega-Lite with its data."""
     plan = load_plan(ROOT / "configs" / CORPUS)
     results = {
-        name: json.loads((ROOT / f"docs/results/planned/{name}.json").read_text("utf-8"))
+        name: json.loads((ROOT / f"study/results/planned/{name}.json").read_text("utf-8"))
         for name in (CORPUS, *plan.list_corpora())
     }
     cells = index_cells(results.pop(CORPUS), results, plan.names)
