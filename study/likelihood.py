@@ -13,6 +13,7 @@ interval over seeds and p (not corrected).
 
 import argparse
 import json
+from collections.abc import Sequence
 from operator import itemgetter
 from pathlib import Path
 from typing import Any
@@ -74,14 +75,14 @@ def make_table(corpus: str, rows: list[dict[str, Any]]) -> str:
     return markdown_table(table)
 
 
-def main() -> None:
-    """Measure what is missing, or print the table."""
+def main(words: Sequence[str] | None = None) -> None:
+    """Measure what is missing, or print the table; ``words`` are the process's, if not given."""
     made = argparse.ArgumentParser(description=__doc__)
     made.add_argument("corpus")
     made.add_argument("--work", type=Path, default=Path(), help="of the recipe")
     made.add_argument("--output", type=Path, required=True, help="JSON file; is continued")
     made.add_argument("--table", action="store_true", help="only print the table")
-    args = made.parse_args()
+    args = made.parse_args(words)
     rows = json.loads(args.output.read_text()) if args.output.exists() else []
     known = {(row["system"], row["seed"]) for row in rows}
     if not args.table:

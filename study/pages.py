@@ -1,133 +1,147 @@
-"""Fill in the tables of the pages of results; a test compares them.
+"""Write the tables and the numbers of the study's pages anew, from the results.
 
-Usage: ``python scripts/results_page.py``. A table is between the command that makes it from the
-results in study/results/ and an end mark::
+Usage: ``python -m study.pages``; a test compares. Tables are made by the commands above them
+(`study.tables`). Behind numbers is a comment that says what they are (`study.facts`)::
 
-    <!-- syncattn-recipe CORPUS @GROUP --table --markdown --results study/results/CORPUS.json -->
-    <!-- end -->
+    trees are .044 nats [.031, .057] better<!-- = distance_random − distance_tree: NLL -->.
 
-The pages have less than the command prints: neither what docs/results.md says once, nor what only
-the files of results need, nor columns that say the same in every row.
+It has as many numbers as it names, the last ones in front of it. Several facts are separated by
+semicolons. This line holds for what follows, until the next one::
+
+    <!-- numbers of planned/multi30k_tiny_en_de_3625: NLL -->
+
+Facts that name no file are of that one, and facts that ask nothing ask that. Numbers keep the style
+of the page: no zero in front of the point, or one; a plus, or none; two digits of a p, or three.
 """
 
-import contextlib
-import io
 import os
 import re
-import shlex
-import sys
+from dataclasses import dataclass
 from pathlib import Path
 
+from syncattn_fairseq.base.errors import DataError, naming
 from syncattn_fairseq.base.files import replacing
-from syncattn_lab.cli.recipe import main
 
-ROOT = Path(__file__).parents[1]
-PAGES = sorted((ROOT / "docs").glob("results*.md"))
-_TABLE = re.compile(
-    r"^(<!-- syncattn-recipe (.*?) -->\n).*?^(<!-- end -->)$", re.DOTALL | re.MULTILINE
+from . import tables
+from .facts import ROOT, Number, compute
+
+PAGES = sorted((ROOT / "study").glob("*.md"))
+_COMMENT = re.compile(r"<!--(.*?)-->", re.DOTALL)
+_NUMBER = re.compile(
+    r"(?<![\w.])(?P<relation>[<=]\s+)?(?P<sign>[−+]?)"
+    r"(?P<digits>\d{1,3}(?:,\d{3})+|\d*\.\d+|\d+)(?!\w)"
 )
-#: Notes that docs/results.md has once, or that the files of results have.
-_SAID = re.compile(
-    r"- (mean ±|Δ |p Holm: of|p same|p sentences|mixed: what|seeds as blocks|NLL: val|BLEU|chrF|"
-    r"RIBES|scores say|hardware|commit|no results yet)"
-)
-#: Columns that are left out, and tables that have them.
-_COLUMNS, _TABLES = re.compile("RIBES|chrF$|p sentences|BLEU, other|AER layer"), ("updates",)
-#: The lowest and the highest value over seeds.
-_RANGE = re.compile(r" \([\d.]+–[\d.]+\)")
+#: What has no numbers of the study: code, and where links lead.
+_CODE = re.compile(r"^```.*?^```$|`[^`\n]*`|\]\([^)]*\)", re.DOTALL | re.MULTILINE)
+#: A p below this is said to be less than .001.
+_TINY = 0.0005
+#: Where a paragraph, an item of a list or a row of a table begins.
+_BLOCK = re.compile(r"\n(?=\n|\||- )")
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A number of a page that a comment names.
+
+    Attributes:
+        fact: what the comment says.
+        match: the number in the page.
+        number: what it must be.
+    """
+
+    fact: str
+    match: re.Match[str]
+    number: Number
+
+    def write(self) -> str:
+        """Return the number as the page has it, if that is right, or else as it must be."""
+        return self.match[0] if self._is_right() else self._format()
+
+    def _is_right(self) -> bool:
+        relation, sign, digits = self.match.group("relation", "sign", "digits")
+        shown = float(digits.replace(",", "")) * (-1 if sign == "−" else 1)
+        decimals, number = len(digits.partition(".")[2]), self.number
+        if not number.is_p:
+            return decimals == number.digits and shown == round(number.value, decimals)
+        is_less = (relation or "").startswith("<")
+        if is_less != (number.value < _TINY) or not number.digits <= decimals <= 3:
+            return False
+        return shown == round(max(number.value, 0.001), decimals) > 0
+
+    def _format(self) -> str:
+        relation, sign, digits = self.match.group("relation", "sign", "digits")
+        value, decimals = self.number.value, self.number.digits
+        if self.number.is_p:
+            relation = "< " if value < _TINY else relation and "= "
+            value, decimals = max(value, 0.001), 3
+        text = f"{abs(value):,.{decimals}f}"
+        if not digits.startswith("0") and decimals:
+            text = text.removeprefix("0")
+        minus = "−" if round(value, decimals) < 0 else "+" if sign == "+" else ""
+        return (relation or "") + minus + text
+
+
+def list_shown(page: str, name: object = "the page") -> list[Shown]:
+    """List the numbers of a page that comments name, in their order.
+
+    Args:
+        page: its text.
+        name: what errors call it.
+
+    Raises:
+        DataError: a comment cannot be read, or names more numbers than stand in front of it.
+    """
+    text = _CODE.sub(lambda code: re.sub(r"[^\n]", " ", code[0]), page)
+    found: list[Shown] = []
+    place = asked = ""
+    end = 0
+    for comment in _COMMENT.finditer(text):
+        said = " ".join(page[comment.start(1) : comment.end(1)].split())
+        line = text.count("\n", 0, comment.start()) + 1
+        with naming(f"{name}:{line}: {said}"):
+            if said.startswith("numbers of "):
+                place, _, asked = said.removeprefix("numbers of ").partition(": ")
+            elif said.startswith("= "):
+                facts = said.removeprefix("= ").split("; ")
+                named = [(fact, x) for fact in facts for x in compute(fact, place, asked)]
+                start = max([end, *(x.end() for x in _BLOCK.finditer(text, end, comment.start()))])
+                found += _match(named, [*_NUMBER.finditer(text, start, comment.start())])
+            elif said != "end" and not said.startswith(tuple(tables.PROGRAMS)):
+                raise DataError("begin with '= ', 'numbers of ' or a command that prints a table")
+        end = comment.end()
+    return found
+
+
+def _match(named: list[tuple[str, Number]], here: list[re.Match[str]]) -> list[Shown]:
+    """Return the last numbers of a block as those that a comment names."""
+    if len(here) < len(named):
+        raise DataError(f"names {len(named)} numbers, but in front of it are {len(here)}")
+    last = here[len(here) - len(named) :]
+    return [Shown(fact, found, x) for (fact, x), found in zip(named, last, strict=True)]
+
+
+def fill_in(page: str, name: object = "the page") -> str:
+    """Return a page with new tables and numbers; as `list_shown`.
+
+    Raises:
+        DataError: as `list_shown`, or as `study.tables.fill_in`.
+    """
+    page = tables.fill_in(page)
+    for shown in reversed(list_shown(page, name)):
+        page = page[: shown.match.start()] + shown.write() + page[shown.match.end() :]
+    return page
 
 
 def update(path: Path) -> None:
-    """Write new tables into a page; a table that cannot be made ends the program."""
+    """Write new tables and numbers into a page; print which numbers have changed."""
     page = path.read_text(encoding="utf-8")
     with replacing(path) as temporary:
-        temporary.write_text(fill_in(page), encoding="utf-8")
-    print(f"{path.name}: {len(_TABLE.findall(page))} tables")
-
-
-def fill_in(page: str) -> str:
-    """Return a page with new tables."""
-    return _TABLE.sub(lambda part: part[1] + _make_table(part[2]) + part[3], page)
-
-
-def _make_table(command: str) -> str:
-    printed = io.StringIO()
-    with contextlib.redirect_stdout(printed):
-        status = main(shlex.split(command))
-    if status:
-        sys.exit(status)  # main has said why
-    tables, notes = [], []
-    for part in printed.getvalue().strip().split("\n\n"):
-        if not part.startswith("|"):
-            notes += re.findall(r"^- .*(?:\n  .*)*", part, re.MULTILINE)
-        else:
-            header, _, *body = ([*_split(_RANGE.sub("", row))] for row in part.split("\n"))
-            if not {*_TABLES} & {*header}:
-                tables.append([header, *body])
-    if tables:
-        tables[:2] = _part_estimates(_join(*tables[:2]))
-    shortened = [_shorten(table) for table in tables]
-    notes += [note for _, same in shortened for note in same]
-    kept = "\n".join(note for note in notes if not _SAID.match(note))
-    shown = [table for table, _ in shortened]
-    if len(shown) > 1 and tables[1][0][0] == "contrast":
-        shown.insert(1, "Estimates:")
-    return "\n" + "".join(f"{part}\n\n" for part in [*shown, kept] if part)
-
-
-def _split(row: str) -> list[str]:
-    return re.split(r" ?(?<!\\)\| ?", row)[1:-1]
-
-
-def _join(table: list[list[str]], other: list[list[str]] | None = None) -> list[list[str]]:
-    """Return two tables with the same first column as one, and a dash for what one lacks."""
-    header, *body = other or [table[0][:1]]
-    rows = {name: cells for name, *cells in body}
-    missing = ["–"] * (len(header) - 1)
-    planned = table[0][0] == "contrast"
-    joined = [table[0] + header[1:], *(row + rows.get(row[0], missing) for row in table[1:])]
-    if not planned:
-        return joined
-    # The plan's verdicts are those of NLL.
-    columns = [c for n, c in enumerate(zip(*joined, strict=True)) if n < 7 or c[0] != "p Holm"]
-    return [[*row] for row in zip(*columns, strict=True)]
-
-
-def _part_estimates(table: list[list[str]]) -> list[list[list[str]]]:
-    """Return the contrasts of a plan that are tested and the estimates as tables of their own."""
-    header, *body = table
-    if "verdict" not in header:
-        return [table]
-    verdict = header.index("verdict")
-    parts = ([row for row in body if (row[verdict] == "estimate") == one] for one in (False, True))
-    return [[header, *rows] for rows in parts if rows]
-
-
-def _shorten(rows: list[list[str]]) -> tuple[str, list[str]]:
-    """Return a table without columns that say little, and notes on those that say one thing."""
-    header, *body = rows
-    kept, notes, before = [], [], ""
-    tested = " of tested contrasts" * ("verdict" in header and "estimate" not in body[0])
-    delta = header.index("Δ NLL") if "Δ NLL" in header else 0
-    for name, *cells in zip(header, *body, strict=True):
-        # Within seeds, the pages compare NLL alone; chrF has no column of its own beside Δ chrF.
-        planned = header[0] == "contrast" and name == "chrF"
-        left_out = name == "seeds as blocks" and "NLL" not in before
-        left_out |= bool(_COLUMNS.match(name)) and not planned
-        if len(cells) > 1 and {*cells} in ({"–"}, {"estimate"}):
-            continue  # a page says which contrasts are estimates
-        # A row without a difference is a baseline's.
-        rest = {
-            c for c, row in zip(cells, body, strict=True) if name != "mixed" or row[delta] != "–"
-        }
-        if len(cells) > 1 and len(rest) == 1 and name in ("seeds", "mixed"):
-            notes.append(f"- {name}{tested}: {rest.pop()}")
-        elif not left_out:
-            kept.append([name, "---", *cells])
-        before = name
-    lines = ["| " + " | ".join(row) + " |" for row in zip(*kept, strict=True)]
-    lines[1] = "|" + "---|" * len(kept)
-    return "\n".join(lines), notes
+        temporary.write_text(fill_in(page, path), encoding="utf-8")
+    shown = list_shown(page, path)
+    print(f"{path.name}: {len(tables.TABLE.findall(page))} tables, {len(shown)} numbers")
+    for one in shown:
+        if one.write() != one.match[0]:
+            print(f"  {one.match[0]} → {one.write()}: {one.fact}")
 
 
 if __name__ == "__main__":
