@@ -32,7 +32,7 @@ from syncattn_fairseq.base.errors import DataError, suggest
 from syncattn_fairseq.base.files import read_json
 from syncattn_lab.evaluation import measures
 from syncattn_lab.evaluation.differences import compare_rows, make_difference
-from syncattn_lab.evaluation.intervals import Interval, welch, welch_interval
+from syncattn_lab.evaluation.intervals import Interval, equivalence, welch, welch_interval
 from syncattn_lab.evaluation.measures import NLL, Measure
 from syncattn_lab.evaluation.results_file import load_results
 from syncattn_lab.evaluation.results_tables import make_rows
@@ -86,16 +86,16 @@ class Results:
         documents = [_read(path) for path in paths]
         self.cells: list[Cell] = [cell for document in documents for cell in document["cells"]]
         found = {(cell["system"], cell["seed"]): cell for cell in self.cells}
-        self.plan = Plan()
         folder = ROOT / "configs" / self.corpus
-        if name == f"planned/{self.corpus}" and (folder / "_plan.yaml").exists():
-            self.plan = load_plan(folder)
+        self.plan = load_plan(folder) if (folder / "_plan.yaml").exists() else Plan()
+        is_planned = name == f"planned/{self.corpus}"
+        if is_planned and self.plan.contrasts:
             beside = {other: paths[0].with_stem(other) for other in self.plan.list_corpora()}
             others = {other: _read(path) for other, path in beside.items() if path.exists()}
             found = dict(index_cells(documents[0], others, self.plan.names))
         #: The trainings of the seeds that count, by system and seed.
         self.known = {key: x for key, x in found.items() if seeds is None or key[1] in seeds}
-        self._contrasts = self.plan.contrasts if seeds is None else []
+        self._contrasts = self.plan.contrasts if is_planned and seeds is None else []
         self._measured: dict[str, MeasuredPlan] = {}
 
     def list_values(self, system: str, measure: Measure) -> dict[int, float]:
@@ -223,6 +223,11 @@ class Pair:
         contrast = self._planned()
         return self._known(contrast and self._measured().p_same.get(contrast))[1]
 
+    def same_uncorrected(self) -> float:
+        """Return the p of the same test with all seeds, planned or not."""
+        ours, theirs = ([*values.values()] for values in self._list())
+        return self._known(equivalence(ours, theirs, self.results.plan.margin))
+
     def uncorrected(self) -> float:
         """Return the p of Welch's test of all seeds."""
         return self._known(welch(*([*values.values()] for values in self._list())))
@@ -279,10 +284,11 @@ FORMS: dict[str, Callable[[Pair], list[float]]] = {
     "p": lambda pair: [pair.corrected()],
     "p same": lambda pair: [pair.same()],
     "p uncorrected": lambda pair: [pair.uncorrected()],
+    "p same uncorrected": lambda pair: [pair.same_uncorrected()],
     "verdict": lambda pair: pair.deciding(),
 }
-#: Those that are p; of one that is not corrected a page may have two digits.
-_TESTS = ("p", "p same", "p uncorrected", "verdict")
+#: Those that are p. If it is corrected and below .1, a page has three digits of it.
+_TESTS = ("p", "p same", "p uncorrected", "p same uncorrected", "verdict")
 
 
 def count(results: Results, systems: Sequence[str], _: str = "") -> Number:
@@ -388,4 +394,5 @@ def _ask(results: Results, systems: Sequence[str], quantity: str) -> list[Number
 def _number(value: float, form: str, measure: Measure) -> Number:
     if form not in _TESTS:
         return Number(value, measure.digits)
-    return Number(value, 2 if form == "p uncorrected" or value >= 0.1 else 3, is_p=True)
+    few = "uncorrected" in form or value >= 0.1
+    return Number(value, 2 if few else 3, is_p=True)

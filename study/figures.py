@@ -1,21 +1,29 @@
-"""Draw docs/six_contrasts.svg, the figure of the README: six planned contrasts in words.
+"""Draw the figures of the study: planned.svg, scores.svg, and six_contrasts.svg of the README.
 
-Usage: ``python scripts/readme_figure.py docs/six_contrasts.svg``; a test compares their numbers.
+Usage: ``python -m study.figures``; a test compares the numbers of the last one.
 """
 
-import json
-import sys
-from pathlib import Path
+import contextlib
+import io
+import os
 from typing import Any
 
+from syncattn_lab.cli import recipe
 from syncattn_lab.evaluation.differences import Group
-from syncattn_lab.recipes.contrasts import group_contrasts, index_cells
-from syncattn_lab.recipes.plan import load_plan
+from syncattn_lab.recipes.contrasts import group_contrasts
 from syncattn_lab.report.forest import draw_forest
 from syncattn_lab.report.picture_files import save
 
-ROOT = Path(__file__).parents[1]
+from .facts import ROOT, open_results
+
 CORPUS = "multi30k_tiny_en_de_3625"
+#: What ``syncattn-recipe`` draws, and of what.
+FIGURES = {
+    "planned": f"{CORPUS} --plan --results study/results/planned/{CORPUS}.json",
+    "scores": f"{CORPUS} @nearby @gates @parsing @parents @recurrent "
+    f"--results study/results/{CORPUS}.json",
+}
+#: The contrasts of the README's figure, in words.
 CONTRASTS = (
     "the parser's trees against random trees",
     "the parser's trees against distances in the text",
@@ -26,18 +34,19 @@ CONTRASTS = (
 )
 
 
-def draw() -> dict[str, Any]:
-    """Return the figure as Vega-Lite with its data."""
-    plan = load_plan(ROOT / "configs" / CORPUS)
-    results = {
-        name: json.loads((ROOT / f"study/results/planned/{name}.json").read_text("utf-8"))
-        for name in (CORPUS, *plan.list_corpora())
-    }
-    cells = index_cells(results.pop(CORPUS), results, plan.names)
-    measures, groups = group_contrasts(plan, cells)
+def draw_six() -> dict[str, Any]:
+    """Return the README's figure as Vega-Lite with its data."""
+    results = open_results(f"planned/{CORPUS}")
+    measures, groups = group_contrasts(results.plan, results.known)
     lines = {line.name: line for group in groups for line in group.lines}
     return draw_forest(measures[:1], [Group("", [lines[name] for name in CONTRASTS])])
 
 
 if __name__ == "__main__":
-    save(draw(), Path(sys.argv[1]))
+    os.chdir(ROOT)
+    save(draw_six(), ROOT / "study" / "six_contrasts.svg")
+    for name, words in FIGURES.items():
+        with contextlib.redirect_stdout(io.StringIO()):  # the table
+            status = recipe.main([*words.split(), "--table", f"--figure=study/{name}.svg"])
+        if status:
+            raise SystemExit(status)

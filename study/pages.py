@@ -138,7 +138,7 @@ def update(path: Path) -> None:
     with replacing(path) as temporary:
         temporary.write_text(fill_in(page, path), encoding="utf-8")
     shown = list_shown(page, path)
-    print(f"{path.name}: {len(tables.TABLE.findall(page))} tables, {len(shown)} numbers")
+    print(f"{path.name}: tables {len(tables.TABLE.findall(page))}, numbers {len(shown)}")
     for one in shown:
         if one.write() != one.match[0]:
             print(f"  {one.match[0]} → {one.write()}: {one.fact}")
