@@ -87,15 +87,16 @@ class Results:
         self.cells: list[Cell] = [cell for document in documents for cell in document["cells"]]
         found = {(cell["system"], cell["seed"]): cell for cell in self.cells}
         folder = ROOT / "configs" / self.corpus
-        self.plan = load_plan(folder) if (folder / "_plan.yaml").exists() else Plan()
-        is_planned = name == f"planned/{self.corpus}"
-        if is_planned and self.plan.contrasts:
+        has_plan = len(paths) == 1 and (folder / "_plan.yaml").exists()
+        self.plan = load_plan(folder) if has_plan else Plan()
+        self.is_planned = name.startswith("planned/")
+        if self.is_planned and has_plan:
             beside = {other: paths[0].with_stem(other) for other in self.plan.list_corpora()}
             others = {other: _read(path) for other, path in beside.items() if path.exists()}
             found = dict(index_cells(documents[0], others, self.plan.names))
         #: The trainings of the seeds that count, by system and seed.
         self.known = {key: x for key, x in found.items() if seeds is None or key[1] in seeds}
-        self._contrasts = self.plan.contrasts if is_planned and seeds is None else []
+        self._contrasts = self.plan.contrasts if self.is_planned and seeds is None else []
         self._measured: dict[str, MeasuredPlan] = {}
 
     def list_values(self, system: str, measure: Measure) -> dict[int, float]:
@@ -131,7 +132,12 @@ class Results:
         return self._measured[measure.name]
 
     def correct(self, measure: Measure) -> dict[frozenset[str], float]:
-        """Return Holm's p of each system and its baseline, over all of the table of a corpus."""
+        """Return Holm's p of each system and its baseline, over the table of all of a corpus.
+
+        Where contrasts were planned, only these have one.
+        """
+        if self.is_planned:
+            return {}
         corpus = load_corpus(ROOT / "configs" / self.corpus)
         there = {name for name, _ in self.known}
         systems = [system for system in corpus.members("@all") if system in there]
@@ -180,15 +186,15 @@ class Pair:
         """Return the difference with the interval that was planned, or else Welch's."""
         contrast = self._planned()
         if contrast is None:
-            return self._known(welch_interval(*([*values.values()] for values in self._list())))
+            return self._known(welch_interval(*self._samples()))
         return self._turn(self._measured().interval(contrast))
 
     def difference(self) -> float:
         """Return the difference of the means."""
         if self._planned() is not None:
             return self.interval().difference
-        ours, theirs = (mean(values.values()) for values in self._list())
-        return ours - theirs
+        ours, theirs = self._samples()
+        return mean(ours) - mean(theirs)
 
     def within_seeds(self) -> Interval:
         """Return the difference with its interval with seeds as blocks."""
@@ -198,13 +204,15 @@ class Pair:
             every = [self.results.list_values(name, self.measure) for name in systems]
             difference = make_difference(self.measure, *self._list(), every)
             return self._known(difference and difference.block_interval)
-        difference = self._measured().difference(contrast)
-        return self._turn(difference and difference.block_interval)
+        found = self._known(self._measured().difference(contrast))
+        return self._turn(found.block_interval)
 
     def paired(self) -> Interval:
         """Return the difference with Student's interval of the seeds that both have."""
         both = self._list()
         seeds = sorted(both[0].keys() & both[1].keys())
+        if len(seeds) < 2:
+            return self._known(None)
         ours, theirs = ([values[seed] for seed in seeds] for values in both)
         ends = ttest_rel(ours, theirs).confidence_interval()
         return Interval(mean(ours) - mean(theirs), float(ends.low), float(ends.high))
@@ -225,12 +233,11 @@ class Pair:
 
     def same_uncorrected(self) -> float:
         """Return the p of the same test with all seeds, planned or not."""
-        ours, theirs = ([*values.values()] for values in self._list())
-        return self._known(equivalence(ours, theirs, self.results.plan.margin))
+        return self._known(equivalence(*self._samples(), self.results.plan.margin))
 
     def uncorrected(self) -> float:
         """Return the p of Welch's test of all seeds."""
-        return self._known(welch(*([*values.values()] for values in self._list())))
+        return self._known(welch(*self._samples()))
 
     def deciding(self) -> list[float]:
         """Return the corrected p that the plan's verdict is from; nothing where it is not sure."""
@@ -244,6 +251,11 @@ class Pair:
         """Return what was measured of both, by seed."""
         ours, theirs = (self.results.list_values(x, self.measure) for x in (self.ours, self.theirs))
         return ours, theirs
+
+    def _samples(self) -> tuple[list[float], list[float]]:
+        """Return what was measured of both."""
+        ours, theirs = self._list()
+        return [*ours.values()], [*theirs.values()]
 
     def _planned(self) -> Contrast | None:
         return self.results.find_contrast(self.ours, self.theirs)

@@ -8,7 +8,7 @@ import io
 import os
 from typing import Any
 
-from syncattn_lab.cli import recipe
+from syncattn_lab.cli.recipe import main as run_recipe
 from syncattn_lab.evaluation.differences import Group
 from syncattn_lab.recipes.contrasts import group_contrasts
 from syncattn_lab.report.forest import draw_forest
@@ -47,6 +47,6 @@ if __name__ == "__main__":
     save(draw_six(), ROOT / "study" / "six_contrasts.svg")
     for name, words in FIGURES.items():
         with contextlib.redirect_stdout(io.StringIO()):  # the table
-            status = recipe.main([*words.split(), "--table", f"--figure=study/{name}.svg"])
+            status = run_recipe([*words.split(), "--table", f"--figure=study/{name}.svg"])
         if status:
             raise SystemExit(status)

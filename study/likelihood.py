@@ -18,12 +18,8 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
-import torch
-from fairseq import checkpoint_utils
-from torch.nn import functional as F
 from tqdm import tqdm
 
-import syncattn_fairseq.plugin  # noqa: F401  (registers the models)
 from syncattn_fairseq.base.files import replacing
 from syncattn_fairseq.base.text_tables import markdown_table
 from syncattn_lab.evaluation.intervals import welch
@@ -37,9 +33,14 @@ SPLITS = ("valid", "test")
 BEST = "*/*/checkpoint_best.pt"
 
 
-@torch.no_grad()
 def measure(checkpoint: Path, data: Path) -> dict[str, float]:
     """Return the NLL of each split, in nats per subword."""
+    import torch  # the table does without
+    from fairseq import checkpoint_utils
+    from torch.nn import functional as F
+
+    import syncattn_fairseq.plugin  # noqa: F401  (registers the models)
+
     [model], _, task = checkpoint_utils.load_model_ensemble_and_task(
         [str(checkpoint)], arg_overrides={"data": str(data)}
     )
@@ -51,7 +52,8 @@ def measure(checkpoint: Path, data: Path) -> dict[str, float]:
         batches = task.get_batch_iterator(task.dataset(split), max_tokens=4096)
         nats = tokens = 0.0
         for batch in batches.next_epoch_itr(shuffle=False):
-            scores = model(**batch["net_input"])
+            with torch.no_grad():
+                scores = model(**batch["net_input"])
             logs, target = model.get_normalized_probs(scores, log_probs=True), batch["target"]
             nats += float(F.nll_loss(logs.mT, target, ignore_index=padding, reduction="sum"))
             tokens += int(target.ne(padding).sum())

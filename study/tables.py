@@ -17,7 +17,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from syncattn_fairseq.base.errors import DataError
-from syncattn_lab.cli import recipe
+from syncattn_lab.cli.recipe import main as run_recipe
 
 from . import elsewhere, likelihood, trials
 
@@ -27,7 +27,7 @@ TABLE = re.compile(
 )
 #: The programs that print tables of pages.
 PROGRAMS: dict[str, Callable[[Sequence[str]], int | None]] = {
-    "syncattn-recipe": recipe.main,
+    "syncattn-recipe": run_recipe,
     "python -m study.elsewhere": elsewhere.main,
     "python -m study.likelihood": likelihood.main,
     "python -m study.trials": trials.main,
@@ -65,7 +65,7 @@ def _make(command: str) -> str:
     if status:
         raise SystemExit(status)
     text = printed.getvalue().strip()
-    return _abridge(text) if PROGRAMS[name] is recipe.main else f"\n{text}\n\n"
+    return _abridge(text) if PROGRAMS[name] is run_recipe else f"\n{text}\n\n"
 
 
 def _abridge(printed: str) -> str:
