@@ -1,1 +1,1 @@
-"""Benchmarks of speed and memory, and analyses of trained models and of data."""
+"""Benchmarks of speed and memory; what analyses the trainings of our study is in ``study/``."""

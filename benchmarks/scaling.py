@@ -25,7 +25,7 @@ from benchmarks.start import ROOT, megabytes, run  # noqa: E402
 from syncattn_fairseq.base.text_tables import markdown_table  # noqa: E402
 
 LANGUAGES = ("en", "de")
-RESULTS = ROOT / "docs" / "results" / "multi30k_tiny_en_de_3625.json"
+RESULTS = ROOT / "study" / "results" / "multi30k_tiny_en_de_3625.json"
 #: Lines of text that count as one result, for tables of results.
 LINES_OF_RESULT = 100
 

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import logging
+import posixpath
+import re
+import shutil
 import sys
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).parent))  # for equations
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE))  # for equations
 
 import syncattn_fairseq
 import syncattn_fairseq.plugin  # noqa: F401  (imports fairseq in the order that works)
@@ -17,7 +21,10 @@ logging.getLogger("markdown_it").setLevel(logging.WARNING)  # fairseq makes ever
 project = "syncattn-fairseq"
 author = copyright = "syncattn-fairseq contributors"
 version = release = syncattn_fairseq.__version__
-exclude_patterns = ["_build"]
+# The sources are in the root, so that links between README, docs/ and study/ hold as they are.
+root_doc = "README"
+include_patterns = ["README.md", "benchmarks/README.md", "docs/**.md", "study/*.md"]
+exclude_patterns = ["docs/_build", "docs/index.md", ".*"]
 extensions = ["equations", "myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
 
 smartquotes = False  # it makes one dash of the two of an option
@@ -39,14 +46,30 @@ html_favicon = "_static/favicon.svg"
 html_theme_options = {"navigation_with_keys": True}
 html_copy_source = False
 
-#: Links that GitHub follows out of docs/, and what stands in their place on the site.
-MOVED = {"../README.md": "index.md", "../configs": "settings.md"}
+
+def list_chapters() -> str:
+    """Return the navigation: the chapters and pages of docs/index.md."""
+    made = []
+    for chapter in re.split(r"^## ", (HERE / "index.md").read_text("utf-8"), flags=re.M)[1:]:
+        title, _, pages = chapter.partition("\n")
+        made += ["```{toctree}", ":hidden:", f":caption: {title}", ""]
+        for name, page in re.findall(r"^- \[(.+)\]\((.+)\.md\)$", pages, re.M):
+            made.append(f"{name} <{posixpath.normpath(f'docs/{page}')}>")
+        made += ["```", ""]
+    return "\n".join(made)
 
 
 def adapt(app: Any, page: str, source: list[str]) -> None:
-    """Let links between pages and the README work on the site too."""
-    for there, here in MOVED.items():
-        source[0] = source[0].replace(f"]({there}", f"]({here}")
+    """Give the first page the navigation, and links to the folder configs/ a page."""
+    source[0] = source[0].replace("](../configs)", "](../docs/settings.md)")
+    if page == root_doc:
+        source[0] += f"\n\n{list_chapters()}"
+
+
+def copy_first_page(app: Any, error: Exception | None) -> None:
+    """Let the site begin at index.html."""
+    if error is None:
+        shutil.copy(app.outdir / f"{root_doc}.html", app.outdir / "index.html")
 
 
 def keep_returns(
@@ -64,4 +87,5 @@ def keep_returns(
 def setup(app: Any) -> None:
     """Register with Sphinx."""
     app.connect("source-read", adapt)
+    app.connect("build-finished", copy_first_page)
     app.connect("autodoc-process-docstring", keep_returns, priority=400)  # napoleon has 500

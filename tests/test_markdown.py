@@ -4,7 +4,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGES = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("examples/**/*.md")]
+FOLDERS = ("docs", "study", "examples", "benchmarks")
+PAGES = [*ROOT.glob("*.md"), *(page for x in FOLDERS for page in ROOT.glob(f"{x}/**/*.md"))]
 LINK = re.compile(r"\]\(([^)#\s]*)(?:#([^)\s]*))?\)")
 
 

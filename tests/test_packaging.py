@@ -136,7 +136,7 @@ def test_links_and_pictures_on_the_page_of_the_package_lead_somewhere(wheels):
 
 
 def test_the_sdist_holds_the_repository():
-    """But for the laboratory, and what only a code host, a container or pytest reads."""
+    """But for the laboratory, the study, and what only a code host, a container or pytest reads."""
     listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True)
     if listed.returncode != 0:
         pytest.skip("not a checkout of git")
@@ -144,7 +144,7 @@ def test_the_sdist_holds_the_repository():
     named = {name for rule in rules if rule[0] in ("graft", "include") for name in rule[1:]}
     named |= {PACKAGE.name, "pyproject.toml", "setup.py", "README.md", "LICENSE"}  # by setuptools
     held = {line.split("/")[0] for line in listed.stdout.splitlines()}
-    others = {"Dockerfile", "conftest.py", "lab", "configs"}
+    others = {"Dockerfile", "conftest.py", "lab", "configs", "study"}
     assert {name for name in held if not name.startswith(".")} == named | others
 
 

@@ -1,4 +1,4 @@
-"""PASCAL with an added density, for a finding of docs/findings.md.
+"""PASCAL with an added density, for a finding of study/findings.md.
 
     bash scripts/recipe.sh multi30k_tiny_en_de_3625 \
         "pascal:common.user_dir=examples/parent_bias:model.pascal_layers='':model.parent_bias_layers=1"

@@ -1,4 +1,4 @@
-"""PASCAL with the bug of its released code, for a finding of docs/findings.md.
+"""PASCAL with the bug of its released code, for a finding of study/findings.md.
 
     bash scripts/recipe.sh builtin_en_de \
         "pascal:common.user_dir=examples/released_pascal:model.pascal_layers='':model.released_layers=1"

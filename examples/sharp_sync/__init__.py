@@ -1,4 +1,4 @@
-"""SyncAttn with a projection that is not flattened, for a finding of docs/findings.md.
+"""SyncAttn with a projection that is not flattened, for a finding of study/findings.md.
 
     bash scripts/recipe.sh multi30k_tiny_en_de_3625 \
         "syncattn:common.user_dir=examples/sharp_sync:criterion.sync_weight=0:criterion.sharp_sync_weight=0.5"

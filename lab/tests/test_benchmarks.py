@@ -1,112 +1,25 @@
-"""What the benchmarks behind docs/findings.md compute, in small cases."""
+"""What the benchmarks compute, in small cases."""
 
 import importlib.util
-import json
 import subprocess
 from argparse import Namespace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 import torch
-from fairseq import checkpoint_utils
 
 from benchmarks import (
     common,
     launches,
-    likelihood,
-    locality,
     rivals,
     scaling,
     start,
     train_step,
-    trials,
 )
 from benchmarks.gpu import parse_text
-from benchmarks.loops import main as compare_loops
-from benchmarks.loops import percent_repeated
-from benchmarks.where_heads_look import attend, look
-from lab.tests.evaluation.test_results import cell
-from syncattn_fairseq.base.errors import DataError
-from syncattn_fairseq.modules.heads.heads import split_heads
 from syncattn_fairseq.patches import returned_memory
-from tests.checkpoints import make_checkpoint
-from tests.importing import ROOT
-from tests.models import build
 from tests.test_packaging import SCRIPTS
-
-KINDS = ("dbsa", "lisa", "lpsi", "pascal", "local_attn")
-SYSTEMS: list[tuple[str, dict[str, Any]]] = [
-    *(("syntax_transformer", {}), *((f"transformer_{kind}", {}) for kind in KINDS)),
-    ("syntax_transformer", {"positions": "rotary", "forget_gate_layers": "1"}),
-    ("transformer_dbsa", {"positions": "rotary", "dependency_heads": 2}),
-    ("syntax_transformer", {"positions": "bias", "local_decoder_layers": "1"}),
-]
-
-
-@pytest.mark.parametrize(("arch", "options"), SYSTEMS)
-@torch.no_grad()
-def test_the_attention_is_what_the_layer_attends_with(arch, options):
-    model = build.model(f"{arch}_tiny", **options)
-    inputs = build.net_input(build.sentences([5, 3]), build.sentences([4, 4]))
-    tokens, earlier = inputs["src_tokens"], inputs.pop("prev_output_tokens")
-    out = model.encoder(**inputs, return_all_hiddens=True)
-    states = model.decoder(earlier, encoder_out=out)[1]["inner_states"]
-    sides = {"encoder": (tokens, out["encoder_states"]), "decoder": (earlier, states)}
-    for side, (read, found) in sides.items():
-        module, causal = getattr(model, side), side == "decoder"
-        padding = read.eq(module.padding_idx)
-        hidden = torch.full((read.size(1),) * 2, -torch.inf).triu(1) if causal else None
-        for layer, x in zip(module.layers, found, strict=False):
-            attention = layer.self_attn
-            values = split_heads(attention.v_proj(x), attention.head_dim)
-            every = [w for _, w in attend(layer, x, padding, module.view, causal)]
-            context = (torch.cat(every, dim=1) @ values).permute(2, 0, 1, 3).flatten(2)
-            expected, _ = attention(x, x, x, padding, attn_mask=hidden, need_weights=False)
-            torch.testing.assert_close(attention.out_proj(context), expected, rtol=1e-3, atol=1e-3)
-
-
-def test_what_the_places_get():
-    lengths, nan = (6, 4), float("nan")
-    columns = max(lengths) + 2  # one for the end of sentence, one for padding
-    words = torch.zeros(2, columns, dtype=torch.bool)
-    for row, length in enumerate(lengths):
-        words[row, :length] = True
-    parents = torch.tensor(
-        [[2, 0, 0, 5, 2.5, 2, nan, nan], [nan, 3, 0, 1, nan, nan, nan, nan]], dtype=torch.float64
-    )
-    attention = torch.rand(2, 3, columns, columns)
-    visible = torch.tensor(lengths).unsqueeze(1) + 1
-    sums, counts = look(attention, parents, words, visible)
-    expected, seen = torch.zeros(3, 5), [0] * 5
-    for row, length in enumerate(lengths):
-        for t in range(length):
-            places = [[1 / (length + 1)] * 3, attention[row, :, t, t]]
-            near = [c for c in (t - 1, t + 1) if c >= 0]
-            places.append(attention[row, :, t, near].sum(-1))
-            parent = parents[row, t]
-            if not parent.isnan():
-                found = round(float(parent))
-                mirror = 2 * t - found
-                if abs(found - t) >= 2 and 0 <= mirror < length:
-                    places += [attention[row, :, t, found], attention[row, :, t, mirror]]
-            for number, place in enumerate(places):
-                expected[:, number] += torch.as_tensor(place)
-                seen[number] += 1
-    assert counts.tolist() == seen == [10, 10, 10, 2, 2]
-    torch.testing.assert_close(sums, expected)
-
-
-def test_repeated_trigrams():
-    assert percent_repeated(["a b c a b c", "a b c", "a"]) == 20  # one of five
-
-
-def test_missing_translations_are_one_line(tmp_path, monkeypatch):
-    results = ROOT / "docs/results/multi30k_tiny_en_de_3625.json"
-    monkeypatch.setattr("sys.argv", ["loops.py", str(results), str(tmp_path), "lpsi"])
-    with pytest.raises(SystemExit, match=r"lpsi.1.translations.txt: no such file; WORK is"):
-        compare_loops()
 
 
 @pytest.mark.parametrize(
@@ -196,86 +109,6 @@ def test_rivals_train_as_fairseq_does(monkeypatch):
         losses[name] = [update() for _ in range(4)]
     assert losses["fairseq"] == losses["plugin"] != losses["plugin, --fast"]
     assert all(loss is not None and loss.isfinite() for loss in losses["plugin, --fast"])
-
-
-def test_the_likelihood_of_kept_checkpoints(small_corpus, tmp_path, monkeypatch, capsys):
-    corpus = "multi30k_tiny_en_de_3625"
-    (tmp_path / "data-bin").mkdir()
-    (tmp_path / "data-bin" / corpus).symlink_to(small_corpus.data)
-    output = tmp_path / "results" / "nll.json"
-    for number, system in enumerate(("distance_linear", "distance_tree")):
-        for seed in range(6, 11):
-            place = tmp_path / "checkpoints" / corpus / system / str(seed)
-            place.mkdir(parents=True)
-            (place / "checkpoint_best.pt").symlink_to(tmp_path / f"{(seed + number) % 2}.pt")
-    for number in range(2):
-        make_checkpoint(small_corpus, tmp_path / f"{number}.pt", "syntax_transformer", number)
-    monkeypatch.setattr("sys.argv", ["", corpus, f"--work={tmp_path}", f"--output={output}"])
-    likelihood.main()
-    printed = capsys.readouterr().out
-    rows = json.loads(output.read_text())
-    means = [np.mean([row["test"] for row in part]) for part in (rows[:5], rows[5:])]
-    difference = f"{means[1] - means[0]:+.3f}".replace("-", "−")
-    assert "distance_tree − distance_linear" in printed and f" {difference} [" in printed
-    assert [(row["system"], row["seed"]) for row in rows[::5]] == [
-        *(("distance_linear", 6), ("distance_tree", 6))
-    ]
-    [model], _, task = checkpoint_utils.load_model_ensemble_and_task([str(tmp_path / "0.pt")])
-    for split in ("valid", "test"):
-        task.load_dataset(split)
-        losses = []
-        for sample in (task.dataset(split).collater([one]) for one in task.dataset(split)):
-            logs = model.eval()(**sample["net_input"])[0].log_softmax(-1)
-            losses += (-logs.gather(-1, sample["target"].unsqueeze(-1))).flatten().tolist()
-        assert rows[0][split] == pytest.approx(sum(losses) / len(losses), rel=1e-4)
-    assert rows[0]["valid"] != rows[1]["valid"]
-    monkeypatch.setattr(likelihood, "measure", lambda *_: pytest.fail("it is known"))
-    likelihood.main()
-
-
-def test_how_local_trees_are(tmp_path, monkeypatch, capsys):
-    (tmp_path / "heads").write_text("2 3 0\n3 1 0\n0\n-1 -1\n\n")
-    sentences = locality.read_heads(tmp_path / "heads")
-    assert [heads.tolist() for heads in sentences] == [[2, 3, 0], [3, 1, 0]]
-    text, tree = [1, 2, 1, 1, 2, 1], [1, 2, 1, 1, 1, 2]
-    expected = float(np.corrcoef(text, tree)[0, 1]), (1 + 1 + 2 + 1) / 4
-    assert locality.measure(sentences, locality.TREES["parse"]) == pytest.approx(expected)
-    assert locality.measure(sentences, locality.TREES["mirrored"]) == pytest.approx(expected)
-    monkeypatch.setattr("sys.argv", ["", str(tmp_path / "heads")])
-    locality.main()
-    printed = capsys.readouterr().out
-    assert "2 sentences, 6 pairs of words" in printed
-    rows = [line.split() for line in printed.splitlines()]
-    assert ["mirrored", f"{expected[0]:.2f}", "1.25"] in rows
-
-
-def test_the_table_of_trials(tmp_path, monkeypatch, capsys):
-    def save(corpus: str, subwords: float, nats: dict[str, float], seed: int = 11) -> str:
-        cells = [
-            {**cell(name, seed, 20.0), "subwords_per_word": subwords}
-            | {"valid": {"loss": 4.0, "nll_loss": value / np.log(2)}}
-            for name, value in nats.items()
-        ]
-        path = tmp_path / f"{corpus}.json"
-        path.write_text(json.dumps({"corpus": corpus, "cells": cells}))
-        return str(path)
-
-    large = save("large", 1.5, {"a": 3.0, "a:x.y=1:x.z=2": 2.8, "b": 2.4})
-    small = save("small", 2.0, {"a": 2.0, "b": 2.0})
-    monkeypatch.setattr("sys.argv", ["", large, small])
-    trials.main()
-    assert capsys.readouterr().out.splitlines() == [
-        "| corpus | settings | a | b |",
-        "|---|---|---|---|",
-        "| large | as in its config | 4.500 | **3.600** |",
-        "| large | x.y=1, x.z=2 | 4.200 | – |",
-        "| small | as in its config | **4.000** | 4.000 |",
-    ]
-    other = Path(save("other", 1.5, {"a": 3.0}, seed=12)).read_text()
-    cells = json.loads(Path(large).read_text())["cells"] + json.loads(other)["cells"]
-    Path(large).write_text(json.dumps({"corpus": "large", "cells": cells}))
-    with pytest.raises(DataError, match="large.json: a has several seeds; a trial has one"):
-        trials.make_table([Path(large)])
 
 
 def test_costs_are_those_of_each_line_beside_the_plain_tool(monkeypatch, capsys):

@@ -20,18 +20,21 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
     folder = tmp_path_factory.mktemp("site")
     options = f"--fail-on-warning --keep-going --quiet -w {folder}/warnings -b html"
-    words = [*options.split(), "-d", f"{folder}/trees", str(DOCS), f"{folder}/html"]
+    words = [*options.split(), "-d", f"{folder}/trees", "-c", str(DOCS)]
+    words += [str(ROOT), f"{folder}/html"]
     assert (fork(lambda: main(words)), (folder / "warnings").read_text()) == (0, "")
     return folder / "html"
 
 
 def test_every_page_is_there_and_in_the_navigation(site):
     first = (site / "index.html").read_text(encoding="utf-8")
-    for page in DOCS.rglob("*.md"):
-        name = page.relative_to(DOCS).with_suffix(".html")
+    pages = {*DOCS.rglob("*.md"), *(ROOT / "study").glob("*.md")} - {DOCS / "index.md"}
+    assert len(pages) > 30
+    for page in pages:
+        name = page.relative_to(ROOT).with_suffix(".html")
         assert (site / name).is_file()
-        if page.name != "index.md":
-            assert f'href="{name}"' in first, f"docs/index.md does not list {name}"
+        assert f'href="{name}"' in first, f"docs/index.md does not list {name}"
+    assert first.count('class="caption"') == 4 and ">Our study<" in first
 
 
 def test_no_page_asks_for_anything_of_another_host(site):
@@ -41,7 +44,7 @@ def test_no_page_asks_for_anything_of_another_host(site):
 
 
 def test_docstrings_are_typeset(site):
-    page = (site / "api" / "functional.html").read_text(encoding="utf-8")
+    page = (site / "docs" / "api" / "functional.html").read_text(encoding="utf-8")
     assert "<msqrt>" in page and ">softmax<" in page and "<munder" in page
     assert page.count('<div class="math">') >= 20
     assert ":math:" not in page and "√" not in page

@@ -747,13 +747,13 @@ def test_a_dry_run_of_the_script_installs_nothing(tmp_path):
     ],
 )
 def test_a_table_of_what_is_not_there_is_refused(capsys, arguments, message):
-    results = ROOT / "docs" / "results" / "builtin_en_de.json"
+    results = ROOT / "study" / "results" / "builtin_en_de.json"
     command = ["builtin_en_de", "--table", f"--results={results}", *arguments.split()]
     assert message in read_error(capsys, main(command))
 
 
 def test_a_group_may_have_systems_without_results(tmp_path, capsys):
-    results = json.loads((ROOT / "docs" / "results" / "builtin_en_de.json").read_text())
+    results = json.loads((ROOT / "study" / "results" / "builtin_en_de.json").read_text())
     results["cells"] = [cell for cell in results["cells"] if cell["system"] != "syncattn"]
     path = tmp_path / "some.json"
     path.write_text(json.dumps(results))

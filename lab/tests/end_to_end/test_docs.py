@@ -1,4 +1,4 @@
-"""Every command of README and docs/, run as it is printed, at tiny sizes."""
+"""Every command of README, docs/ and study/, run as it is printed, at tiny sizes."""
 
 import os
 import re
@@ -21,8 +21,8 @@ PAGES = (
     *(f"docs/{page}.md" for page in ("own_data", "guide", "export")),
     "README.md",
     *(f"docs/{page}.md" for page in ("python", "pictures", "extending")),
-    *(f"docs/{page}.md" for page in ("install", "recipes", "settings", "plan")),
-    *(f"docs/{page}.md" for page in ("findings", "details", "results_multi30k")),
+    *(f"docs/{page}.md" for page in ("install", "recipes", "settings")),
+    *(f"study/{page}.md" for page in ("plan", "findings", "details", "results_multi30k")),
 )
 
 #: What a page, or a block with some words, needs that is an extra.
@@ -84,9 +84,9 @@ NOT_RUN = {
     "for system in transformer lpsi syncattn pascal": "needs trainings on Multi30k",
     "syncattn-recipe multi30k_tiny_en_de_3625 syncattn": "needs Multi30k",
     "syncattn-recipe multi30k_tiny_en_de_3625 @nearby": "test_forest.py draws these",
-    "python benchmarks/gradients.py": "needs trainings on Multi30k",
-    "python benchmarks/loops.py": "the same",
-    "python benchmarks/parser_noise.py": "takes minutes",
+    "python -m study.gradients": "needs trainings on Multi30k",
+    "python -m study.loops": "the same",
+    "python -m study.parser_noise": "takes minutes",
 }
 #: The first lines of blocks of Python that are parts of a file that is run.
 PARTS = {"@dataclass": "examples/user_dir/__init__.py"}
@@ -153,7 +153,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("checkout")
     for name in ("syncattn_fairseq", "scripts", "configs", "examples"):
         (folder / name).symlink_to(ROOT / name)
-    shutil.copytree(ROOT / "docs" / "results", folder / "docs" / "results")
+    shutil.copytree(ROOT / "study" / "results", folder / "study" / "results")
     write_corpus(folder / "words", {"test": 6, "valid": 7, "train": 400}, seed=3)
     (folder / "raw").mkdir()
     for split, language in product(("train", "valid", "test"), ("en", "de")):
@@ -213,7 +213,8 @@ def run(script: list[str], folder: Path) -> str:
 
 
 def test_no_page_is_forgotten():
-    pages = [f"docs/{path.relative_to(ROOT / 'docs')}" for path in ROOT.glob("docs/**/*.md")]
+    paths = [*ROOT.glob("docs/**/*.md"), *ROOT.glob("study/*.md"), *ROOT.glob("benchmarks/*.md")]
+    pages = [str(path.relative_to(ROOT)) for path in paths]
     for page in {"README.md", "CONTRIBUTING.md", *pages} - set(PAGES):
         for block in blocks(page):
             assert block.language not in ("bash", "python"), f"{page}:{block.line} is not in PAGES"

@@ -319,7 +319,7 @@ def test_our_plans_name_known_systems() -> None:
     ("corpus", "count"), [("multi30k_tiny_en_de_3625", 19), ("atis_en_tr", 12)]
 )
 def test_our_families_are_those_of_the_page(corpus: str, count: int) -> None:
-    page = (CONFIGS.parent / "docs" / "plan.md").read_text(encoding="utf-8")
+    page = (CONFIGS.parent / "study" / "plan.md").read_text(encoding="utf-8")
     family = [contrast for contrast in load_plan(CONFIGS / corpus).contrasts if contrast.tested]
     for contrast in family:
         names = (re.sub(rf"{corpus}_(\w+)/(\w+)", r"\2_\1", name) for name in contrast.systems)

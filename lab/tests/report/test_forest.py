@@ -19,7 +19,7 @@ from syncattn_lab.report import charts, picture_files
 from syncattn_lab.report.forest import draw_forest
 from syncattn_lab.report.in_words import compare_trainings, say_differences
 
-RESULTS = Path(__file__).parents[3] / "docs" / "results"
+RESULTS = Path(__file__).parents[3] / "study" / "results"
 
 
 def rows_of(cells: list[Any], systems: list[str]) -> list[TableRow]:

@@ -1,13 +1,13 @@
 """Print the trials of the plan's tuned systems: validation NLL in nats per word, the best in bold.
 
-    python benchmarks/trials.py docs/results/trials/multi30k_tiny_en_de_3625*.json
+    python -m study.trials study/results/trials/multi30k_tiny_en_de_3625*.json
 
 Each file has the trials of one corpus, whose subwords differ from those of the others, so that only
 NLL per word can be compared. A row is one setting, a column one system.
 """
 
 import argparse
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from syncattn_fairseq.base.errors import DataError
@@ -46,11 +46,11 @@ def make_table(paths: Iterable[Path]) -> str:
     return markdown_table(rows)
 
 
-def main() -> None:
-    """Print the table."""
+def main(words: Sequence[str] | None = None) -> None:
+    """Print the table; the words of the command are those of the process, if none are given."""
     made = argparse.ArgumentParser(description=__doc__)
     made.add_argument("results", nargs="+", type=Path)
-    print(make_table(made.parse_args().results))
+    print(make_table(made.parse_args(words).results))
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """Train systems on parses that are partly wrong, and print their scores.
 
-    python benchmarks/parser_noise.py builtin_en_de pascal dbsa --rates 0.2 0.4 --seeds 1 2 3
-    python benchmarks/parser_noise.py multi30k_tiny_en_de_3625 dbsa --rates 1
+    python -m study.parser_noise builtin_en_de pascal dbsa --rates 0.2 0.4 --seeds 1 2 3
+    python -m study.parser_noise multi30k_tiny_en_de_3625 dbsa --rates 1
 
 For each rate, that share of the words (in training, validation and test text, on both sides) is
 attached to a random other word, so that there is still a tree; errors of a real parser are less

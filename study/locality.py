@@ -1,6 +1,6 @@
 """Measure how local trees are: a parse's, and those of its controls.
 
-    python benchmarks/locality.py corpora/multi30k_tiny_en_de_3625/words/train.heads.en
+    python -m study.locality corpora/multi30k_tiny_en_de_3625/words/train.heads.en
 
 For all pairs of words of a sentence, the distance in the text and the number of edges between them
 in the tree; printed is how both correlate, and how long the arcs are. ``shuffled`` is missing,

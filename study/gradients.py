@@ -1,6 +1,6 @@
 """Measure how strong each loss's gradient is, and whether losses oppose each other.
 
-    python benchmarks/gradients.py data-bin/multi30k_tiny_en_de_3625 \
+    python -m study.gradients data-bin/multi30k_tiny_en_de_3625 \
         checkpoints/multi30k_tiny_en_de_3625/syncattn/1/checkpoint_*.pt
 
 For each checkpoint of one training and each loss, weighted as in training: the norm of its
@@ -9,7 +9,6 @@ losses above it.
 """
 
 import argparse
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +16,9 @@ import torch
 from fairseq import checkpoint_utils
 from torch import Tensor
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-
-import syncattn_fairseq.plugin  # noqa: E402, F401
-from syncattn_fairseq.base.text_tables import format_table  # noqa: E402
-from syncattn_fairseq.checkpoints.checkpoint_file import read_checkpoint  # noqa: E402
+import syncattn_fairseq.plugin  # noqa: F401  (registers the models)
+from syncattn_fairseq.base.text_tables import format_table
+from syncattn_fairseq.checkpoints.checkpoint_file import read_checkpoint
 
 
 def flatten_gradient(model: torch.nn.Module, loss: Tensor) -> Tensor:
@@ -69,7 +66,7 @@ def measure(path: Path, data: str, batches: int, max_tokens: int) -> list[list[s
 
 
 def main() -> None:
-    """Run the benchmark."""
+    """Print the table."""
     made = argparse.ArgumentParser(description=__doc__)
     made.add_argument("data", help="the binarised corpus")
     made.add_argument("checkpoints", nargs="+", type=Path)

@@ -1,6 +1,6 @@
 """Ask why trainings of one system that have the same loss differ in BLEU: do they repeat phrases?
 
-    python benchmarks/loops.py docs/results/multi30k_tiny_en_de_3625.json WORK transformer synch_mse
+    python -m study.loops study/results/multi30k_tiny_en_de_3625.json WORK transformer synch_mse
 
 WORK is the folder that the recipe worked in. For each system: means over seeds of BLEU, of the
 lowest validation loss, and of the percentage of trigrams that their sentence has had before. Below,

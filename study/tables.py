@@ -1,32 +1,38 @@
-"""Fill in the tables of the pages of results; a test compares them.
+"""Make the tables of the study's pages from the results.
 
-Usage: ``python scripts/results_page.py``. A table is between the command that makes it from the
-results in docs/results/ and an end mark::
+A table is between the command that makes it and an end mark::
 
-    <!-- syncattn-recipe CORPUS @GROUP --table --markdown --results docs/results/CORPUS.json -->
+    <!-- syncattn-recipe CORPUS @GROUP --table --markdown --results study/results/CORPUS.json -->
     <!-- end -->
 
-The pages have less than the command prints: neither what docs/results.md says once, nor what only
-the files of results need, nor columns that say the same in every row.
+Of what ``syncattn-recipe`` prints the pages have less: neither what study/results.md says once, nor
+what only the files of results need, nor columns that say the same in every row.
 """
 
 import contextlib
 import io
-import os
 import re
 import shlex
-import sys
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from syncattn_fairseq.base.files import replacing
-from syncattn_lab.cli.recipe import main
+from syncattn_fairseq.base.errors import DataError
+from syncattn_lab.cli.recipe import main as run_recipe
 
-ROOT = Path(__file__).parents[1]
-PAGES = sorted((ROOT / "docs").glob("results*.md"))
-_TABLE = re.compile(
-    r"^(<!-- syncattn-recipe (.*?) -->\n).*?^(<!-- end -->)$", re.DOTALL | re.MULTILINE
+from . import elsewhere, likelihood, trials
+
+TABLE = re.compile(
+    r"^(<!-- ((?:syncattn-recipe|python -m study\.\w+)\b.*?) -->\n).*?^(<!-- end -->)$",
+    re.DOTALL | re.MULTILINE,
 )
-#: Notes that docs/results.md has once, or that the files of results have.
+#: The programs that print tables of pages.
+PROGRAMS: dict[str, Callable[[Sequence[str]], int | None]] = {
+    "syncattn-recipe": run_recipe,
+    "python -m study.elsewhere": elsewhere.main,
+    "python -m study.likelihood": likelihood.main,
+    "python -m study.trials": trials.main,
+}
+#: Notes that study/results.md has once, or that the files of results have.
 _SAID = re.compile(
     r"- (mean ±|differences:|Δ |p Holm: of|p same|p sentences|mixed: what|seeds as blocks|"
     r"(test )?NLL: in nats|BLEU|chrF|RIBES|scores say|hardware|commit|no results yet)"
@@ -37,27 +43,35 @@ _COLUMNS, _TABLES = re.compile("RIBES|chrF$|p sentences|BLEU, other|AER layer"),
 _RANGE = re.compile(r" \([\d.]+–[\d.]+\)")
 
 
-def update(path: Path) -> None:
-    """Write new tables into a page; a table that cannot be made ends the program."""
-    page = path.read_text(encoding="utf-8")
-    with replacing(path) as temporary:
-        temporary.write_text(fill_in(page), encoding="utf-8")
-    print(f"{path.name}: {len(_TABLE.findall(page))} tables")
-
-
 def fill_in(page: str) -> str:
-    """Return a page with new tables."""
-    return _TABLE.sub(lambda part: part[1] + _make_table(part[2]) + part[3], page)
+    """Return a page with new tables.
+
+    Raises:
+        DataError: a command is not one of those that print tables.
+        SystemExit: a table cannot be made; the command has said why.
+    """
+    return TABLE.sub(lambda part: part[1] + _make(part[2]) + part[3], page)
 
 
-def _make_table(command: str) -> str:
+def _make(command: str) -> str:
+    name = next((name for name in PROGRAMS if f"{command} ".startswith(f"{name} ")), None)
+    if name is None:
+        raise DataError(f"{command}: pages have tables of {', '.join(PROGRAMS)}")
+    words = shlex.split(command[len(name) :])
+    found = [[*map(str, sorted(Path().glob(word)))] if "*" in word else [word] for word in words]
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):
-        status = main(shlex.split(command))
+        status = PROGRAMS[name](sum(found, []))
     if status:
-        sys.exit(status)  # main has said why
+        raise SystemExit(status)
+    text = printed.getvalue().strip()
+    return _abridge(text) if PROGRAMS[name] is run_recipe else f"\n{text}\n\n"
+
+
+def _abridge(printed: str) -> str:
+    """Return of what a recipe prints what pages have."""
     tables, notes = [], []
-    for part in printed.getvalue().strip().split("\n\n"):
+    for part in printed.split("\n\n"):
         if not part.startswith("|"):
             notes += re.findall(r"^- .*(?:\n  .*)*", part, re.MULTILINE)
         else:
@@ -128,9 +142,3 @@ def _shorten(rows: list[list[str]]) -> tuple[str, list[str]]:
     lines = ["| " + " | ".join(row) + " |" for row in zip(*kept, strict=True)]
     lines[1] = "|" + "---|" * len(kept)
     return "\n".join(lines), notes
-
-
-if __name__ == "__main__":
-    os.chdir(ROOT)  # the commands have paths relative to it
-    for path in PAGES:
-        update(path)

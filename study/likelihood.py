@@ -1,9 +1,9 @@
 """Measure the NLL of validation and test text under the kept models of a recipe.
 
-    python benchmarks/likelihood.py multi30k_tiny_en_de_3625 --work . \
-        --output docs/results/likelihood/multi30k_tiny_en_de_3625.json
-    python benchmarks/likelihood.py multi30k_tiny_en_de_3625 --table \
-        --output docs/results/likelihood/multi30k_tiny_en_de_3625.json
+    python -m study.likelihood multi30k_tiny_en_de_3625 --work . \
+        --output study/results/likelihood/multi30k_tiny_en_de_3625.json
+    python -m study.likelihood multi30k_tiny_en_de_3625 --table \
+        --output study/results/likelihood/multi30k_tiny_en_de_3625.json
 
 The validation text also chose the checkpoint, the test text did not. Goes through all
 ``checkpoint_best.pt`` under ``--work``, leaving out those that the file has already. The table has
@@ -13,16 +13,13 @@ interval over seeds and p (not corrected).
 
 import argparse
 import json
+from collections.abc import Sequence
 from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
-import torch
-from fairseq import checkpoint_utils
-from torch.nn import functional as F
 from tqdm import tqdm
 
-import syncattn_fairseq.plugin  # noqa: F401  (registers the models)
 from syncattn_fairseq.base.files import replacing
 from syncattn_fairseq.base.text_tables import markdown_table
 from syncattn_lab.evaluation.differences import compare
@@ -36,9 +33,14 @@ SPLITS = ("valid", "test")
 BEST = "*/*/checkpoint_best.pt"
 
 
-@torch.no_grad()
 def measure(checkpoint: Path, data: Path) -> dict[str, float]:
     """Return the NLL of each split, in nats per subword."""
+    import torch  # the table does without
+    from fairseq import checkpoint_utils
+    from torch.nn import functional as F
+
+    import syncattn_fairseq.plugin  # noqa: F401  (registers the models)
+
     [model], _, task = checkpoint_utils.load_model_ensemble_and_task(
         [str(checkpoint)], arg_overrides={"data": str(data)}
     )
@@ -50,7 +52,8 @@ def measure(checkpoint: Path, data: Path) -> dict[str, float]:
         batches = task.get_batch_iterator(task.dataset(split), max_tokens=4096)
         nats = tokens = 0.0
         for batch in batches.next_epoch_itr(shuffle=False):
-            scores = model(**batch["net_input"])
+            with torch.no_grad():
+                scores = model(**batch["net_input"])
             logs, target = model.get_normalized_probs(scores, log_probs=True), batch["target"]
             nats += float(F.nll_loss(logs.mT, target, ignore_index=padding, reduction="sum"))
             tokens += int(target.ne(padding).sum())
@@ -75,14 +78,14 @@ def make_table(corpus: str, rows: list[dict[str, Any]]) -> str:
     return markdown_table(table)
 
 
-def main() -> None:
-    """Measure what is missing, or print the table."""
+def main(words: Sequence[str] | None = None) -> None:
+    """Measure what is missing, or print the table; ``words`` are the process's, if not given."""
     made = argparse.ArgumentParser(description=__doc__)
     made.add_argument("corpus")
     made.add_argument("--work", type=Path, default=Path(), help="of the recipe")
     made.add_argument("--output", type=Path, required=True, help="JSON file; is continued")
     made.add_argument("--table", action="store_true", help="only print the table")
-    args = made.parse_args()
+    args = made.parse_args(words)
     rows = json.loads(args.output.read_text()) if args.output.exists() else []
     known = {(row["system"], row["seed"]) for row in rows}
     if not args.table:

@@ -1,6 +1,6 @@
 """Measure where self-attention looks: at the token itself, next to it, or at its parent.
 
-    python benchmarks/where_heads_look.py data-bin/multi30k_tiny_en_de_3625 \
+    python -m study.where_heads_look data-bin/multi30k_tiny_en_de_3625 \
         checkpoints/multi30k_tiny_en_de_3625/{transformer,pascal}/1/checkpoint_best.pt
 
 For each kind of heads in each layer, means over its heads and the validation text, in % of a
@@ -157,7 +157,7 @@ def measure(path: Path, data: str) -> list[list[str]]:
 
 @torch.no_grad()
 def main() -> None:
-    """Run the benchmark."""
+    """Print the table."""
     made = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

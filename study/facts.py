@@ -1,0 +1,410 @@
+"""Compute numbers of the study's pages from the results.
+
+A page says behind its numbers where they are from (`study.pages` reads that), such as::
+
+    distance_random − distance_tree: NLL, p in planned/multi30k_tiny_en_de_3625
+
+That is systems, what is asked of each of them, and a file below ``study/results/``, perhaps with
+``seeds 6-8``. Asked can be
+
+- of one system the mean over its seeds of a measure in `MEASURES`;
+- of two, ``A − B``, a measure and a form in `FORMS`. A contrast of the corpus's plan has the seeds
+  and the tests that were planned; any other has all seeds that there are;
+- of all of them together what is in `TOGETHER`.
+
+In the name of a system or a file, ``*`` stands for anything; only what is asked of all together may
+then be of several. ``FILE/SYSTEM`` is a system of another file.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+from statistics import mean
+from typing import Any
+
+from scipy.stats import spearmanr, ttest_rel
+
+from syncattn_fairseq.base.errors import DataError, suggest
+from syncattn_fairseq.base.files import read_json
+from syncattn_lab.evaluation import measures
+from syncattn_lab.evaluation.differences import compare_rows, make_difference
+from syncattn_lab.evaluation.intervals import Interval, equivalence, welch, welch_interval
+from syncattn_lab.evaluation.measures import NLL, Measure
+from syncattn_lab.evaluation.results_file import load_results
+from syncattn_lab.evaluation.results_tables import make_rows
+from syncattn_lab.recipes.contrasts import MeasuredPlan, index_cells, judge, nats_per_word
+from syncattn_lab.recipes.corpus_facts import load_corpus
+from syncattn_lab.recipes.plan import Contrast, Plan, load_plan
+
+ROOT = Path(__file__).resolve().parents[1]
+RESULTS = ROOT / "study" / "results"
+#: For systems whose subwords differ.
+PER_WORD = replace(NLL, name="NLL per word")
+LOSS = Measure("loss", "valid.loss", digits=3, higher_is_better=False)
+#: What is measured of a training.
+MEASURES = {one.name: one for one in (*measures.MEASURES, PER_WORD, LOSS)}
+
+Cell = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Number:
+    """A number of a page.
+
+    Attributes:
+        value: before it is rounded.
+        digits: after the point; of a p the fewest.
+        is_p: whether it is a p, which a page shows with three digits at most, or as ``< .001``.
+    """
+
+    value: float
+    digits: int
+    is_p: bool = False
+
+
+class Results:
+    """The trainings in a file of results, and what was planned of them.
+
+    Args:
+        name: of the file below ``study/results/``, without ``.json``; with ``*``, of several.
+        seeds: the only ones that count; None for all, and for the contrasts as they were planned.
+
+    Raises:
+        DataError: there is no such file, or it is something else.
+    """
+
+    def __init__(self, name: str, seeds: Sequence[int] | None = None) -> None:
+        paths = sorted(RESULTS.glob(f"{name}.json"))
+        if not paths:
+            known = [str(path.relative_to(RESULTS))[:-5] for path in RESULTS.rglob("*.json")]
+            raise DataError(f"{name}: no such file in study/results/{suggest(name, known)}")
+        self.name, self.corpus = name, paths[0].stem
+        documents = [_read(path) for path in paths]
+        self.cells: list[Cell] = [cell for document in documents for cell in document["cells"]]
+        found = {(cell["system"], cell["seed"]): cell for cell in self.cells}
+        folder = ROOT / "configs" / self.corpus
+        has_plan = len(paths) == 1 and (folder / "_plan.yaml").exists()
+        self.plan = load_plan(folder) if has_plan else Plan()
+        self.is_planned = name.startswith("planned/")
+        if self.is_planned and has_plan:
+            beside = {other: paths[0].with_stem(other) for other in self.plan.list_corpora()}
+            others = {other: _read(path) for other, path in beside.items() if path.exists()}
+            found = dict(index_cells(documents[0], others, self.plan.names))
+        #: The trainings of the seeds that count, by system and seed.
+        self.known = {key: x for key, x in found.items() if seeds is None or key[1] in seeds}
+        self._contrasts = self.plan.contrasts if self.is_planned and seeds is None else []
+        self._measured: dict[str, MeasuredPlan] = {}
+
+    def list_values(self, system: str, measure: Measure) -> dict[int, float]:
+        """Return what was measured of each training of a system, by seed.
+
+        Raises:
+            DataError: there is no such system, or it was not measured.
+        """
+        names = dict.fromkeys(name for name, _ in self.known)
+        slash = system.partition(":")[0].rfind("/")
+        if slash > 0 and system not in names:
+            return open_results(system[:slash]).list_values(system[slash + 1 :], measure)
+        found = [name for name in names if _matches(name, system)]
+        if len(found) != 1:
+            fault = "several systems" if found else f"no such system{suggest(system, names)}"
+            raise DataError(f"{system}: {fault} in {self.name}")
+        number = nats_per_word if measure is PER_WORD else measure.of_cell
+        numbers = {seed: number(x) for (name, seed), x in self.known.items() if name == found[0]}
+        values = {seed: value for seed, value in sorted(numbers.items()) if value is not None}
+        if not values:
+            raise DataError(f"{system}: {self.name} has no {measure.name} of it")
+        return values
+
+    def find_contrast(self, ours: str, theirs: str) -> Contrast | None:
+        """Return the planned contrast of two systems, whichever is first in the plan."""
+        pair = {ours, theirs}
+        return next((x for x in self._contrasts if {*x.systems} == pair), None)
+
+    def measure_plan(self, measure: Measure) -> MeasuredPlan:
+        """Return the planned contrasts in a measure."""
+        if measure.name not in self._measured:
+            self._measured[measure.name] = MeasuredPlan(self.plan, self.known, measure)
+        return self._measured[measure.name]
+
+    def correct(self, measure: Measure) -> dict[frozenset[str], float]:
+        """Return Holm's p of each system and its baseline, over the table of all of a corpus.
+
+        Where contrasts were planned, only these have one.
+        """
+        if self.is_planned:
+            return {}
+        corpus = load_corpus(ROOT / "configs" / self.corpus)
+        there = {name for name, _ in self.known}
+        systems = [system for system in corpus.members("@all") if system in there]
+        rows = make_rows({"cells": self.cells}, systems, None, corpus.baseline)
+        compared = [row for row in rows if row.baseline]
+        return {
+            frozenset([row.system, row.baseline.system]): found.corrected
+            for row, found in zip(compared, compare_rows(compared, measure), strict=True)
+            if row.baseline and found and found.corrected is not None
+        }
+
+
+@cache
+def open_results(name: str, seeds: tuple[int, ...] | None = None) -> Results:
+    """Return the results of a name, which are read once; as `Results`."""
+    return Results(name, seeds)
+
+
+def _read(path: Path) -> Mapping[str, Any]:
+    """Return a file of results; one of `study.likelihood` becomes as the others are."""
+    if path.parent.name != "likelihood":
+        return load_results(path)
+    cells = [
+        {"system": row["system"], "seed": row["seed"], "overrides": {}, "scores": {}}
+        | {split: {"nll_loss": row[split] / NLL.factor} for split in ("valid", "test")}
+        for row in read_json(path)
+    ]
+    return {"corpus": path.stem, "cells": cells}
+
+
+def _matches(name: str, system: str) -> bool:
+    """Tell whether a page means a system; there, ``*`` stands for anything."""
+    return re.fullmatch(".*".join(map(re.escape, system.split("*"))), name) is not None
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two systems that are compared in a measure: ``ours − theirs``."""
+
+    results: Results
+    ours: str
+    theirs: str
+    measure: Measure
+
+    def interval(self) -> Interval:
+        """Return the difference with the interval that was planned, or else Welch's."""
+        contrast = self._planned()
+        if contrast is None:
+            return self._known(welch_interval(*self._samples()))
+        return self._turn(self._measured().interval(contrast))
+
+    def difference(self) -> float:
+        """Return the difference of the means."""
+        if self._planned() is not None:
+            return self.interval().difference
+        ours, theirs = self._samples()
+        return mean(ours) - mean(theirs)
+
+    def within_seeds(self) -> Interval:
+        """Return the difference with its interval with seeds as blocks."""
+        contrast = self._planned()
+        if contrast is None:
+            systems = {name for name, _ in self.results.known if ":" not in name}
+            every = [self.results.list_values(name, self.measure) for name in systems]
+            difference = make_difference(self.measure, *self._list(), every)
+            return self._known(difference and difference.block_interval)
+        found = self._known(self._measured().difference(contrast))
+        return self._turn(found.block_interval)
+
+    def paired(self) -> Interval:
+        """Return the difference with Student's interval of the seeds that both have."""
+        both = self._list()
+        seeds = sorted(both[0].keys() & both[1].keys())
+        if len(seeds) < 2:
+            return self._known(None)
+        ours, theirs = ([values[seed] for seed in seeds] for values in both)
+        ends = ttest_rel(ours, theirs).confidence_interval()
+        return Interval(mean(ours) - mean(theirs), float(ends.low), float(ends.high))
+
+    def corrected(self) -> float:
+        """Return p, corrected for the plan's family, or else for the table of all systems."""
+        contrast = self._planned()
+        if contrast is not None:
+            return self._known(self._measured().p.get(contrast))[1]
+        return self._known(
+            self.results.correct(self.measure).get(frozenset([self.ours, self.theirs]))
+        )
+
+    def same(self) -> float:
+        """Return the corrected p of the planned test that both are the same."""
+        contrast = self._planned()
+        return self._known(contrast and self._measured().p_same.get(contrast))[1]
+
+    def same_uncorrected(self) -> float:
+        """Return the p of the same test with all seeds, planned or not."""
+        return self._known(equivalence(*self._samples(), self.results.plan.margin))
+
+    def uncorrected(self) -> float:
+        """Return the p of Welch's test of all seeds."""
+        return self._known(welch(*self._samples()))
+
+    def deciding(self) -> list[float]:
+        """Return the corrected p that the plan's verdict is from; nothing where it is not sure."""
+        contrast = self._known(self._planned())
+        verdict = judge(self._measured(), contrast)
+        if verdict == "the same":
+            return [self.same()]
+        return [self.corrected()] if verdict in ("better", "worse") else []
+
+    def _list(self) -> tuple[dict[int, float], dict[int, float]]:
+        """Return what was measured of both, by seed."""
+        ours, theirs = (self.results.list_values(x, self.measure) for x in (self.ours, self.theirs))
+        return ours, theirs
+
+    def _samples(self) -> tuple[list[float], list[float]]:
+        """Return what was measured of both."""
+        ours, theirs = self._list()
+        return [*ours.values()], [*theirs.values()]
+
+    def _planned(self) -> Contrast | None:
+        return self.results.find_contrast(self.ours, self.theirs)
+
+    def _measured(self) -> MeasuredPlan:
+        return self.results.measure_plan(self.measure)
+
+    def _turn(self, interval: Interval | None) -> Interval:
+        """Return a planned contrast's interval, or that of the opposite contrast."""
+        found, contrast = self._known(interval), self._known(self._planned())
+        if contrast.system == self.ours:
+            return found
+        return Interval(-found.difference, -found.high, -found.low)
+
+    def _known(self, value: Any) -> Any:
+        if value is None:
+            raise DataError(f"{self.ours} − {self.theirs}: not known in {self.results.name}")
+        return value
+
+
+def _all(interval: Interval) -> list[float]:
+    return [interval.difference, interval.low, interval.high]
+
+
+def _ends(interval: Interval) -> list[float]:
+    return [interval.low, interval.high]
+
+
+#: What can be asked of two systems, behind the name of a measure: differences, intervals and p.
+FORMS: dict[str, Callable[[Pair], list[float]]] = {
+    "": lambda pair: _all(pair.interval()),
+    "ends": lambda pair: _ends(pair.interval()),
+    "only": lambda pair: [pair.difference()],
+    "within seeds": lambda pair: _all(pair.within_seeds()),
+    "ends within seeds": lambda pair: _ends(pair.within_seeds()),
+    "paired": lambda pair: _all(pair.paired()),
+    "ends paired": lambda pair: _ends(pair.paired()),
+    "p": lambda pair: [pair.corrected()],
+    "p same": lambda pair: [pair.same()],
+    "p uncorrected": lambda pair: [pair.uncorrected()],
+    "p same uncorrected": lambda pair: [pair.same_uncorrected()],
+    "verdict": lambda pair: pair.deciding(),
+}
+#: Those that are p. If it is corrected and below .1, a page has three digits of it.
+_TESTS = ("p", "p same", "p uncorrected", "p same uncorrected", "verdict")
+
+
+def count(results: Results, systems: Sequence[str], _: str = "") -> Number:
+    """Return the number of trainings of systems whose names match."""
+    return Number(len(_match(results, systems)), 0)
+
+
+def count_ended(results: Results, systems: Sequence[str], limit: str) -> Number:
+    """Return how many of these trainings used all updates of a limit."""
+    cells = _match(results, systems)
+    return Number(sum(cell["updates"] >= int(limit.replace(",", "")) for cell in cells), 0)
+
+
+def read_margin(results: Results, systems: Sequence[str], _: str = "") -> Number:
+    """Return the difference in nats below which the plan takes two systems for the same."""
+    return Number(results.plan.margin, 2)
+
+
+def correlate(results: Results, systems: Sequence[str], place: str) -> Number:
+    """Return Spearman's correlation of the systems' mean NLL here and in another file."""
+    both = (results, read_place(place))
+    means = [[mean(x.list_values(name, NLL).values()) for name in systems] for x in both]
+    return Number(float(spearmanr(*means).statistic), 2)
+
+
+def _match(results: Results, systems: Sequence[str]) -> list[Cell]:
+    return [
+        cell
+        for cell in results.cells
+        if any(_matches(cell["system"], system) for system in systems)
+    ]
+
+
+#: What can be asked of several systems together, and needs what stands behind these words.
+TOGETHER: dict[str, Callable[[Results, Sequence[str], str], Number]] = {
+    "trainings": count,
+    "ended at": count_ended,
+    "margin": read_margin,
+    "rank correlation with": correlate,
+}
+
+_PLACE = re.compile(r"(\S+)(?: seeds? (\d+)(?:-(\d+))?)?")
+
+
+def read_place(text: str) -> Results:
+    """Return the results that a text names: a file, perhaps with ``seed 1`` or ``seeds 6-8``.
+
+    Raises:
+        DataError: it names none.
+    """
+    found = _PLACE.fullmatch(text)
+    if found is None:
+        raise DataError(f"{text!r}: expected FILE, FILE seed N or FILE seeds N-M")
+    name, first, last = found.groups()
+    return open_results(name, first and tuple(range(int(first), int(last or first) + 1)))
+
+
+def compute(fact: str, place: str = "", asked: str = "") -> list[Number]:
+    """Return the numbers that a fact names, in their order.
+
+    Args:
+        fact: ``SYSTEMS: QUANTITIES in PLACE``, both lists with commas.
+        place: of a fact that names none.
+        asked: of a fact that asks nothing.
+
+    Raises:
+        DataError: it names something that is not there.
+    """
+    fact, _, own_place = fact.partition(" in ")
+    systems, _, own_asked = fact.partition(": ")
+    if not (place := own_place or place):
+        raise DataError(f"{fact}: in which file? End it with 'in FILE', or say it above")
+    if not (asked := own_asked or asked):
+        raise DataError(f"{fact}: what of it? Say ': NLL', for example")
+    results, numbers = read_place(place), []
+    for quantity in asked.split(", "):
+        numbers += _ask(results, systems.split(", "), quantity)
+    return numbers
+
+
+def _ask(results: Results, systems: Sequence[str], quantity: str) -> list[Number]:
+    for words, answer in TOGETHER.items():
+        if f"{quantity} ".startswith(f"{words} "):
+            return [answer(results, systems, quantity[len(words) :].strip())]
+    named = (name for name in MEASURES if f"{quantity} ".startswith(f"{name} "))
+    name = max(named, key=len, default="")
+    form, measure = quantity[len(name) :].strip(), MEASURES[name or NLL.name]
+    numbers: list[Number] = []
+    for system in systems:
+        ours, minus, theirs = system.partition(" − ")
+        if form not in (FORMS if minus else ("",)):
+            known = sorted({*TOGETHER, *MEASURES, *(FORMS if minus else ())} - {""})
+            raise DataError(f"{quantity!r} is unknown; known are {', '.join(known)}")
+        if minus:
+            pair = Pair(results, ours, theirs, measure)
+            numbers += [_number(value, form, measure) for value in FORMS[form](pair)]
+        else:
+            value = mean(results.list_values(system, measure).values())
+            numbers.append(Number(value, measure.digits))
+    return numbers
+
+
+def _number(value: float, form: str, measure: Measure) -> Number:
+    if form not in _TESTS:
+        return Number(value, measure.digits)
+    few = "uncorrected" in form or value >= 0.1
+    return Number(value, 2 if few else 3, is_p=True)
