@@ -28,7 +28,7 @@ _TABLE = re.compile(
 )
 #: Notes that docs/results.md has once, or that the files of results have.
 _SAID = re.compile(
-    r"- (mean ±|differences:|Δ |p Holm: of|p same|p sentences|mixed: what|seeds as blocks|"
+    r"- (mean ±|differences:|Δ |p same|p sentences|mixed: what|seeds as blocks|"
     r"(test )?NLL: in nats|BLEU|chrF|RIBES|scores say|hardware|commit|no results yet)"
 )
 #: Columns that are left out, and tables that have them.
