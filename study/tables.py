@@ -34,7 +34,7 @@ PROGRAMS: dict[str, Callable[[Sequence[str]], int | None]] = {
 }
 #: Notes that study/results.md has once, or that the files of results have.
 _SAID = re.compile(
-    r"- (mean ±|differences:|Δ |p Holm: of|p same|p sentences|mixed: what|seeds as blocks|"
+    r"- (mean ±|differences:|Δ |p same|p sentences|mixed: what|seeds as blocks|"
     r"(test )?NLL: in nats|BLEU|chrF|RIBES|scores say|hardware|commit|no results yet)"
 )
 #: Columns that are left out, and tables that have them.

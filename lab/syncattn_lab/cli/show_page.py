@@ -29,12 +29,9 @@ def write_report(report: TableReport, page: Path, groups: Mapping[str, Sequence[
     """Write a page about all that a recipe has trained; log the call that writes one seed's."""
     if not report.shown:
         return  # every training failed
-    from ..evaluation.differences import compare
-    from ..evaluation.measures import BLEU
     from ..evaluation.results_tables import tabulate_rows
-    from ..evaluation.table_rows import index_rows, list_contrasts
     from ..recipes.figures import draw_rows
-    from ..report.in_words import compare_trainings
+    from ..report.in_words import compare_rows
     from ..report.page import Trainings
 
     call = report.call(page)
@@ -42,8 +39,7 @@ def write_report(report: TableReport, page: Path, groups: Mapping[str, Sequence[
     log.write_text(f"$ {call}\n", encoding="utf-8")
     trainings = None
     if any(len(row.cells) > 1 for row in report.rows):
-        differences = compare(list_contrasts(report.rows), index_rows(report.rows), BLEU)
-        comparisons = compare_trainings(differences)
+        comparisons = compare_rows(report.rows)
         trainings = Trainings(
             comparisons,
             tabulate_rows(report.rows),

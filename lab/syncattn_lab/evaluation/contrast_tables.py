@@ -21,6 +21,13 @@ WITHIN = (
     "systems are compared within seeds, which share first weights and batches; all systems here "
     "whose seeds are as steady tell the deviation"
 )
+#: What the names of columns mean.
+_SENTENCES = (
+    "of the difference in BLEU, by randomisation over sentences, all seeds together: do these "
+    "trained models differ?"
+)
+_BOOTSTRAP = "bootstrap over seeds and sentences together, 95 % interval"
+_MIXED = "what differs between the trainings that are compared"
 
 
 def compare_all(contrasts: Sequence[Contrast], cells: Cells) -> dict[Measure, list[Difference]]:
@@ -36,18 +43,12 @@ def tabulate_baselines(contrasts: Sequence[Contrast], cells: Cells) -> Tables:
         cells: the results of their systems.
     """
     found = compare_all(contrasts, cells)
-    correction = _describe_tests(found)
+    correction = _describe_family(found)
     columns = [Column("system", [contrast.system for contrast in contrasts])]
     for measure, differences in found.items():
         columns += _list_columns(measure, differences, correction, sign="Δ ")
-    columns.append(
-        Column(
-            "p sentences",
-            [_format_sentences(contrast, cells) for contrast in contrasts],
-            "of the difference in BLEU, by randomisation over sentences, all seeds together: do "
-            "these trained models differ?",
-        )
-    )
+    over_sentences = [_format_sentences(contrast, cells) for contrast in contrasts]
+    columns.append(Column("p sentences", over_sentences, _SENTENCES))
     columns.append(_list_mixed(contrasts, cells))
     table = make_table(columns)
     if not has_results(table):
@@ -66,15 +67,13 @@ def tabulate_plan(contrasts: Sequence[Contrast], cells: Cells) -> Tables:
     found = compare_all(contrasts, cells)
     begun = [one.contrast for one in found[NLL] if one.is_begun]
     shown = {measure: _select(differences, begun) for measure, differences in found.items()}
-    correction = _describe_family(found[NLL])
+    correction, sameness = _describe_family(found), _describe_sameness(contrasts)
     names = Column("contrast", [contrast.name for contrast in begun])
     likelihood = [
         names,
         Column("seeds", [_count_seeds(one) for one in shown[NLL]]),
         *_list_columns(NLL, shown[NLL], correction),
-        Column(
-            "p same", [format_p(one.p_same) for one in shown[NLL]], _describe_sameness(contrasts)
-        ),
+        Column("p same", [format_p(one.p_same) for one in shown[NLL]], sameness),
         Column("verdict", [one.conclusion for one in shown[NLL]]),
         _list_mixed(begun, cells),
     ]
@@ -82,13 +81,8 @@ def tabulate_plan(contrasts: Sequence[Contrast], cells: Cells) -> Tables:
     for measure, differences in shown.items():
         if measure is not NLL:
             others += _list_columns(measure, differences, correction)
-    others.append(
-        Column(
-            "BLEU, other sentences too",
-            [_format_bootstrap(one, cells) for one in shown[BLEU]],
-            "bootstrap over seeds and sentences together, 95 % interval",
-        )
-    )
+    bootstraps = [_format_bootstrap(one, cells) for one in shown[BLEU]]
+    others.append(Column("BLEU, other sentences too", bootstraps, _BOOTSTRAP))
     notes = [
         *_describe_test(contrasts),
         *list_meanings([*likelihood, *others]),
@@ -130,11 +124,7 @@ def _list_columns(
 def _list_mixed(contrasts: Iterable[Contrast], cells: Cells) -> Column:
     """Return the column of what differs between the trainings of a contrast."""
     differing = [list_differing(_list_cells([contrast], cells)) for contrast in contrasts]
-    return Column(
-        "mixed",
-        [", ".join(names) or NONE for names in differing],
-        "what differs between the trainings that are compared",
-    )
+    return Column("mixed", [", ".join(names) or NONE for names in differing], _MIXED)
 
 
 def _list_cells(contrasts: Iterable[Contrast], cells: Cells) -> list[Cell]:
@@ -165,26 +155,19 @@ def _format_bootstrap(one: Difference, cells: Cells) -> str:
     return interval.format_ends(BLEU.digits) if interval else NONE
 
 
-def _describe_tests(found: Compared) -> str:
-    """Say how many contrasts p is corrected for if nobody planned them."""
-    counts = set()
-    for differences in found.values():
-        counts.add(sum(one.p is not None for one in differences))
-    said = " or ".join(map(str, sorted(counts - {0})))
-    return (
-        "of the difference to its left, by Welch's test over seeds, corrected by Holm's method for "
-        f"all comparisons in the column ({said}): do the systems differ?"
-    )
-
-
-def _describe_family(planned: Sequence[Difference]) -> str:
-    """Say how many contrasts p is corrected for if they were planned."""
-    family = [one for one in planned if one.contrast.tested]
-    complete = sum(one.is_complete for one in family)
-    said = f"corrected for the family's {len(family)} contrasts"
-    if complete == len(family):
+def _describe_family(found: Compared) -> str:
+    """Say how many tests p is corrected for, and how many of them count without results."""
+    sizes = sorted({*map(_count_tests, found.values())} - {0})
+    said = f"corrected for the family's {' or '.join(map(str, sizes))} contrasts"
+    likelihood = found[NLL]
+    complete = sum(one.is_counted and one.is_complete for one in likelihood)
+    if complete == _count_tests(likelihood):
         return said
     return f"{said}, of which {complete} are complete; the others count with p = 1"
+
+
+def _count_tests(differences: Iterable[Difference]) -> int:
+    return sum(one.is_counted for one in differences)
 
 
 def _describe_sameness(contrasts: Iterable[Contrast]) -> str:
@@ -200,7 +183,7 @@ def _describe_test(contrasts: Iterable[Contrast]) -> list[str]:
     notes = ["differences: of means over seeds, system − baseline"]
     if any(contrast.by_blocks for contrast in contrasts):
         return [*notes, f"intervals and tests: {WITHIN}"]
-    return [f"{notes[0]}, with Welch's 95 % interval"]
+    return [f"{notes[0]}, with Welch's 95 % interval and p"]
 
 
 def _describe_words(contrasts: Iterable[Contrast]) -> list[str]:

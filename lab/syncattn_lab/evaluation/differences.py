@@ -54,6 +54,11 @@ class Difference:
         return len(self.ours) == len(self.theirs) == len(self.contrast.seeds)
 
     @property
+    def is_counted(self) -> bool:
+        """Whether p of others is corrected for it: if it is tested, or planned to be."""
+        return self.contrast.tested and (self.contrast.is_planned or self.p is not None)
+
+    @property
     def samples(self) -> tuple[list[float], list[float]]:
         """The numbers of the system's trainings, and those of the baseline's."""
         return [*self.ours.values()], [*self.theirs.values()]
@@ -152,10 +157,8 @@ def _measure(contrast: Contrast, cells: Cells, measure: Measure) -> Difference:
 def _estimate(one: Difference, every: Iterable[Difference]) -> Difference:
     """Add the fit of blocks to a complete difference, and the interval that its test has."""
     blocks = _fit_blocks(one, every)
-    if not one.contrast.by_blocks:
-        interval = welch_interval(*one.samples)
-    else:
-        interval = blocks.interval(one.within) if blocks else None
+    within = blocks.interval(one.within) if blocks else None
+    interval = within if one.contrast.by_blocks else welch_interval(*one.samples)
     return replace(one, blocks=blocks, interval=interval)
 
 

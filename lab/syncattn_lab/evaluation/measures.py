@@ -63,9 +63,7 @@ class Measure:
             DataError: it is counted per word, but an older version made the cell, which does not
                 say how many subwords a word has.
         """
-        number: float | None = cell.get("scores", {}).get(self.name)
-        if number is None:
-            number = self.number(cell)
+        number: float | None = cell.get("scores", {}).get(self.name, self.number(cell))
         if number is None or not self.per_word:
             return number
         if "subwords_per_word" not in cell:
@@ -112,12 +110,7 @@ MEASURES = [
     Measure("UAS source", "source_attachment.uas", factor=100),
     Measure("UAS target", "target_attachment.uas", factor=100),
     Measure("AER", "alignment.aer", factor=100, higher_is_better=False),
-    replace(
-        NLL,
-        name="test NLL",
-        key="test.nll_loss",
-        note="in nats per subword of the test text",
-    ),
+    replace(NLL, name="test NLL", key="test.nll_loss", note="in nats per subword of the test text"),
     NLL,
 ]
 

@@ -21,7 +21,7 @@ def tabulate_rows(rows: Sequence[TableRow]) -> Tables:
     cells = [cell for row in rows for cell in row.cells]
     translation, structure = _list_scores(cells)
     measured = [row for row in rows if _has_any(row, structure)]
-    compared = tabulate_baselines(list_contrasts(rows), index_rows(rows))
+    compared = tabulate_baselines(list_contrasts(rows, groups={}), index_rows(rows))
     sizes = Column("seeds", [str(len(row.cells)) for row in rows])
     tables = [
         make_table([_name(rows), sizes, *(_average_score(rows, name) for name in translation)]),
@@ -102,9 +102,8 @@ def _count_minutes(cell: Cell) -> float | None:
 
 
 def _describe_spread(rows: Iterable[TableRow]) -> list[str]:
-    if all(len(row.cells) == 1 for row in rows):
-        return []
-    return ["mean ± standard deviation (lowest–highest) over seeds"]
+    several = any(len(row.cells) > 1 for row in rows)
+    return ["mean ± standard deviation (lowest–highest) over seeds"] if several else []
 
 
 def _describe_scores(cells: Sequence[Cell]) -> list[str]:

@@ -108,9 +108,7 @@ def _with_baseline(
 
 
 def list_contrasts(
-    rows: Sequence[TableRow],
-    groups: Mapping[str, Sequence[str]] | None = None,
-    say: Callable[[str], str] = str,
+    rows: Sequence[TableRow], groups: Mapping[str, Sequence[str]], say: Callable[[str], str] = str
 ) -> list[Contrast]:
     """Return the contrasts of rows with their baselines.
 
@@ -120,7 +118,6 @@ def list_contrasts(
             the first that has it; those in none come last.
         say: returns what to call a system, or ``@GROUP``, in a heading.
     """
-    groups = groups or {}
     contrasts = []
     for group in [*groups, ""]:
         title = say(f"@{group}").removeprefix("@")

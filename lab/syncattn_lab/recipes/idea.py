@@ -101,17 +101,14 @@ class Idea:
         Raises:
             DataError: some of them have none.
         """
-        from ..report.idea_page import Comparison, render_idea
+        from ..report.idea_page import render_idea
         from .figures import draw_contrasts
 
         found = load_results(results)
         contrasts, cells = self.plan.contrasts, index_cells(self.plan, found)
         questions = {row.label: question for row, question in self.controls.items()}
-        comparisons = [
-            Comparison(questions[one.contrast.baseline], one)
-            for one in compare(contrasts, cells, NLL)
-        ]
-        missing = [one.name for one in comparisons if not one.difference.is_complete]
+        differences = compare(contrasts, cells, NLL)
+        missing = [one.contrast.baseline for one in differences if not one.is_complete]
         if missing:
             raise DataError(
                 f"{results}: no page yet, some seeds of {self.row.label} or {', '.join(missing)} "
@@ -130,7 +127,7 @@ class Idea:
         page = self.folder / f"{self.corpus.name}.html"
         page.parent.mkdir(parents=True, exist_ok=True)
         with replacing(page) as temporary:
-            html = render_idea(self.row.label, comparisons, figure, tables, notes)
+            html = render_idea(differences, questions, figure, tables, notes)
             temporary.write_text(html, "utf-8")
         return page
 

@@ -46,44 +46,39 @@ def draw_forest(
     columns = {measure: column for measure, column in found.items() if _list_complete(column)}
     if not columns:
         raise DataError(
-            "nothing to draw: no system has a baseline with results; a plan needs those of all its "
-            "seeds"
+            "nothing to draw: no system has a baseline with results (of all seeds, in a plan)"
         )
-    rows = zip(*columns.values(), strict=True)
-    headings, lines, height = _place([row[0].contrast for row in rows if _list_complete(row)])
-    data: dict[str, list[dict[str, Any]]] = {"headings": headings}
+    rows = [row for row in zip(*columns.values(), strict=True) if _list_complete(row)]
+    lines, headings, height = _place([row[0].contrast for row in rows])
+    data: dict[str, list[dict[str, Any]]] = {"headings": headings, "names": []}
+    for contrast, y in lines.items():
+        text = _shorten(say(contrast), len(columns))
+        data["names"].append({"text": text, "y": y - _ROW + 1, "line": y})
     panels: list[Any] = []
     for number, (measure, column) in enumerate(columns.items()):
-        by_contrast = {one.contrast: one for one in _list_complete(column)}
-        placed = [(y, by_contrast[each]) for each, y in lines.items() if each in by_contrast]
-        domain = _domain(by_contrast.values())
-        data |= _rows(number, placed, domain)
+        shown = sorted(_list_complete(column), key=lambda one: lines[one.contrast])
+        domain = _domain(shown)
+        data |= _rows(number, {lines[one.contrast]: one for one in shown}, domain)
         panels.append(_panel(number, measure, height, domain, labelled=number == 0))
-    data["names"] = [
-        {"text": _shorten(say(contrast), len(panels)), "y": y - _ROW + 1, "line": y}
-        for contrast, y in lines.items()
-    ]
-    text = ["Line: 95 % interval over seeds;", *_KEY]
+    key = ["Line: 95 % interval over seeds;", *_KEY]
     if any(one.block_interval for column in columns.values() for one in column):
-        text[0] = "Line: 95 % interval over seeds; band: seeds as blocks;"
-    key = alt.TitleParams(text, fontSize=11, fontWeight="normal", color=GOLD)
+        key[0] = "Line: 95 % interval over seeds; band: seeds as blocks;"
+    title = alt.TitleParams(key, fontSize=11, fontWeight="normal", color=GOLD)
     whole: Any = alt.hconcat(*panels, spacing=36)
-    return charts.fill(charts.dress(whole.properties(title=key)), data)
+    return charts.fill(charts.dress(whole.properties(title=title)), data)
 
 
 def _list_complete(differences: Iterable[Difference]) -> list[Difference]:
     return [one for one in differences if one.is_complete]
 
 
-def _place(
-    contrasts: Iterable[Contrast],
-) -> tuple[list[dict[str, Any]], dict[Contrast, int], int]:
-    """Return the headings of groups, the height of each contrast's line, and that of all."""
+def _place(contrasts: Iterable[Contrast]) -> tuple[dict[Contrast, int], list[dict[str, Any]], int]:
+    """Return the height of each contrast's line, the headings of groups, and the whole height."""
     groups: dict[str, list[Contrast]] = {}
     for contrast in contrasts:
         groups.setdefault(contrast.heading, []).append(contrast)
-    headings: list[dict[str, Any]] = []
     lines: dict[Contrast, int] = {}
+    headings: list[dict[str, Any]] = []
     y = 0
     for heading, group in groups.items():
         y += _GAP if y else 0
@@ -93,24 +88,24 @@ def _place(
         for contrast in group:
             lines[contrast] = y + _ROW - _BELOW
             y += 2 * _ROW
-    return headings, lines, y
+    return lines, headings, y
 
 
 def _rows(
-    number: int, placed: Iterable[tuple[int, Difference]], domain: tuple[float, float]
+    number: int, lines: Mapping[int, Difference], domain: tuple[float, float]
 ) -> dict[str, list[dict[str, Any]]]:
     """Return the data of a panel; what is outside of its domain is only pointed to.
 
     Args:
         number: the panel's.
-        placed: each difference, and the height of its line.
+        lines: the differences by the height of their lines.
         domain: the lowest and the highest value that are shown.
     """
     means: list[dict[str, Any]] = []
     seeds: list[dict[str, Any]] = []
     far: list[dict[str, Any]] = []
     first, last = domain
-    for y, difference in placed:
+    for y, difference in lines.items():
         mean = difference.mean
         low, high = _ends(difference)
         row = {"y": y, "mean": mean, "verdict": difference.verdict}

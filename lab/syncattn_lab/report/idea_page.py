@@ -1,7 +1,6 @@
 """The page that says whether an idea helps: one self-contained HTML file without scripts."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from importlib.resources import files
 from typing import Any
 
@@ -17,55 +16,38 @@ _SAYS = {
 }
 
 
-@dataclass(frozen=True)
-class Comparison:
-    """The idea and one of its controls.
-
-    Attributes:
-        question: what the control asks.
-        difference: the idea's NLL minus the control's.
-    """
-
-    question: str
-    difference: Difference
-
-    @property
-    def name(self) -> str:
-        """The control's name."""
-        return self.difference.contrast.baseline
-
-    def say(self, idea: str) -> str:
-        """Say what the difference is, in a sentence."""
-        difference = self.difference
-        text = f"{idea} is {_SAYS[difference.verdict]} {self.name}: {difference.format()} nats per "
-        p = difference.p  # None if nothing varies
-        return f"{text}subword." if p is None else f"{text}subword, p {format_p(p)}."
+def say_difference(one: Difference) -> str:
+    """Say how an idea and one of its controls differ in NLL."""
+    idea, control = one.contrast.systems
+    text = f"{idea} is {_SAYS[one.verdict]} {control}: {one.format()} nats per subword"
+    return f"{text}." if one.p is None else f"{text}, p {format_p(one.p)}."  # None: nothing varies
 
 
-def sum_up(idea: str, comparisons: Sequence[Comparison]) -> str:
+def sum_up(differences: Sequence[Difference]) -> str:
     """Say in a sentence whether an idea helps; the first control is the plain system."""
-    plain, *others = comparisons
-    if plain.difference.verdict != "better":
-        return f"{idea} is {_SAYS[plain.difference.verdict]} a plain Transformer."
-    left = [one.name for one in others if one.difference.verdict != "better"]
+    plain, *others = differences
+    idea = plain.contrast.system
+    if plain.verdict != "better":
+        return f"{idea} is {_SAYS[plain.verdict]} a plain Transformer."
+    left = [one.contrast.baseline for one in others if one.verdict != "better"]
     if left:
         names = ", ".join(left)
         return f"{idea} helps, but it is not shown to be better than {names}, which may be why."
     return f"{idea} helps, and none of its controls does as much."
 
 
-def say_power(comparisons: Sequence[Comparison]) -> str:
+def say_power(differences: Sequence[Difference]) -> str:
     """Say which differences all these tests of so many seeds show; nothing if nothing varies."""
-    blocks = [one.difference.blocks for one in comparisons if one.difference.blocks]
+    blocks = [one.blocks for one in differences if one.blocks]
     if not blocks:
         return ""
-    least = max(each.detectable(len(comparisons)) for each in blocks)
+    least = max(each.detectable(len(differences)) for each in blocks)
     return f"So many seeds show a difference of {least:.3f} with 80 % power, after correction."
 
 
 def render_idea(
-    idea: str,
-    comparisons: Sequence[Comparison],
+    differences: Sequence[Difference],
+    questions: Mapping[str, str],
     figure: dict[str, Any],
     tables: Mapping[str, Sequence[Sequence[str]]],
     notes: Sequence[str],
@@ -73,8 +55,8 @@ def render_idea(
     """Render the page.
 
     Args:
-        idea: the name of its system.
-        comparisons: those with each control, the plain system first.
+        differences: the idea's NLL to that of each control, the plain system first.
+        questions: what each control asks, by its name.
         figure: of the differences, Vega-Lite with its data.
         tables: rows by heading; the first row has the names of the columns.
         notes: a line each.
@@ -83,10 +65,10 @@ def render_idea(
     svg: Any = vl_convert.vegalite_to_svg(figure)
     environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined)
     return environment.from_string((folder / "idea.html").read_text("utf-8")).render(
-        idea=idea,
-        summary=sum_up(idea, comparisons),
-        comparisons=comparisons,
-        power=say_power(comparisons),
+        idea=differences[0].contrast.system,
+        summary=sum_up(differences),
+        answers=[(questions[one.contrast.baseline], say_difference(one)) for one in differences],
+        power=say_power(differences),
         figure=markupsafe.Markup(svg),
         tables=tables,
         notes=notes,

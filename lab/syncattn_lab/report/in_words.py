@@ -2,13 +2,14 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..evaluation.differences import Difference
+from ..evaluation.differences import compare
 from ..evaluation.measures import BLEU, Verdict, decide, format_signed
 from ..evaluation.scoring import SystemScore
+from ..evaluation.table_rows import TableRow, index_rows, list_contrasts
 
 
 @dataclass(frozen=True)
@@ -33,11 +34,11 @@ class Comparison:
         return decide(self.difference, self.p, BLEU.higher_is_better)
 
 
-def compare_trainings(differences: Iterable[Difference]) -> list[Comparison]:
-    """Compare all trainings of each system, over seeds; those without results are left out."""
-    return [
-        Comparison(*one.contrast.systems, one.mean, one.p) for one in differences if one.is_complete
-    ]
+def compare_rows(rows: Sequence[TableRow]) -> list[Comparison]:
+    """Compare all trainings of each system, over seeds, corrected by Holm's method."""
+    differences = compare(list_contrasts(rows, groups={}), index_rows(rows), BLEU)
+    known = [one for one in differences if one.is_complete]
+    return [Comparison(*one.contrast.systems, one.mean, one.p) for one in known]
 
 
 def compare_scores(scores: Mapping[str, SystemScore]) -> list[Comparison]:

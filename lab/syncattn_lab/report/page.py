@@ -27,16 +27,8 @@ from ..evaluation.score_table import (
 from ..evaluation.scoring import SystemScore
 from ..evaluation.tables import Tables
 from ..printed.training_log import Point
-from . import charts
+from . import charts, in_words
 from .curves import training_charts
-from .in_words import (
-    Comparison,
-    compare_scores,
-    say_changes,
-    say_differences,
-    say_sameness,
-    say_structure,
-)
 from .overview import COLOURS, SHAPES, measured_charts
 from .sentences import ReportedSentence
 from .viz import jinja2, markupsafe, vl_convert
@@ -46,7 +38,7 @@ from .viz import jinja2, markupsafe, vl_convert
 class Trainings:
     """The results of all seeds."""
 
-    comparisons: Sequence[Comparison]
+    comparisons: Sequence[in_words.Comparison]
     results: Tables
     """Scores, differences and costs."""
     forest: Mapping[str, Any] | None
@@ -109,7 +101,7 @@ def render(
         trained=trained,
         trainings=trainings,
         lead=_lead(scores, [summary["translations"] for summary in summaries], trainings),
-        changes=say_changes(scores, summaries),
+        changes=in_words.say_changes(scores, summaries),
         has_brackets=any(s.source_brackets or s.target_brackets for s in scores.values()),
         data=b64encode(packed).decode(),
         style=markupsafe.Markup((folder / "report.css").read_text("utf-8")),
@@ -126,14 +118,14 @@ def _lead(
     if trainings:
         comparisons, parents, errors = trainings.comparisons, trainings.parents, trainings.errors
     else:
-        comparisons = compare_scores(scores)
+        comparisons = in_words.compare_scores(scores)
         numbers = {name: score.scores for name, score in scores.items()}
         parents, errors = (
             {name: row[measure] for name, row in numbers.items() if measure in row}
             for measure in ("UAS source", "AER")
         )
-    sentences = say_differences(comparisons, over_seeds=trainings is not None)
-    structure = say_structure(parents, errors) or say_sameness(translations)
+    sentences = in_words.say_differences(comparisons, over_seeds=trainings is not None)
+    structure = in_words.say_structure(parents, errors) or in_words.say_sameness(translations)
     return [*sentences, structure] if structure else sentences
 
 

@@ -9,15 +9,15 @@ from lab.tests.evaluation.test_results import baseline, cell
 from syncattn_fairseq.base.errors import DataError
 from syncattn_lab.cli.recipe import main
 from syncattn_lab.evaluation.contrast import Contrast
-from syncattn_lab.evaluation.differences import Difference, compare
+from syncattn_lab.evaluation.differences import Difference
 from syncattn_lab.evaluation.intervals import Interval
 from syncattn_lab.evaluation.measures import BLEU, CHRF, NLL, Measure
 from syncattn_lab.evaluation.results_file import load_results
-from syncattn_lab.evaluation.table_rows import TableRow, index_rows, list_contrasts, make_rows
+from syncattn_lab.evaluation.table_rows import TableRow, list_contrasts, make_rows
 from syncattn_lab.recipes.figures import draw_rows
 from syncattn_lab.report import charts, picture_files
 from syncattn_lab.report.forest import draw_forest
-from syncattn_lab.report.in_words import compare_trainings, say_differences
+from syncattn_lab.report.in_words import compare_rows, say_differences
 
 RESULTS = Path(__file__).parents[3] / "study" / "results"
 
@@ -127,8 +127,7 @@ def test_table_figure_and_report_give_one_verdict(tmp_path, capsys):
 
     systems = [row[0] for row in body]
     rows = make_rows(load_results(path), systems, None, lambda _: "transformer")
-    differences = compare(list_contrasts(rows), index_rows(rows), BLEU)
-    [sentence] = say_differences(compare_trainings(differences), over_seeds=True)
+    [sentence] = say_differences(compare_rows(rows), over_seeds=True)
     assert sentence.startswith(f"All {len(body)} differences to transformer may be chance; ")
 
 
