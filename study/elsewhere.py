@@ -50,7 +50,7 @@ def main(words: Sequence[str] | None = None) -> None:
 def _compare(corpus: str, ours: str, theirs: str) -> str:
     """Return a difference; in parentheses if it was not planned, a dash if it was not trained."""
     results = open_results(f"planned/{corpus}")
-    if not {ours, theirs} <= {system for system, _ in results.known}:
+    if not {ours, theirs} <= results.known.keys():
         return NONE
     interval = Pair(results, ours, theirs, NLL).interval()
     text = _format(interval)

@@ -19,8 +19,9 @@ then be of several. ``FILE/SYSTEM`` is a system of another file.
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from statistics import mean
@@ -31,24 +32,21 @@ from scipy.stats import spearmanr, ttest_rel
 from syncattn_fairseq.base.errors import DataError, suggest
 from syncattn_fairseq.base.files import read_json
 from syncattn_lab.evaluation import measures
-from syncattn_lab.evaluation.differences import compare_rows, make_difference
+from syncattn_lab.evaluation.contrast import Cell, Cells, Contrast
+from syncattn_lab.evaluation.differences import Difference, compare
 from syncattn_lab.evaluation.intervals import Interval, equivalence, welch, welch_interval
-from syncattn_lab.evaluation.measures import NLL, Measure
+from syncattn_lab.evaluation.measures import NLL, NLL_PER_WORD, Measure
 from syncattn_lab.evaluation.results_file import load_results
-from syncattn_lab.evaluation.results_tables import make_rows
-from syncattn_lab.recipes.contrasts import MeasuredPlan, index_cells, judge, nats_per_word
+from syncattn_lab.evaluation.table_rows import index_rows, list_contrasts, make_rows
 from syncattn_lab.recipes.corpus_facts import load_corpus
-from syncattn_lab.recipes.plan import Contrast, Plan, load_plan
+from syncattn_lab.recipes.plan import Plan, load_plan
+from syncattn_lab.recipes.planned_cells import index_cells
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "study" / "results"
-#: For systems whose subwords differ.
-PER_WORD = replace(NLL, name="NLL per word")
 LOSS = Measure("loss", "valid.loss", digits=3, higher_is_better=False)
 #: What is measured of a training.
-MEASURES = {one.name: one for one in (*measures.MEASURES, PER_WORD, LOSS)}
-
-Cell = Mapping[str, Any]
+MEASURES = {one.name: one for one in (*measures.MEASURES, NLL_PER_WORD, LOSS)}
 
 
 @dataclass(frozen=True)
@@ -85,7 +83,10 @@ class Results:
         self.name, self.corpus = name, paths[0].stem
         documents = [_read(path) for path in paths]
         self.cells: list[Cell] = [cell for document in documents for cell in document["cells"]]
-        found = {(cell["system"], cell["seed"]): cell for cell in self.cells}
+        by_system: dict[str, dict[int, Cell]] = defaultdict(dict)
+        for cell in self.cells:
+            by_system[cell["system"]][cell["seed"]] = cell
+        found: Cells = by_system
         folder = ROOT / "configs" / self.corpus
         has_plan = len(paths) == 1 and (folder / "_plan.yaml").exists()
         self.plan = load_plan(folder) if has_plan else Plan()
@@ -93,11 +94,15 @@ class Results:
         if self.is_planned and has_plan:
             beside = {other: paths[0].with_stem(other) for other in self.plan.list_corpora()}
             others = {other: _read(path) for other, path in beside.items() if path.exists()}
-            found = dict(index_cells(documents[0], others, self.plan.names))
+            found = index_cells(self.plan, documents[0], others)
         #: The trainings of the seeds that count, by system and seed.
-        self.known = {key: x for key, x in found.items() if seeds is None or key[1] in seeds}
-        self._contrasts = self.plan.contrasts if self.is_planned and seeds is None else []
-        self._measured: dict[str, MeasuredPlan] = {}
+        self.known: Cells = {
+            system: {seed: x for seed, x in cells.items() if seeds is None or seed in seeds}
+            for system, cells in found.items()
+        }
+        #: The planned contrasts that are compared as they were planned.
+        self.contrasts = self.plan.contrasts if self.is_planned and seeds is None else []
+        self._planned: dict[str, list[Difference]] = {}
 
     def list_values(self, system: str, measure: Measure) -> dict[int, float]:
         """Return what was measured of each training of a system, by seed.
@@ -105,31 +110,34 @@ class Results:
         Raises:
             DataError: there is no such system, or it was not measured.
         """
-        names = dict.fromkeys(name for name, _ in self.known)
         slash = system.partition(":")[0].rfind("/")
-        if slash > 0 and system not in names:
+        if slash > 0 and system not in self.known:
             return open_results(system[:slash]).list_values(system[slash + 1 :], measure)
-        found = [name for name in names if _matches(name, system)]
-        if len(found) != 1:
-            fault = "several systems" if found else f"no such system{suggest(system, names)}"
-            raise DataError(f"{system}: {fault} in {self.name}")
-        number = nats_per_word if measure is PER_WORD else measure.of_cell
-        numbers = {seed: number(x) for (name, seed), x in self.known.items() if name == found[0]}
-        values = {seed: value for seed, value in sorted(numbers.items()) if value is not None}
+        system = self.find_system(system)
+        values = measure.by_seed(self.known[system].values())
         if not values:
             raise DataError(f"{system}: {self.name} has no {measure.name} of it")
         return values
 
+    def find_system(self, name: str) -> str:
+        """Return the system that a page means; `DataError`: there is not exactly one."""
+        names = [known for known, cells in self.known.items() if cells]
+        found = [known for known in names if _matches(known, name)]
+        if len(found) != 1:
+            fault = "several systems" if found else f"no such system{suggest(name, names)}"
+            raise DataError(f"{name}: {fault} in {self.name}")
+        return found[0]
+
     def find_contrast(self, ours: str, theirs: str) -> Contrast | None:
         """Return the planned contrast of two systems, whichever is first in the plan."""
         pair = {ours, theirs}
-        return next((x for x in self._contrasts if {*x.systems} == pair), None)
+        return next((x for x in self.contrasts if {*x.systems} == pair), None)
 
-    def measure_plan(self, measure: Measure) -> MeasuredPlan:
-        """Return the planned contrasts in a measure."""
-        if measure.name not in self._measured:
-            self._measured[measure.name] = MeasuredPlan(self.plan, self.known, measure)
-        return self._measured[measure.name]
+    def compare_planned(self, contrast: Contrast, measure: Measure) -> Difference:
+        """Return what is known of a planned contrast in a measure."""
+        if measure.name not in self._planned:
+            self._planned[measure.name] = compare(self.contrasts, self.known, measure)
+        return self._planned[measure.name][self.contrasts.index(contrast)]
 
     def correct(self, measure: Measure) -> dict[frozenset[str], float]:
         """Return Holm's p of each system and its baseline, over the table of all of a corpus.
@@ -139,15 +147,10 @@ class Results:
         if self.is_planned:
             return {}
         corpus = load_corpus(ROOT / "configs" / self.corpus)
-        there = {name for name, _ in self.known}
-        systems = [system for system in corpus.members("@all") if system in there]
+        systems = [system for system in corpus.members("@all") if self.known.get(system)]
         rows = make_rows({"cells": self.cells}, systems, None, corpus.baseline)
-        compared = [row for row in rows if row.baseline]
-        return {
-            frozenset([row.system, row.baseline.system]): found.corrected
-            for row, found in zip(compared, compare_rows(compared, measure), strict=True)
-            if row.baseline and found and found.corrected is not None
-        }
+        found = compare(list_contrasts(rows, {}), index_rows(rows), measure)
+        return {frozenset(one.contrast.systems): one.p for one in found if one.p is not None}
 
 
 @cache
@@ -184,28 +187,30 @@ class Pair:
 
     def interval(self) -> Interval:
         """Return the difference with the interval that was planned, or else Welch's."""
-        contrast = self._planned()
-        if contrast is None:
+        if self._contrast() is None:
             return self._known(welch_interval(*self._samples()))
-        return self._turn(self._measured().interval(contrast))
+        return self._turn(self._planned().interval)
 
     def difference(self) -> float:
         """Return the difference of the means."""
-        if self._planned() is not None:
+        if self._contrast() is not None:
             return self.interval().difference
         ours, theirs = self._samples()
         return mean(ours) - mean(theirs)
 
     def within_seeds(self) -> Interval:
-        """Return the difference with its interval with seeds as blocks."""
-        contrast = self._planned()
-        if contrast is None:
-            systems = {name for name, _ in self.results.known if ":" not in name}
-            every = [self.results.list_values(name, self.measure) for name in systems]
-            difference = make_difference(self.measure, *self._list(), every)
-            return self._known(difference and difference.block_interval)
-        found = self._known(self._measured().difference(contrast))
-        return self._turn(found.block_interval)
+        """Return the difference with its interval with seeds as blocks.
+
+        It is that of the plan's contrast, or else that among all systems without settings.
+        """
+        if self._contrast() is not None:
+            return self._turn(self._planned().block_interval)
+        results = self.results
+        ours, theirs = map(results.find_system, (self.ours, self.theirs))
+        systems = [name for name, x in results.known.items() if x and ":" not in name]
+        others = [Contrast(name, theirs) for name in systems if name not in (ours, theirs)]
+        found = compare([Contrast(ours, theirs), *others], results.known, self.measure)
+        return self._known(found[0].block_interval)
 
     def paired(self) -> Interval:
         """Return the difference with Student's interval of the seeds that both have."""
@@ -219,21 +224,18 @@ class Pair:
 
     def corrected(self) -> float:
         """Return p, corrected for the plan's family, or else for the table of all systems."""
-        contrast = self._planned()
-        if contrast is not None:
-            return self._known(self._measured().p.get(contrast))[1]
-        return self._known(
-            self.results.correct(self.measure).get(frozenset([self.ours, self.theirs]))
-        )
+        if self._contrast() is not None:
+            return self._known(self._planned().p)
+        pair = frozenset([self.ours, self.theirs])
+        return self._known(self.results.correct(self.measure).get(pair))
 
     def same(self) -> float:
         """Return the corrected p of the planned test that both are the same."""
-        contrast = self._planned()
-        return self._known(contrast and self._measured().p_same.get(contrast))[1]
+        return self._known(self._planned().p_same)
 
     def same_uncorrected(self) -> float:
         """Return the p of the same test with all seeds, planned or not."""
-        return self._known(equivalence(*self._samples(), self.results.plan.margin))
+        return self._known(equivalence(*self._samples(), find_margin(self.results)))
 
     def uncorrected(self) -> float:
         """Return the p of Welch's test of all seeds."""
@@ -241,8 +243,7 @@ class Pair:
 
     def deciding(self) -> list[float]:
         """Return the corrected p that the plan's verdict is from; nothing where it is not sure."""
-        contrast = self._known(self._planned())
-        verdict = judge(self._measured(), contrast)
+        verdict = self._planned().conclusion
         if verdict == "the same":
             return [self.same()]
         return [self.corrected()] if verdict in ("better", "worse") else []
@@ -257,15 +258,16 @@ class Pair:
         ours, theirs = self._list()
         return [*ours.values()], [*theirs.values()]
 
-    def _planned(self) -> Contrast | None:
+    def _contrast(self) -> Contrast | None:
         return self.results.find_contrast(self.ours, self.theirs)
 
-    def _measured(self) -> MeasuredPlan:
-        return self.results.measure_plan(self.measure)
+    def _planned(self) -> Difference:
+        """Return what is known of the planned contrast of both."""
+        return self.results.compare_planned(self._known(self._contrast()), self.measure)
 
     def _turn(self, interval: Interval | None) -> Interval:
         """Return a planned contrast's interval, or that of the opposite contrast."""
-        found, contrast = self._known(interval), self._known(self._planned())
+        found, contrast = self._known(interval), self._known(self._contrast())
         if contrast.system == self.ours:
             return found
         return Interval(-found.difference, -found.high, -found.low)
@@ -314,9 +316,14 @@ def count_ended(results: Results, systems: Sequence[str], limit: str) -> Number:
     return Number(sum(cell["updates"] >= int(limit.replace(",", "")) for cell in cells), 0)
 
 
+def find_margin(results: Results) -> float:
+    """Return the difference in nats below which the plan takes two systems for the same."""
+    return max((contrast.margin for contrast in results.plan.contrasts), default=0.0)
+
+
 def read_margin(results: Results, systems: Sequence[str], _: str = "") -> Number:
     """Return the difference in nats below which the plan takes two systems for the same."""
-    return Number(results.plan.margin, 2)
+    return Number(find_margin(results), 2)
 
 
 def correlate(results: Results, systems: Sequence[str], place: str) -> Number:

@@ -6,11 +6,13 @@ Usage: ``python -m study.figures``; a test compares the numbers of the last one.
 import contextlib
 import io
 import os
+from dataclasses import replace
 from typing import Any
 
 from syncattn_lab.cli.recipe import main as run_recipe
-from syncattn_lab.evaluation.differences import Group
-from syncattn_lab.recipes.contrasts import group_contrasts
+from syncattn_lab.evaluation.differences import compare
+from syncattn_lab.evaluation.measures import NLL
+from syncattn_lab.recipes.figures import say_contrast
 from syncattn_lab.report.forest import draw_forest
 from syncattn_lab.report.picture_files import save
 
@@ -37,9 +39,14 @@ CONTRASTS = (
 def draw_six() -> dict[str, Any]:
     """Return the README's figure as Vega-Lite with its data."""
     results = open_results(f"planned/{CORPUS}")
-    measures, groups = group_contrasts(results.plan, results.known)
-    lines = {line.name: line for group in groups for line in group.lines}
-    return draw_forest(measures[:1], [Group("", [lines[name] for name in CONTRASTS])])
+    compared = compare(results.contrasts, results.known, NLL)
+    differences = {say_contrast(one.contrast): one for one in compared}
+    # Without the headings of the plan.
+    shown = [
+        replace(one, contrast=replace(one.contrast, group=""))
+        for one in map(differences.__getitem__, CONTRASTS)
+    ]
+    return draw_forest({NLL: shown}, say_contrast)
 
 
 if __name__ == "__main__":

@@ -8,8 +8,7 @@ from study import facts, figures, pages, tables
 from study.facts import Number, compute
 from study.pages import PAGES, list_shown
 from syncattn_fairseq.base.errors import DataError
-from syncattn_lab.evaluation.measures import format_p
-from syncattn_lab.recipes.contrasts import nats_per_word
+from syncattn_lab.evaluation.measures import NLL_PER_WORD, format_p
 from syncattn_lab.recipes.corpus_facts import load_corpus
 from tests.importing import ROOT
 
@@ -135,7 +134,7 @@ def test_of_3625_pairs_only_trainings_of_tuned_systems_ended_at_their_limit():
 @pytest.mark.parametrize("system", ["transformer", "rotary", "lpsi"])
 def test_a_tuned_system_is_the_best_of_its_trials(system):
     trials = {
-        (path.stem, cell["system"]): nats_per_word(cell)
+        (path.stem, cell["system"]): NLL_PER_WORD.of_cell(cell)
         for path in (facts.RESULTS / "trials").glob(f"{CORPUS}*.json")
         for cell in facts.open_results(f"trials/{path.stem}").cells
         if cell["system"].partition(":")[0] == system
@@ -147,7 +146,7 @@ def test_a_tuned_system_is_the_best_of_its_trials(system):
 
 def test_atis_has_the_size_and_the_rate_that_its_trials_chose():
     cells = facts.open_results("trials/atis_en_tr").cells
-    trials = {cell["system"]: nats_per_word(cell) for cell in cells}
+    trials = {cell["system"]: NLL_PER_WORD.of_cell(cell) for cell in cells}
     best = min(trials, key=trials.__getitem__)
     assert len(trials) == 6
     assert best == "transformer:model.encoder_layers=2:model.decoder_layers=2"
