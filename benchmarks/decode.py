@@ -41,7 +41,7 @@ from syncattn_fairseq.export.fold import (  # noqa: E402
 )
 from syncattn_fairseq.inference import load  # noqa: E402
 from syncattn_fairseq.inference.exported import load_ctranslate2  # noqa: E402
-from syncattn_fairseq.tasks.translation_with_syntax import sharing_sources  # noqa: E402
+from syncattn_fairseq.tasks.translating import sharing_sources  # noqa: E402
 
 
 def make_decoder(

@@ -71,7 +71,7 @@ def write_corpus(folder: Path, lines: int) -> None:
             name: stack.enter_context((folder / f"train.{name}").open("w"))
             for name in (*names, "forced")
         }
-        for number in range(lines):
+        for _ in range(lines):
             size = int(rng.integers(6, 31))
             words = [f"{word:x}" for word in (20_000 ** rng.random(size)).astype(int)]
             target = [f"d{word}" for word in words]
@@ -83,10 +83,15 @@ def write_corpus(folder: Path, lines: int) -> None:
             for name, some in zip(("forward", "backward"), wrong[2:], strict=True):
                 rows[name] = [f"{i}-{max(i - bad, 0)}" for i, bad in enumerate(some.astype(int))]
             line = {name: " ".join(row) for name, row in rows.items()}
-            printed = {"S": line["en"], "T": line["de"], "H": f"-1\t{line['de']}"}
-            printed |= {"A": line["forward"], "X": f"source\tword\t{line['heads.en']}"}
-            line["forced"] = "\n".join(f"{k}-{number}\t{v}" for k, v in printed.items())
-            line["forced"] += f"\nX-{number}\thypothesis\tword\t{line['heads.de']}"
+            analysis = {"lengths": [1] * size, "heads": [*range(size)]}
+            sides = [
+                {"text": line[language], "words": row, "subwords": row, **analysis}
+                for language, row in (("en", words), ("de", target))
+            ]
+            links = [[*map(int, link.split("-"))] for link in rows["forward"]]
+            record = {"score": -1.0, "forced": True, "fault": "", "links": links}
+            record |= {"source": sides[0], "target": sides[1], "layer_links": {}}
+            line["forced"] = json.dumps(record)
             for name, text in line.items():
                 files[name].write(f"{text}\n")
     results = json.loads(RESULTS.read_text("utf-8"))
@@ -110,8 +115,9 @@ def list_commands() -> dict[str, tuple[list[str], list[str]]]:
         "preprocess": "preprocess -s en -t de --destdir heads --trainpref train",
         "score": f"score {scored}",
         "score, parses and alignments": f"score {parsed}",
-        "report": f"report {parsed} --output report.html",
-        "align": "align --gold train.gold --forward a train.forward --backward a train.backward",
+        "show --html": f"show {parsed} --html report.html",
+        "score links": "score links --gold train.gold --forward a train.forward "
+        "--backward a train.backward",
         "shortlist": "",
         "recipe --table": "recipe multi30k_tiny_en_de_3625 --table --results results.json",
     }

@@ -67,7 +67,7 @@ note "${show[@]}"
 printf '\nNow a picture, a plain model, and three sentences as the heads of SyncAttn parse them\n'
 printf '(✗: not the gold parent; …: the parent comes later, where a decoder cannot look):\n\n'
 made=()
-quietly syncattn-draw parses "${model[@]}" --number 80 --output "$work/parses.svg" &
+quietly syncattn-show "${model[@]}" --number 80 --figure "$work/parses.svg" &
 made+=($!)
 if [ ! -e "$work/plain" ]; then
     quietly syncattn-export --path "$syncattn/checkpoint_best.pt" --data-bin "$data" --subwords "$pieces" \

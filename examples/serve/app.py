@@ -15,6 +15,7 @@ from starlette.responses import FileResponse, JSONResponse, Response
 from starlette.routing import Route
 
 import syncattn_fairseq
+from syncattn_fairseq.inference import Decoding
 from syncattn_lab.report.figures import draw_sentence
 from syncattn_lab.report.picture_files import render
 
@@ -22,23 +23,29 @@ MOST_SENTENCES, MOST_BYTES = 100, 50_000
 CODE = "default-src 'none'; script-src 'self'; connect-src 'self'; img-src blob: data:"
 POLICY = {"content-security-policy": f"{CODE}; style-src 'unsafe-inline'"}
 model = syncattn_fairseq.load(os.environ["MODEL"], os.environ.get("DATA_BIN"))
-model.max_source, model.max_len, model.too_long = 200, 300, "empty"
+decoding = Decoding(max_source=200, max_len=300, too_long="empty")
 
 ANSWERS = {
     "/translate": lambda sentences: [
         {"text": each, "score": each.score if each else 0, "cut": each.cut, "error": each.too_long}
-        for each in model.translate(sentences, warn=False)
+        for each in model.translate(sentences, decoding=decoding, warn=False)
     ],
     "/parse": lambda sentences: [
         [side and {"words": side.sentence.words, "heads": side.tree} for side in sides]
-        for sides in ((pair.source, pair.target) for pair in model.parse(sentences))
+        for sides in (
+            (pair.source, pair.target) for pair in model.parse(sentences, decoding=decoding)
+        )
     ],
     "/align": lambda sentences: [
         {"source": each.source.words, "target": each.target.words, "links": each.links}
-        for each in model.align(sentences)
+        for each in model.align(sentences, decoding=decoding)
     ],
     "/draw": lambda sentences: render(draw_sentence(model, sentences[0]).specification(), "svg"),
 }
+
+
+def _list_sides(pair):
+    return pair.source, pair.target
 
 
 async def _answer(request):
@@ -67,6 +74,6 @@ app = Starlette(
     routes=[
         *(Route(path, _answer, methods=["POST"]) for path in ANSWERS),
         *(Route(f"/{name}", _show(name)) for name in ("", "page.js")),
-        Route("/health", lambda request: JSONResponse(model.info())),
+        Route("/health", lambda request: JSONResponse(model.info(decoding))),
     ]
 )

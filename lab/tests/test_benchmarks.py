@@ -112,7 +112,7 @@ def test_rivals_train_as_fairseq_does(monkeypatch):
 
 
 def test_costs_are_those_of_each_line_beside_the_plain_tool(monkeypatch, capsys):
-    sizes = ["--lines", "20", "40", "--only", "clean", "align"]
+    sizes = ["--lines", "20", "40", "--only", "clean", "score links"]
     monkeypatch.setattr("sys.argv", ["scaling.py", *sizes])
     measure, written = scaling.measure, []
 
@@ -128,7 +128,7 @@ def test_costs_are_those_of_each_line_beside_the_plain_tool(monkeypatch, capsys)
     rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in table.splitlines()]
     assert rows[0][:4] == ["command", "lines", "µs a line", "plain"]
     assert [row[:2] for row in rows[2:]] == [
-        [name, lines] for lines in ("20", "40") for name in ("clean", "align")
+        [name, lines] for lines in ("20", "40") for name in ("clean", "score links")
     ]
     for row in rows[2:]:
         assert all(map(bool, row[3:5])) == bool(row[6]) == (row[0] == "clean")

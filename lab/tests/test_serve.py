@@ -95,7 +95,7 @@ def test_every_answer(small_corpus, service):
     assert parse["words"] == links["source"] == source.split()
     assert " ".join(links["target"]) == answers["translate"][0]["text"]
     assert post(f"{url}/draw", {"sentences": [source]})[1].startswith(b"<svg")
-    assert json.loads(urlopen(f"{url}/health").read()) == module.model.info()
+    assert json.loads(urlopen(f"{url}/health").read()) == module.model.info(module.decoding)
 
 
 @pytest.mark.parametrize(

@@ -196,7 +196,7 @@ def _become(words: Sequence[str], work: str, environment: Mapping[str, str]) -> 
     os.environ.update(environment)
     if "torch" in sys.modules and "OMP_NUM_THREADS" in environment:  # read only at import
         sys.modules["torch"].set_num_threads(int(environment["OMP_NUM_THREADS"]))
-    if words[0] == "syncattn-report" or "--report" in words:  # needs what others do without
+    if any(word.startswith(("--html", "--report")) for word in words):  # needs what others do not
         sys.path.remove(str(UNUSED))
         for name in [name for name in sys.modules if name.partition(".")[0] == "scipy"]:
             del sys.modules[name]

@@ -50,18 +50,18 @@ def call(name: str, corpus: Corpus, path: Path, fails: bool = True) -> str:
             return run(name, *model, stdin="the dog\n", cwd=path.parent, fails=fails)
         case "syncattn-show":
             return run(name, "the dog", *model, cwd=path.parent, fails=fails)
-        case "syncattn-draw":
-            options = ["alignment", "the dog", "--output=x.svg", *model]
-            return run(name, *options, cwd=path.parent, fails=fails)
+        case "syncattn-show --figure":
+            options = ["the dog", "--kind=alignment", "--figure=x.svg", *model]
+            return run("syncattn-show", *options, cwd=path.parent, fails=fails)
         case "syncattn-export":
             options = [*model, "--format=fairseq", "--output=out"]
             return run(name, *options, cwd=path.parent, fails=fails)
-        case "syncattn-report":
+        case "syncattn-show --html":
             text = corpus.folder / "words" / "test.de"
             options = [f"--references={text}", "--system", "x", text, "--attention", "x", path]
             options += [f"--data-bin={corpus.data}", f"--subwords={corpus.subwords}"]
-            options += ["--tokenize=none", "--output=x.html"]
-            return run(name, *options, cwd=path.parent, fails=fails)
+            options += ["--tokenize=none", "--html=x.html"]
+            return run("syncattn-show", *options, cwd=path.parent, fails=fails)
         case "syncattn-average":
             return run(name, path, "--output=mean.pt", cwd=path.parent, fails=fails)
         case "fairseq-generate":
@@ -80,7 +80,7 @@ def call(name: str, corpus: Corpus, path: Path, fails: bool = True) -> str:
 
 
 #: Those that build the model in our own code.
-LOADING = ["translate", "show", "draw", "export", "report"]
+LOADING = ["translate", "show", "show --figure", "export", "show --html"]
 COMMANDS = [
     *(f"syncattn-{name}" for name in [*LOADING, "average"]),
     *(f"fairseq-{name}" for name in ("generate", "interactive", "validate")),

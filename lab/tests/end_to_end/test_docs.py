@@ -78,9 +78,8 @@ NOT_RUN = {
     "fairseq-hydra-train": "needs WMT14; tests/test_configs.py makes every config's model",
     "fairseq-train $(python": "the same",
     "fairseq-generate data-bin/wmt14_en_de ": "the same",
-    "fairseq-generate data-bin/iwslt14_de_en_words": "needs IWSLT14; the guide does the same",
-    "syncattn-trees induce --decoded forced.txt --layer 1": "the same",
-    "syncattn-trees score --gold gold.en": "the same",
+    "syncattn-translate --path checkpoints/iwslt14_de_en_words/": "needs IWSLT14",
+    "syncattn-score trees --gold gold.en": "the same",
     "for system in transformer lpsi syncattn pascal": "needs trainings on Multi30k",
     "syncattn-recipe multi30k_tiny_en_de_3625 syncattn": "needs Multi30k",
     "syncattn-recipe multi30k_tiny_en_de_3625 @nearby": "test_forest.py draws these",
@@ -93,28 +92,29 @@ PARTS = {"@dataclass": "examples/user_dir/__init__.py"}
 
 #: What a page takes for granted before the command that begins so.
 BEFORE = {
-    "fairseq-generate data-bin --user-dir syncattn_fairseq --task translation_with_syntax "
-    "--path checkpoints/lpsi": """
+    "syncattn-translate --path checkpoints/lpsi/": """
 fairseq-train data-bin --user-dir syncattn_fairseq --task translation_with_syntax \
     --arch transformer_lpsi_tiny --share-all-embeddings --save-dir checkpoints/lpsi \
     --criterion label_smoothed_cross_entropy_with_syntax --optimizer adam --max-tokens 4096 \
     --max-update 1""",
     # Of the same sentences, read backwards.
-    "syncattn-align": r"""
-sed -E '/^[SH]-/!{/^L-/!d}' lpsi.txt | awk -F '\t' -v OFS='\t' '
-    /^S/ { text = $2 }
-    /^H/ { print "S" substr($1, 2), $3; print $1, 0, text }
-    /^L/ { n = split($3, pairs, " "); $3 = ""
-           for (i = 1; i <= n; i++) { split(pairs[i], p, "-"); $3 = $3 p[2] "-" p[1] " " }
-           sub(/ $/, "", $3); print }' > lpsi.de-en.txt""",
+    "syncattn-score links": """
+python -c '
+import json
+for line in open("lpsi.jsonl"):
+    record = json.loads(line)
+    record["source"], record["target"] = record["target"], record["source"]
+    for links in (record["links"], *record["layer_links"].values()):
+        links[:] = [link[::-1] for link in links]
+    print(json.dumps(record))' > lpsi.de-en.jsonl""",
     'model = syncattn_fairseq.load("quickstart/plain")': """
 mkdir quickstart
 syncattn-export --path checkpoints/checkpoint_best.pt --data-bin data-bin --subwords bpe.model \
     --format fairseq --output quickstart/plain""",
-    "syncattn-report": """
+    "syncattn-show --html": """
 for system in baseline syncattn; do
     mkdir $system
-    cp translations.txt forced.txt $system
+    cp translations.txt forced.jsonl $system
     cp printed/own_data.md $system/train.log
 done""",
 }
@@ -143,7 +143,7 @@ def blocks(page: str) -> Iterator[Block]:
 
 
 #: Files that lab/tests/recipes/test_corpus_facts.py reads are in YAML.
-BLOCKS = [block for page in PAGES for block in blocks(page) if block.language not in ("", "yaml")]
+BLOCKS = [block for page in PAGES for block in blocks(page) if block.language not in ("", "json", "yaml")]
 COMMANDS = [line for block in BLOCKS if block.language == "bash" for line in block.commands]
 
 

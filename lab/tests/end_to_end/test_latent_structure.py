@@ -1,15 +1,13 @@
 """Distances, trees and layers' alignments of a model with latent phrase structure."""
 
+import json
 from pathlib import Path
 
 import pytest
 
-from syncattn_fairseq.trees.brackets import read_trees
-from syncattn_lab.cli import align, trees
-from tests.end_to_end.commands import generate, hypotheses, lines, logged, train
+from syncattn_lab.cli import score
+from tests.end_to_end.commands import generate, hypotheses, logged, run, train
 from tests.end_to_end.corpora import TEST
-
-FORCED = ("--score-reference", "--print-distances", "--print-layer-alignments")
 
 
 @pytest.fixture(scope="module")
@@ -24,8 +22,14 @@ def lpsi(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def forced(data: Path, lpsi: Path) -> str:
-    return generate(data, lpsi, *FORCED, "--batch-size=64")
+def forced(data: Path, lpsi: Path, text: Path) -> str:
+    """What the model finds in the references."""
+    pieces = text / "pieces"
+    return run(
+        *("syncattn-translate", "--path", lpsi, "--data-bin", data, "--in-subwords"),
+        *("--input", pieces / "test.en", "--force", pieces / "test.de"),
+        *("--jsonl", "--every-layer", "--batch-size", 64),
+    )
 
 
 def test_beam_search_gives_the_same_in_any_batch(data, lpsi):
@@ -35,41 +39,36 @@ def test_beam_search_gives_the_same_in_any_batch(data, lpsi):
 
 
 def test_distances_and_links_of_every_layer(forced, text):
-    source = (text / "pieces" / "test.en").read_text().splitlines()
-    target = (text / "pieces" / "test.de").read_text().splitlines()
-    for number, found in lines(forced, "X").items():
-        kinds = [f"{side} {level}" for side, level, _ in found]
-        assert kinds == [f"{s} distance-{n}" for s in ("source", "hypothesis") for n in (1, 2)]
-        for side, _, values in found:
-            pieces = (source if side == "source" else target)[number].split()
-            distances = [float(value) for value in values.split()]
-            assert len(distances) == len(pieces)
-            assert all(-1 <= distance <= 1 for distance in distances)
-    for number, found in lines(forced, "L").items():
-        assert [layer for layer, _ in found] == ["1", "2", "3"]
-        for _, links in found:
-            pairs = [tuple(map(int, link.split("-"))) for link in links.split()]
-            assert [t for _, t in pairs] == list(range(len(target[number].split())))
-            assert all(s < len(source[number].split()) for s, _ in pairs)
+    records = [json.loads(line) for line in forced.splitlines()]
+    for side, language in (("source", "en"), ("target", "de")):
+        pieces = (text / "pieces" / f"test.{language}").read_text().splitlines()
+        words = (text / "words" / f"test.{language}").read_text().splitlines()
+        for record, subwords, line in zip(records, pieces, words, strict=True):
+            found = record[side]
+            assert (found["subwords"], found["words"]) == (subwords.split(), line.split())
+            assert sum(found["lengths"]) == len(found["subwords"])
+            assert list(found["distances"]) == ["1", "2"]
+            for distances in found["distances"].values():
+                assert len(distances) == len(found["subwords"])
+                assert all(-1 <= distance <= 1 for distance in distances)
+    for record in records:
+        assert list(record["layer_links"]) == ["1", "2", "3"]
+        for links in (record["links"], *record["layer_links"].values()):
+            counts = [len(record[side]["words"]) for side in ("source", "target")]
+            assert {target for _, target in links} == {*range(counts[1])}
+            assert all(source < counts[0] for source, _ in links)
 
 
 def test_trees_and_alignments_come_of_what_is_printed(forced, text, tmp_path, capsys):
-    decoded = tmp_path / "forced.txt"
+    decoded = tmp_path / "forced.jsonl"
     decoded.write_text(forced)
-    for side, language in (("source", "en"), ("hypothesis", "de")):
-        made, words = tmp_path / f"trees.{language}", text / "words" / f"test.{language}"
-        arguments = ["induce", "--decoded", str(decoded), "--side", side, "--output", str(made)]
-        assert (
-            trees.main([*arguments, "--text", str(words), "--subword-marks", "sentencepiece"]) == 0
-        )
-        for tree, line in zip(read_trees(made), words.read_text().splitlines(), strict=True):
-            assert tree is not None
-            assert list(tree.leaves()) == line.split()
+    for side, language in (("source", "en"), ("target", "de")):
         gold = text / "words" / f"test.trees.{language}"
-        assert trees.main(["score", "--gold", str(gold), "--system", "LPSI", str(made)]) == 0
-        assert "LPSI" in capsys.readouterr().out
+        arguments = ["--gold", str(gold), "--system", "LPSI", str(decoded), "--side", side]
+        assert score.main(["trees", *arguments]) == 0
+        table = capsys.readouterr().out
+        assert [f"LPSI layer {n}" in table for n in (1, 2, 3)] == [True, True, False]
     gold = text / "words" / "test.align"
-    arguments = ["--gold", str(gold), "--forward", "LPSI", str(decoded)]
-    assert align.main([*arguments, "--subword-marks", "sentencepiece"]) == 0
+    assert score.main(["links", "--gold", str(gold), "--forward", "LPSI", str(decoded)]) == 0
     table = capsys.readouterr().out
     assert [f"LPSI layer {n} forward" in table for n in (1, 2, 3)] == [True] * 3

@@ -1,15 +1,23 @@
 """Sentences in a terminal and in figures, by the real commands."""
 
+import json
 import re
 from pathlib import Path
 
-from lab.tests.cli.test_report import content
-from tests.end_to_end.commands import generate, lines, run, train
+from lab.tests.cli.test_show_page import content
+from tests.end_to_end.commands import run, train
 from tests.end_to_end.corpora import TEST
 
 
 def named(model: Path, data: Path, text: Path) -> list[object]:
     return ["--path", model, "--data-bin", data, "--subwords", text / "bpe.model"]
+
+
+def _force(data: Path, text: Path, model: Path) -> str:
+    """Return what the model finds in the references, as JSON lines."""
+    words = text / "words"
+    given = "--input", words / "test.en", "--force", words / "test.de"
+    return run("syncattn-translate", *named(model, data, text), *given, "--tokenised", "--jsonl")
 
 
 def test_show_and_draw_a_sentence_with_gold(data, text, syncattn, tmp_path):
@@ -20,37 +28,25 @@ def test_show_and_draw_a_sentence_with_gold(data, text, syncattn, tmp_path):
     blocks = shown.split("source       ")[1:]
     assert [block.splitlines()[0] for block in blocks] == source[1:3]
 
-    output = generate(data, model, "--score-reference", "--print-parses", "--print-alignment")
-    printed = lines(output, "X")[1]
-    heads = next(c[2] for c in printed if c[:2] == ["source", "word"]).split()
+    lines = _force(data, text, model).splitlines()
+    heads = json.loads(lines[1])["source"]["heads"]
     words = source[1].split()
     parsed = blocks[0].split("source, parsed\n")[1].split("\n\n")[0].splitlines()
     gold = (text / "words" / "test.heads.en").read_text().splitlines()[1].split()
     for word, head, right, line in zip(words, heads, gold, parsed, strict=True):
-        name = words[int(head) - 1] if head != "0" else "(root)"
+        name = words[head - 1] if head else "(root)"
         assert re.search(rf"[▸─ ] {re.escape(word)} .*: {re.escape(name)}(  ✗|$)", line), line
-        assert ("✗" in line) == (head != right)
+        assert ("✗" in line) == (head != int(right))
     assert "reference, aligned" in blocks[0]
 
     for kind in ("parses", "attention", "alignment"):
         picture = tmp_path / f"{kind}.svg"
         assert f"{kind} of: {source[1]}" in run(
-            "syncattn-draw", kind, *common, 2, "--output", picture
+            "syncattn-show", *common, 2, "--figure", picture, "--kind", kind
         )
         svg = picture.read_text("utf-8")
         assert all(f">{word}</text>" in svg for word in words)
     assert svg.count('aria-roledescription="square"') >= len(words) // 2
-
-
-def test_conllu_of_plain_text(data, text, syncattn):
-    words = "the dog sees a cat ."
-    model = named(syncattn / "checkpoint_best.pt", data, text)
-    output = run("syncattn-show", "--conllu", *model, stdin=words + "\n")
-    source, target, rest = output.split("\n\n")
-    assert not rest and target.startswith("# text = ")
-    rows = [line.split("\t") for line in source.splitlines() if "\t" in line]  # no warning
-    assert [row[1] for row in rows] == words.split()
-    assert [row[6] for row in rows].count("0") == 1
 
 
 def test_distances_of_a_model_without_parses(data, text, tmp_path):
@@ -61,24 +57,25 @@ def test_distances_of_a_model_without_parses(data, text, tmp_path):
     [tree] = re.findall(r"source, induced tree\n(.*)", shown)
     assert re.sub("[()]", "", tree) == "the dog sees a cat ."
     picture = tmp_path / "d.svg"
-    run("syncattn-draw", "distances", "the dog sees a cat .", *model, "--output", picture)
+    drawn = ["syncattn-show", *model, "--figure", picture]
+    run(*drawn, "the dog sees a cat .", "--kind", "distances")
     assert "Source: gates" in picture.read_text("utf-8")
-    failed = run("syncattn-draw", "parses", "the dog", *model, "--output", picture, fails=True)
+    failed = run(*drawn, "the dog", fails=True)
     assert "the model has no dependency heads" in failed
 
 
 def test_matrices_in_the_report(data, text, syncattn, tmp_path):
     model, words = syncattn / "checkpoint_best.pt", text / "words"
     decoded = tmp_path / "decoded"
-    decoded.write_text(generate(data, model, "--score-reference", "--print-alignment"))
+    decoded.write_text(_force(data, text, model))
     page = tmp_path / "r.html"
     run(
-        "syncattn-report",
+        "syncattn-show",
         *("--system", "SyncAttn", decoded, decoded, "--references", words / "test.de"),
         *("--tokenize=none", "--source-heads", words / "test.heads.en"),
         *("--target-heads", words / "test.heads.de", "--alignments", words / "test.align"),
         *("--attention", "SyncAttn", model, "--data-bin", data, "--subwords", text / "bpe.model"),
-        *("--output", page),
+        *("--html", page),
     )
     head, details = content(page.read_text("utf-8"))
     assert len(details) == len(head["sentences"]) == TEST
