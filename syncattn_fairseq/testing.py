@@ -28,7 +28,6 @@ import torch
 from fairseq.data import Dictionary, LanguagePairDataset
 from fairseq.models import ARCH_CONFIG_REGISTRY, ARCH_MODEL_REGISTRY
 from torch import Tensor
-from torch.utils._python_dispatch import TorchDispatchMode
 
 from . import plugin  # noqa: F401  (registers the models)
 from .base.errors import DataError, suggest
@@ -206,7 +205,7 @@ def check_half_precision(model: Any) -> None:
 
 def check_gradients(model: Any) -> None:
     """Check that every parameter has a gradient, and that all are finite."""
-    _differentiate(model, make_batch(model, [0, 1, 2]))
+    differentiate(model, make_batch(model, [0, 1, 2]))
     for name, parameter in model.named_parameters():
         if parameter.requires_grad and parameter.grad is None:
             raise AssertionError(f"{name} has no gradient")
@@ -214,30 +213,8 @@ def check_gradients(model: Any) -> None:
             raise AssertionError(f"the gradient of {name} is not finite")
 
 
-class Operations(TorchDispatchMode):
-    """Counts operations but those that only rename or allocate memory: on a GPU, kernels."""
-
-    count = 0
-
-    def __torch_dispatch__(
-        self, func: Any, types: Any, args: Any = (), kwargs: Any | None = None
-    ) -> Any:
-        """Count an operation, and do it."""
-        free = func.is_view or func._schema.name.startswith(("aten::empty", "aten::new_empty"))
-        self.count += not free
-        return func(*args, **(kwargs or {}))
-
-
-def count_operations(model: Any) -> int:
-    """Count the operations of forward and backward of a batch."""
-    batch = make_batch(model, [0, 1, 2])
-    with Operations() as operations:
-        _differentiate(model, batch)
-    return operations.count
-
-
-def _differentiate(model: Any, batch: dict[str, Any]) -> None:
-    """Give parameters the gradients of a loss that reads all that the model returns."""
+def differentiate(model: Any, batch: dict[str, Any]) -> None:
+    """Give parameters the gradients of a loss that reads all that the model returns for a batch."""
     model.train().zero_grad()
     scores, extra = model(**batch["net_input"])
     log_probabilities = scores.log_softmax(-1)

@@ -241,7 +241,7 @@ def test_checkpointed_activations_work_with_distributed_training(name, tied, tmp
         model = build.model(**VARIANTS[name], **tied, checkpoint_activations=True)
         parallel = torch.nn.parallel.DistributedDataParallel(model)
         for _ in range(2):
-            testing._differentiate(parallel, testing.make_batch(model, [0, 1, 2]))
+            testing.differentiate(parallel, testing.make_batch(model, [0, 1, 2]))
         del parallel  # freed after its group, it may wait for a thread that waits for Python
     finally:
         torch.distributed.destroy_process_group()

@@ -8,15 +8,14 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 from omegaconf import OmegaConf
 
 from syncattn_fairseq.base.errors import DataError, naming, suggest
 from syncattn_fairseq.data.parses import SPLITS
 
-from .archives import ARCHIVES, SEPARATOR
 from .config_file import check_programs, make, need, read_config
+from .corpus_texts import Archive, Here, Texts
 from .stages import read_options, split_commands
 from .systems import (
     SHARED,
@@ -35,80 +34,18 @@ from .text_formats import PAIRS, TEXTS
 PARSER = "PARSER_"
 #: Attributes of a corpus that ``_data.yaml`` does not give, or not under these names.
 _NO_KEYS = ("folder", "source", "target", "every", "last")
-#: The format of texts that have heads and labels.
-TREEBANK = "conllu"
-
-
-@dataclass(frozen=True)
-class Archive:
-    """A file with texts: one to download, or one that needs a signed licence; docs/recipes.md.
-
-    The variable names a licensed archive, the folder that it is in, or that of its files.
-    """
-
-    url: str | None = None
-    file: str | None = None
-    size: int | None = None
-    sha256: str | None = None
-    md5: str | None = None
-    licence: str | None = None
-    variable: str | None = None
-
-    @property
-    def name(self) -> str:
-        """The file's name here."""
-        return self.file or Path(urlsplit(self.url or "").path).name
-
-    @property
-    def own(self) -> Path | None:
-        """The archive that a user has somewhere else, or the folder of its files; None: neither."""
-        path = _named_by(self.variable)
-        if path is None or path.is_file():
-            return path
-        packed = [p for p in sorted(path.iterdir()) if p.name.endswith(ARCHIVES)]
-        named = [p for p in packed if p.name == self.name] or packed
-        return named[0] if len(named) == 1 else path
-
-
-def _named_by(variable: str | None) -> Path | None:
-    """Return the file or folder that a variable names, if it has a value; it must be there."""
-    value = os.environ.get(variable or "")
-    if value and not Path(value).expanduser().exists():
-        raise DataError(f"{variable}={value}: no such file or folder")
-    return Path(value).expanduser().absolute() if value else None
-
-
-@dataclass(frozen=True)
-class Here:
-    """Files that a user may already have, so that nothing is downloaded; docs/recipes.md.
-
-    Their folder is as seen from that of ``_data.yaml``; ``valid`` may be left out if it is a part
-    of the training pairs.
-    """
-
-    train: str
-    test: str
-    variable: str | None = None
-    folder: str | None = None
-    valid: str | None = None
-    heads: str | None = None
-    labels: str | None = None
-
-    @property
-    def path(self) -> Path | None:
-        """Their folder; None if the user has none, so that the text is downloaded."""
-        path = Path(self.folder) if self.folder else _named_by(self.variable)
-        if path and not path.is_dir():
-            raise DataError(f"{path}: no such folder; _data.yaml says here that texts are in it")
-        return path
 
 
 @dataclass(frozen=True)
 class Subwords:
-    """How words are split; docs/recipes.md.
+    """How words are split.
 
-    The unit is ``subword``, or ``word``: words are not split, and all but the ``size`` most
-    frequent words of each side are unknown.
+    Attributes:
+        joint: whether subwords are learnt from both sides together.
+        size: how many subwords are learnt; None: the text is published in subwords.
+        unit: ``subword``, or ``word``: words are not split, and all but the ``size`` most frequent
+            words of each side are unknown.
+        joined_dictionary: whether both sides share fairseq's dictionary; None: if ``joint``.
     """
 
     joint: bool
@@ -129,90 +66,65 @@ class Subwords:
         return self.joint if self.joined_dictionary is None else self.joined_dictionary
 
 
-@dataclass(frozen=True)
-class Corpus:
-    """A parallel corpus, and how its text is prepared; docs/recipes.md has the keys of its file.
+@dataclass(frozen=True, kw_only=True)
+class Preparation:
+    """How the texts of a corpus are prepared.
+
+    Attributes:
+        words: for each language a tokeniser. ``{cores}`` in it is the number of processes;
+            ``{normalise}`` is ``--normalise`` for the training text alone.
+        clean: options of ``syncattn-clean``; ``exclude`` names a split whose pairs are left out.
+            None: all pairs are used.
+        every: every so many training pairs, one is for validation.
+        last: so many training pairs, the last ones, are for validation.
+        subwords: how words are split.
+        parses: options of ``syncattn-parse`` for each language. A variable such as ``PARSER_JA``
+            chooses another parser, as in ``--parser``: ``spacy:ja_ginza``.
+    """
+
+    words: dict[str, str] = field(default_factory=dict)
+    clean: dict[str, Any] | None = field(default_factory=dict)
+    every: int | None = None
+    last: int | None = None
+    subwords: Subwords
+    parses: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Comparison:
+    """Which systems are compared on a corpus, and how.
+
+    Attributes:
+        systems: the systems of ``@all``.
+        groups: those of other groups, by name.
+        checkpoint: what is decoded with: ``best``, ``last``, or the mean of so many last epochs.
+        score: options of ``syncattn-score``.
+    """
+
+    systems: list[str] = field(default_factory=list)
+    groups: dict[str, list[str]] = field(default_factory=dict)
+    checkpoint: str | int = "best"
+    score: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Corpus(Comparison, Preparation, Texts):
+    """A parallel corpus: its texts, how they are prepared, and what is compared on it.
+
+    Each attribute of the three parts is a key of its file, see docs/recipes.md.
 
     Attributes:
         folder: folder of its configs, with the corpus's name.
-        source, target: languages, of ``_corpus.yaml``.
-        train, valid, test: the texts, each ``FORMAT=ADDRESS`` (`.text_formats`).
-        words: for each language a tokeniser. ``{cores}`` in it is the number of processes;
-            ``{normalise}`` is ``--normalise`` for the training text alone.
-        every, last: every N-th, or the last N, training pairs are for validation.
-        clean: options of ``syncattn-clean``; ``exclude`` names a split whose pairs are left out.
-        parses: options of ``syncattn-parse`` for each language. A variable such as ``PARSER_JA``
-            chooses another parser, as in ``--parser``: ``spacy:ja_ginza``.
-        checkpoint: an int is the mean of the last epochs.
-        gold_alignments: if given, systems' alignments are scored, in both directions.
         like: other corpora, whose facts and settings this one has unless it gives its own.
     """
 
     folder: Path
-    source: str
-    target: str
-    subwords: Subwords
-    archives: list[Archive] = field(default_factory=list)
-    train: list[str] = field(default_factory=list)
-    test: list[str] = field(default_factory=list)
-    words: dict[str, str] = field(default_factory=dict)
-    valid: list[str] = field(default_factory=list)
-    here: Here | None = None
-    first: int | None = None
-    every: int | None = None
-    last: int | None = None
-    clean: dict[str, Any] | None = field(default_factory=dict)
-    parses: dict[str, str] = field(default_factory=dict)
-    treebank: list[str] | None = None
-    tokenised: list[str] = field(default_factory=list)
-    checkpoint: str | int = "best"
-    score: dict[str, Any] = field(default_factory=dict)
-    gold_alignments: str | None = None
-    generated: dict[str, Any] = field(default_factory=dict)
-    systems: list[str] = field(default_factory=list)
-    groups: dict[str, list[str]] = field(default_factory=dict)
     like: list[str] = field(default_factory=list)
 
     @property
     def name(self) -> str:
         """Its name, the same as its folder's."""
         return self.folder.name
-
-    @property
-    def languages(self) -> tuple[str, str]:
-        """Source and target language."""
-        return self.source, self.target
-
-    def list_texts(self, split: str) -> list[str]:
-        """Return the texts of a split: those that the user has, or those of the archives."""
-        if self.here is not None and self.here.path is not None:
-            address = getattr(self.here, split)
-            return [f"plain={address}"] if address else []
-        texts = (text.partition("=") for text in getattr(self, split))
-        return [f"{name}={self.locate(address)}" for name, _, address in texts]
-
-    def locate(self, address: str) -> str:
-        """Return the address of a text: another one if a user has the archive elsewhere."""
-        name, *member = address.split(SEPARATOR)
-        own = next((archive.own for archive in self.archives if archive.name == name), None)
-        return SEPARATOR.join([str(own or name), *member])
-
-    def list_treebanks(self) -> list[str]:
-        """Return the languages whose heads and labels come with the text."""
-        if not self.list_parses("heads", "train"):
-            return []
-        return [x for x in self.languages if self.treebank is None or x in self.treebank]
-
-    def list_parses(self, kind: str, split: str) -> list[str]:
-        """Return the heads or labels of a split that come with the text, if any are used."""
-        if self.treebank == []:
-            return []
-        if self.here is not None and self.here.path is not None:
-            pattern: str | None = getattr(self.here, kind)
-            return [f"plain={pattern.replace('{split}', split)}"] if pattern else []
-        texts = [text.partition("=") for text in self.list_texts(split)]
-        trees = [f"{TREEBANK}_{kind}={address}" for name, _, address in texts if name == TREEBANK]
-        return trees if len(trees) == len(texts) else []
 
     def baseline(self, system: str) -> str:
         """Return the system that another is compared with, as in its paper."""

@@ -33,6 +33,8 @@ QUESTIONS = {
     "another": "Is it the parse, or would that of another sentence do?",
 }
 _ROTARY = "model.positions=rotary"
+#: The beginning of the setting that switches our fast training on or off.
+_FAST = "task.fast="
 #: The controls of an idea that reads the source's parse: other ``--source-trees``.
 TREES = ("random", "mirrored", "another")
 
@@ -147,7 +149,9 @@ class Idea:
 
     def _list_systems(self, cells: Sequence[Mapping[str, Any]]) -> list[list[str]]:
         """Return the table of what each system reaches and costs."""
-        from syncattn_fairseq.testing import build_model, count_operations
+        from syncattn_fairseq.testing import build_model
+
+        from .operations import count_operations
 
         measures = list_compared()
         table = [["system", *(m.name for m in measures), "a training", "kernels"]]
@@ -178,6 +182,36 @@ def read_idea(
     Raises:
         DataError: there is no such folder, or its settings are impossible.
     """
+    name, plugin, changes = _split_idea(text)
+    rows = [word for word in words if is_row(word)]
+    if rows:
+        raise DataError(f"{rows[0]}: --idea chooses the systems; give settings of all of them only")
+    of_all = [*words]
+    if not any(word.startswith(_FAST) for word in words):
+        of_all.insert(0, f"{_FAST}true")
+
+    def make_row(label: str, *settings: str) -> Row:
+        row = ":".join([f"{label}=transformer", *settings, *of_all])
+        return read_row(row, corpus.known_systems())
+
+    own = [f"common.user_dir={plugin}", *changes]
+    row = make_row(name, *own)
+    controls = _choose_controls(RowSettings(row, corpus), own)
+    # Without settings, other ideas have the first two, too.
+    shared = {} if words else {"plain": "plain", "rotary": "plain_rotary"}
+    questions = {
+        make_row(shared.get(key, f"{name}_{key}"), *settings): QUESTIONS[key]
+        for key, settings in controls.items()
+    }
+    return Idea(corpus, row, questions, seeds, ideas / name)
+
+
+def _split_idea(text: str) -> tuple[str, Path, list[str]]:
+    """Return the name of an idea, the folder of its plugin, and its settings.
+
+    Raises:
+        DataError: there is no such folder, or there are no settings, or those of all systems.
+    """
     named, *changes = text.split(":")
     name, _, folder = named.rpartition("=")
     plugin = Path(folder)
@@ -186,46 +220,36 @@ def read_idea(
             f"--idea {text}: {folder} has no __init__.py; give the folder of your plugin and its "
             "settings: --idea FOLDER:model.mine_layers=1,2"
         )
-    if rows := [word for word in words if is_row(word)]:
-        raise DataError(f"{rows[0]}: --idea chooses the systems; give settings of all of them only")
     if not changes:
         raise DataError(
             f"--idea {text}: switches nothing on; add :model.mine_layers=1,2 or the like"
         )
-    if others := [
-        word
-        for word in changes
-        if word.partition(".")[0] not in _OF_IDEAS or word.startswith("task.fast=")
-    ]:
-        raise DataError(
-            f"--idea {text}: {others[0]} would hold for the idea alone; give it before --idea, for "
-            "all systems"
-        )
-    name = name or plugin.resolve().name
-    own = [f"common.user_dir={plugin}", *changes]
+    for word in changes:
+        if word.partition(".")[0] not in _OF_IDEAS or word.startswith(_FAST):
+            raise DataError(
+                f"--idea {text}: {word} would hold for the idea alone; give it before --idea, for "
+                "all systems"
+            )
+    return name or plugin.resolve().name, plugin, changes
 
-    def make_row(label: str, *settings: str) -> Row:
-        fast = [] if any(word.startswith("task.fast=") for word in words) else ["task.fast=true"]
-        row = ":".join([f"{label}=transformer", *settings, *fast, *words])
-        return read_row(row, corpus.known_systems())
 
-    row = make_row(name, *own)
-    settings = RowSettings(row, corpus)
+def _choose_controls(settings: RowSettings, own: Sequence[str]) -> dict[str, list[str]]:
+    """Return the settings of each control, by what it asks (`QUESTIONS`).
+
+    Args:
+        settings: those of the idea's system.
+        own: those that switch the idea on.
+    """
     reads_trees = settings.model.fields.reads("heads")  # imports the plugin
-    # Without settings, other ideas have them, too.
-    plain = make_row(f"{name}_plain" if words else "plain")
-    rotary = make_row(f"{name}_rotary" if words else "plain_rotary", _ROTARY)
-    controls = {plain: "plain", rotary: "rotary"}
+    controls = {"plain": [], "rotary": [_ROTARY]}
     encoder, decoder = _find_layers(settings)
     if (encoder, decoder) != ("none", "none"):
-        for label, kind in (("window", "local"), ("decay", "constant_gate")):
-            layers = f"model.{kind}_layers={encoder}", f"model.{kind}_decoder_layers={decoder}"
-            controls[make_row(f"{name}_{label}", *layers)] = label
+        for key, kind in (("window", "local"), ("decay", "constant_gate")):
+            layers = [f"model.{kind}_layers={encoder}", f"model.{kind}_decoder_layers={decoder}"]
+            controls[key] = layers
     if reads_trees:
-        for trees in TREES:
-            controls[make_row(f"{name}_{trees}", *own, f"model.source_trees={trees}")] = trees
-    questions = {control: QUESTIONS[key] for control, key in controls.items()}
-    return Idea(corpus, row, questions, seeds, ideas / name)
+        controls |= {trees: [*own, f"model.source_trees={trees}"] for trees in TREES}
+    return controls
 
 
 def _find_layers(settings: RowSettings) -> tuple[str, str]:

@@ -11,7 +11,8 @@ from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.parsing.parsers import find_parser
 
 from .cell import Cell
-from .corpus_facts import Archive, Corpus
+from .corpus_facts import Corpus
+from .corpus_texts import Archive
 from .downloads import probe
 from .places import DOWNLOAD, folder
 from .prepare import list_parsed

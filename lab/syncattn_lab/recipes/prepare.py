@@ -39,12 +39,12 @@ def list_preparation(corpus: Corpus, cores: int, parsing: int, needs: set[str]) 
 
 
 def _list_steps(corpus: Corpus, cores: int, parsing: int, needs: set[str]) -> dict[str, list[Step]]:
-    """Return what each stage of the preparation does, by its name; none does nothing."""
+    """Return the steps of each stage of the preparation that has any, by its name."""
     stages = {}
+    parsed = [] if corpus.generated else list_parsed(corpus, needs)
     if corpus.generated:
         stages["generate"] = text_steps.generate(corpus)
     else:
-        parsed = list_parsed(corpus, needs)
         for language in parsed:
             stages[f"download-{language}"] = text_steps.download_models(corpus, language)
         stages["download"] = text_steps.download(corpus)
@@ -52,10 +52,10 @@ def _list_steps(corpus: Corpus, cores: int, parsing: int, needs: set[str]) -> di
         stages["tokenise"] = text_steps.tokenise(corpus, cores)
         stages["clean"] = text_steps.clean(corpus)
     stages["subwords"] = text_steps.split_subwords(corpus, cores)
-    if needs and not corpus.generated:
+    if needs:
         stages["parse"] = text_steps.collect_parses(corpus, needs)
-        for language in parsed:
-            stages[f"parse-{language}"] = text_steps.parse(corpus, language, parsing)
+    for language in parsed:
+        stages[f"parse-{language}"] = text_steps.parse(corpus, language, parsing)
     stages["binarise"] = binary_steps.binarise(corpus, cores, PIECES, data(corpus))
     stages["binarise-record"] = binary_steps.record(corpus)
     for need in sorted(needs - {MULTI_TASK}):

@@ -10,7 +10,8 @@ from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.data.parses import SPLITS
 
 from ..synthetic.generated_corpus import generate
-from .corpus_facts import Corpus, Here
+from .corpus_facts import Corpus
+from .corpus_texts import Here
 from .places import DOWNLOAD, folder
 from .request import Row
 from .text_formats import collect, collect_lines

@@ -1,5 +1,7 @@
 """The stages of a recipe: each is a few commands that a person could type."""
 
+from __future__ import annotations
+
 import re
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -37,15 +39,15 @@ class Step:
     reads: tuple[Path, ...] = ()
     makes: tuple[Path, ...] = ()
 
-    def declare(self, reads: Iterable[Path] = (), makes: Iterable[Path] = ()) -> "Step":
+    def declare(self, reads: Iterable[Path] = (), makes: Iterable[Path] = ()) -> Step:
         """Return the step with more files that it reads, and more that it makes."""
         return replace(self, reads=(*self.reads, *reads), makes=(*self.makes, *makes))
 
-    def into(self, path: Path) -> "Step":
+    def into(self, path: Path) -> Step:
         """Return the step with a file for what its last command prints."""
         return replace(self, output=path).declare(makes=[path])
 
-    def adding(self, *words: str) -> "Step":
+    def adding(self, *words: str) -> Step:
         """Return the step with more words at the end of its last command."""
         *others, last = self.commands
         return replace(self, commands=(*others, (*last, *words)))
@@ -151,7 +153,7 @@ def list_files(work: Path, declared: Iterable[Path]) -> list[Path]:
     return sorted(found)
 
 
-def command(program: str, *words: object, **given: Any) -> Step:
+def command(program: str, /, *words: object, **given: Any) -> Step:
     """Make the step of one command.
 
     ``command("syncattn-score", references=path, system=[["a", x], ["b", y]], by_length=True)`` is

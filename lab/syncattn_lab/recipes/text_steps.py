@@ -13,7 +13,8 @@ from syncattn_fairseq.data.parallel_text import sides
 from syncattn_fairseq.data.parses import SPLITS
 
 from ..synthetic.generated_corpus import list_written
-from .corpus_facts import Archive, Corpus
+from .corpus_facts import Corpus
+from .corpus_texts import Archive
 from .downloads import SUMS
 from .places import (
     DOWNLOAD,

@@ -651,7 +651,7 @@ def test_hydra_merges_the_same(where, tmp_path, capsys, monkeypatch):
         ("multi30k_en_de", "train: [{--output: /elsewhere}]", "train: no format '--output'"),
         ("multi30k_en_de", "test: [{plane: x}]", "test: no format 'plane'; choose from plain, "),
         ("multi30k_en_de", "gold_alignments: x", "gold_alignments: give ARCHIVE!MEMBER"),
-        ("multi30k_en_de", "word: {}", "unknown key 'word'; known are subwords, "),
+        ("multi30k_en_de", "word: {}", "unknown key 'word'; known are archives, "),
         ("multi30k_en_de", "archives: [{url: 'http://x/y', crc: '1'}]", "unknown key 'crc'; known"),
         ("multi30k_en_de", "subwords: {size: 8000}", "the key 'joint' is missing"),
         ("atis_en_tr", "treebank: [de]", "treebank: de; choose from en and tr"),

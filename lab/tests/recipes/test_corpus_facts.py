@@ -9,7 +9,8 @@ import pytest
 from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.data.pieces import learn_pieces
 from syncattn_lab.cli.recipe import main
-from syncattn_lab.recipes.corpus_facts import Archive, Corpus, Here, Subwords, load_corpus
+from syncattn_lab.recipes.corpus_facts import Corpus, Subwords, load_corpus
+from syncattn_lab.recipes.corpus_texts import Archive, Here
 from syncattn_lab.recipes.new_corpus import write_corpus
 from syncattn_lab.synthetic.generated_corpus import generate
 from tests.cli.errors import read_error

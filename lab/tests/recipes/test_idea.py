@@ -9,13 +9,14 @@ import numpy as np
 import pytest
 
 from lab.tests.evaluation.test_results import cell
-from syncattn_fairseq import testing
 from syncattn_fairseq.base.errors import DataError
-from syncattn_fairseq.testing import build_model, count_operations, make_batch
+from syncattn_fairseq.testing import build_model, make_batch
 from syncattn_lab.cli.recipe import main
 from syncattn_lab.evaluation.intervals import fit_blocks
+from syncattn_lab.recipes import operations
 from syncattn_lab.recipes.corpus_facts import load_corpus
 from syncattn_lab.recipes.idea import TREES, read_idea
+from syncattn_lab.recipes.operations import count_operations
 from syncattn_lab.recipes.plan import load_plan
 from syncattn_lab.recipes.systems import PLUGIN, SHARED
 from tests.cli.errors import read_error
@@ -115,7 +116,7 @@ def test_the_page_says_whether_the_idea_helps(tmp_path, capsys, monkeypatch):
     assert "band" not in page and "<script" not in page
     table = capsys.readouterr().out
     assert "mine − mine_decay" in table and "Welch" not in table
-    monkeypatch.setattr(testing, "count_operations", lambda model: 0)  # counted once is enough
+    monkeypatch.setattr(operations, "count_operations", lambda model: 0)  # counted once is enough
     write(3.0)
     assert main(words) == 0
     page = (tmp_path / "ideas" / "mine" / "builtin_en_de.html").read_text()

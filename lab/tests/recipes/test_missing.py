@@ -11,7 +11,8 @@ from syncattn_fairseq.base.errors import DataError
 from syncattn_lab.cli.recipe import main
 from syncattn_lab.recipes import missing
 from syncattn_lab.recipes.cell import make_cells
-from syncattn_lab.recipes.corpus_facts import Corpus, Here, load_corpus
+from syncattn_lab.recipes.corpus_facts import Corpus, load_corpus
+from syncattn_lab.recipes.corpus_texts import Here
 from syncattn_lab.recipes.grid import Grid
 from syncattn_lab.recipes.launch import Machines
 from syncattn_lab.recipes.missing import (

@@ -267,6 +267,18 @@ def test_environments(runner):
     assert (runner.work / "out").read_text() == "given own\n"
 
 
+def test_python_is_the_one_that_runs_the_recipe(runner, tmp_path, monkeypatch):
+    other = tmp_path / "other" / "python"
+    other.parent.mkdir()
+    other.write_text("#!/bin/sh\nexit 1\n")
+    other.chmod(0o755)
+    monkeypatch.setenv("PATH", str(other.parent), prepend=os.pathsep)
+    step = command("python -c", "import sys; print(sys.executable)")
+    runner.run([stage("a", step.into(Path("out")))])
+    assert (runner.work / "out").read_text() == f"{sys.executable}\n"
+    assert (runner.work / "logs/a.log").read_text().startswith("$ python -c ")
+
+
 def test_states_of_a_progress_bar_are_told_but_not_logged(tmp_path):
     told: list[str] = []
     script = r"printf 'one\n\r 10%%\r 20%%'; sleep 0.3; printf '\r100%%\ntwo'"
@@ -278,9 +290,9 @@ def test_states_of_a_progress_bar_are_told_but_not_logged(tmp_path):
 
 def test_what_is_missing_is_said_before_anything_is_run(monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", str(tmp_path))
-    parse = command("syncattn-parse")  # the program is beside our Python
+    ours = [command("syncattn-parse"), command("python -m x")]  # beside our Python, and itself
     missing = list_missing_programs(
-        [stage("a", command("kytea")), stage("b", parse, programs=("eda",))]
+        [stage("a", command("kytea")), stage("b", *ours, programs=("eda",))]
     )
     assert {*missing} == {"kytea", "eda"}
     assert missing["kytea"].startswith("no such program; install KyTea, http://")
