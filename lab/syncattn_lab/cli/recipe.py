@@ -138,7 +138,7 @@ def _run(args: argparse.Namespace, request: Request, view: ResultsView) -> None:
 
 def _write_report(args: argparse.Namespace, view: ResultsView, partly: bool) -> None:
     from ..recipes.table_report import TableReport
-    from .show_page import write_report
+    from .recipe_report import write_report
 
     report = TableReport(view.request, args.work, view.load_rows(partly))
     write_report(report, args.report, view.request.list_groups())

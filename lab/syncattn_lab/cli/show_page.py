@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from syncattn_fairseq.base.errors import DataError
@@ -21,36 +19,7 @@ if TYPE_CHECKING:
     from syncattn_fairseq.inference.model import Model
 
     from ..printed.training_log import Point
-    from ..recipes.table_report import TableReport
     from ..report.page import Trainings
-
-
-def write_report(report: TableReport, page: Path, groups: Mapping[str, Sequence[str]]) -> None:
-    """Write a page about all that a recipe has trained; log the call that writes one seed's."""
-    if not report.shown:
-        return  # every training failed
-    from ..evaluation.results_tables import tabulate_rows
-    from ..recipes.figures import draw_rows
-    from ..report.in_words import compare_rows
-    from ..report.page import Trainings
-
-    call = report.call(page)
-    log = report.work / "logs" / report.corpus.name / "report.log"
-    log.write_text(f"$ {call}\n", encoding="utf-8")
-    trainings = None
-    if any(len(row.cells) > 1 for row in report.rows):
-        comparisons = compare_rows(report.rows)
-        trainings = Trainings(
-            comparisons,
-            tabulate_rows(report.rows),
-            draw_rows(report.rows, groups) if comparisons else None,
-            parents=report.means("UAS source"),
-            errors=report.means("AER"),
-            shown=report.say_shown(),
-        )
-    from .show import make_parser
-
-    write_page(make_parser().parse_args(call.commands[0][1:]), trainings)
 
 
 @hushed("sacrebleu")

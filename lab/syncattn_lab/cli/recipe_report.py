@@ -1,0 +1,39 @@
+"""The page about all that a recipe has trained: ``syncattn-recipe --report``."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from ..evaluation.results_tables import tabulate_rows
+from ..recipes.figures import draw_rows
+from ..recipes.table_report import TableReport
+from ..report.in_words import compare_rows
+from ..report.page import Trainings
+from .show import make_parser
+from .show_page import write_page
+
+
+def write_report(report: TableReport, page: Path, groups: Mapping[str, Sequence[str]]) -> None:
+    """Write a page about all that a recipe has trained; log the call that writes one seed's.
+
+    Args:
+        report: the trainings. If every one failed, there is no page.
+        page: the file to write.
+        groups: systems by the name of their group, for the figure.
+    """
+    if not report.shown:
+        return
+    call = report.call(page)
+    log = report.work / "logs" / report.corpus.name / "report.log"
+    log.write_text(f"$ {call}\n", encoding="utf-8")
+    trainings = None
+    if any(len(row.cells) > 1 for row in report.rows):
+        comparisons = compare_rows(report.rows)
+        trainings = Trainings(
+            comparisons,
+            tabulate_rows(report.rows),
+            draw_rows(report.rows, groups) if comparisons else None,
+            parents=report.means("UAS source"),
+            errors=report.means("AER"),
+            shown=report.say_shown(),
+        )
+    write_page(make_parser().parse_args(call.commands[0][1:]), trainings)
