@@ -314,7 +314,7 @@ def count_ended(results: Results, systems: Sequence[str], limit: str) -> Number:
     return Number(sum(one >= int(limit.replace(",", "")) for one in updates), 0)
 
 
-def read_margin(results: Results, systems: Sequence[str]) -> Number:
+def read_margin(results: Results, systems: Sequence[str], _: str = "") -> Number:
     """Return the difference in nats below which the plan takes two systems for the same."""
     return Number(results.plan.margin, 2)
 
