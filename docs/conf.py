@@ -10,13 +10,14 @@ import sys
 from pathlib import Path
 from typing import Any
 
-HERE = Path(__file__).parent
-sys.path.insert(0, str(HERE))  # for equations
+sys.path.insert(0, str(Path(__file__).parent))  # for equations
 
 import syncattn_fairseq
 import syncattn_fairseq.plugin  # noqa: F401  (imports fairseq in the order that works)
 
 logging.getLogger("markdown_it").setLevel(logging.WARNING)  # fairseq makes every logger talkative
+
+HERE = Path(__file__).parent
 
 project = "syncattn-fairseq"
 author = copyright = "syncattn-fairseq contributors"
