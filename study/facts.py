@@ -305,15 +305,15 @@ FORMS: dict[str, Callable[[Pair], list[float]]] = {
 _TESTS = ("p", "p same", "p uncorrected", "p same uncorrected", "verdict")
 
 
-def count(results: Results, systems: Sequence[str], _: str = "") -> Number:
+def count(results: Results, systems: Sequence[str]) -> Number:
     """Return the number of trainings of systems whose names match."""
     return Number(len(_match(results, systems)), 0)
 
 
 def count_ended(results: Results, systems: Sequence[str], limit: str) -> Number:
-    """Return how many of these trainings used all updates of a limit."""
-    cells = _match(results, systems)
-    return Number(sum(cell["updates"] >= int(limit.replace(",", "")) for cell in cells), 0)
+    """Return how many of these trainings used all updates of a limit, such as ``1,800``."""
+    updates = [cell["updates"] for cell in _match(results, systems)]
+    return Number(sum(one >= int(limit.replace(",", "")) for one in updates), 0)
 
 
 def find_margin(results: Results) -> float:
@@ -341,12 +341,12 @@ def _match(results: Results, systems: Sequence[str]) -> list[Cell]:
     ]
 
 
-#: What can be asked of several systems together, and needs what stands behind these words.
-TOGETHER: dict[str, Callable[[Results, Sequence[str], str], Number]] = {
+#: What can be asked of several systems together, as regular expressions.
+TOGETHER: dict[str, Callable[..., Number]] = {
     "trainings": count,
-    "ended at": count_ended,
+    r"ended at (\d[\d,]*)": count_ended,
     "margin": read_margin,
-    "rank correlation with": correlate,
+    "rank correlation with (.+)": correlate,
 }
 
 _PLACE = re.compile(r"(\S+)(?: seeds? (\d+)(?:-(\d+))?)?")
@@ -378,11 +378,13 @@ def compute(fact: str, place: str = "", asked: str = "") -> list[Number]:
     """
     fact, _, own_place = fact.partition(" in ")
     systems, _, own_asked = fact.partition(": ")
-    if not (place := own_place or place):
+    place, asked = own_place or place, own_asked or asked
+    if not place:
         raise DataError(f"{fact}: in which file? End it with 'in FILE', or say it above")
-    if not (asked := own_asked or asked):
+    if not asked:
         raise DataError(f"{fact}: what of it? Say ': NLL', for example")
-    results, numbers = read_place(place), []
+    results = read_place(place)
+    numbers: list[Number] = []
     for quantity in asked.split(", "):
         numbers += _ask(results, systems.split(", "), quantity)
     return numbers
@@ -390,8 +392,9 @@ def compute(fact: str, place: str = "", asked: str = "") -> list[Number]:
 
 def _ask(results: Results, systems: Sequence[str], quantity: str) -> list[Number]:
     for words, answer in TOGETHER.items():
-        if f"{quantity} ".startswith(f"{words} "):
-            return [answer(results, systems, quantity[len(words) :].strip())]
+        found = re.fullmatch(words, quantity)
+        if found:
+            return [answer(results, systems, *found.groups())]
     named = (name for name in MEASURES if f"{quantity} ".startswith(f"{name} "))
     name = max(named, key=len, default="")
     form, measure = quantity[len(name) :].strip(), MEASURES[name or NLL.name]

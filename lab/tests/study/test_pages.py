@@ -217,6 +217,8 @@ def test_wrong_numbers_are_written_anew(before, after):
         ),
         ("1 [2, 3]<!-- = distance_tree − lpsi: NLLL -->", "'NLLL' is unknown; known are AER, BLEU"),
         ("1 [2, 3]<!-- = distance_tree: p -->", "'p' is unknown; known are"),
+        ("1<!-- = *: ended at last -->", "'ended at last' is unknown; known are AER, BLEU"),
+        ("1<!-- = *: trainings here -->", "'trainings here' is unknown"),
         ("1<!-- = *: NLL -->", r"\*: several systems in planned/multi30k"),
         ("1 [2, 3]<!-- = lpsi − rotary: NLL in planned/atis -->", "planned/atis: no such file"),
         ("1 [2, 3]<!-- = lpsi − rotary: NLL in a b c -->", "'a b c': expected FILE, FILE seed N"),
