@@ -19,7 +19,9 @@ from beartype import BeartypeConf, beartype
 PACKAGES = tuple(
     f"syncattn_fairseq.{name}" for name in ("functional", "modules.heads", "modules.positions")
 )
-NAMES = {name: getattr(jaxtyping, name) for name in ("Bool", "Complex", "Float", "Int", "Num")}
+NAMES = {
+    name: getattr(jaxtyping, name) for name in ("Bool", "Complex", "Float", "Int", "Num", "Shaped")
+}
 #: An int will do for a float.
 check = jaxtyping.jaxtyped(typechecker=beartype(conf=BeartypeConf(is_pep484_tower=True)))
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 def additive_scores(
     query: Float[Tensor, "*#batch target width"],
     key: Float[Tensor, "*#batch source width"],
-    weight: Float[Tensor, " width"],
+    weight: Float[Tensor, "width"],
 ) -> Float[Tensor, "*batch target source"]:
     """Score every source word (SDAtt Eq. 2).
 
@@ -275,7 +275,7 @@ def syntax_directed_scores(
     return (scores.masked_fill(outside, 0.0) * weights).masked_fill(outside, -torch.inf)
 
 
-def _fade(distance: Tensor, std: float) -> Tensor:
+def _fade(distance: Float[Tensor, "*shape"], std: float) -> Float[Tensor, "*shape"]:
     """Return the exponent of an unscaled normal density, `−distance² / (2 σ²)`."""
     return distance.square() * (-1 / (2 * std**2))
 

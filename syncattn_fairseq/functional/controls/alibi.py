@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from jaxtyping import Float, Num
 
 
-def alibi_slopes(heads: int) -> Float[Tensor, " {heads}"]:
+def alibi_slopes(heads: int) -> Float[Tensor, "{heads}"]:
     """Return the slope of each head.
 
     .. math:: m_h = 2^{−8 h / H}, h = 1 … H
@@ -38,7 +38,7 @@ def alibi_slopes(heads: int) -> Float[Tensor, " {heads}"]:
 
 
 def linear_biases(
-    distances: Num[Tensor, "*batch queries keys"], slopes: Float[Tensor, " heads"]
+    distances: Num[Tensor, "*batch queries keys"], slopes: Float[Tensor, "heads"]
 ) -> Float[Tensor, "*batch heads queries keys"]:
     """Return what is added to the scores; the paper's distances are `|i − j|`.
 

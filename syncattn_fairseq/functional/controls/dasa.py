@@ -55,5 +55,5 @@ def released_tree_weights(
     return inverse / (inverse / subwords).sum(-1, keepdim=True)
 
 
-def _widen(distances: Tensor) -> Tensor:
+def _widen(distances: Num[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
     return distances.to(torch.promote_types(distances.dtype, torch.float32))

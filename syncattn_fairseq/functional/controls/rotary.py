@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def rotary_angles(
-    positions: Num[Tensor, " tokens"], width: int
+    positions: Num[Tensor, "tokens"], width: int
 ) -> Float[Tensor, "tokens {width}//2"]:
     """Return by how much each pair of numbers is turned.
 

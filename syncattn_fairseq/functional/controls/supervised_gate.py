@@ -50,7 +50,9 @@ def supervised_log_gates(
     return left + right.flip(-1, -2)
 
 
-def _left_log_gates(distances: Tensor, temperature: float) -> Tensor:
+def _left_log_gates(
+    distances: Float[Tensor, "*batch tokens"], temperature: float
+) -> Float[Tensor, "*batch tokens tokens"]:
     differences = distances.unsqueeze(-1) - distances.unsqueeze(-2)
     factors = F.logsigmoid(2 * differences / temperature)  # (1 + tanh x) / 2 = sigmoid(2 x)
     return sum_left(factors.masked_fill(differences.isnan(), 0.0))
