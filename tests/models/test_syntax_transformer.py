@@ -399,6 +399,18 @@ def test_hydras_configuration_builds_the_same_model():
             {"constant_gate_layers": "2", "forget_gate_layers": "2"},
             "--forget-gate-layers 2: .* 2 heads, of which 2 are gated .constant. heads",
         ),
+        *(
+            (
+                {"source_trees": "shuffled"} | reader,
+                f"--source-trees shuffled: its heads form no tree, and {field} is measured in one; "
+                "choose one of random, mirrored, another",
+            )
+            for reader, field in (
+                ({"dasa_layers": "1"}, "src_tree_distances"),
+                ({"cross_attention_tree_window": 4}, "src_tree_distances"),
+                ({"supervised_gate_layers": "2"}, "src_gap_heights"),
+            )
+        ),
         ({"source_label_dim": 64}, "--source-label-dim 64: the source embedding has 64"),
         ({"cross_self_attention": True, "positions": "rotary"}, "^--cross-self-attention: decoder"),
         (

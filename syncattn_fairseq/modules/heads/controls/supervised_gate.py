@@ -36,7 +36,7 @@ def collate_gap_heights(
 
 
 #: ``src_gap_heights``: ``(B, S)``, see :func:`collate_gap_heights`.
-GAP_HEIGHTS = SourceField("src_gap_heights", collate_gap_heights)
+GAP_HEIGHTS = SourceField("src_gap_heights", collate_gap_heights, needs_tree=True)
 
 
 @dataclass
