@@ -135,7 +135,7 @@ def check_model_options(cfg: Any) -> None:
 
 
 def _check_trees(cfg: Any) -> None:
-    """Raise ``DataError`` if nothing reads the chosen trees, or what reads them needs other ones."""
+    """Raise ``DataError`` if nothing reads the chosen trees, or if they are none and must be."""
     trees, needs = cfg.source_trees, list_fields(cfg)
     if trees != "parse" and not needs.reads("heads"):
         raise DataError(f"--source-trees {trees}: no part of the model reads trees")

@@ -440,7 +440,10 @@ def test_numbers_that_are_too_small_are_refused():
         if at_least is not None:
             build.model("syntax_transformer_tiny", **{name: smallest})
         rule = f"above {above}" if at_least is None else f"{at_least} or more"
-        for value in (smallest - 1, float("nan")):
+        impossible = [smallest - 1]
+        if isinstance(option.default, float):
+            impossible.append(float("nan"))
+        for value in impossible:
             with pytest.raises(DataError, match=f"^{flag} {value}: must be {rule}$"):
                 build.model("syntax_transformer_tiny", **{name: value})
 
