@@ -13,7 +13,13 @@ from ...base.option_fields import flag, option
 from ...functional import syntactic_distances
 from ...functional.lpsi import last_syntactic_distance, log_gates, log_gates_of_last
 from ..batch_view import BatchView
-from ..layer_numbers import SIDES, decoder_layers_option, encoder_layers_option, read_layers
+from ..layer_numbers import (
+    SIDES,
+    decoder_layers_option,
+    encoder_layers_option,
+    read_layers,
+    read_trained_layers,
+)
 from ..part import register_part
 from .heads import Heads, Scope
 
@@ -81,11 +87,11 @@ class GatedHeads(Heads):
     @classmethod
     def check(cls, cfg: Any) -> None:
         """Check that each gated layer has a layer that ties it."""
-        synchronised = read_layers(cfg, "distance_sync_layers", "decoder")
+        synchronised = read_trained_layers(cfg, "distance_sync_layers", "decoder")
         for side in SIDES:
-            gated = cls.list_layers(cfg, side)
+            option = cls.layer_option(cfg, side)
+            gated = read_trained_layers(cfg, option, side)
             if synchronised and len(synchronised) != len(gated):
-                option = cls.layer_option(cfg, side)
                 raise DataError(
                     f"--distance-sync-layers {cfg.distance_sync_layers}: give one layer for each "
                     f"of {flag(option)} {getattr(cfg, option)}"
