@@ -14,8 +14,11 @@ import pytest
 from hypothesis import settings
 
 from tests.end_to_end.forked import forked_commands
+from tests.shapes import check_shapes
 
 pytest_plugins = ["tests.skipped", "tests.end_to_end.corpora"]
+
+check_shapes()
 
 # A shell script starts what it puts into the background with SIGINT ignored, and commands inherit
 # that: tests that interrupt them would fail.

@@ -37,6 +37,7 @@ html_math_renderer = "mathml"
 autodoc_member_order = "bysource"
 python_use_unqualified_type_names = True
 add_module_names = False
+maximum_signature_line_length = 80  # longer ones have a line for each argument
 
 html_theme = "furo"
 html_title = "syncattn-fairseq"

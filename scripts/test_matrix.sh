@@ -67,7 +67,7 @@ fill() { # fill VENV PYTHON VERSIONS FAIRSEQ
     local wanted fairseq=$4
     mapfile -t wanted < <(requirements "$3")
     # What ours requires, and what translation needs of others, which also require torchaudio, and by it another torch.
-    wanted+=("hydra-core<1.4" bitarray regex packaging "setuptools>=77" pytest hypothesis sacremoses submitit subword-nmt)
+    wanted+=("hydra-core<1.4" bitarray regex packaging "setuptools>=77" pytest hypothesis jaxtyping beartype sacremoses submitit subword-nmt)
     [ "$fairseq" = ours ] || wanted+=(scikit-learn)
     "$(find_python "$2")" -m venv "$1" && touch "$1/.filling" &&
         if [ "$fairseq" = ours ]; then fairseq="$(fairseq_wheel "$1/bin/python")"; fi &&

@@ -17,7 +17,6 @@ for name in (
     "fairseq_version",
     "evaluated_options",
     "compiler_imports",
-    "encoder_kernel",
     "cudnn_attention",
     "ngram_blocking",
     "checkpoint_classes",

@@ -18,8 +18,8 @@ whatever the model reads of the source's parse is made from random trees.
 
 import copy
 import functools
-from argparse import SUPPRESS, ArgumentParser, Namespace
-from collections.abc import Iterable
+from argparse import SUPPRESS, Action, ArgumentParser, Namespace
+from collections.abc import Mapping
 from types import SimpleNamespace
 from typing import Any
 
@@ -31,6 +31,7 @@ from torch import Tensor
 
 from . import plugin  # noqa: F401  (registers the models)
 from .base.errors import DataError, suggest
+from .checkpoints.option_checks import find_expected
 from .data.controls import draw_heads
 from .data.dataset import SyntaxPairDataset
 from .data.subwords import CONTINUATION
@@ -77,7 +78,7 @@ def build_model(
         target_dictionary=words,
         source_label_dictionary=make_dictionary(LABELS),
     )
-    _check_names(arch, options)
+    _check_options(arch, options)
     args = Namespace(arch=arch, **options)
     ARCH_CONFIG_REGISTRY[arch](args)
     torch.manual_seed(seed)
@@ -88,20 +89,22 @@ def build_model(
     return model.double().eval()
 
 
-def _check_names(arch: str, options: Iterable[str]) -> None:
-    """Refuse what is no option of an architecture, so that no check runs without the heads."""
+def _check_options(arch: str, options: Mapping[str, Any]) -> None:
+    """Refuse what the command line would refuse, so that no check runs without the heads."""
     known = _list_options(arch, (*PARTS.values(), *POSITIONS.values()))
-    for name in options:
+    for name, value in options.items():
         if name not in known:
             raise DataError(f"{name}: {arch} has no such option{suggest(name, known)}")
+        if expected := find_expected(known[name], value):
+            raise DataError(f"{name}: {value!r} is not {expected}")
 
 
 @functools.cache
-def _list_options(arch: str, _registered: tuple[type, ...]) -> frozenset[str]:
-    """Name an architecture's options, once for what is registered."""
+def _list_options(arch: str, _registered: tuple[type, ...]) -> dict[str, Action]:
+    """List an architecture's options by name, once for what is registered."""
     parser = ArgumentParser(argument_default=SUPPRESS, allow_abbrev=False)
     ARCH_MODEL_REGISTRY[arch].add_args(parser)
-    return frozenset(action.dest for action in parser._actions)
+    return {action.dest: action for action in parser._actions}
 
 
 def make_batch(

@@ -16,7 +16,8 @@ def run(program: str, *arguments: object) -> str:
 WITHOUT_FAIRSEQ = """
 import pkgutil, sys
 from importlib import import_module
-sys.modules["fairseq"] = None
+for name in ("fairseq", "jaxtyping", "beartype"):
+    sys.modules[name] = None
 ROOMS = ("base", "trees", "parsing", "functional", "modules", "criterions.terms")
 for room in ROOMS:
     package = import_module(f"syncattn_fairseq.{room}")
@@ -38,7 +39,7 @@ except ValueError as error:
 """
 
 
-def test_rooms_work_where_fairseq_is_not_installed():
+def test_rooms_work_where_fairseq_and_jaxtyping_are_not_installed():
     *rooms, parents, loss, leaves, error = run(WITHOUT_FAIRSEQ).splitlines()
     assert rooms[:2] == ["base", "trees"]  # and load nothing heavy
     others = ["parsing", "functional", "modules", "criterions.terms"]

@@ -18,6 +18,21 @@ def test_a_misspelt_option_is_refused():
         check_model(zzz=1)
 
 
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"dasa_distance": "linaer"}, "dasa_distance: 'linaer' is not one of linear, tree"),
+        ({"source_trees": "none"}, "source_trees: 'none' is not one of parse, shuffled, random"),
+        ({"local_window": "two"}, "local_window: 'two' is not a whole number"),
+        ({"gate_temperature": "1.0"}, "gate_temperature: '1.0' is not a number"),
+        ({"dependency_key_bias": "yes"}, "dependency_key_bias: 'yes' is not true or false"),
+    ],
+)
+def test_a_value_that_the_command_line_would_refuse_is_refused(options, message):
+    with pytest.raises(DataError, match=f"^{message}"):
+        check_model(local_layers="1", **options)
+
+
 def make_part(name: str) -> type[Heads]:
     @dataclass
     class Options:

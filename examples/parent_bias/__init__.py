@@ -42,7 +42,7 @@ class ParentBiasedHeads(ParentScaledHeads):
 
     def bias(self, query: Tensor, key: Tensor, scope: Scope) -> Any:
         """Return log D, ``(B, 1, T, T)``."""
-        return self.view.share("parent_bias", self.measure_bias).to(query.dtype)
+        return self.share("bias", self.measure_bias).to(query.dtype)
 
     def measure_bias(self) -> Tensor:
         """Compute log D for the batch."""

@@ -140,14 +140,22 @@ def _check_sizes(
 
 
 def _check_type(action: Action, value: Any) -> None:
-    if value is None or (isinstance(value, str) and value.startswith("${")):
-        return  # not set, or the value of another option
+    if isinstance(value, str) and value.startswith("${"):
+        return  # the value of another option
+    if expected := find_expected(action, value):
+        raise DataError(f"its option {action.dest} is {str(value)[:60]!r}, not {expected}")
+
+
+def find_expected(action: Action, value: Any) -> str:
+    """Return what an option's value should be, such as "a number"; empty: it is, or is not set."""
+    if value is None:
+        return ""
     types, expected = _TYPES.get(bool if action.nargs == 0 else action.type, ((), ""))
     if types and type(value) not in types:
-        raise DataError(f"its option {action.dest} is {str(value)[:60]!r}, not {expected}")
+        return expected
     if action.choices and str(value) not in map(str, action.choices):
-        choices = ", ".join(map(str, action.choices))
-        raise DataError(f"its option {action.dest} is {str(value)[:60]!r}, not one of {choices}")
+        return f"one of {', '.join(map(str, action.choices))}"
+    return ""
 
 
 def _is_known(architecture: Any) -> bool:

@@ -9,7 +9,7 @@ from ..base.option_fields import flag
 from ..data.parses import MIN_PARSED
 from ..parsing.executors import Executor, make_local_executor
 from ..parsing.formats import FORMATS
-from ..parsing.parse_corpus import convert_parsed, parse_corpus
+from ..parsing.parse_corpus import ParsingPlan, convert_parsed, parse_corpus
 from ..parsing.parser import MAX_WORDS
 from ..parsing.parsers import PARSERS, find_parser
 from ..parsing.slurm_jobs import make_slurm_executor
@@ -30,16 +30,11 @@ def main(argv: Sequence[str] | None = None) -> None:
         )
     else:
         spec = args.parser
-        report, rate = parse_corpus(
-            args.input,
-            outputs,
-            find_parser(spec) if ":" in spec else PARSERS[spec].from_options(args),
-            args.max_words,
-            _make_executor(args),
-            args.shards,
-            min_parsed=args.min_parsed,
-            say=print,
+        source = find_parser(spec) if ":" in spec else PARSERS[spec].from_options(args)
+        plan = ParsingPlan(
+            args.input, outputs, source, args.max_words, args.shards, args.min_parsed
         )
+        report, rate = parse_corpus(plan, _make_executor(args), say=print)
     for line, detail in report.failures:
         print(f"{args.input}:{line}: the parser failed: {detail}")
     print(f"{args.output}: {report.summarise()}" + (f", {rate:,.0f} words/s" if rate else ""))

@@ -100,3 +100,5 @@ CONTROLS: dict[str, Callable[[Tensor, np.random.Generator], Tensor]] = {
     "random": draw_heads,
     "mirrored": mirror_tree,
 }
+#: Those whose heads form no tree.
+NO_TREES = frozenset(["shuffled"])

@@ -27,12 +27,15 @@ class SourceField:
             and the source's dictionary.
         kind: what the marks are: ``heads``, or ``labels`` for indices of dependency labels.
         control: whose heads: those of the ``parse``, or of a control (:mod:`.controls`).
+        needs_tree: whether they must form a tree, as for distances. ``--source-trees shuffled``,
+            whose heads form none, is then refused.
     """
 
     name: str
     collate: Collate
     kind: str = "heads"
     control: str = "parse"
+    needs_tree: bool = False
 
 
 @dataclass(frozen=True)
@@ -129,7 +132,7 @@ PARENT_POSITIONS = SourceField("src_parent_positions", _collate_positions)
 LABELS = SourceField("src_labels", _collate_labels, kind="labels")
 
 #: ``src_tree_distances``: ``(B, S, S)`` edges between the words of any two tokens, int16.
-TREE_DISTANCES = SourceField("src_tree_distances", _collate_tree_distances)
+TREE_DISTANCES = SourceField("src_tree_distances", _collate_tree_distances, needs_tree=True)
 
 
 #: The distances between words that a loss can ask for, and whose heads they need.

@@ -218,33 +218,40 @@ def _detect_scheme(paths: Sequence[Path]) -> str:
     return schemes.pop() if schemes else "none"
 
 
-def _list_sources(
-    plan: Preprocessing, parts: Sequence[SplitText], linked: Sequence[SplitText]
-) -> tuple[list[tuple[SplitText, AnnotatedText]], dict[str, Dictionary], dict[str, str]]:
-    """List what to binarise, and check that there is all that it needs.
+#: Heads or labels to binarise: whose, and which of the two.
+Annotation = tuple[SplitText, str]
 
-    Returns:
-        What to binarise, the label dictionaries to reuse by language, and how each language's
-        subwords are marked.
-    """
-    pairs = [(part, kind) for kind in KINDS for part in parts if part.values(kind).exists()]
+
+def _list_annotations(
+    plan: Preprocessing, parts: Sequence[SplitText], linked: Sequence[SplitText]
+) -> list[Annotation]:
+    """List the heads and labels to binarise; `DataError` if what was asked for is not there."""
+    found = [(part, kind) for kind in KINDS for part in parts if part.values(kind).exists()]
     if plan.add:
-        pairs = [(p, kind) for p, kind in pairs if f"{kind}.{p.language}" in plan.add]
-        missing = {*plan.add} - {f"{kind}.{part.language}" for part, kind in pairs}
-        missing -= {LINKS} if linked else set()
-        if missing:
+        found = [(part, kind) for part, kind in found if f"{kind}.{part.language}" in plan.add]
+        names = {f"{kind}.{part.language}" for part, kind in found}
+        if linked:
+            names.add(LINKS)
+        if missing := {*plan.add} - names:
             raise DataError(f"--add {min(missing)}: no such file; see --trainheads")
-    if not pairs and not linked:
-        names = ", ".join(str(part.values(kind)) for part in parts for kind in KINDS)
+    if not found and not linked:
+        sought = ", ".join(str(part.values(kind)) for part in parts for kind in KINDS)
         raise DataError(
-            f"no heads or labels found; looked for {names or 'none, as --trainpref is missing'}; "
+            f"no heads or labels found; looked for {sought or 'none, as --trainpref is missing'}; "
             "for text without parses, use fairseq-preprocess"
         )
-    dictionaries = _load_label_dictionaries(plan, [part for part, kind in pairs if kind == LABELS])
+    return found
+
+
+def _check_sides(parts: Sequence[SplitText]) -> None:
+    """Raise `DataError` if the languages of a split have different numbers of lines."""
     for split in dict.fromkeys(part.split for part in parts):
         count_lines(*(part.text for part in parts if part.split == split))
+
+
+def _choose_schemes(plan: Preprocessing, used: Sequence[SplitText]) -> dict[str, str]:
+    """Return how each language's subwords are marked: as is said, stored, or seen in its texts."""
     schemes = stored_schemes(plan.destination)
-    used = [*(part for part, _ in pairs), *linked]
     for language in dict.fromkeys(part.language for part in used):
         if plan.scheme:
             schemes[language] = plan.scheme
@@ -252,27 +259,29 @@ def _list_sources(
             texts = dict.fromkeys(part.text for part in used if part.language == language)
             schemes[language] = _detect_scheme(list(texts))
             print(f"subwords of {language}: {schemes[language]}")
-    for kind in dict.fromkeys(kind for _, kind in pairs):
+    return schemes
+
+
+def _say_what_lacks(parts: Sequence[SplitText], annotations: Sequence[Annotation]) -> None:
+    """Print which texts lack the heads or labels that others have."""
+    for kind in dict.fromkeys(kind for _, kind in annotations):
         for part in parts:
-            if (part, kind) not in pairs and not plan.add:
+            if (part, kind) not in annotations:
                 name = part.values(kind)
                 print(f"{part.split} {part.language}: binarised without {kind}, no {name}")
-    sources = [
-        (
-            part,
-            AnnotatedText(
-                part.text,
-                kind,
-                part.values(kind),
-                schemes[part.language],
-                part.words,
-                plan.on_bad_parse,
-                plan.min_parsed,
-            ),
-        )
-        for part, kind in pairs
-    ]
-    return sources, dictionaries, schemes
+
+
+def _describe(plan: Preprocessing, part: SplitText, kind: str, scheme: str) -> AnnotatedText:
+    """Return a text with its heads or labels."""
+    return AnnotatedText(
+        part.text,
+        kind,
+        part.values(kind),
+        scheme,
+        part.words,
+        plan.on_bad_parse,
+        plan.min_parsed,
+    )
 
 
 def _load_label_dictionaries(
@@ -325,7 +334,16 @@ def preprocess_texts(plan: Preprocessing) -> None:
         raise DataError(f"--workers {plan.fairseq.workers}: give 1 or more")
     linked = [part for part in parts if part.links.exists() and not plan.only_source]
     linked = linked if LINKS in (plan.add or (LINKS,)) else []
-    sources, dictionaries, schemes = _list_sources(plan, parts, linked)
+    annotations = _list_annotations(plan, parts, linked)
+    labelled = [part for part, kind in annotations if kind == LABELS]
+    dictionaries = _load_label_dictionaries(plan, labelled)
+    _check_sides(parts)
+    schemes = _choose_schemes(plan, [*(part for part, _ in annotations), *linked])
+    if not plan.add:
+        _say_what_lacks(parts, annotations)
+    sources = [
+        (part, _describe(plan, part, kind, schemes[part.language])) for part, kind in annotations
+    ]
     with filling(plan.destination) as folder:
         if not plan.add:
             _refuse_dictionaries(plan)

@@ -20,8 +20,10 @@ What they are compared with is in :mod:`.controls`:
 * :mod:`.controls.t5` -- learnt biases for relative positions (Raffel et al., JMLR 2020);
 * :mod:`.controls.rotary` -- rotary position embedding (Su et al., 2021).
 
-Conventions: batch first; ``B`` sentences, ``T`` target or own length, ``S`` source length,
-``d`` head width; leading ``...`` dimensions broadcast. Masks are boolean, True = masked. Half
+Shapes are in the signatures: ``Float[Tensor, "*#batch queries keys"]`` is a tensor of
+floating-point numbers with one row for each query and one column for each key. ``*#batch`` stands
+for any number of dimensions before them, sentences first, which broadcast. ``*batch`` does not
+broadcast: in a result, it is what they broadcast to. Masks are boolean, True = masked. Half
 precision inputs are summed, and turned, in float32.
 """
 

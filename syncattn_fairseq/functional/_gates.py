@@ -1,6 +1,9 @@
 """Gates as sums of logarithms, for the equations of LPSI and of Hou et al."""
 
+from __future__ import annotations
+
 import math
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
@@ -8,32 +11,41 @@ from torch.nn import functional as F
 
 from ._numerics import multiply, widen
 
+if TYPE_CHECKING:
+    from jaxtyping import Float
+
 #: What stands for a shut gate: nothing next to a gate of 1, but with a finite logarithm.
 SHUT_GATE = torch.finfo(torch.float32).tiny
 #: Its logarithm, -87.
 SHUT = math.log(SHUT_GATE)
 
 
-def gate_pivots(distances: Tensor, temperature: float) -> tuple[Tensor, Tensor]:
+def gate_pivots(
+    distances: Float[Tensor, "*shape"], temperature: float
+) -> tuple[Float[Tensor, "*shape"], Float[Tensor, "*shape"]]:
     """Return `(τ d_t + 1) / 2` and `τ d_j / 2`: Eq. 5's α is their difference, between 0 and 1."""
     half = widen(distances) * (temperature / 2)
     return half + 0.5, half
 
 
-def gate_log_factors(pivot: Tensor, between: Tensor) -> Tensor:
+def gate_log_factors(
+    pivot: Float[Tensor, "*#shape"], between: Float[Tensor, "*#shape"]
+) -> Float[Tensor, "*shape"]:
     """Return log α from :func:`gate_pivots`, ``SHUT`` for 0."""
     return F.hardtanh(pivot - between, SHUT_GATE, 1.0).log()
 
 
-def sum_between(log_factors: Tensor, causal: bool = False) -> Tensor:
+def sum_between(
+    log_factors: Float[Tensor, "*batch tokens tokens"], causal: bool = False
+) -> Float[Tensor, "*batch tokens tokens"]:
     """Multiply the factors of the words between query and key, as logarithms (LPSI Eq. 5).
 
     Args:
-        log_factors: `log α_{j,t}`, ``(..., T, T)``, row = query t, column = j.
+        log_factors: `log α_{j,t}`, row = query t, column = j.
         causal: gates to the right of the query are 0.
 
     Returns:
-        log g, ``(..., T, T)``, row = query; ``SHUT`` or less for 0.
+        log g, row = query; ``SHUT`` or less for 0.
     """
     size = log_factors.size(-1)
     before = log_factors.new_ones(size, size).tril(-1)  # [a, b]: 1 if b < a
@@ -46,7 +58,9 @@ def sum_between(log_factors: Tensor, causal: bool = False) -> Tensor:
     return multiply(on_sides.flatten(-2), between)
 
 
-def sum_left(log_factors: Tensor) -> Tensor:
+def sum_left(
+    log_factors: Float[Tensor, "*batch tokens tokens"],
+) -> Float[Tensor, "*batch tokens tokens"]:
     """Do what :func:`sum_between` does for keys on the left; others get 0."""
     size = log_factors.size(-1)
     before = log_factors.new_ones(size, size).tril(-1)

@@ -1,9 +1,15 @@
 """Floating-point helpers for the equations."""
 
+from __future__ import annotations
+
 import math
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
+
+if TYPE_CHECKING:
+    from jaxtyping import Float
 
 #: Probabilities below this count as this: a loss's gradient divides by them.
 LEAST = 1e-30
@@ -30,23 +36,21 @@ def multiply(left: Tensor, right: Tensor) -> Tensor:
         return left @ right
 
 
-def dot_products(query: Tensor, key: Tensor) -> Tensor:
-    """Compute Q Kᵀ / sqrt(d), ``(..., T, d)`` and ``(..., S, d)``, in float32 or wider."""
+def dot_products(
+    query: Float[Tensor, "*#batch queries width"], key: Float[Tensor, "*#batch keys width"]
+) -> Float[Tensor, "*batch queries keys"]:
+    """Compute Q Kᵀ / sqrt(d), where d is the width, in float32 or wider."""
     return multiply(query, key.transpose(-1, -2)) / math.sqrt(query.size(-1))
 
 
-def multiply_by_head(x: Tensor, weight: Tensor) -> Tensor:
+def multiply_by_head(
+    x: Float[Tensor, "*#batch tokens inputs"], weight: Float[Tensor, "*#batch inputs outputs"]
+) -> Float[Tensor, "*batch tokens outputs"]:
     """Return the products of every sentence with the matrices of its heads, like :func:`multiply`.
 
     The sentences become rows of one product for each head. :func:`multiply` would copy the weights
-    for every sentence.
-
-    Args:
-        x: ``(..., h, T, d)``.
-        weight: ``(h, d, n)``; or with more or fewer dimensions in the place of h, here and in x.
-
-    Returns:
-        ``(..., h, T, n)``.
+    for every sentence. Weights usually have one leading dimension, the heads, and x has another
+    before it, the sentences.
     """
     sentences = x.dim() - weight.dim()
     if sentences <= 0:

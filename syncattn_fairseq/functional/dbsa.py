@@ -5,7 +5,10 @@ notation of the same authors' *Synchronous Syntactic Attention for Transformer N
 SRW 2021, in which `A[t, j]` is the probability that the head of token t is token j.
 """
 
+from __future__ import annotations
+
 import math
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
@@ -13,28 +16,38 @@ from torch.nn import functional as F
 
 from ._numerics import LEAST, dot_products, multiply_by_head, widen
 
+if TYPE_CHECKING:
+    from jaxtyping import Bool, Float, Int
+
 
 def biaffine_scores(
-    query: Tensor, key: Tensor, weight: Tensor, key_bias: Tensor | None = None
-) -> Tensor:
+    query: Float[Tensor, "*#batch queries width"],
+    key: Float[Tensor, "*#batch keys width"],
+    weight: Float[Tensor, "*#batch width width"],
+    key_bias: Float[Tensor, "*#batch width"] | None = None,
+) -> Float[Tensor, "*batch queries keys"]:
     """Score every key as the head of every query (SyncAttn Eq. 4, before the softmax).
 
     .. math:: A = softmax(Q U Kᵀ / √d)
 
     Args:
-        query: Q, ``(..., T, d)``.
-        key: K, ``(..., S, d)``.
-        weight: U, ``(..., d, d)``.
-        key_bias: b, ``(..., d)``. Adds `b · k_j`, a prior for token j to be a head, to
-            the scaled scores. It is in the code released with DBSA, but in neither paper.
+        query: Q, of width d.
+        key: K.
+        weight: U.
+        key_bias: b, which adds `b · k_j`, a prior for token j to be a head, to the scaled scores.
+            It is in the code released with DBSA, but in neither paper.
 
     Returns:
-        ``(..., T, S)`` scores; their softmax over the last dimension is A.
+        The scores; their softmax over the keys is A.
     """
     return dot_products(biaffine_query(query, weight, key_bias), key)
 
 
-def biaffine_query(query: Tensor, weight: Tensor, key_bias: Tensor | None = None) -> Tensor:
+def biaffine_query(
+    query: Float[Tensor, "*#batch queries width"],
+    weight: Float[Tensor, "*#batch width width"],
+    key_bias: Float[Tensor, "*#batch width"] | None = None,
+) -> Float[Tensor, "*batch queries width"]:
     """Return the query with which an ordinary head has :func:`biaffine_scores`.
 
     .. math:: Q' = Q U + √d b
@@ -46,31 +59,37 @@ def biaffine_query(query: Tensor, weight: Tensor, key_bias: Tensor | None = None
 
 
 def dependency_loss(
-    attention: Tensor, parents: Tensor, causal: bool = False
-) -> tuple[Tensor, Tensor]:
+    attention: Float[Tensor, "*batch tokens tokens"],
+    parents: Int[Tensor, "*batch tokens"],
+    causal: bool = False,
+) -> tuple[Float[Tensor, ""], Int[Tensor, ""]]:
     """Cross-entropy of the attention with the gold dependency heads (SyncAttn Eq. 5).
 
     .. math:: L_dep = −Σ_t log A[t, head(t)]
 
     Args:
-        attention: A, ``(..., T, T)`` probabilities, row = dependent.
-        parents: head(t), ``(..., T)`` integer columns of A; -1 = none.
+        attention: A, probabilities, row = dependent.
+        parents: head(t), columns of A; -1 = none.
         causal: rows see no column to their right (a decoder): parents there cannot be predicted
             and are neither summed nor counted.
 
     Returns:
-        The sum of `−log p`, and the number of parents in it: two scalars that stay on the
-        device. A probability below 1e-30 (in float16, 6e-5) counts as that number, so that
-        loss and gradient stay finite, also if the loss is scaled for half precision.
+        The sum of `−log p`, and the number of parents in it, which both stay on the device. A
+        probability below 1e-30 (in float16, 6e-5) counts as that number, so that loss and gradient
+        stay finite, also if the loss is scaled for half precision.
     """
     visible = visible_gold_parents(parents, causal)
     return gold_parent_surprisals(attention, parents, visible).sum(), visible.sum()
 
 
-def gold_parent_surprisals(attention: Tensor, gold_parents: Tensor, visible: Tensor) -> Tensor:
-    """Return the terms of the sum in :func:`dependency_loss`, ``(..., T)``.
+def gold_parent_surprisals(
+    attention: Float[Tensor, "*batch tokens tokens"],
+    gold_parents: Int[Tensor, "*batch tokens"],
+    visible: Bool[Tensor, "*#batch tokens"],
+) -> Float[Tensor, "*batch tokens"]:
+    """Return the terms of the sum in :func:`dependency_loss`.
 
-    They are `−log A[t, head(t)]`, and 0 where the parent is not visible, ``(..., T)``.
+    They are `−log A[t, head(t)]`, and 0 where the parent is not visible.
     """
     columns = gold_parents.clamp_min(0)
     probability = attention.gather(-1, columns.unsqueeze(-1)).squeeze(-1)
@@ -79,10 +98,12 @@ def gold_parent_surprisals(attention: Tensor, gold_parents: Tensor, visible: Ten
     return log_probability * visible.to(log_probability.dtype).neg()
 
 
-def visible_gold_parents(gold_parents: Tensor, causal: bool) -> Tensor:
-    """Find which rows, ``(..., T)``, have a parent that they can attend to.
+def visible_gold_parents(
+    gold_parents: Int[Tensor, "*batch tokens"], causal: bool
+) -> Bool[Tensor, "*batch tokens"]:
+    """Find which rows have a parent that they can attend to.
 
-    Parents are integer columns, ``(..., T)``, -1 = none; if causal, none to the right is in view.
+    Parents are columns, -1 = none; if causal, none to the right is in view.
     """
     visible = gold_parents >= 0
     if causal:

@@ -11,13 +11,20 @@ the same size. Its authors' code, and that of PASCAL, also have a prior for each
 there), which is not in the equation.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from torch import Tensor
 from torch.nn import functional as F
+
+if TYPE_CHECKING:
+    from jaxtyping import Float
 
 #: Slope for negative inputs, as in Dozat and Manning's parser (ICLR 2017).
 LEAKY_SLOPE = 0.1
 
 
-def rectify(projected: Tensor) -> Tensor:
+def rectify(projected: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
     """Apply φ, the leaky rectifier."""
     return F.leaky_relu(projected, LEAKY_SLOPE)

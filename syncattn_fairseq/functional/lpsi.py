@@ -5,7 +5,10 @@ ACL-IJCNLP SRW 2021. `d_i` is the syntactic distance between the words i − 1 a
 between constituents; `e` is the same on the source side.
 """
 
+from __future__ import annotations
+
 import math
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
@@ -14,19 +17,26 @@ from torch.nn import functional as F
 from ._gates import SHUT_GATE, gate_log_factors, gate_pivots, sum_between
 from ._numerics import multiply, multiply_by_head, widen
 
+if TYPE_CHECKING:
+    from jaxtyping import Bool, Float, Int
 
-def syntactic_distances(keys: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+
+def syntactic_distances(
+    keys: Float[Tensor, "*#batch tokens width"],
+    weight: Float[Tensor, "*#batch span width"],
+    bias: Float[Tensor, "*#batch"],
+) -> Float[Tensor, "*batch tokens"]:
     """Measure the distance between each word and the word before it (LPSI Eq. 4).
 
     .. math:: d_i = tanh(W [k_{i−M} … k_i] + b)
 
     Args:
-        keys: k, ``(..., T, d)``; zeros are assumed before the first.
-        weight: W, ``(..., M + 1, d)``; its last row multiplies `k_i`.
-        bias: b, ``(...)``.
+        keys: k; zeros are assumed before the first.
+        weight: W; its last row, the M + 1-th, multiplies `k_i`.
+        bias: b.
 
     Returns:
-        d, ``(..., T)``.
+        d.
     """
     span = weight.size(-2)
     products = multiply_by_head(keys, weight.transpose(-1, -2)).transpose(-1, -2)
@@ -39,7 +49,9 @@ def syntactic_distances(keys: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
     return torch.tanh(total + widen(bias).unsqueeze(-1))
 
 
-def distance_gates(distances: Tensor, temperature: float = 1.0, causal: bool = False) -> Tensor:
+def distance_gates(
+    distances: Float[Tensor, "*batch tokens"], temperature: float = 1.0, causal: bool = False
+) -> Float[Tensor, "*batch tokens tokens"]:
     """Compute the gates between words, which boundaries between the words shut (LPSI Eq. 5).
 
     .. math::
@@ -53,31 +65,35 @@ def distance_gates(distances: Tensor, temperature: float = 1.0, causal: bool = F
     `d_{t+1}`: see :func:`.supervised_log_gates`. A word itself and its neighbours have gate 1.
 
     Args:
-        distances: d, ``(..., T)``.
+        distances: d.
         temperature: τ.
         causal: gates to the right of the query are 0.
 
     Returns:
-        g, ``(..., T, T)``, row = query.
+        g, row = query.
     """
     gates = log_gates(distances, temperature, causal).exp()
     return F.threshold(gates, 2 * SHUT_GATE, 0.0)
 
 
-def log_gates(distances: Tensor, temperature: float = 1.0, causal: bool = False) -> Tensor:
+def log_gates(
+    distances: Float[Tensor, "*batch tokens"], temperature: float = 1.0, causal: bool = False
+) -> Float[Tensor, "*batch tokens tokens"]:
     """Compute the logarithm of the gates, to add to the scores before a softmax.
 
     Products become sums, whose gradients are also sums. A gate with a saturated factor, α = 0 or
     1, passes no gradient to it, since a saturated hardtanh has none.
 
     Returns:
-        log g, ``(..., T, T)``, row = query; ``SHUT`` or less for 0.
+        log g, row = query; ``SHUT`` or less for 0.
     """
     pivot, between = gate_pivots(distances, temperature)
     return sum_between(gate_log_factors(pivot.unsqueeze(-1), between.unsqueeze(-2)), causal)
 
 
-def gated_attention(attention: Tensor, gates: Tensor) -> Tensor:
+def gated_attention(
+    attention: Float[Tensor, "*#batch queries keys"], gates: Float[Tensor, "*#batch queries keys"]
+) -> Float[Tensor, "*batch queries keys"]:
     """Multiply attention by the gates, and normalise again (LPSI Eq. 6).
 
     .. math:: ã_{t,i} = g_{t,i} a_{t,i} / Σ_j g_{t,j} a_{t,j}
@@ -85,30 +101,32 @@ def gated_attention(attention: Tensor, gates: Tensor) -> Tensor:
     which is softmax(scores + log g) for a = softmax(scores).
 
     Args:
-        attention: a, ``(..., T, T)`` probabilities.
-        gates: g, ``(..., T, T)``.
+        attention: a, probabilities.
+        gates: g.
 
     Returns:
-        ``(..., T, T)``; zeros in a row all of whose attention is behind shut gates.
+        ã; zeros in a row all of whose attention is behind shut gates.
     """
     passed = widen(attention) * widen(gates)
     return passed / passed.sum(-1, keepdim=True).clamp_min(torch.finfo(passed.dtype).tiny)
 
 
 def sync_mse_loss(
-    distances: Tensor, projected: Tensor, padding_mask: Tensor | None = None
-) -> Tensor:
+    distances: Float[Tensor, "*#batch tokens"],
+    projected: Float[Tensor, "*#batch tokens"],
+    padding_mask: Bool[Tensor, "*#batch tokens"] | None = None,
+) -> Float[Tensor, ""]:
     """Squared difference of the target's distances and the projected ones (LPSI Eq. 7).
 
     .. math:: L_mse = Σ_i (d_i − d̃_i)²
 
     Args:
-        distances: d, ``(..., T)``.
-        projected: ``(..., T)``, see :func:`project_distances`.
-        padding_mask: ``(..., T)``, True = the word does not count.
+        distances: d.
+        projected: d̃, see :func:`project_distances`.
+        padding_mask: True = the word does not count.
 
     Returns:
-        The sum, a scalar.
+        The sum.
     """
     squares = F.mse_loss(widen(distances), widen(projected), reduction="none")
     if padding_mask is not None:
@@ -116,36 +134,42 @@ def sync_mse_loss(
     return squares.sum()
 
 
-def project_distances(source_distances: Tensor, cross_attention: Tensor) -> Tensor:
+def project_distances(
+    source_distances: Float[Tensor, "*#batch source"],
+    cross_attention: Float[Tensor, "*#batch target source"],
+) -> Float[Tensor, "*batch target"]:
     """Project the source's distances onto the target (LPSI Eq. 8).
 
     .. math:: d̃ = C e
 
     Args:
-        source_distances: e, ``(..., S)``.
-        cross_attention: C, ``(..., T, S)``, row = target word.
+        source_distances: e.
+        cross_attention: C, row = target word.
 
     Returns:
-        ``(..., T)``.
+        d̃.
     """
     return multiply(cross_attention, source_distances.unsqueeze(-1)).squeeze(-1)
 
 
 def sync_rank_loss(
-    distances: Tensor, projected: Tensor, padding_mask: Tensor | None = None, margin: float = 1.0
-) -> Tensor:
+    distances: Float[Tensor, "*#batch tokens"],
+    projected: Float[Tensor, "*#batch tokens"],
+    padding_mask: Bool[Tensor, "*#batch tokens"] | None = None,
+    margin: float = 1.0,
+) -> Float[Tensor, ""]:
     """Hinge loss on the order of the distances (LPSI Eq. 10).
 
     .. math:: L_rank = Σ_{i<j} max(0, 1 − sign(d_i − d_j) (d̃_i − d̃_j))
 
     Args:
-        distances: d, ``(..., T)``, which get no gradient from this loss.
-        projected: ``(..., T)``, see :func:`project_distances`.
-        padding_mask: ``(..., T)``, True = the word is in no pair.
+        distances: d, which get no gradient from this loss.
+        projected: d̃, see :func:`project_distances`.
+        padding_mask: True = the word is in no pair.
         margin: replaces the equation's 1.
 
     Returns:
-        The sum over all pairs, a scalar.
+        The sum over all pairs.
     """
     distances, projected = widen(distances.detach()), widen(projected)
     inverse_order = (distances.unsqueeze(-2) - distances.unsqueeze(-1)).sign()
@@ -161,15 +185,21 @@ def sync_rank_loss(
 # One step of decoding.
 
 
-def last_syntactic_distance(keys: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
-    """Compute the last of :func:`syntactic_distances`, ``(...)``, for one step, in O(1)."""
+def last_syntactic_distance(
+    keys: Float[Tensor, "*#batch tokens width"],
+    weight: Float[Tensor, "*#batch span width"],
+    bias: Float[Tensor, "*#batch"],
+) -> Float[Tensor, "*batch"]:
+    """Compute the last of :func:`syntactic_distances`, for one step of decoding, in O(1)."""
     seen = widen(keys[..., -weight.size(-2) :, :])
     products = seen * widen(weight)[..., -seen.size(-2) :, :]
     return torch.tanh(products.sum((-1, -2)) + widen(bias))
 
 
-def log_gates_of_last(distances: Tensor, temperature: float = 1.0) -> Tensor:
-    """Compute the last row of :func:`log_gates`, ``(..., T)``, for one step, in O(T)."""
+def log_gates_of_last(
+    distances: Float[Tensor, "*batch tokens"], temperature: float = 1.0
+) -> Float[Tensor, "*batch tokens"]:
+    """Compute the last row of :func:`log_gates`, for one step of decoding, in O(T)."""
     pivot, between = gate_pivots(distances, temperature)
     factors = gate_log_factors(pivot[..., -1:], between)
     left = factors[..., :-1].flip(-1).cumsum(-1).flip(-1)
@@ -179,7 +209,9 @@ def log_gates_of_last(distances: Tensor, temperature: float = 1.0) -> Tensor:
 # The control.
 
 
-def constant_log_gates(offsets: Tensor, dtype: torch.dtype = torch.float32) -> Tensor:
+def constant_log_gates(
+    offsets: Int[Tensor, "*shape"], dtype: torch.dtype = torch.float32
+) -> Float[Tensor, "*shape"]:
     """Compute the logarithm of the gates where nothing has been learnt: all distances are 0.
 
     .. math:: log g_{t,i} = −log 2 · max(0, |t − i| − 1)
@@ -188,10 +220,10 @@ def constant_log_gates(offsets: Tensor, dtype: torch.dtype = torch.float32) -> T
     starts like this, and this is its control.
 
     Args:
-        offsets: `i − t`, ``(..., T, S)`` integers.
+        offsets: `i − t`.
         dtype: of the result.
 
     Returns:
-        log g, ``(..., T, S)``.
+        log g.
     """
     return -math.log(2) * (offsets.abs() - 1).clamp_min(0).to(dtype)

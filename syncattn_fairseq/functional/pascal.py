@@ -4,43 +4,55 @@ Bugliarello and Okazaki, *Enhancing Machine Translation with Dependency-Aware Se
 ACL 2020. `p_t` is the position of token t's parent, the middle of the parent's subwords.
 """
 
+from __future__ import annotations
+
 import math
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
 
 from ._numerics import dot_products, widen
 
+if TYPE_CHECKING:
+    from jaxtyping import Float
 
-def parent_scaled_scores(query: Tensor, key: Tensor, parent_weights: Tensor) -> Tensor:
+
+def parent_scaled_scores(
+    query: Float[Tensor, "*#batch queries width"],
+    key: Float[Tensor, "*#batch keys width"],
+    parent_weights: Float[Tensor, "*#batch queries keys"],
+) -> Float[Tensor, "*batch queries keys"]:
     """Scale each score by how close its key is to the query's parent (PASCAL Eq. 1).
 
     .. math:: N = (Q Kᵀ / √d) ⊙ D
 
     Args:
-        query: Q, ``(..., T, d)``.
-        key: K, ``(..., T, d)``.
-        parent_weights: D, ``(..., T, T)``, see :func:`parent_gaussian`.
+        query: Q, of width d.
+        key: K.
+        parent_weights: D, see :func:`parent_gaussian`.
 
     Returns:
-        N, ``(..., T, T)``, to be masked and normalised.
+        N, to be masked and normalised.
     """
     return dot_products(query, key) * parent_weights
 
 
-def parent_gaussian(parents: Tensor, length: int, std: float = 1.0) -> Tensor:
+def parent_gaussian(
+    parents: Float[Tensor, "*batch tokens"], length: int, std: float = 1.0
+) -> Float[Tensor, "*batch tokens {length}"]:
     """Weigh every column by a normal density around the parent's position (PASCAL Eq. 2).
 
     .. math:: D[t, j] = exp(−(j − p_t)² / (2 σ²)) / √(2 π σ²)
 
     Args:
-        parents: p, ``(..., T)`` columns, counted from 0, maybe between two; NaN = no parent.
+        parents: p, columns counted from 0, maybe between two; NaN = no parent.
         length: the number of columns.
         std: σ, in columns. 0 keeps only the parent (Table 3b): 1 in its column, or 1/2 in each of
             the two columns that it is between, and 0 elsewhere.
 
     Returns:
-        D, ``(..., T, length)``; ones in the row of a token without a parent.
+        D; ones in the row of a token without a parent.
     """
     parents = widen(parents).unsqueeze(-1)
     columns = torch.arange(length, dtype=parents.dtype, device=parents.device)

@@ -5,7 +5,9 @@ AAAI 2018, and the attentions that it is compared with. `s'_i` is the decoder's 
 annotation of source word j, and `p_i` the source position that the state is about to translate.
 """
 
-from typing import Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
@@ -13,19 +15,26 @@ from torch.nn import functional as F
 
 from ._numerics import multiply, widen
 
+if TYPE_CHECKING:
+    from jaxtyping import Float, Int, Num
 
-def additive_scores(query: Tensor, key: Tensor, weight: Tensor) -> Tensor:
+
+def additive_scores(
+    query: Float[Tensor, "*#batch target width"],
+    key: Float[Tensor, "*#batch source width"],
+    weight: Float[Tensor, "width"],
+) -> Float[Tensor, "*batch target source"]:
     """Score every source word (SDAtt Eq. 2).
 
     .. math:: e_{ij} = v · tanh(U s'_i + W h_j)
 
     Args:
-        query: `U s'_i`, ``(..., T, a)``.
-        key: `W h_j`, ``(..., S, a)``.
-        weight: v, ``(a)``.
+        query: `U s'_i`.
+        key: `W h_j`.
+        weight: v.
 
     Returns:
-        e, ``(..., T, S)``, in float32 or wider.
+        e, in float32 or wider.
     """
     return _AdditiveScores.apply(query, key, weight)
 
@@ -62,7 +71,9 @@ def _sum_over(x: Tensor, dim: int) -> Tensor:
     return x.squeeze(dim) if x.size(dim) == 1 else x.sum(dim)
 
 
-def predicted_position(activation: Tensor, last: Tensor) -> Tensor:
+def predicted_position(
+    activation: Float[Tensor, "*#batch target"], last: Num[Tensor, "*#batch 1"]
+) -> Float[Tensor, "*batch target"]:
     """Predict the source position of a state (SDAtt Eq. 5).
 
     .. math:: p_i = (J − 1) · sigmoid(v_p · tanh(W_p s'_i))
@@ -71,18 +82,21 @@ def predicted_position(activation: Tensor, last: Tensor) -> Tensor:
     the paper's p would have to be clamped to it, and a clamped p has no gradient.
 
     Args:
-        activation: the argument of the sigmoid, ``(..., T)``.
-        last: J - 1, ``(..., 1)``, the position of the source's last token.
+        activation: the argument of the sigmoid.
+        last: J - 1, the position of the source's last token.
 
     Returns:
-        p, ``(..., T)``, between 0 and J - 1, in float32 or wider.
+        p, between 0 and J - 1, in float32 or wider.
     """
     return widen(activation).sigmoid() * last
 
 
 def local_attention(
-    scores: Tensor, position: Tensor, half_window: int = 10, renormalise: bool = False
-) -> Tensor:
+    scores: Float[Tensor, "*#batch source"],
+    position: Float[Tensor, "*#batch"],
+    half_window: int = 10,
+    renormalise: bool = False,
+) -> Float[Tensor, "*batch source"]:
     """Fade the global attention out around a position (SDAtt Eq. 6).
 
     .. math::
@@ -93,13 +107,13 @@ def local_attention(
     that attends to words far from p sees almost nothing of the source.
 
     Args:
-        scores: e, ``(..., S)``; minus infinity for padding.
-        position: p, ``(...)`` columns of e.
-        half_window: D.
+        scores: e; minus infinity for padding.
+        position: p, in columns of e.
+        half_window: D, in columns.
         renormalise: divide by the sum.
 
     Returns:
-        ``(..., S)``; a row sums to at most one, and to exactly one if ``renormalise``.
+        `a^l`; a row sums to at most one, and to exactly one if ``renormalise``.
     """
     scores = widen(scores)
     offset = _offsets(position, scores)
@@ -111,8 +125,11 @@ def local_attention(
 
 
 def flexible_attention(
-    scores: Tensor, position: Tensor, sharpness: Tensor, half_window: int = 10
-) -> Tensor:
+    scores: Float[Tensor, "*#batch source"],
+    position: Float[Tensor, "*#batch"],
+    sharpness: Float[Tensor, "*#batch"],
+    half_window: int = 10,
+) -> Float[Tensor, "*batch source"]:
     """Let the state choose how narrow its window is (Shu and Nakayama, 2017).
 
     .. math::
@@ -120,20 +137,20 @@ def flexible_attention(
         σ = D / 2
 
     Args:
-        scores: e, ``(..., S)``; minus infinity for padding.
-        position: p, ``(...)`` columns of e.
-        sharpness: g, ``(...)``, between 0, an infinite window, and 1.
-        half_window: D.
+        scores: e; minus infinity for padding.
+        position: p, in columns of e.
+        sharpness: g, between 0, an infinite window, and 1.
+        half_window: D, in columns.
 
     Returns:
-        ``(..., S)`` probabilities.
+        `a^f`, probabilities.
     """
     scores = widen(scores)
     exponent = _fade(_offsets(position, scores), half_window / 2)
     return torch.addcmul(scores, sharpness.unsqueeze(-1), exponent).softmax(dim=-1)
 
 
-def tree_distances(parents: Tensor) -> Tensor:
+def tree_distances(parents: Int[Tensor, "*batch tokens"]) -> Int[Tensor, "*batch tokens tokens"]:
     """Count the edges between any two words of a dependency tree (SDAtt Eq. 9).
 
     The path from i to j leads through the lowest word above both:
@@ -142,10 +159,10 @@ def tree_distances(parents: Tensor) -> Tensor:
     one more word above both roots joined the trees.
 
     Args:
-        parents: ``(..., T)`` integer columns; a root is its own parent.
+        parents: columns, counted from 0; a root is its own parent.
 
     Returns:
-        M, ``(..., T, T)`` int64.
+        M, int64.
 
     Raises:
         ValueError: the parents form a cycle, see :func:`find_ancestors`.
@@ -156,31 +173,40 @@ def tree_distances(parents: Tensor) -> Tensor:
     return (depth.unsqueeze(-1) + depth.unsqueeze(-2) - 2 * common).long()
 
 
-def distances_from(position: Tensor, distances: Tensor) -> Tensor:
+def distances_from(
+    position: Float[Tensor, "*batch target"], distances: Num[Tensor, "*batch source source"]
+) -> Float[Tensor, "*batch target source"]:
     """Look up how far every word is from the word at a position, `M[p_i]`.
 
     The position is rounded. Its gradient ignores the rounding: it is the slope of the line between
     the rows of the two words next to it.
 
     Args:
-        position: p, ``(..., T)`` columns; clamped to the ends.
-        distances: M, ``(..., S, S)``.
+        position: p, in columns; clamped to the ends.
+        distances: M, in edges.
 
     Returns:
-        ``(..., T, S)`` in floating point.
+        `M[p_i]`, in edges.
     """
     inside = F.hardtanh(position, 0, distances.size(-1) - 1)
     return distances_between(inside, rows_beside_the_next(distances))
 
 
-def rows_beside_the_next(distances: Tensor) -> Tensor:
-    """Return `M[i]` beside `M[i + 1]`, ``(..., S, 2 S)``, for :func:`distances_between`."""
+def rows_beside_the_next(
+    distances: Num[Tensor, "*batch source source"],
+) -> Float[Tensor, "*batch source 2*source"]:
+    """Return `M[i]` beside `M[i + 1]`, for :func:`distances_between`."""
     below = torch.cat([distances[..., 1:, :], distances[..., -1:, :]], dim=-2)
     return torch.cat([distances, below], dim=-1).to(torch.get_default_dtype())
 
 
-def distances_between(position: Tensor, rows: Tensor) -> Tensor:
-    """Compute :func:`distances_from` for positions that are inside."""
+def distances_between(
+    position: Float[Tensor, "*batch target"], rows: Float[Tensor, "*batch source twice"]
+) -> Float[Tensor, "*batch target source"]:
+    """Compute :func:`distances_from` for positions that are inside.
+
+    The rows are those of :func:`rows_beside_the_next`.
+    """
     fixed = position.detach()
     before = fixed.floor()
     index = before.long().unsqueeze(-1)
@@ -191,7 +217,9 @@ def distances_between(position: Tensor, rows: Tensor) -> Tensor:
     return here.lerp(there, step.unsqueeze(-1))
 
 
-def expected_distances(scores: Tensor, distances: Tensor) -> Tensor:
+def expected_distances(
+    scores: Float[Tensor, "*#batch target source"], distances: Num[Tensor, "*#batch source source"]
+) -> Float[Tensor, "*batch target source"]:
     """Compute the expected distance of every word from the word attended to.
 
     .. math:: M̄_{ij} = Σ_k softmax_k(e_{ik}) M_{kj}
@@ -199,17 +227,19 @@ def expected_distances(scores: Tensor, distances: Tensor) -> Tensor:
     It replaces `M[p_i]` if no position is predicted. It is not in the paper.
 
     Args:
-        scores: e, ``(..., T, S)``; minus infinity for padding.
-        distances: M, ``(..., S, S)``.
+        scores: e; minus infinity for padding.
+        distances: M, in edges.
 
     Returns:
-        ``(..., T, S)`` in floating point.
+        M̄, in edges.
     """
     attention = widen(scores).softmax(dim=-1)
     return multiply(attention, distances.to(attention.dtype))
 
 
-def syntax_directed_attention(scores: Tensor, distances: Tensor, n: int = 4) -> Tensor:
+def syntax_directed_attention(
+    scores: Float[Tensor, "*#batch source"], distances: Num[Tensor, "*#batch source"], n: int = 4
+) -> Float[Tensor, "*batch source"]:
     """Attend to words nearby in the tree (SDAtt Eq. 10-11).
 
     .. math::
@@ -222,22 +252,20 @@ def syntax_directed_attention(scores: Tensor, distances: Tensor, n: int = 4) -> 
     greater than n, while around a predicted position one word is at distance 0.
 
     Args:
-        scores: e, ``(..., S)``; minus infinity for padding.
-        distances: `M[p_i]`, ``(..., S)``, see :func:`distances_from` and
-            :func:`expected_distances`.
+        scores: e; minus infinity for padding.
+        distances: `M[p_i]`, see :func:`distances_from` and :func:`expected_distances`.
         n: half the window, in edges.
 
     Returns:
-        ``(..., S)`` probabilities.
+        `a^s`, probabilities.
     """
     return syntax_directed_scores(scores, distances, n).softmax(dim=-1)
 
 
-def syntax_directed_scores(scores: Tensor, distances: Tensor, n: int = 4) -> Tensor:
-    """Return `e^s` of :func:`syntax_directed_attention`, minus infinity outside the window.
-
-    The shapes are those there.
-    """
+def syntax_directed_scores(
+    scores: Float[Tensor, "*#batch source"], distances: Num[Tensor, "*#batch source"], n: int = 4
+) -> Float[Tensor, "*batch source"]:
+    """Return `e^s` of :func:`syntax_directed_attention`, minus infinity outside the window."""
     scores = widen(scores)
     distances = distances.to(scores.dtype)
     weights = _fade(distances, n / 2).exp()
@@ -247,25 +275,27 @@ def syntax_directed_scores(scores: Tensor, distances: Tensor, n: int = 4) -> Ten
     return (scores.masked_fill(outside, 0.0) * weights).masked_fill(outside, -torch.inf)
 
 
-def _fade(distance: Tensor, std: float) -> Tensor:
+def _fade(distance: Float[Tensor, "*shape"], std: float) -> Float[Tensor, "*shape"]:
     """Return the exponent of an unscaled normal density, `−distance² / (2 σ²)`."""
     return distance.square() * (-1 / (2 * std**2))
 
 
-def _offsets(position: Tensor, scores: Tensor) -> Tensor:
-    """Return `j − p_i`, ``(..., S)``."""
+def _offsets(
+    position: Float[Tensor, "*batch"], scores: Float[Tensor, "*#batch source"]
+) -> Float[Tensor, "*batch source"]:
+    """Return `j − p_i`."""
     columns = torch.arange(scores.size(-1), dtype=scores.dtype, device=scores.device)
     return columns - position.unsqueeze(-1)
 
 
-def find_ancestors(parents: Tensor) -> Tensor:
+def find_ancestors(parents: Int[Tensor, "*batch tokens"]) -> Float[Tensor, "*batch tokens tokens"]:
     """Find which words are above which; every word is above itself.
 
     Args:
-        parents: ``(..., T)`` integer columns; a root is its own parent.
+        parents: columns, counted from 0; a root is its own parent.
 
     Returns:
-        ``(..., T, T)`` of 0.0 and 1.0, row = word, column = the word above it.
+        0.0 and 1.0, row = word, column = the word above it.
 
     Raises:
         ValueError: the parents form a cycle. Only tensors on the CPU, where data is prepared, are

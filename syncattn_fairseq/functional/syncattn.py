@@ -5,27 +5,36 @@ Translation*, ACL-IJCNLP SRW 2021. E and D are the bi-affine attentions of encod
 (:mod:`.dbsa`), C the decoder's attention to the source.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import torch
 from torch import Tensor
 
 from ._numerics import multiply, widen
 
+if TYPE_CHECKING:
+    from jaxtyping import Bool, Float
+
 
 def project_attention(
-    source_attention: Tensor, cross_attention: Tensor, backward_attention: Tensor | None = None
-) -> Tensor:
+    source_attention: Float[Tensor, "*#batch source source"],
+    cross_attention: Float[Tensor, "*#batch target source"],
+    backward_attention: Float[Tensor, "*#batch source target"] | None = None,
+) -> Float[Tensor, "*batch target target"]:
     """Project the source's dependency attention onto the target (SyncAttn Eq. 7).
 
     .. math:: D_mapped = C E Cᵀ
 
     Args:
-        source_attention: E, ``(..., S, S)``.
-        cross_attention: C, ``(..., T, S)``, row = target token.
-        backward_attention: ``(..., S, T)`` in place of `Cᵀ`, row = source token; the
-            Japanese version of the paper (NLP 2021, Eq. 11) normalises over the target here.
+        source_attention: E, row = source dependent.
+        cross_attention: C, row = target token.
+        backward_attention: stands in place of `Cᵀ`, row = source token; the Japanese version of the
+            paper (NLP 2021, Eq. 11) normalises over the target here.
 
     Returns:
-        ``(..., T, T)``, row = target dependent. Its rows do not sum to one.
+        D_mapped, row = target dependent. Its rows do not sum to one.
     """
     if backward_attention is None:
         backward_attention = cross_attention.transpose(-1, -2)
@@ -33,11 +42,11 @@ def project_attention(
 
 
 def sync_attention_loss(
-    target_attention: Tensor,
-    projected_attention: Tensor,
-    padding_mask: Tensor | None = None,
+    target_attention: Float[Tensor, "*#batch target target"],
+    projected_attention: Float[Tensor, "*#batch target target"],
+    padding_mask: Bool[Tensor, "*#batch target"] | None = None,
     causal: bool = True,
-) -> Tensor:
+) -> Float[Tensor, ""]:
     """Squared distance of the decoder's attention to the projected one (SyncAttn Eq. 8-9).
 
     .. math::
@@ -48,13 +57,13 @@ def sync_attention_loss(
     the right of its row if ``causal``.
 
     Args:
-        target_attention: D, ``(..., T, T)`` probabilities.
-        projected_attention: D_mapped, ``(..., T, T)``, see :func:`project_attention`.
-        padding_mask: ``(..., T)``, True = the token counts neither as row nor as column.
+        target_attention: D, probabilities.
+        projected_attention: D_mapped, see :func:`project_attention`.
+        padding_mask: True = the token counts neither as row nor as column.
         causal: D is a decoder's.
 
     Returns:
-        The sum, a scalar.
+        The sum.
     """
     size = target_attention.size(-1)
     masked = torch.full((size, size), causal, device=target_attention.device).triu(1)

@@ -9,7 +9,7 @@ from omegaconf import OmegaConf
 
 from ..base.errors import DataError
 from ..base.option_fields import as_fairseq, check_numbers, option
-from ..data.controls import CONTROLS
+from ..data.controls import CONTROLS, NO_TREES
 from ..data.fields import SourceFields
 from ..modules.layer_numbers import SIDES, check_range, read_layer
 from ..modules.part import PARTS
@@ -126,13 +126,26 @@ def check_model_options(cfg: Any) -> None:
     for part in (*PARTS.values(), *POSITIONS.values()):
         check_numbers(cfg, part.Options)
         part.check(cfg)
-    if cfg.source_trees != "parse" and not list_fields(cfg).reads("heads"):
-        raise DataError(f"--source-trees {cfg.source_trees}: no part of the model reads trees")
+    _check_trees(cfg)
     heads = cfg.decoder.attention_heads
     check_range(cfg, "aligned_heads", 0, heads, f"the decoder has {heads} heads a layer")
     read_layer(cfg, "alignment_layer", "decoder")
     if cfg.sync_layer and cfg.alignment_layer not in (0, cfg.sync_layer):
         raise DataError("--alignment-layer: a model with a sync layer aligns with it; leave it out")
+
+
+def _check_trees(cfg: Any) -> None:
+    """Raise ``DataError`` if nothing reads the chosen trees, or if they are none and must be."""
+    trees, needs = cfg.source_trees, list_fields(cfg)
+    if trees != "parse" and not needs.reads("heads"):
+        raise DataError(f"--source-trees {trees}: no part of the model reads trees")
+    readers = sorted(field.name for field in needs.fields if field.needs_tree)
+    if trees in NO_TREES and readers:
+        others = [*(control for control in CONTROLS if control not in NO_TREES), "another"]
+        raise DataError(
+            f"--source-trees {trees}: its heads form no tree, and {readers[0]} is measured in one; "
+            f"choose one of {', '.join(others)}"
+        )
 
 
 def list_fields(cfg: Any) -> SourceFields:

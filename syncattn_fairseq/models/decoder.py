@@ -7,8 +7,7 @@ from fairseq.models.transformer import TransformerDecoderBase
 from torch import Tensor, nn
 
 from ..base.errors import DataError
-from ..modules import BatchView
-from ..modules.layer_numbers import read_layers
+from ..modules.layer_numbers import read_layer, read_layers
 from .config import aligning_layer
 from .layers import SyntaxDecoderLayer, wrap
 from .stack import SyntaxStack, bypass_decoder_layer
@@ -30,21 +29,25 @@ class SyntaxTransformerDecoder(SyntaxStack, TransformerDecoderBase):
         no_encoder_attn: bool = False,
         output_projection: nn.Module | None = None,
     ) -> None:
-        self.view = BatchView()
+        self.prepare(cfg, "decoder")
         super().__init__(cfg, dictionary, embed_tokens, no_encoder_attn, output_projection)
+        sync_layer = read_layer(cfg, "sync_layer", "decoder")
+        chosen = sync_layer or read_layer(cfg, "alignment_layer", "decoder")
+        #: Its place, from 1; fairseq finds it by that.
         self.alignment_layer: int = (
-            cfg.sync_layer or cfg.alignment_layer or aligning_layer(self.num_layers)
+            self.numbers.index(chosen) + 1 if chosen else aligning_layer(self.num_layers)
         )
         self.aligned_heads: int | None = cfg.aligned_heads or None
         self.distance_sync_layers = read_layers(cfg, "distance_sync_layers", "decoder")
         self.tied_attention: dict[int, Tensor] = {}
         for number in self.distance_sync_layers:
-            self.layers[number - 1].register_forward_hook(partial(self._note_attention, number))
-        self.has_sync_layer = bool(cfg.sync_layer)
+            hook = partial(self._note_attention, number)
+            self.find_layer(number).register_forward_hook(hook)
+        self.has_sync_layer = bool(sync_layer)
         self.has_backward_attention = self.has_sync_layer and cfg.sync_backward == "softmax"
-        numbers = range(1, self.num_layers + 1)
-        trees = [n for n in numbers if TreeCrossAttention.stands_in(cfg, n)]
-        required = [self.alignment_layer, *self.distance_sync_layers, *trees]
+        trees = [n for n in self.numbers if TreeCrossAttention.stands_in(cfg, n)]
+        aligning = self.numbers[self.alignment_layer - 1]
+        required = [aligning, *self.distance_sync_layers, *trees]
         self.complete(cfg, "decoder", bypass_decoder_layer, required)
 
     def build_decoder_layer(self, cfg: Any, no_encoder_attn: bool = False) -> nn.Module:

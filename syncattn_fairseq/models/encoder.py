@@ -5,7 +5,7 @@ from typing import Any
 from fairseq.models.transformer import TransformerEncoderBase
 from torch import Tensor, nn
 
-from ..modules import BatchView, LabelEmbedding
+from ..modules import LabelEmbedding
 from .layers import SyntaxEncoderLayer, wrap
 from .stack import SyntaxStack, bypass_encoder_layer
 
@@ -14,7 +14,7 @@ class SyntaxTransformerEncoder(SyntaxStack, TransformerEncoderBase):
     """fairseq's encoder, built from :class:`SyntaxEncoderLayer`."""
 
     def __init__(self, cfg: Any, dictionary: Any, embed_tokens: nn.Embedding) -> None:
-        self.view = BatchView()
+        self.prepare(cfg, "encoder")
         super().__init__(cfg, dictionary, embed_tokens)
         self.label_embedding: LabelEmbedding | None = None
         self.complete(cfg, "encoder", bypass_encoder_layer)

@@ -68,7 +68,7 @@ class FairseqSyntaxAttention(HeadGroups, MultiheadAttention):
         return context, None
 
 
-#: Copies of weights that official fairseq 0.12.2 passes to a PyTorch kernel in evaluation.
+#: Copies of weights in the encoder layers of checkpoints that fairseq 0.12.2 wrote, for a kernel.
 KERNEL_COPIES = [
     f"{name}_{kind}"
     for name in ("in_proj", "out_proj", "fc1", "fc2")
@@ -77,24 +77,18 @@ KERNEL_COPIES = [
 
 
 class SyntaxEncoderLayer(TransformerEncoderLayerBase):
-    """fairseq's encoder layer; the ``number``-th, counted from 1, of its stack.
-
-    In evaluation, official fairseq's layer uses a PyTorch kernel, which would ignore syntactic
-    heads. This layer does not use it, and removes its copies of the weights, which get no gradient.
-    """
+    """fairseq's encoder layer; the ``number``-th, counted from 1, of its stack."""
 
     def __init__(self, cfg: Any, number: int, view: BatchView) -> None:
         self.number = number
         self.view = view
         super().__init__(cfg)
-        for name in KERNEL_COPIES:
-            self._parameters.pop(name, None)
 
     def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, *rest: Any) -> None:
-        """Load as any other module does: official fairseq would fill in the copies."""
+        """Load the layer without the copies that checkpoints of fairseq 0.12.2 hold."""
         for name in KERNEL_COPIES:
             state_dict.pop(prefix + name, None)
-        nn.Module._load_from_state_dict(self, state_dict, prefix, *rest)
+        super()._load_from_state_dict(state_dict, prefix, *rest)
 
     def build_self_attention(self, embed_dim: int, cfg: Any) -> MultiheadAttention:
         """Build fairseq's self-attention, or the one with syntactic heads."""

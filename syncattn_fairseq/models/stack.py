@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from ..modules import BatchView
 from ..modules.heads.slots import list_exposed, list_exposing_layers
+from ..modules.layer_numbers import list_kept
 from .tree_cross_attention import TreeCrossAttention
 
 
@@ -49,21 +50,32 @@ class SyntaxStack:
     """A stack of Transformer layers with syntactic heads.
 
     Attributes:
+        numbers: of its layers, from the bottom; after pruning, those that they were trained with.
         view: what its attention modules see of the batch.
         exposing_layers: for each name of something that heads expose, the layers, from 1, with
             such heads.
         decoder_fields: names of the fields of ``net_input`` that the decoder needs.
     """
 
+    numbers: list[int]
     view: BatchView
     layers: Any
     num_layers: int
     layers_built = 0
 
+    def prepare(self, cfg: Any, side: str) -> None:
+        """Find out which layers there will be; this comes before fairseq builds them."""
+        self.numbers = list_kept(cfg, side)
+        self.view = BatchView()
+
     def number_layer(self) -> int:
-        """Return the number, from 1, of the next layer that is built."""
+        """Return the number of the next layer that is built."""
         self.layers_built += 1
-        return self.layers_built
+        return self.numbers[self.layers_built - 1]
+
+    def find_layer(self, number: int) -> Any:
+        """Return the layer with a number."""
+        return self.layers[self.numbers.index(number)]
 
     def complete(self, cfg: Any, side: str, bypass: Any, required: Iterable[int] = ()) -> None:
         """Find out what the layers, now built, expose; and apply LayerDrop to the others.
@@ -75,13 +87,14 @@ class SyntaxStack:
         p = getattr(cfg, side).layerdrop
         if p > 0:
             layers = [self.layers[i] for i in range(self.num_layers)]
-            required = [*required, *itertools.chain(*self.exposing_layers.values())]
-            self.layers = NumberedLayerDrop(p, layers, bypass, required)
+            numbers = {*required, *itertools.chain(*self.exposing_layers.values())}
+            kept = [i for i, number in enumerate(self.numbers, start=1) if number in numbers]
+            self.layers = NumberedLayerDrop(p, layers, bypass, kept)
 
     def take_exposed(self, name: str) -> list[Tensor]:
         """Return what heads exposed of the last batch under a name, layer by layer.
 
         The layers let go of it: otherwise it would hold the batch's graph in memory.
         """
-        numbers = self.exposing_layers[name]
-        return [self.layers[number - 1].self_attn.exposed.pop(name) for number in numbers]
+        layers = map(self.find_layer, self.exposing_layers[name])
+        return [layer.self_attn.exposed.pop(name) for layer in layers]

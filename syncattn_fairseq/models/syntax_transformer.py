@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import fields
 from typing import Any
 
+from fairseq.checkpoint_utils import prune_state_dict
 from fairseq.data import Dictionary
 from fairseq.dataclass.utils import gen_parser_from_dataclass
 from fairseq.models import register_model
@@ -20,6 +21,7 @@ from ..modules.heads.slots import (
     list_exposing_layers,
     list_supervised,
 )
+from ..modules.layer_numbers import remember_layers
 from . import config
 from .decoder import SyntaxTransformerDecoder
 from .description import Description
@@ -56,6 +58,7 @@ class SyntaxTransformerModel(TransformerModel):
         args = config.as_namespace(args)
         config.set_defaults(args)
         config.drop_embedded_positions(args)
+        remember_layers(args)
         model: SyntaxTransformerModel = super().build_model(args, task)
         if args.source_label_dim:
             dictionary = getattr(task, "source_label_dictionary", None)
@@ -77,6 +80,7 @@ class SyntaxTransformerModel(TransformerModel):
     def describe(cls, args: Any) -> Description:
         """Describe the model of these options; `DataError` if they are impossible."""
         config.set_defaults(args)
+        remember_layers(args)
         cfg = TransformerConfig.from_namespace(args)
         config.check_model_options(cfg)
         sides = {"src": "encoder", "tgt": "decoder"}
@@ -88,6 +92,24 @@ class SyntaxTransformerModel(TransformerModel):
         }
         parses = "src_dependency" in exposed and cfg.encoder_parser != "dot"
         return Description(config.list_fields(cfg), exposed, parses, layered=True)
+
+    def load_state_dict(
+        self,
+        state_dict: dict[str, Any],
+        strict: bool = True,
+        model_cfg: Any = None,
+        args: Any = None,
+    ) -> Any:
+        """Load weights as fairseq does, but prune layers before parameters that lack are added.
+
+        Args:
+            state_dict: the weights by name.
+            strict: whether all must be there, and no others.
+            model_cfg: the options of the model, which say what layers to keep.
+            args: the same, of an old checkpoint.
+        """
+        pruned = prune_state_dict(state_dict, model_cfg)
+        return super().load_state_dict(pruned, strict, model_cfg, args)
 
     def upgrade_state_dict_named(self, state_dict: dict[str, Any], name: str) -> None:
         """Accept the checkpoint of a plain Transformer, too; fairseq calls this before loading.

@@ -12,7 +12,7 @@ from ..base.option_fields import option
 from ..data.fields import NOTHING, TREE_DISTANCES, SourceFields
 from ..functional import distances_from, syntax_directed_scores
 from ..modules.batch_view import BatchView
-from ..modules.layer_numbers import check_range, read_layer
+from ..modules.layer_numbers import check_range, count_trained_layers, read_layer
 from ..modules.part import Part, register_part
 from ..modules.source_attention import PositionPredictor, Source
 
@@ -72,7 +72,7 @@ class TreeCrossAttention(Part, MultiheadAttention):
     @classmethod
     def stands_in(cls, cfg: Any, layer: int) -> bool:
         """Tell whether a decoder layer, counted from 1, has this cross-attention."""
-        chosen = cfg.cross_attention_tree_layer or cfg.decoder.layers
+        chosen = cfg.cross_attention_tree_layer or count_trained_layers(cfg, "decoder")
         return cfg.cross_attention_tree_window > 0 and layer == chosen
 
     @classmethod

@@ -1,6 +1,6 @@
 """What attention may know about the current batch, besides the states it is given."""
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Hashable, Mapping
 from typing import Any
 
 import torch
@@ -31,7 +31,7 @@ class BatchView:
         #: How many batches it has taken.
         self.fills = 0
         self._fields: dict[str, Tensor] = {}
-        self._shared: dict[str, Tensor] = {}
+        self._shared: dict[tuple[type, Hashable], Tensor] = {}
         self.notes: dict[str, Tensor] = {}
 
     def fill(
@@ -73,12 +73,12 @@ class BatchView:
         """Return a field that some reader, such as "parent-scaled heads", needs, or `DataError`."""
         return require_field(self._fields.get(field), field, reader)
 
-    def share(self, name: str, make: Callable[[], Tensor]) -> Tensor:
-        """Return what several layers share; the first to ask makes it, without gradient."""
-        if name not in self._shared:
+    def share(self, kind: type, name: Hashable, make: Callable[[], Tensor]) -> Tensor:
+        """Return what the parts of one class share, see :meth:`.Part.share`."""
+        if (kind, name) not in self._shared:
             with torch.no_grad():
-                self._shared[name] = make()
-        return self._shared[name]
+                self._shared[kind, name] = make()
+        return self._shared[kind, name]
 
 
 def _read_ids(

@@ -1,4 +1,10 @@
-"""Options that name layers, and checks of their values."""
+"""Options that name layers, and checks of their values.
+
+Layers are counted from 1 at the bottom. fairseq's ``--encoder-layers-to-keep`` and
+``--decoder-layers-to-keep`` prune a model that was trained with LayerDrop; its layers keep the
+numbers that they had in training, so that heads without parameters stay in the layers that were
+trained with them.
+"""
 
 from typing import Any
 
@@ -25,19 +31,69 @@ def decoder_layers_option() -> Any:
     return option("same", "the same for the decoder; same: those of the encoder")
 
 
+def remember_layers(args: Any) -> None:
+    """Note in a model's options which layers it was trained with and which of them it keeps.
+
+    This comes before fairseq builds it, which replaces the number of layers by that of the layers
+    to keep, and once weights are loaded forgets which these are. `DataError`: there are no such
+    layers, or other ones were pruned before.
+    """
+    for side in SIDES:
+        value = getattr(args, f"{side}_layers_to_keep", None)
+        if not value:
+            continue
+        earlier = getattr(args, f"{side}_layers_kept", None)
+        if earlier is None:
+            trained: int = getattr(args, f"{side}_layers")
+            setattr(args, f"{side}_layers_kept", _read_kept(value, side, trained))
+            setattr(args, f"{side}_layers_trained", trained)
+        elif len(earlier) != len(value.split(",")):
+            raise DataError(f"--{side}-layers-to-keep {value}: the model is pruned already")
+
+
+def _read_kept(value: str, side: str, trained: int) -> list[int]:
+    """Return the numbers, from 1, of the layers to keep, which fairseq counts from 0."""
+    layers = value.split(",")
+    known = {str(number) for number in range(trained)}
+    if not known.issuperset(layers) or len({*layers}) < len(layers):
+        raise DataError(
+            f"--{side}-layers-to-keep {value}: it counts the {side}'s layers from 0 to "
+            f"{trained - 1}; list each once (0,2)"
+        )
+    return sorted(int(layer) + 1 for layer in layers)
+
+
+def count_trained_layers(cfg: Any, side: str) -> int:
+    """Count the layers that a side is trained with."""
+    return getattr(cfg, f"{side}_layers_trained", None) or getattr(cfg, side).layers
+
+
+def list_kept(cfg: Any, side: str) -> list[int]:
+    """List the layers that a side has, in order: all that it is trained with, unless pruned."""
+    every = range(1, getattr(cfg, side).layers + 1)
+    return [*(getattr(cfg, f"{side}_layers_kept", None) or every)]
+
+
 def read_layer(cfg: Any, option: str, side: str) -> int:
-    """Return the layer that an option names, from 1 at the bottom; 0 = none; else `DataError`."""
-    highest = getattr(cfg, side).layers
+    """Return the layer that an option names; 0 = none, or pruned; else `DataError`."""
+    highest = count_trained_layers(cfg, side)
     check_range(cfg, option, 0, highest, f"the {side} has layers 1 to {highest}")
-    return getattr(cfg, option)
+    layer: int = getattr(cfg, option)
+    return layer if layer in list_kept(cfg, side) else 0
 
 
 def read_layers(cfg: Any, option: str, side: str) -> list[int]:
-    """Return the layers of a side, from 1 at the bottom, that an option names, else `DataError`.
+    """Return the layers of a side that an option names and that are not pruned, else `DataError`.
 
     Its value is a list such as ``1,2``, or ``all``, or ``none`` (or empty).
     """
-    value, highest = str(getattr(cfg, option)), getattr(cfg, side).layers
+    kept = list_kept(cfg, side)
+    return [layer for layer in read_trained_layers(cfg, option, side) if layer in kept]
+
+
+def read_trained_layers(cfg: Any, option: str, side: str) -> list[int]:
+    """Do as :func:`read_layers` does, but also return layers that are pruned."""
+    value, highest = str(getattr(cfg, option)), count_trained_layers(cfg, side)
     if value == "all":
         return list(range(1, highest + 1))
     if value in ("", "none"):

@@ -1,8 +1,10 @@
 """The base class of a model's syntactic parts, their registry, and where heads stand."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar, TypeVar
+
+from torch import Tensor
 
 from ..base.errors import DataError
 from ..base.option_fields import add_named
@@ -20,7 +22,12 @@ class Part:
 
     The model gathers the options, checks and required data fields of all registered parts
     (:func:`register_part`), whether they are in use or not.
+
+    Attributes:
+        view: the batch, where the part is an attention, or some of its heads or its positions.
     """
+
+    view: BatchView
 
     #: Its options, a dataclass; added to the command line and to hydra's configuration. Its fields
     #: are made by :func:`..base.options.option`, or have ``help`` in their metadata.
@@ -37,6 +44,19 @@ class Part:
     def list_fields(cls, cfg: Any) -> SourceFields:
         """Return what it needs to know about the source's parse; nothing if not in use."""
         return NOTHING
+
+    def share(self, name: Hashable, make: Callable[[], Tensor]) -> Tensor:
+        """Return a tensor that several layers need of this batch; the first to ask makes it.
+
+        It is shared among parts of this one class, not with its subclasses or with other classes,
+        which may have tensors of the same name. It has no gradient.
+
+        Args:
+            name: what tells it from other tensors of the class: all that it depends on besides the
+                batch, such as a tuple of options and sizes.
+            make: computes it.
+        """
+        return self.view.share(type(self), name, make)
 
     def start_plain(self) -> bool:
         """Set the parameters to compute what a plain Transformer does; return whether it does."""

@@ -1,5 +1,6 @@
 """Self-attention composed of heads of several kinds."""
 
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -94,57 +95,91 @@ class HeadGroups(nn.Module):
             padding_mask: ``(B, T)``, True = padding.
             attn_mask: ``(T, T)``, or with dimensions for sentences and heads before, added to the
                 scores; None if nothing is hidden.
-            causal: whether it hides what is to the right; by default, it does if it is there.
             state: in incremental decoding, what earlier steps left for this one, with the sentence
                 as first dimension, so that it can be reordered with the beam; it is updated.
+            causal: whether the mask hides what is to the right; by default, if there is a mask.
 
         Returns:
             Like x.
         """
-        counts = [group.count for group, _ in self.groups]
+        if causal is None:
+            causal = attn_mask is not None
         if state is None:
-            # One product and one split: fewer kernels, in the gradient too.
-            weights, biases = zip(*self._projections(), strict=True)
-            joined = F.linear(x.contiguous(), torch.cat(weights), torch.cat(biases))
-            parts = split_heads(joined, self.head_dim).split(3 * counts, dim=1)
+            projected = self._project(x)
         else:
-            query, key, value = (
-                split_heads(F.linear(x, *projection), self.head_dim)
-                for projection in self._projections()
-            )
-            if "prev_key" in state:
-                key = torch.cat([state["prev_key"], key], dim=2)
-                value = torch.cat([state["prev_value"], value], dim=2)
-            state.update({"prev_key": key, "prev_value": value})
+            projected = self._project_step(x, state)
             padding_mask = None  # the last token's; decoded tokens have none
-            parts = tuple(part for s in (query, key, value) for part in s.split(counts, dim=1))
-        n = len(counts)
-        queries, keys, values = parts[:n], parts[n : 2 * n], parts[2 * n :]
-        mask = _additive(padding_mask, attn_mask, queries[0].dtype)
+        first_query, first_key, _ = projected[0]
+        mask = _additive(padding_mask, attn_mask, first_query.dtype)
+        orders = self._order(first_query.size(2), first_key.size(2), x.device)
 
-        orders = self._order(queries[0].size(2), keys[0].size(2), x.device)
-        causal, contexts = attn_mask is not None if causal is None else causal, []
-        exposed: dict[str, list[Tensor]] = {}
-        by_group = zip(self.heads, self.groups, queries, keys, values, strict=True)
-        for name, (group, heads), query, key, value in by_group:
-            by_head = mask is not None and mask.dim() == 4 and mask.size(1) > 1
-            own_mask = mask[:, heads] if mask is not None and by_head else mask
-            scope = Scope(own_mask, padding_mask, causal, self.dropout_module)
-            scope.order, scope.x, scope.observed = orders(heads), x, group.observed
-            if state is not None:
-                own = [field for field in state if field.startswith(f"{name}.")]
-                scope.state = {field.removeprefix(f"{name}."): state[field] for field in own}
+        contexts: list[Tensor] = []
+        exposed: defaultdict[str, list[Tensor]] = defaultdict(list)
+        by_group = zip(self.heads, self.groups, projected, strict=True)
+        for name, (group, heads), (query, key, value) in by_group:
+            scope = Scope(
+                _select(mask, heads),
+                padding_mask,
+                causal,
+                self.dropout_module,
+                state=None if state is None else _take_own(state, name),
+                order=orders(heads),
+                x=x,
+                observed=group.observed,
+            )
             contexts.append(group.attend(group.rewrite_query(query), key, value, scope))
             if scope.exposed is not None:
-                exposed.setdefault(group.exposes, []).append(scope.exposed)
+                exposed[group.exposes].append(scope.exposed)
             if state is not None and scope.state is not None:
-                state.update({f"{name}.{field}": value for field, value in scope.state.items()})
-        self.exposed = {
-            name: heads[0] if len(heads) == 1 else torch.cat(heads, dim=1)
-            for name, heads in exposed.items()
-        }
-        context = contexts[0] if n == 1 else torch.cat(contexts, dim=1)
-        return self.out_proj(context.permute(2, 0, 1, 3).flatten(2).contiguous())
+                state.update({f"{name}.{field}": kept for field, kept in scope.state.items()})
+        self.exposed = {name: _join(heads) for name, heads in exposed.items()}
+        return self.out_proj(_join(contexts).permute(2, 0, 1, 3).flatten(2).contiguous())
+
+    def _project(self, x: Tensor) -> list[tuple[Tensor, Tensor, Tensor]]:
+        """Return each group's queries, keys and values of whole sentences, ``(T, B, D)``."""
+        # One product and one split: fewer kernels, in the gradient too.
+        weights, biases = zip(*self._projections(), strict=True)
+        joined = F.linear(x.contiguous(), torch.cat(weights), torch.cat(biases))
+        counts = [group.count for group, _ in self.groups]
+        parts = split_heads(joined, self.head_dim).split(3 * counts, dim=1)
+        n = len(counts)
+        return list(zip(parts[:n], parts[n : 2 * n], parts[2 * n :], strict=True))
+
+    def _project_step(
+        self, x: Tensor, state: dict[str, Tensor]
+    ) -> list[tuple[Tensor, Tensor, Tensor]]:
+        """Return each group's newest query, of x, ``(1, B, D)``, and all keys and values so far.
+
+        Those of earlier steps are in the state, to which the newest ones are added.
+        """
+        query, key, value = (
+            split_heads(F.linear(x, *projection), self.head_dim)
+            for projection in self._projections()
+        )
+        if "prev_key" in state:
+            key = torch.cat([state["prev_key"], key], dim=2)
+            value = torch.cat([state["prev_value"], value], dim=2)
+        state.update({"prev_key": key, "prev_value": value})
+        counts = [group.count for group, _ in self.groups]
+        return list(zip(*(part.split(counts, dim=1) for part in (query, key, value)), strict=True))
+
+
+def _select(mask: Tensor | None, heads: slice) -> Tensor | None:
+    """Return some heads' part of a mask; it may be the same for all heads."""
+    differs = mask is not None and mask.dim() == 4 and mask.size(1) > 1
+    return mask[:, heads] if mask is not None and differs else mask
+
+
+def _take_own(state: dict[str, Tensor], name: str) -> dict[str, Tensor]:
+    """Return what a group of heads carries from step to step: fields that begin with its name."""
+    prefix = f"{name}."
+    own = [field for field in state if field.startswith(prefix)]
+    return {field.removeprefix(prefix): state[field] for field in own}
+
+
+def _join(heads: list[Tensor]) -> Tensor:
+    """Put what several groups have, ``(B, h, ...)``, side by side; that of one needs no kernel."""
+    return heads[0] if len(heads) == 1 else torch.cat(heads, dim=1)
 
 
 class SyntaxAttention(HeadGroups):

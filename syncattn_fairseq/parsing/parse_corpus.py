@@ -2,9 +2,9 @@
 
 import shutil
 import time
-from collections.abc import Callable, Mapping
-from contextlib import ExitStack
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tqdm import tqdm
@@ -27,15 +27,45 @@ from .writer import HEADS, ParseReport, open_writer
 _SHARD_BYTES = 2 << 20
 
 
+@dataclass(frozen=True)
+class ParsingPlan:
+    """What to parse, with which parser, and into which files.
+
+    Args:
+        text: one sentence per line, words separated by white space. If it is compressed or a pipe,
+            a copy is parsed, which is kept with the shards.
+        outputs: the files to write, by kind, see `ParseWriter`; must include heads.
+        source: the parser.
+        max_words: sentences of more words are not parsed.
+        count: how many shards; None: one per 2 MB.
+        min_parsed: the smallest share of non-empty sentences that must get a parse.
+    """
+
+    text: Path
+    outputs: Mapping[str, Path]
+    source: ParserSource
+    max_words: int
+    count: int | None = None
+    min_parsed: float = 0.0
+
+    @property
+    def output(self) -> Path:
+        """The file of heads, without links."""
+        return self.outputs[HEADS].resolve()
+
+    @property
+    def shards(self) -> Path:
+        """The folder of finished shards, which is there until the output is."""
+        return Path(f"{self.output}.shards")
+
+    @property
+    def record(self) -> Path:
+        """The file that says what the output was made from."""
+        return Path(f"{self.output}.manifest.json")
+
+
 def parse_corpus(
-    text: Path,
-    outputs: Mapping[str, Path],
-    source: ParserSource,
-    max_words: int,
-    execute: Executor,
-    count: int | None = None,
-    say: Callable[[str], None] = lambda message: None,
-    min_parsed: float = 0.0,
+    plan: ParsingPlan, execute: Executor, say: Callable[[str], None] = lambda message: None
 ) -> tuple[ParseReport, float]:
     """Parse a text, except for what has been parsed already.
 
@@ -43,71 +73,91 @@ def parse_corpus(
     ``OUTPUT.manifest.json`` records what the output was made from.
 
     Args:
-        text: one sentence per line, words separated by white space. If it is compressed or a pipe,
-            a copy is parsed, which is kept with the shards.
-        outputs: the files to write, by kind, see `ParseWriter`; must include heads.
-        max_words: sentences of more words are not parsed.
-        count: how many shards; None: one per 2 MB.
+        plan: what to parse.
+        execute: parses shards, here or elsewhere.
         say: called with a message about what is skipped or done again, and why.
-        min_parsed: the smallest share of non-empty sentences that must get a parse.
 
-    Returns the report, and the words parsed per second, 0 if there was nothing to do.
+    Returns:
+        The report, and the words parsed per second, 0 if there was nothing to do.
 
     Raises:
         DataError: the text or the parser does not work, another process is writing the same output,
             or other files or links are in the way.
     """
-    for path in outputs.values():
+    for path in plan.outputs.values():
         if not path.parent.is_dir():
             raise DataError(f"{path.parent}: no such folder; make it first")
-    output = outputs[HEADS].resolve()
-    folder, record = (Path(f"{output}.{suffix}") for suffix in ("shards", "manifest.json"))
-    busy = f"{output}: another process is writing it; wait until it ends, or stop it"
-    lock = folder / "lock"
-    refuse_links(folder, record)
-    with claiming(*(path for kind, path in outputs.items() if kind != HEADS)), locked(lock, busy):
-        earlier, unfinished = Manifest.read(record), Manifest.read(folder / "manifest.json")
+    refuse_links(plan.shards, plan.record)
+    lock = plan.shards / "lock"
+    with _keeping_others_out(plan, lock):
+        earlier = Manifest.read(plan.record)
+        unfinished = Manifest.read(plan.shards / "manifest.json")
         try:
-            text = _unpack(text, folder / "text")
-            shards, sha256 = plan_shards(
-                text, count or -(-text.stat().st_size // _SHARD_BYTES) or 1
-            )
-            manifest = Manifest.describe(
-                sha256, shards, source, max_words=max_words, outputs=sorted(outputs)
-            )
-            _refuse_foreign(outputs, *(some.outputs for some in (earlier, unfinished) if some))
+            text = _unpack(plan.text, plan.shards / "text")
+            manifest = _describe(plan, text)
+            _refuse_foreign(plan.outputs, *(some.outputs for some in (earlier, unfinished) if some))
         except (DataError, OSError):
             if unfinished is None:
                 remove_locked(lock)
             raise
-        stale = _explain_staleness(manifest, earlier, outputs) if earlier else ""
+        stale = _explain_staleness(manifest, earlier, plan.outputs) if earlier else ""
         if earlier and not stale:
             remove_locked(lock)
-            _check_parsed(outputs[HEADS], earlier.report, min_parsed)
-            say(f"{output}: up to date, nothing to do")
+            _check_parsed(plan.outputs[HEADS], earlier.report, plan.min_parsed)
+            say(f"{plan.output}: up to date, nothing to do")
             return earlier.report, 0.0
         if earlier:
-            say(f"{output}: made again: {stale}")
-        task = ShardTask(text, folder, source, max_words, tuple(outputs))
-        missing = _find_missing(manifest, folder, say)
+            say(f"{plan.output}: made again: {stale}")
+        task = ShardTask(text, plan.shards, plan.source, plan.max_words, tuple(plan.outputs))
+        missing = _find_missing(manifest, plan.shards, say)
         began = time.monotonic()
-        total, left = (sum(shard.words for shard in some) for some in (shards, missing))
-        if missing:
-            bar = tqdm(
-                total=total, initial=total - left, unit="word", unit_scale=True, disable=None
-            )
-            with bar:
-                try:
-                    execute(task, missing, bar.update)
-                except DataError:
-                    if unfinished is None and not any(s.folder(folder).exists() for s in shards):
-                        remove_locked(lock)
-                    raise
+        try:
+            _parse_missing(task, missing, manifest.shards, execute)
+        except DataError:
+            if unfinished is None and not any(
+                s.folder(plan.shards).exists() for s in manifest.shards
+            ):
+                remove_locked(lock)
+            raise
         seconds = time.monotonic() - began
-        finished = _merge(task, manifest, outputs, min_parsed)
-        finished.write(record)
+        finished = _merge(task, manifest, plan.outputs, plan.min_parsed)
+        finished.write(plan.record)
         remove_locked(lock)
-    return finished.report, left / seconds if missing else 0.0
+    return finished.report, _count_words(missing) / seconds if missing else 0.0
+
+
+@contextmanager
+def _keeping_others_out(plan: ParsingPlan, lock: Path) -> Iterator[None]:
+    """Hold the outputs and the folder of shards, or raise `DataError` if another process does."""
+    busy = f"{plan.output}: another process is writing it; wait until it ends, or stop it"
+    others = [path for kind, path in plan.outputs.items() if kind != HEADS]
+    with claiming(*others), locked(lock, busy):
+        yield
+
+
+def _describe(plan: ParsingPlan, text: Path) -> Manifest:
+    """Describe what is about to be parsed, and divide it into shards."""
+    count = plan.count or -(-text.stat().st_size // _SHARD_BYTES) or 1
+    shards, sha256 = plan_shards(text, count)
+    return Manifest.describe(
+        sha256, shards, plan.source, max_words=plan.max_words, outputs=sorted(plan.outputs)
+    )
+
+
+def _parse_missing(
+    task: ShardTask, missing: Sequence[Shard], shards: Sequence[Shard], execute: Executor
+) -> None:
+    """Parse the shards that are missing, with a progress bar for all."""
+    if not missing:
+        return
+    total = _count_words(shards)
+    done = total - _count_words(missing)
+    with tqdm(total=total, initial=done, unit="word", unit_scale=True, disable=None) as bar:
+        execute(task, missing, bar.update)
+
+
+def _count_words(shards: Sequence[Shard]) -> int:
+    return sum(shard.words for shard in shards)
 
 
 def _unpack(text: Path, copy: Path) -> Path:
@@ -211,10 +261,21 @@ def convert_parsed(
     outputs: Mapping[str, Path],
     min_parsed: float = 0.0,
 ) -> tuple[ParseReport, float]:
-    """Take the parses of a text from a parser's output, ``parsed``, in one of `formats.FORMATS`.
+    """Take the parses of a text from what a parser wrote.
 
-    The other arguments are those of `parse_corpus`, as is what is returned. `DataError`: a line is
-    not in the format, an output exists already, or too few sentences have a parse.
+    Args:
+        text: one sentence per line, words separated by white space.
+        parsed: the parser's output.
+        file_format: its format, one of `formats.FORMATS`.
+        outputs: the files to write, by kind, see `ParseWriter`; must include heads.
+        min_parsed: the smallest share of non-empty sentences that must get a parse.
+
+    Returns:
+        The report, and the words converted per second.
+
+    Raises:
+        DataError: a line is not in the format, an output exists already, or too few sentences have
+            a parse.
     """
     for path in outputs.values():
         if path.is_file():

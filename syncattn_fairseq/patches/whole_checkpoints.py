@@ -11,6 +11,7 @@ import os
 import re
 import shutil
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -36,59 +37,86 @@ def mend() -> None:
     it, with a warning. Every error while loading names the file. `RuntimeError`: other patches,
     which would be lost, already wrap what writes checkpoints.
     """
-    from fairseq import checkpoint_utils, file_io
-    from fairseq.utils import split_paths
+    from fairseq import checkpoint_utils
+    from fairseq.file_io import PathManager
 
     if hasattr(checkpoint_utils.torch_persistent_save, "__wrapped__"):
         raise RuntimeError("mend() comes before what wraps torch_persistent_save")
+    wrap(PathManager, "copy")(_copy_whole)
+    wrap(checkpoint_utils, "torch_persistent_save")(_save_whole)
+    wrap(checkpoint_utils, "load_checkpoint_to_cpu")(_load_whole)
+    wrap(checkpoint_utils, "load_checkpoint")(_resume_from_newest)
 
-    @wrap(file_io.PathManager, "copy")
-    def copy_whole(copy: Any, src_path: str, dst_path: str, overwrite: bool = False) -> Any:
-        if not file_io.PathManager.supports_rename(dst_path):
-            return copy(src_path, dst_path, overwrite)
-        with replacing(Path(dst_path)) as temporary:
-            shutil.copyfile(src_path, temporary)
-        return True
 
-    @wrap(checkpoint_utils, "torch_persistent_save")
-    def persist_whole(persist: Any, obj: Any, filename: str, async_write: bool = False) -> Any:
-        if async_write or not file_io.PathManager.supports_rename(filename):
-            return persist(obj, filename, async_write)
-        return save_checkpoint(obj, filename)
+def _copy_whole(copy: Any, src_path: str, dst_path: str, overwrite: bool = False) -> Any:
+    """Copy a file so that it appears complete or not at all, in the place of fairseq's copy."""
+    if not _is_local(dst_path):
+        return copy(src_path, dst_path, overwrite)
+    with replacing(Path(dst_path)) as temporary:
+        shutil.copyfile(src_path, temporary)
+    return True
 
-    @wrap(checkpoint_utils, "load_checkpoint_to_cpu")
-    def load_whole(load: Any, path: str, *args: Any, **kwargs: Any) -> dict[str, Any]:
-        return load_checkpoint(path, lambda: load(path, *args, **kwargs))
 
-    def load_newest(path: str, *args: Any, **kwargs: Any) -> dict[str, Any]:
-        try:
-            return load_whole(path, *args, **kwargs)
-        except DataError as error:
-            if Path(path).name != LAST:
-                raise
-            for other in find_intact(Path(path).parent):
-                try:
-                    state = load_whole(str(other), *args, **kwargs)
-                except DataError:
-                    continue
-                logger.warning(f"{error}; training continues from {other} instead")
-                return state
+def _save_whole(save: Any, obj: Any, filename: str, async_write: bool = False) -> Any:
+    """Write a checkpoint so that it appears complete or not at all."""
+    if async_write or not _is_local(filename):
+        return save(obj, filename, async_write)
+    return save_checkpoint(obj, filename)
+
+
+def _is_local(path: str) -> bool:
+    """Tell whether a path is one of this machine's files, which may be renamed."""
+    from fairseq.file_io import PathManager
+
+    return PathManager.supports_rename(path)
+
+
+def _load_whole(load: Any, path: str, *args: Any, **kwargs: Any) -> dict[str, Any]:
+    """Load a checkpoint that is as it was written; every error names the file."""
+    return load_checkpoint(path, lambda: load(path, *args, **kwargs))
+
+
+def _resume_from_newest(resume: Any, cfg: Any, trainer: Any, **kwargs: Any) -> Any:
+    """Resume a training, from the newest intact checkpoint if the last one is damaged."""
+    from fairseq import checkpoint_utils
+
+    if trainer.data_parallel_rank == 0 and not cfg.no_save:
+        _prepare_folder(Path(cfg.save_dir), trainer)
+    if cfg.restore_file != LAST or trainer.checkpoint_suffix:
+        return resume(cfg, trainer, **kwargs)
+    load = checkpoint_utils.load_checkpoint_to_cpu
+    checkpoint_utils.load_checkpoint_to_cpu = partial(_load_newest, load)
+    try:
+        return resume(cfg, trainer, **kwargs)
+    finally:
+        checkpoint_utils.load_checkpoint_to_cpu = load
+
+
+def _load_newest(load: Any, path: str, *args: Any, **kwargs: Any) -> dict[str, Any]:
+    """Load the last checkpoint of a folder, or if it is damaged the newest that is intact."""
+    try:
+        return load(path, *args, **kwargs)
+    except DataError as error:
+        if Path(path).name != LAST:
             raise
+        for other in find_intact(Path(path).parent):
+            try:
+                state = load(str(other), *args, **kwargs)
+            except DataError:
+                continue
+            logger.warning(f"{error}; training continues from {other} instead")
+            return state
+        raise
 
-    @wrap(checkpoint_utils, "load_checkpoint")
-    def resume_whole(resume: Any, cfg: Any, trainer: Any, **kwargs: Any) -> Any:
-        if trainer.data_parallel_rank == 0 and not cfg.no_save:
-            _claim(Path(cfg.save_dir))
-            _remove_leftovers(Path(cfg.save_dir))
-            if data := getattr(getattr(trainer.task, "cfg", None), "data", None):
-                copy_record(Path(split_paths(data)[0]), Path(cfg.save_dir))
-        if cfg.restore_file != LAST or trainer.checkpoint_suffix:
-            return resume(cfg, trainer, **kwargs)
-        checkpoint_utils.load_checkpoint_to_cpu = load_newest
-        try:
-            return resume(cfg, trainer, **kwargs)
-        finally:
-            checkpoint_utils.load_checkpoint_to_cpu = load_whole
+
+def _prepare_folder(folder: Path, trainer: Any) -> None:
+    """Claim the folder that a training saves into, tidy it, and store how the text was prepared."""
+    from fairseq.utils import split_paths
+
+    _claim(folder)
+    _remove_leftovers(folder)
+    if data := getattr(getattr(trainer.task, "cfg", None), "data", None):
+        copy_record(Path(split_paths(data)[0]), folder)
 
 
 def find_intact(folder: Path) -> Iterator[Path]:

@@ -135,10 +135,6 @@ class FusedAdam(Adam):
             )
 
 
-#: PyTorch before 2.4 has the kernel for GPUs only.
-_HAS_KERNEL = torch._C._dispatch_has_kernel_for_dispatch_key("aten::_fused_adamw_", "CPU")
-
-
 def fuse_optimizer(optimizer: Any, on_cpu: bool = False) -> None:
     """Let fairseq's Adam move, clip and convert all parameters together, not one by one.
 
@@ -148,7 +144,7 @@ def fuse_optimizer(optimizer: Any, on_cpu: bool = False) -> None:
     inner = getattr(optimizer, "fp32_optimizer", optimizer)
     if type(inner) is not FairseqAdam or type(inner.optimizer) is not Adam:
         return
-    if not (on_cpu and _HAS_KERNEL) and any(p.device.type == "cpu" for p in inner.params):
+    if not on_cpu and any(p.device.type == "cpu" for p in inner.params):
         return
     inner.optimizer.__class__ = FusedAdam
     inner.clip_grad_norm = partial(_clip, inner)

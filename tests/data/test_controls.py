@@ -1,10 +1,15 @@
+from contextlib import nullcontext
+
 import numpy as np
+import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from syncattn_fairseq.base.errors import BadParse
 from syncattn_fairseq.data.controls import (
     CONTROLS,
+    NO_TREES,
     count_words,
     draw_heads,
     draw_other,
@@ -36,6 +41,15 @@ def test_a_random_tree_is_a_tree_over_the_same_words(sizes, seed):
     check_tree(words(drawn))
     assert drawn.eq(CONTINUATION).equal(plain.eq(CONTINUATION))
     assert drawn.dtype == plain.dtype
+
+
+@pytest.mark.parametrize("control", CONTROLS)
+def test_controls_give_trees_unless_it_is_said(control):
+    plain = marks([1] * 9, list(range(9)))
+    drawn = [words(CONTROLS[control](plain, np.random.default_rng(seed))) for seed in range(9)]
+    with pytest.raises(BadParse) if control in NO_TREES else nullcontext():
+        for heads in drawn:
+            check_tree(heads)
 
 
 @given(lengths, seeds)

@@ -85,7 +85,7 @@ OTHERS: dict[str, tuple[Any, ...]] = {
     "constant gates": (f.constant_log_gates, [], [edges]),
     "buckets": (lambda x: f.relative_buckets(40 * x), [], [edges]),
     "turned": (lambda x: f.rotate(x, f.rotary_angles(torch.arange(T), d)), [(T, d)]),
-    "tree weights": (f.tree_weights, [], [edges]),
+    "tree weights": (f.tree_weights, [], [between]),
     "released tree weights": (f.released_tree_weights, [], [between]),
     "planted target": (f.planted_target, [], [between]),
     "words": (count_words, [], [between]),

@@ -32,6 +32,22 @@ def test_a_dependency_model_starts_exactly_as_good_as_the_plain_one(options, cap
     assert "new: decoder.layers.0.self_attn.heads.dependency.weight" in caplog.text
 
 
+#: What encoder layers of fairseq 0.12.2 hold besides: joined projections, and copies of weights.
+COPIES = [
+    f"{x}_{kind}" for x in ("in_proj", "out_proj", "fc1", "fc2") for kind in ("weight", "bias")
+]
+
+
+@pytest.mark.parametrize("arch", ["syntax_transformer", "transformer_dbsa"])
+def test_a_checkpoint_of_fairseq_0_12_2_is_taken(arch, tmp_path):
+    plain = build.model("transformer", **SIZE)
+    copies = {f"encoder.layers.{n}.{name}": torch.rand(9) for n in (0, 1) for name in COPIES}
+    torch.save(plain.state_dict() | copies, tmp_path / "model.pt")
+    model = build.model(arch, seed=1, **SIZE)
+    model.load_state_dict(torch.load(tmp_path / "model.pt"), strict=True)
+    torch.testing.assert_close(scores(model.double()), scores(plain.double()))
+
+
 @pytest.mark.parametrize(
     ("arch", "options", "new"),
     [

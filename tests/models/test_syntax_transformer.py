@@ -291,6 +291,64 @@ def test_layer_drop_drops_no_layer_that_the_criterion_reads(name):
         assert [layer.number for layer in present] == numbers
 
 
+PRUNED: dict[str, dict[str, Any]] = {
+    "plain": {},
+    "window": {"local_layers": "3", "local_decoder_layers": "2,3"},
+    "constant gate": {"constant_gate_layers": "1", "constant_gate_decoder_layers": "3"},
+    "pascal": {"pascal_layers": "2,3", "pascal_heads": 1},
+    "dasa": {"dasa_layers": "3"},
+    "interleaved": {"positions": "interleaved"},
+    "tree window": {"cross_attention_tree_window": 2},
+    "lpsi": {"distance_layers": "2,3", "distance_sync_layers": "1,3"},
+    "syncattn": {
+        "encoder_dependency_layer": 3,
+        "decoder_dependency_layer": 2,
+        "sync_layer": 3,
+        "sync_backward": "softmax",
+    },
+}
+
+
+@pytest.mark.parametrize("kept", ["0,2", "2,1"])
+@pytest.mark.parametrize("name", PRUNED)
+@torch.no_grad()
+def test_pruned_layers_take_nothing_of_the_others_along(name, kept, batch, caplog):
+    """A pruned model is the trained one without some layers, whatever stands in each of them."""
+    options = {"arch": "syntax_transformer_tiny", "encoder_layers": 3, "decoder_layers": 3}
+    options |= PRUNED[name]
+    whole = build.model(**options)
+    weights = copy.deepcopy(whole.state_dict())
+    for stack in (whole.encoder, whole.decoder):
+        stack.layers = torch.nn.ModuleList(stack.layers[int(n)] for n in sorted(kept.split(",")))
+        stack.numbers = [layer.number for layer in stack.layers]
+        present = {
+            kind: {*layers} & {*stack.numbers} for kind, layers in stack.exposing_layers.items()
+        }
+        stack.exposing_layers = {kind: sorted(layers) for kind, layers in present.items()}
+    whole.decoder.num_layers = 2
+    whole.decoder.alignment_layer = 2
+    pruned = build.model(
+        **options, encoder_layers_to_keep=kept, decoder_layers_to_keep=kept, seed=1
+    )
+    pruned.load_state_dict(weights, model_cfg=pruned.args)
+    assert "new: " not in caplog.text
+    (scores, extra), (expected, seen) = pruned(**batch), whole(**batch)
+    torch.testing.assert_close(scores, expected)
+    torch.testing.assert_close(extra["attn"], seen["attn"])
+    for key in ("src_dependency", "tgt_dependency", "src_distances", "tgt_distances"):
+        torch.testing.assert_close(extra.get(key), seen.get(key))
+    saved = copy.deepcopy(pruned.args)  # with what fairseq has changed in it
+    again = type(pruned).build_model(saved, build.task()).eval()
+    again.load_state_dict(pruned.state_dict(), model_cfg=saved)
+    torch.testing.assert_close(again(**batch)[0], expected)
+
+
+@pytest.mark.parametrize("kept", ["0,3", "0,0", "one", "-1", "0,"])
+def test_layers_to_keep_exist(kept):
+    with pytest.raises(DataError, match=f"^--decoder-layers-to-keep {kept}: it counts the decoder"):
+        build.model("syntax_transformer_tiny", decoder_layers=3, decoder_layers_to_keep=kept)
+
+
 @torch.no_grad()
 def test_one_head_can_stand_for_the_mean(batch):
     model = build.model("transformer_lpsi_tiny", **SYNC)
@@ -399,6 +457,18 @@ def test_hydras_configuration_builds_the_same_model():
             {"constant_gate_layers": "2", "forget_gate_layers": "2"},
             "--forget-gate-layers 2: .* 2 heads, of which 2 are gated .constant. heads",
         ),
+        *(
+            (
+                {"source_trees": "shuffled"} | reader,
+                f"--source-trees shuffled: its heads form no tree, and {field} is measured in one; "
+                "choose one of random, mirrored, another",
+            )
+            for reader, field in (
+                ({"dasa_layers": "1"}, "src_tree_distances"),
+                ({"cross_attention_tree_window": 4}, "src_tree_distances"),
+                ({"supervised_gate_layers": "2"}, "src_gap_heights"),
+            )
+        ),
         ({"source_label_dim": 64}, "--source-label-dim 64: the source embedding has 64"),
         ({"cross_self_attention": True, "positions": "rotary"}, "^--cross-self-attention: decoder"),
         (
@@ -428,7 +498,10 @@ def test_numbers_that_are_too_small_are_refused():
         if at_least is not None:
             build.model("syntax_transformer_tiny", **{name: smallest})
         rule = f"above {above}" if at_least is None else f"{at_least} or more"
-        for value in (smallest - 1, float("nan")):
+        impossible = [smallest - 1]
+        if isinstance(option.default, float):
+            impossible.append(float("nan"))
+        for value in impossible:
             with pytest.raises(DataError, match=f"^{flag} {value}: must be {rule}$"):
                 build.model("syntax_transformer_tiny", **{name: value})
 

@@ -50,6 +50,37 @@ def test_heads_made_by_hand_are_those_of_the_default_options(kind):
     assert shapes == same
 
 
+def make_kind(strength):
+    """A kind from outside, which shares a bias under the name that any other might choose."""
+
+    class Near(kinds.Heads):
+        made = 0
+
+        def bias(self, query, key, scope):
+            return self.share("bias", self.make)
+
+        def make(self):
+            type(self).made += 1
+            return -strength * torch.arange(3.0).expand(3, 3)
+
+    return Near
+
+
+def test_kinds_from_outside_that_choose_the_same_name_share_nothing():
+    one, other = make_kind(0.5), make_kind(2.0)
+    below = type("Below", (one,), {"made": 0, "make": lambda self: 5 * one.make(self)})
+    states = torch.randn(1, 1, 3, 4)
+    scope = kinds.Scope(None, None, False, torch.nn.Dropout(0.0))
+    alone = [kind(1, 4, BatchView()).attend(states, states, states, scope) for kind in (one, other)]
+    assert not torch.allclose(*alone)
+    view = BatchView()
+    for kind, expected in zip((one, other), alone, strict=True):
+        for layer in (kind(1, 4, view), kind(1, 4, view)):
+            assert layer.attend(states, states, states, scope).equal(expected)
+        assert kind.made == 2, "the layers of a kind share"
+    assert below(1, 4, view).bias(states, states, scope).equal(5 * one(1, 4, view).make())
+
+
 def test_the_convolution_of_distances_starts_as_a_linear_layer_does():
     torch.manual_seed(0)
     heads = kinds.GatedHeads(8, 64, BatchView(), look_back=3)

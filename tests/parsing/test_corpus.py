@@ -1,5 +1,5 @@
 import codecs
-import functools
+import dataclasses
 import gzip
 import os
 import shutil
@@ -13,7 +13,7 @@ import pytest
 
 from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.parsing.executors import Progress
-from syncattn_fairseq.parsing.parse_corpus import convert_parsed, parse_corpus
+from syncattn_fairseq.parsing.parse_corpus import ParsingPlan, convert_parsed, parse_corpus
 from syncattn_fairseq.parsing.shards import Shard, ShardTask
 from syncattn_fairseq.parsing.writer import ParseReport
 from tests.parsing.chain import Chain, ChainSource
@@ -36,6 +36,9 @@ class Run:
     def heads(self) -> list[str]:
         return self.outputs["heads"].read_text().splitlines()
 
+    def plan(self, max_words: int = 9, count: int = 6, min_parsed: float = 0.0) -> ParsingPlan:
+        return ParsingPlan(self.text, self.outputs, self.source, max_words, count, min_parsed)
+
     def __call__(self, stop_after: int = 99, count: int = 6, max_words: int = 9) -> list[int]:
         """Parse; return the numbers of the shards that were parsed."""
         parsed: list[int] = []
@@ -50,7 +53,7 @@ class Run:
 
         try:
             self.report, self.rate = parse_corpus(
-                self.text, self.outputs, self.source, max_words, execute, count, self.said.append
+                self.plan(max_words, count), execute, self.said.append
             )
         except DataError as error:
             if str(error) != "stopped":
@@ -266,7 +269,7 @@ def test_what_a_merge_that_was_stopped_has_written_is_ours(run, monkeypatch):
 def test_a_folder_that_is_missing_is_told_before_anything_is_parsed(run):
     run.outputs["labels"] = run.text.parent / "nowhere" / "labels"
     with pytest.raises(DataError, match="nowhere: no such folder"):
-        parse_corpus(run.text, run.outputs, run.source, 9, lambda *_: None)
+        parse_corpus(run.plan(), lambda *_: None)
     assert [path.name for path in run.text.parent.iterdir()] == ["text"]
 
 
@@ -353,11 +356,11 @@ def test_two_at_once_do_not_touch_each_other(run):
             ({**run.outputs, "heads": folder / "others"}, "labels"),
         ):
             with pytest.raises(DataError, match=f"/{busy}: another process is writing it"):
-                parse_corpus(run.text, outputs, run.source, 9, execute)
+                parse_corpus(dataclasses.replace(run.plan(), outputs=outputs), execute)
         refused.append(True)
         parse_all(*args)
 
-    parse_corpus(run.text, run.outputs, run.source, 9, execute, 6)
+    parse_corpus(run.plan(), execute)
     assert refused == [True]
     assert run.heads() == HEADS
     names = {path.name for path in folder.iterdir()}
@@ -375,7 +378,9 @@ def test_parses_of_another_text_are_refused(run):
 
 
 def test_too_few_parses_are_not_written(run):
-    parse = functools.partial(parse_corpus, run.text, run.outputs, run.source, 2, parse_all, 6)
+    def parse(min_parsed, say=lambda message: None):
+        return parse_corpus(run.plan(max_words=2, min_parsed=min_parsed), parse_all, say)
+
     with pytest.raises(DataError, match="heads: only 24 of 60 sentences have a parse"):
         parse(min_parsed=0.5)
     assert not run.outputs["heads"].exists()

@@ -4,13 +4,20 @@ Press, Smith and Lewis, *Train Short, Test Long: Attention with Linear Biases En
 Extrapolation*, ICLR 2022.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import torch
 from torch import Tensor
 
 from .._numerics import widen
 
+if TYPE_CHECKING:
+    from jaxtyping import Float, Num
 
-def alibi_slopes(heads: int) -> Tensor:
+
+def alibi_slopes(heads: int) -> Float[Tensor, "{heads}"]:
     """Return the slope of each head.
 
     .. math:: m_h = 2^{−8 h / H}, h = 1 … H
@@ -22,7 +29,7 @@ def alibi_slopes(heads: int) -> Tensor:
         heads: H.
 
     Returns:
-        m, ``(H,)``.
+        m.
     """
     power = 1 << (heads.bit_length() - 1)  # the largest power of two up to H
     slopes = 2.0 ** (-8 / power * torch.arange(1, power + 1))
@@ -30,16 +37,18 @@ def alibi_slopes(heads: int) -> Tensor:
     return torch.cat([slopes, between[: heads - power]])
 
 
-def linear_biases(distances: Tensor, slopes: Tensor) -> Tensor:
+def linear_biases(
+    distances: Num[Tensor, "*batch queries keys"], slopes: Float[Tensor, "heads"]
+) -> Float[Tensor, "*batch heads queries keys"]:
     """Return what is added to the scores; the paper's distances are `|i − j|`.
 
     .. math:: −m_h · distance_{ij}
 
     Args:
-        distances: ``(..., T, S)``, 0 or more.
-        slopes: m, ``(H,)``.
+        distances: 0 or more.
+        slopes: m.
 
     Returns:
-        ``(..., H, T, S)`` in float32 or wider.
+        The biases, in float32 or wider.
     """
     return -widen(slopes)[:, None, None] * distances.unsqueeze(-3)

@@ -6,26 +6,37 @@ PLoS One 21(2), 2026. We know its abstract and its code, not its equations: the 
 it, :func:`tree_weights`, or that of the code, :func:`released_tree_weights`.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import torch
 from torch import Tensor
 
+if TYPE_CHECKING:
+    from jaxtyping import Float, Num
 
-def tree_weights(distances: Tensor, strength: float = 1.0) -> Tensor:
+
+def tree_weights(
+    distances: Num[Tensor, "*batch tokens tokens"], strength: float = 1.0
+) -> Float[Tensor, "*batch tokens tokens"]:
     """Weigh scores by the distance in the tree, in our reading.
 
     .. math:: S'_{ij} = S_{ij} (1 + λ e^{−d_{ij}})
 
     Args:
-        distances: d, ``(..., T, T)`` edges between words, 0 between subwords of a word.
+        distances: d, edges between words, 0 between subwords of a word.
         strength: λ, 0 or more.
 
     Returns:
-        The factors of S, ``(..., T, T)`` in float32 or wider.
+        The factors of S, in float32 or wider.
     """
     return 1 + strength * _widen(distances).neg().exp()
 
 
-def released_tree_weights(distances: Tensor) -> Tensor:
+def released_tree_weights(
+    distances: Num[Tensor, "*batch tokens tokens"],
+) -> Float[Tensor, "*batch tokens tokens"]:
     """Weigh scores by the distance in the tree, as the code does that the paper's authors released.
 
     .. math:: w_{ij} = (d_{ij} + 10^{−9})^{−1} / Σ_k (d_{ik} + 10^{−9})^{−1}
@@ -37,12 +48,12 @@ def released_tree_weights(distances: Tensor) -> Tensor:
         distances: as for :func:`tree_weights`.
 
     Returns:
-        The factors of S, ``(..., T, T)`` in float32 or wider.
+        The factors of S, in float32 or wider.
     """
     inverse = 1 / (_widen(distances) + 1e-9)
     subwords = (distances == 0).sum(-1, keepdim=True).transpose(-1, -2)
     return inverse / (inverse / subwords).sum(-1, keepdim=True)
 
 
-def _widen(distances: Tensor) -> Tensor:
+def _widen(distances: Num[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
     return distances.to(torch.promote_types(distances.dtype, torch.float32))

@@ -4,12 +4,21 @@ Lin et al., *Forgetting Transformer: Softmax Attention with a Forget Gate*, ICLR
 gates (:mod:`.lpsi`), these have no pivot, and neighbours are not free.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from torch import Tensor
 
 from .._numerics import widen
 
+if TYPE_CHECKING:
+    from jaxtyping import Float
 
-def forget_log_gates(log_forget: Tensor) -> Tensor:
+
+def forget_log_gates(
+    log_forget: Float[Tensor, "*batch tokens"],
+) -> Float[Tensor, "*batch tokens tokens"]:
     """Sum the logarithms of the forget gates between query and key, to add to the scores.
 
     .. math:: F_{ij} = Σ_{l=j+1}^{i} log f_l, j ≤ i
@@ -18,23 +27,22 @@ def forget_log_gates(log_forget: Tensor) -> Tensor:
     image: `Σ_{l=i+1}^{j} log f_l`, which is `F_{ji}`.
 
     Args:
-        log_forget: log f, ``(..., T)``, 0 or less.
+        log_forget: log f, 0 or less.
 
     Returns:
-        F, ``(..., T, T)``, row = query, in float32 or wider.
+        F, row = query, in float32 or wider.
     """
     total = widen(log_forget).cumsum(-1)
     return last_forget_log_gates(total, total.unsqueeze(-1))
 
 
-def last_forget_log_gates(total: Tensor, last: Tensor) -> Tensor:
+def last_forget_log_gates(
+    total: Float[Tensor, "*batch tokens"], last: Float[Tensor, "*batch rows 1"]
+) -> Float[Tensor, "*batch rows tokens"]:
     """Compute a row of :func:`forget_log_gates` from running sums, for one step of decoding.
 
     Args:
-        total: `Σ_{l≤j} log f_l` of every key, ``(..., T)``.
-        last: the same of the row's query, ``(..., rows, 1)``.
-
-    Returns:
-        ``(..., rows, T)``.
+        total: `Σ_{l≤j} log f_l` of every key.
+        last: the same of each row's query.
     """
     return -(last - total.unsqueeze(-2)).abs()

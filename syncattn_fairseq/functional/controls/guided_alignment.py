@@ -5,14 +5,23 @@ Models*, EMNLP 2019; Chen et al., *Guided Alignment Training for Topic-Aware Neu
 Translation*, AMTA 2016.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import torch
 from torch import Tensor
 from torch.nn import functional as F
 
 from .._numerics import LEAST, widen
 
+if TYPE_CHECKING:
+    from jaxtyping import Float, Num
 
-def guided_alignment_loss(attention: Tensor, links: Tensor) -> Tensor:
+
+def guided_alignment_loss(
+    attention: Float[Tensor, "*#batch target source"], links: Num[Tensor, "*#batch target source"]
+) -> Float[Tensor, ""]:
     """Cross-entropy of the cross-attention with given links (Garg et al., Eq. 5).
 
     .. math:: L = −Σ_t Σ_s G_{ts} log A_{ts}
@@ -21,11 +30,11 @@ def guided_alignment_loss(attention: Tensor, links: Tensor) -> Tensor:
     criterion does, as for the translation.
 
     Args:
-        attention: A, ``(..., T, S)`` probabilities.
-        links: ``(..., T, S)``, 1 for a link and 0 for none; rows without links do not count.
+        attention: A, probabilities.
+        links: 1 for a link and 0 for none; rows without links do not count.
 
     Returns:
-        The sum, a scalar in float32 or wider. A probability below 1e-30 (in float16, 6e-5) counts
+        The sum, in float32 or wider. A probability below 1e-30 (in float16, 6e-5) counts
         as that number.
     """
     links = links.to(torch.promote_types(attention.dtype, torch.float32))

@@ -3,28 +3,39 @@
 Su et al., *RoFormer: Enhanced Transformer with Rotary Position Embedding*, 2021 (arXiv 2104.09864).
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import torch
 from torch import Tensor
 
+if TYPE_CHECKING:
+    from jaxtyping import Complex, Float, Num
 
-def rotary_angles(positions: Tensor, width: int) -> Tensor:
+
+def rotary_angles(
+    positions: Num[Tensor, "tokens"], width: int
+) -> Float[Tensor, "tokens {width}//2"]:
     """Return by how much each pair of numbers is turned.
 
     .. math:: θ_{m,k} = m · 10000^{−2 k / d}, k = 0 … d/2 − 1
 
     Args:
-        positions: m, ``(T,)``.
+        positions: m.
         width: d, even.
 
     Returns:
-        ``(T, d / 2)`` in radians, float32 or the wider type of ``positions``.
+        θ, in radians, float32 or the wider type of ``positions``.
     """
     wide = torch.promote_types(positions.dtype, torch.float32)
     exponents = torch.arange(0, width, 2, device=positions.device, dtype=wide) / width
     return positions.to(wide).unsqueeze(-1) * 10000.0**-exponents
 
 
-def rotate(states: Tensor, angles: Tensor) -> Tensor:
+def rotate(
+    states: Float[Tensor, "*batch tokens width"], angles: Float[Tensor, "tokens pairs"]
+) -> Float[Tensor, "*batch tokens width"]:
     """Turn queries or keys by their positions (Eq. 34); neighbouring numbers form a pair.
 
     .. math::
@@ -37,21 +48,23 @@ def rotate(states: Tensor, angles: Tensor) -> Tensor:
     difference.
 
     Args:
-        states: x, ``(..., T, d)``.
-        angles: θ, ``(T, d / 2)``, see :func:`rotary_angles`.
+        states: x.
+        angles: θ, see :func:`rotary_angles`.
 
     Returns:
-        x', ``(..., T, d)``, of the type of ``states``.
+        x', of the type of ``states``.
     """
     return rotate_by(states, unit_complex(angles))
 
 
-def unit_complex(angles: Tensor) -> Tensor:
-    """Return e^{iθ} of angles θ of any shape, complex64 or wider."""
+def unit_complex(angles: Float[Tensor, "*shape"]) -> Complex[Tensor, "*shape"]:
+    """Return e^{iθ} of angles θ, complex64 or wider."""
     return torch.complex(angles.cos(), angles.sin())
 
 
-def rotate_by(states: Tensor, turns: Tensor) -> Tensor:
+def rotate_by(
+    states: Float[Tensor, "*batch tokens width"], turns: Complex[Tensor, "tokens pairs"]
+) -> Float[Tensor, "*batch tokens width"]:
     """Compute :func:`rotate`, given e^{iθ}: one product, in float32 or wider."""
     wide = torch.promote_types(states.dtype, torch.float32)
     pairs = states.to(wide, memory_format=torch.contiguous_format).unflatten(-1, (-1, 2))

@@ -5,6 +5,10 @@ EMNLP 2022. The distance `d_i` between the words i − 1 and i comes from a tree
 the smallest subtree that holds both.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import torch
 from torch import Tensor
 from torch.nn import functional as F
@@ -13,8 +17,13 @@ from .._gates import sum_left
 from .._numerics import widen
 from ..sdatt import find_ancestors
 
+if TYPE_CHECKING:
+    from jaxtyping import Float, Int
 
-def supervised_log_gates(distances: Tensor, temperature: float = 10.0) -> Tensor:
+
+def supervised_log_gates(
+    distances: Float[Tensor, "*batch tokens"], temperature: float = 10.0
+) -> Float[Tensor, "*batch tokens tokens"]:
     """Compute the logarithm of the gates between words, to add to the scores.
 
     .. math::
@@ -28,12 +37,12 @@ def supervised_log_gates(distances: Tensor, temperature: float = 10.0) -> Tensor
     itself and its neighbours have gate 1.
 
     Args:
-        distances: d, ``(..., T)``, between each word and the word before it; the first is not
-            read. NaN = unknown, which shuts no gate.
+        distances: d, between each word and the word before it; the first is not read. NaN =
+            unknown, which shuts no gate.
         temperature: τ.
 
     Returns:
-        log g, ``(..., T, T)``, row = query.
+        log g, row = query.
     """
     distances = widen(distances)
     mirrored = distances.flip(-1).roll(1, -1)
@@ -41,26 +50,30 @@ def supervised_log_gates(distances: Tensor, temperature: float = 10.0) -> Tensor
     return left + right.flip(-1, -2)
 
 
-def _left_log_gates(distances: Tensor, temperature: float) -> Tensor:
+def _left_log_gates(
+    distances: Float[Tensor, "*batch tokens"], temperature: float
+) -> Float[Tensor, "*batch tokens tokens"]:
     differences = distances.unsqueeze(-1) - distances.unsqueeze(-2)
     factors = F.logsigmoid(2 * differences / temperature)  # (1 + tanh x) / 2 = sigmoid(2 x)
     return sum_left(factors.masked_fill(differences.isnan(), 0.0))
 
 
-def gap_heights(parents: Tensor, words: Tensor) -> Tensor:
+def gap_heights(
+    parents: Int[Tensor, "*batch tokens"], words: Int[Tensor, "*batch tokens"]
+) -> Int[Tensor, "*batch tokens"]:
     """Measure the distances of neighbouring words in a dependency tree.
 
     The subtree of a word is the word and everything below it; its height is the number of edges
     down to its lowest word.
 
     Args:
-        parents: ``(..., T)`` integer columns; a root is its own parent.
-        words: ``(..., T)`` the column of each token's word: the column of its first subword.
+        parents: columns, counted from 0; a root is its own parent.
+        words: the column of each token's word: the column of its first subword.
 
     Returns:
-        ``(..., T)`` int64: at the first token of a word, the height of the smallest subtree that
-        holds this word and the word before it, or of the highest tree if there is no such subtree;
-        0 at other tokens of a word and in the first column.
+        Int64 numbers: at the first token of a word, the height of the smallest subtree that holds
+        this word and the word before it, or of the highest tree if there is no such subtree; 0 at
+        other tokens of a word and in the first column.
 
     Raises:
         ValueError: the parents form a cycle, see :func:`.find_ancestors`.

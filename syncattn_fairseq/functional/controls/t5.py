@@ -4,18 +4,27 @@ Raffel et al., *Exploring the Limits of Transfer Learning with a Unified Text-to
 JMLR 2020, which adds `b_h[bucket(j − i)]` to the score of query i and key j.
 """
 
+from __future__ import annotations
+
 import math
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
+
+if TYPE_CHECKING:
+    from jaxtyping import Int
 
 #: Distances from this one on share T5's last bucket.
 FURTHEST = 128
 
 
 def relative_buckets(
-    offsets: Tensor, causal: bool = False, buckets: int = 32, furthest: int = FURTHEST
-) -> Tensor:
+    offsets: Int[Tensor, "*shape"],
+    causal: bool = False,
+    buckets: int = 32,
+    furthest: int = FURTHEST,
+) -> Int[Tensor, "*shape"]:
     """Number the buckets of relative positions.
 
     A side has all buckets if it is the only one (causal), and half of them otherwise. Half of a
@@ -23,13 +32,13 @@ def relative_buckets(
     furthest distance, and the last one holds all beyond.
 
     Args:
-        offsets: `j − i`, integers: position of the key minus that of the query.
+        offsets: `j − i`, position of the key minus that of the query.
         causal: keys to the right, which are never seen, share the bucket of distance 0.
         buckets: how many there are, on both sides together.
         furthest: distances from this one on share the last bucket.
 
     Returns:
-        Integers from 0 to ``buckets − 1``, in the shape of ``offsets``.
+        Integers from 0 to ``buckets − 1``.
     """
     if causal:
         side, distances = torch.zeros_like(offsets), (-offsets).clamp_min(0)

@@ -5,31 +5,43 @@ with Implicit Syntactic Supervision*, Findings of ACL 2024. Where DBSA's loss (:
 all of a word's attention on its parent, this one spreads it over all words.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import torch
 from torch import Tensor
 
 from .._numerics import LEAST, multiply
 
+if TYPE_CHECKING:
+    from jaxtyping import Bool, Float, Int
 
-def attention_between_words(attention: Tensor, distances: Tensor) -> Tensor:
+
+def attention_between_words(
+    attention: Float[Tensor, "*#batch tokens tokens"],
+    distances: Int[Tensor, "*#batch tokens tokens"],
+) -> Float[Tensor, "*batch tokens tokens"]:
     """Turn attention between subwords into attention between words.
 
     A word gets what all its subwords get, and gives the mean of what its subwords give.
 
     Args:
-        attention: A, ``(..., T, T)`` probabilities between subwords, row = query.
-        distances: ``(..., T, T)``, 0 for subwords of the same word and -1 for what is no word.
+        attention: A, probabilities between subwords, row = query.
+        distances: 0 for subwords of the same word and -1 for what is no word.
 
     Returns:
-        ``(..., T, T)`` in float32 or wider: at (t, j), the attention from the word of t to the word
-        of j. What goes to no word, such as the end of the sentence, is lost.
+        At (t, j), the attention from the word of t to the word of j, in float32 or wider. What goes
+        to no word, such as the end of the sentence, is lost.
     """
     same = (distances == 0).to(torch.promote_types(attention.dtype, torch.float32))
     received = multiply(attention, same)  # the matrix is symmetric
     return multiply(same, received) / same.sum(-1, keepdim=True).clamp_min(1)
 
 
-def planted_target(distances: Tensor, causal: bool = False) -> Tensor:
+def planted_target(
+    distances: Int[Tensor, "*batch tokens tokens"], causal: bool = False
+) -> Float[Tensor, "*batch tokens tokens"]:
     """Compute where a word should look.
 
     .. math:: S_{wv} = e^{−distance_{wv}} / Σ_{v'} e^{−distance_{wv'}}
@@ -41,9 +53,9 @@ def planted_target(distances: Tensor, causal: bool = False) -> Tensor:
         distances, causal: as for :func:`planted_losses`.
 
     Returns:
-        ``(..., T, T)`` in float32: at (t, j), what the word of t should give to the word of j,
-        divided by the number of subwords of that word. So the rows of words sum to 1, and those of
-        other tokens are 0.
+        At (t, j), what the word of t should give to the word of j, divided by the number of
+        subwords of that word, in float32. So the rows of words sum to 1, and those of other tokens
+        are 0.
     """
     scores = -distances.float() - _sizes(distances).log().unsqueeze(-2)
     visible = _in_view(distances, causal)
@@ -51,7 +63,11 @@ def planted_target(distances: Tensor, causal: bool = False) -> Tensor:
     return scores.softmax(-1).masked_fill(~visible, 0.0)
 
 
-def planted_losses(attention: Tensor, distances: Tensor, causal: bool = False) -> Tensor:
+def planted_losses(
+    attention: Float[Tensor, "*#batch tokens tokens"],
+    distances: Int[Tensor, "*#batch tokens tokens"],
+    causal: bool = False,
+) -> Float[Tensor, "*batch tokens"]:
     """Compute the divergence of each word's attention from its target (the tree-planting loss).
 
     .. math:: L_w = Σ_v S_{wv} log(S_{wv} / A_{wv})
@@ -60,16 +76,15 @@ def planted_losses(attention: Tensor, distances: Tensor, causal: bool = False) -
     loss. That loss is the limit in which all of S is on the parent.
 
     Args:
-        attention: A, ``(..., T, T)`` probabilities between subwords, row = query.
-        distances: ``(..., T, T)`` integers, the distance between the words of two subwords: 0 only
-            if they are of the same word, and -1 if one of them is no word (padding, the end of the
-            sentence).
+        attention: A, probabilities between subwords, row = query.
+        distances: the distance between the words of two subwords: 0 only if they are of the same
+            word, and -1 if one of them is no word (padding, the end of the sentence).
         causal: words to the right of the query are out of view (a decoder).
 
     Returns:
-        ``(..., T)`` in float32 or wider: the loss of each subword's word, divided by the word's
-        number of subwords, so that the sum over subwords is the sum over words; 0 for what is no
-        word. Attention below 1e-30 counts as that number, so that loss and gradient stay finite.
+        The loss of each subword's word, divided by the word's number of subwords, so that the sum
+        over subwords is the sum over words; 0 for what is no word. It is in float32 or wider.
+        Attention below 1e-30 counts as that number, so that loss and gradient stay finite.
     """
     target, sizes = planted_target(distances, causal), _sizes(distances)
     between = attention_between_words(attention, distances).clamp_min(LEAST)
@@ -79,24 +94,26 @@ def planted_losses(attention: Tensor, distances: Tensor, causal: bool = False) -
     return divergence / sizes
 
 
-def count_words(distances: Tensor) -> Tensor:
-    """Count the words of each sentence, ``(..., T, T)`` to ``(...)``, in float32."""
+def count_words(distances: Int[Tensor, "*batch tokens tokens"]) -> Float[Tensor, "*batch"]:
+    """Count the words of each sentence, in float32, given the distances between them."""
     sizes = _sizes(distances)
     return sizes.reciprocal().masked_fill(_outside(distances), 0.0).sum(-1)
 
 
-def _sizes(distances: Tensor) -> Tensor:
-    """Return the number of subwords of each token's word, ``(..., T)``; 1 for what is no word."""
+def _sizes(distances: Int[Tensor, "*batch tokens tokens"]) -> Float[Tensor, "*batch tokens"]:
+    """Return the number of subwords of each token's word; 1 for what is no word."""
     return (distances == 0).sum(-1).clamp_min(1).float()
 
 
-def _outside(distances: Tensor) -> Tensor:
-    """Find the tokens that are no words, ``(..., T)``."""
+def _outside(distances: Int[Tensor, "*batch tokens tokens"]) -> Bool[Tensor, "*batch tokens"]:
+    """Find the tokens that are no words."""
     return distances.diagonal(dim1=-2, dim2=-1) < 0
 
 
-def _in_view(distances: Tensor, causal: bool) -> Tensor:
-    """Find the tokens whose words a query may see, ``(..., T, T)``."""
+def _in_view(
+    distances: Int[Tensor, "*batch tokens tokens"], causal: bool
+) -> Bool[Tensor, "*batch tokens tokens"]:
+    """Find the tokens whose words a query may see."""
     visible = distances >= 0
     if causal:
         past = torch.ones(distances.shape[-2:], dtype=torch.bool, device=distances.device).tril()

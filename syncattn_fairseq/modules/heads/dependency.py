@@ -1,8 +1,10 @@
 """Dependency heads: parsers whose attention is trained on parses (DBSA, SyncAttn, LISA)."""
 
+from __future__ import annotations
+
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor, nn
@@ -17,6 +19,9 @@ from ..batch_view import BatchView
 from ..layer_numbers import read_layer
 from ..part import Slot, register_part
 from .heads import Heads, Scope
+
+if TYPE_CHECKING:
+    from jaxtyping import Float
 
 
 @dataclass
@@ -64,7 +69,7 @@ class DependencyHeads(Heads):
     probabilities, as in training, the layer leaves the fused path instead.
 
     For analysis, in evaluation, they can be told where to attend: the batch's ``forced_parents``,
-    ``(B, T)`` columns, -1 = none, replace what they predict.
+    columns ``(B, T)``, -1 = none, replace what they predict.
 
     Args:
         parser: their form, see above.
@@ -113,7 +118,7 @@ class DependencyHeads(Heads):
         return cfg.dependency_heads
 
     @classmethod
-    def build(cls, cfg: Any, slot: Slot) -> "DependencyHeads":
+    def build(cls, cfg: Any, slot: Slot) -> DependencyHeads:
         """Build the heads of one layer."""
         parser = getattr(cfg, f"{slot.side}_parser")
         rows_predict = slot.side == "encoder" or cfg.tgt_dependency_rows == "predicted"
@@ -140,16 +145,26 @@ class DependencyHeads(Heads):
         """Whether they attend as ordinary heads do, with their queries rewritten."""
         return super().fused and self.view.get("forced_parents") is None
 
-    def rewrite_query(self, query: Tensor) -> Tensor:
+    def rewrite_query(
+        self, query: Float[Tensor, "*batch heads rows width"]
+    ) -> Float[Tensor, "*batch heads rows width"]:
         """Multiply by U and add b; LISA's do so when they attend, after the leaky rectifier."""
         return self._multiply(query) if self.folds else query
 
-    def _multiply(self, query: Tensor) -> Tensor:
+    def _multiply(
+        self, query: Float[Tensor, "*batch heads rows width"]
+    ) -> Float[Tensor, "*batch heads rows width"]:
         if self.weight is None:
             return query
         return biaffine_query(query, self.weight, self.key_bias)
 
-    def attend(self, query: Tensor, key: Tensor, value: Tensor, scope: Scope) -> Tensor:
+    def attend(
+        self,
+        query: Float[Tensor, "batch heads rows width"],
+        key: Float[Tensor, "batch heads tokens width"],
+        value: Float[Tensor, "batch heads tokens width"],
+        scope: Scope,
+    ) -> Float[Tensor, "batch heads rows width"]:
         """Attend to what the heads predict, or to the parents in the batch.
 
         What they predict is exposed: A, ``(B, h, T, T)`` in float32 or wider, row = dependent,
@@ -171,7 +186,9 @@ class DependencyHeads(Heads):
         return scope.average(attention, value)
 
 
-def _move_up(attention: Tensor, scope: Scope) -> Tensor:
+def _move_up(
+    attention: Float[Tensor, "batch heads rows tokens"], scope: Scope
+) -> Float[Tensor, "batch heads rows tokens"]:
     """Number the rows and columns of a decoder's attention by the tokens that its states read."""
     read = torch.ones_like(attention[:, 0, :, 0])
     if scope.padding_mask is not None:

@@ -1,7 +1,9 @@
 """Heads gated by syntactic distances that they learn (LPSI)."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -11,9 +13,18 @@ from ...base.option_fields import flag, option
 from ...functional import syntactic_distances
 from ...functional.lpsi import last_syntactic_distance, log_gates, log_gates_of_last
 from ..batch_view import BatchView
-from ..layer_numbers import SIDES, decoder_layers_option, encoder_layers_option, read_layers
+from ..layer_numbers import (
+    SIDES,
+    decoder_layers_option,
+    encoder_layers_option,
+    read_layers,
+    read_trained_layers,
+)
 from ..part import register_part
 from .heads import Heads, Scope
+
+if TYPE_CHECKING:
+    from jaxtyping import Bool, Float
 
 
 @dataclass
@@ -76,11 +87,11 @@ class GatedHeads(Heads):
     @classmethod
     def check(cls, cfg: Any) -> None:
         """Check that each gated layer has a layer that ties it."""
-        synchronised = read_layers(cfg, "distance_sync_layers", "decoder")
+        synchronised = read_trained_layers(cfg, "distance_sync_layers", "decoder")
         for side in SIDES:
-            gated = cls.list_layers(cfg, side)
+            option = cls.layer_option(cfg, side)
+            gated = read_trained_layers(cfg, option, side)
             if synchronised and len(synchronised) != len(gated):
-                option = cls.layer_option(cfg, side)
                 raise DataError(
                     f"--distance-sync-layers {cfg.distance_sync_layers}: give one layer for each "
                     f"of {flag(option)} {getattr(cfg, option)}"
@@ -91,16 +102,25 @@ class GatedHeads(Heads):
         """Tell whether distances are tied."""
         return cls.exposes is not None and bool(read_layers(cfg, "distance_sync_layers", "decoder"))
 
-    def measure(self, keys: Tensor, padding_mask: Tensor | None = None) -> Tensor:
-        """Measure ``(B, h, T)`` distances of ``(B, h, T, d)`` keys (LPSI Eq. 4), float32 or wider.
+    def measure(
+        self,
+        keys: Float[Tensor, "batch heads tokens width"],
+        padding_mask: Bool[Tensor, "batch tokens"] | None = None,
+    ) -> Float[Tensor, "batch heads tokens"]:
+        """Measure the distances of keys (LPSI Eq. 4), in float32 or wider.
 
-        Keys of padding, True in ``(B, T)``, count as zeros.
+        Keys of padding, True in the mask, count as zeros.
         """
         if padding_mask is not None:
             keys = keys.masked_fill(padding_mask[:, None, :, None], 0.0)
         return syntactic_distances(keys, self.weight, self.distance_bias)
 
-    def bias(self, query: Tensor, key: Tensor, scope: Scope) -> Tensor:
+    def bias(
+        self,
+        query: Float[Tensor, "batch heads rows width"],
+        key: Float[Tensor, "batch heads tokens width"],
+        scope: Scope,
+    ) -> Float[Tensor, "batch heads rows tokens"]:
         """Return the logarithm of the gates; expose the distances, in float32 or wider."""
         if scope.state is None:
             distances = self.measure(key, scope.padding_mask)
@@ -113,10 +133,14 @@ class GatedHeads(Heads):
         scope.state["distances"] = distances
         return self.log_gates_of_last(distances)
 
-    def log_gates(self, distances: Tensor, scope: Scope) -> Tensor:
-        """Compute the gates (LPSI Eq. 5), ``(B, h, T)`` to ``(B, h, T, T)``."""
+    def log_gates(
+        self, distances: Float[Tensor, "batch heads tokens"], scope: Scope
+    ) -> Float[Tensor, "batch heads tokens tokens"]:
+        """Compute the logarithm of the gates (LPSI Eq. 5)."""
         return log_gates(distances, self.temperature, scope.causal)
 
-    def log_gates_of_last(self, distances: Tensor) -> Tensor:
-        """Compute the gates of the last query, ``(B, h, T)`` to ``(B, h, 1, T)``."""
+    def log_gates_of_last(
+        self, distances: Float[Tensor, "batch heads tokens"]
+    ) -> Float[Tensor, "batch heads 1 tokens"]:
+        """Compute the logarithm of the last query's gates."""
         return log_gates_of_last(distances, self.temperature).unsqueeze(-2)

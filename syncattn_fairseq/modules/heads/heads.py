@@ -1,7 +1,9 @@
 """The base class of all kinds of attention heads."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from torch import Tensor, nn
 from torch.nn import functional as F
@@ -11,6 +13,9 @@ from ..batch_view import BatchView
 from ..layer_numbers import read_layers
 from ..part import Part, Slot
 from ..positions.positions import Order
+
+if TYPE_CHECKING:
+    from jaxtyping import Bool, Float, Shaped
 
 
 @dataclass
@@ -22,30 +27,32 @@ class Scope:
     :meth:`average`.
 
     Attributes:
-        mask: added to the scores, broadcasts to ``(B, h, rows, T)``; None for nothing.
-        padding_mask: ``(B, T)``, True = padding; None for none.
+        mask: added to the scores; None for nothing.
+        padding_mask: True = padding; None for none.
         causal: whether queries see nothing to their right.
         dropout: the module that drops attention probabilities.
         state: in incremental decoding, the tensors that these heads carry from step to step, with
             the sentence as first dimension; None otherwise.
         order: how positions enter the scores.
-        x: the layer's input, ``(rows, B, D)``; in incremental decoding only the newest token's.
+        x: the layer's input; in incremental decoding only the newest token's.
         observed: whether somebody reads what these heads expose.
-        exposed: where they put it then (:attr:`.Heads.exposes`), ``(B, h, ...)``.
+        exposed: where they put it then (:attr:`.Heads.exposes`).
     """
 
-    mask: Tensor | None
-    padding_mask: Tensor | None
+    mask: Float[Tensor, "... #rows #tokens"] | None
+    padding_mask: Bool[Tensor, "batch tokens"] | None
     causal: bool
     dropout: Any
     state: dict[str, Tensor] | None = None
     order: Order = field(default_factory=Order)
-    x: Tensor | None = None
+    x: Float[Tensor, "rows batch inputs"] | None = None
     observed: bool = False
-    exposed: Tensor | None = None
+    exposed: Float[Tensor, "batch heads ..."] | None = None
 
-    def softmax(self, scores: Tensor) -> Tensor:
-        """Normalise ``(B, h, rows, T)`` scores, of turned queries and keys, over what is visible.
+    def softmax(
+        self, scores: Float[Tensor, "batch heads rows tokens"]
+    ) -> Float[Tensor, "batch heads rows tokens"]:
+        """Normalise the scores of turned queries and keys over what is visible.
 
         What positions add to scores is added here.
         """
@@ -54,11 +61,21 @@ class Scope:
                 scores = scores + addend
         return scores.softmax(dim=-1)
 
-    def average(self, attention: Tensor, value: Tensor) -> Tensor:
-        """Average ``(B, h, T, d)`` values by ``(B, h, rows, T)`` probabilities."""
+    def average(
+        self,
+        attention: Float[Tensor, "batch heads rows tokens"],
+        value: Float[Tensor, "batch heads tokens width"],
+    ) -> Float[Tensor, "batch heads rows width"]:
+        """Average the values by probabilities."""
         return self.dropout(attention.to(value.dtype)) @ value
 
-    def attend(self, query: Tensor, key: Tensor, value: Tensor, bias: Tensor | None) -> Tensor:
+    def attend(
+        self,
+        query: Float[Tensor, "batch heads rows width"],
+        key: Float[Tensor, "batch heads tokens width"],
+        value: Float[Tensor, "batch heads tokens width"],
+        bias: Float[Tensor, "... #rows #tokens"] | None,
+    ) -> Float[Tensor, "batch heads rows width"]:
         """Attend with PyTorch's fused kernel, with ``bias`` added to the scores."""
         mask = self.mask
         for addend in (self.order.bias, bias):
@@ -148,7 +165,7 @@ class Heads(Part, nn.Module):
         return free
 
     @classmethod
-    def build(cls, cfg: Any, slot: Slot) -> "Heads":
+    def build(cls, cfg: Any, slot: Slot) -> Heads:
         """Build the heads of one layer from the options."""
         values = (getattr(cfg, name) for name in cls.arguments)
         return cls(slot.count, slot.head_dim, slot.view, *values)
@@ -172,36 +189,46 @@ class Heads(Part, nn.Module):
         """Whether somebody reads what they expose of this batch."""
         return self.exposes is not None and self.exposes in self.view.observed
 
-    def read(self) -> Tensor:
+    def read(self) -> Shaped[Tensor, "batch ..."]:
         """Return what they read (:attr:`reads`) in the batch; `DataError` if it is absent."""
         assert self.reads is not None
         return self.view.require(self.reads.name, reader=f"{self.title} heads")
 
-    def rewrite_query(self, query: Tensor) -> Tensor:
-        """Return their own queries in place of the projected ones, ``(B, h, rows, d)``.
+    def rewrite_query(
+        self, query: Float[Tensor, "*batch heads rows width"]
+    ) -> Float[Tensor, "*batch heads rows width"]:
+        """Return their own queries in place of the projected ones.
 
         This must be affine in each query, `q U + c`: it is also folded into the projection.
         """
         return query
 
-    def attend(self, query: Tensor, key: Tensor, value: Tensor, scope: Scope) -> Tensor:
+    def attend(
+        self,
+        query: Float[Tensor, "batch heads rows width"],
+        key: Float[Tensor, "batch heads tokens width"],
+        value: Float[Tensor, "batch heads tokens width"],
+        scope: Scope,
+    ) -> Float[Tensor, "batch heads rows width"]:
         """Compute the contexts of all queries, or in incremental decoding of the newest one.
 
-        In incremental decoding, rows = 1: the only query is that of the last of T tokens.
+        There are as many rows as tokens, or in incremental decoding one: that of the last token.
 
         Args:
-            query: ``(B, h, rows, d)``, rows = T or 1, rewritten, before positions turn it.
-            key: ``(B, h, T, d)``, before positions turn it.
-            value: ``(B, h, T, d)``.
+            query: rewritten, before positions turn it.
+            key: before positions turn it.
+            value: what is averaged.
             scope: what may be seen.
-
-        Returns:
-            ``(B, h, rows, d)``.
         """
         return scope.attend(query, key, value, self.bias(query, key, scope))
 
-    def bias(self, query: Tensor, key: Tensor, scope: Scope) -> Tensor | None:
-        """Return what is added to the scores, ``(B, h, rows, T)`` or broadcasting to it."""
+    def bias(
+        self,
+        query: Float[Tensor, "batch heads rows width"],
+        key: Float[Tensor, "batch heads tokens width"],
+        scope: Scope,
+    ) -> Float[Tensor, "... #rows #tokens"] | None:
+        """Return what is added to the scores, one for each sentence and head, or for several."""
         return None
 
     # ---- what they expose
@@ -212,6 +239,8 @@ class Heads(Part, nn.Module):
         return cls.exposes is not None
 
 
-def split_heads(projected: Tensor, head_dim: int) -> Tensor:
-    """Split ``(T, B, h d)`` into heads, ``(B, h, T, d)``."""
+def split_heads(
+    projected: Float[Tensor, "tokens batch inputs"], head_dim: int
+) -> Float[Tensor, "batch heads tokens {head_dim}"]:
+    """Split what is projected for all heads."""
     return projected.unflatten(-1, (-1, head_dim)).permute(1, 2, 0, 3)

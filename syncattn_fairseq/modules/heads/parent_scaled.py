@@ -1,7 +1,9 @@
 """Heads that look around each token's parent (PASCAL), and their controls."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
@@ -14,6 +16,9 @@ from ..batch_view import BatchView
 from ..layer_numbers import check_range, encoder_layers_option
 from ..part import register_part
 from .heads import Heads, Scope
+
+if TYPE_CHECKING:
+    from jaxtyping import Float
 
 
 @dataclass
@@ -100,18 +105,24 @@ class ParentScaledHeads(Heads):
         """Ask for the parents' positions, unless a control does without."""
         return super().list_fields(cfg) if cfg.pascal_parents == "parse" else NOTHING
 
-    def attend(self, query: Tensor, key: Tensor, value: Tensor, scope: Scope) -> Tensor:
+    def attend(
+        self,
+        query: Float[Tensor, "batch heads tokens width"],
+        key: Float[Tensor, "batch heads tokens width"],
+        value: Float[Tensor, "batch heads tokens width"],
+        scope: Scope,
+    ) -> Float[Tensor, "batch heads tokens width"]:
         """Attend with scaled scores."""
         wide = torch.promote_types(query.dtype, torch.float32)
         query, key = scope.order.turn(query, key)
         scores = parent_scaled_scores(query, key, self.weigh_parents(wide).unsqueeze(1))
         return scope.average(scope.softmax(scores), value)
 
-    def weigh_parents(self, dtype: torch.dtype = torch.float32) -> Tensor:
-        """Compute D, ``(B, T, T)``, with rows of ones if ignored; `DataError` without parents."""
-        weights = self.view.share(
-            f"parent_weights_{self.parents}_{self.std}", lambda: self._density(dtype)
-        )
+    def weigh_parents(
+        self, dtype: torch.dtype = torch.float32
+    ) -> Float[Tensor, "batch tokens tokens"]:
+        """Compute D, with rows of ones if ignored; `DataError` without parents."""
+        weights = self.share((self.parents, self.std), lambda: self._density(dtype))
         if self.training and self.ignoring > 0:
             # Every layer draws, again if it runs again for activation checkpointing. Otherwise
             # dropout, which draws next, would not be the same as in the first run.
@@ -119,7 +130,7 @@ class ParentScaledHeads(Heads):
             weights = weights.masked_fill(ignored, 1.0)
         return weights
 
-    def _density(self, dtype: torch.dtype) -> Tensor:
+    def _density(self, dtype: torch.dtype) -> Float[Tensor, "batch tokens tokens"]:
         """Compute D without ignoring."""
         (batch, length), device = self.view.tokens.shape, self.view.tokens.device
         if self.parents == "constant":

@@ -1,6 +1,9 @@
 """Linear biases in place of position embeddings (ALiBi)."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
@@ -9,6 +12,9 @@ from ...base.option_fields import option
 from ...functional import alibi_slopes, linear_biases
 from ..batch_view import BatchView
 from .positions import Positions, offsets, register_positions
+
+if TYPE_CHECKING:
+    from jaxtyping import Float
 
 
 @dataclass
@@ -36,9 +42,11 @@ class AlibiPositions(Positions):
         self.scale = scale
         self.register_buffer("slopes", scale * alibi_slopes(heads), persistent=False)
 
-    def bias(self, rows: int, columns: int, device: torch.device) -> Tensor:
+    def bias(
+        self, rows: int, columns: int, device: torch.device
+    ) -> Float[Tensor, "{self.heads} {rows} {columns}"]:
         """Return the same for all layers."""
-        return self.view.share(
-            f"alibi_{self.heads}_{self.scale}_{rows}_{columns}",
+        return self.share(
+            (self.heads, self.scale, rows, columns),
             lambda: linear_biases(offsets(rows, columns, device).abs(), self.slopes),
         )

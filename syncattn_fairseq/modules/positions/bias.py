@@ -1,5 +1,9 @@
 """Learnt biases in place of position embeddings (T5)."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
@@ -7,6 +11,9 @@ from torch.nn import functional as F
 from ...functional import relative_buckets
 from ..batch_view import BatchView
 from .positions import Positions, offsets, register_positions
+
+if TYPE_CHECKING:
+    from jaxtyping import Float
 
 #: How many relative positions T5 distinguishes.
 BUCKETS = 32
@@ -24,10 +31,12 @@ class BiasPositions(Positions):
         super().__init__(heads, head_dim, view, causal)
         self.weight = nn.Parameter(torch.zeros(BUCKETS, heads))
 
-    def bias(self, rows: int, columns: int, device: torch.device) -> Tensor:
+    def bias(
+        self, rows: int, columns: int, device: torch.device
+    ) -> Float[Tensor, "{self.heads} {rows} {columns}"]:
         """Look up the biases."""
-        buckets = self.view.share(
-            f"buckets_{rows}_{columns}",
+        buckets = self.share(
+            (rows, columns),
             lambda: relative_buckets(offsets(rows, columns, device), self.causal, BUCKETS),
         )
         return F.embedding(buckets, self.weight).permute(2, 0, 1)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -12,6 +12,9 @@ from torch import Tensor, nn
 from ...base.option_fields import add_named
 from ..batch_view import BatchView
 from ..part import Part, Slot
+
+if TYPE_CHECKING:
+    from jaxtyping import Float, Int
 
 
 class Positions(Part, nn.Module):
@@ -51,16 +54,19 @@ class Positions(Part, nn.Module):
         """Tell whether fairseq's own attention is enough: neither scores nor states change."""
         return cls.bias is Positions.bias and cls.rotate is Positions.rotate
 
-    def bias(self, rows: int, columns: int, device: torch.device) -> Tensor | None:
+    def bias(
+        self, rows: int, columns: int, device: torch.device
+    ) -> Float[Tensor, "{self.heads} {rows} {columns}"] | None:
         """Return what is added to the scores of the last rows of a square; None for nothing.
 
-        These are ``(H, rows, columns)``, for so many queries, all or in incremental decoding the
-        last one, and keys.
+        There are so many queries, all or in incremental decoding the last one, and keys.
         """
         return None
 
-    def rotate(self, states: Tensor, first: int) -> Tensor:
-        """Turn queries or keys, ``(B, h, n, d)``, by their positions, from the ``first`` one on."""
+    def rotate(
+        self, states: Float[Tensor, "batch heads rows width"], first: int
+    ) -> Float[Tensor, "batch heads rows width"]:
+        """Turn queries or keys by their positions, from the ``first`` one on."""
         return states
 
 
@@ -70,22 +76,29 @@ class Order:
 
     Attributes:
         positions: of the layer; None if they change neither scores nor states.
-        bias: added to the scores of these heads, ``(h, rows, T)``; None for nothing.
+        bias: added to the scores of these heads; None for nothing.
     """
 
     positions: Positions | None = None
-    bias: Tensor | None = None
+    bias: Float[Tensor, "heads rows tokens"] | None = None
 
-    def turn(self, query: Tensor, key: Tensor) -> tuple[Tensor, Tensor]:
-        """Turn queries ``(B, h, rows, d)``, the last ones, and keys ``(B, h, T, d)``."""
+    def turn(
+        self,
+        query: Float[Tensor, "batch heads rows width"],
+        key: Float[Tensor, "batch heads tokens width"],
+    ) -> tuple[
+        Float[Tensor, "batch heads rows width"],
+        Float[Tensor, "batch heads tokens width"],
+    ]:
+        """Turn queries, those of the last rows, and keys."""
         if self.positions is None:
             return query, key
         first = key.size(-2) - query.size(-2)
         return self.positions.rotate(query, first), self.positions.rotate(key, 0)
 
 
-def offsets(rows: int, columns: int, device: torch.device) -> Tensor:
-    """Return how far keys are to the right of the last queries: ``(rows, columns)`` integers."""
+def offsets(rows: int, columns: int, device: torch.device) -> Int[Tensor, "{rows} {columns}"]:
+    """Return how far keys are to the right of the last queries."""
     numbers = torch.arange(columns, device=device)
     return numbers - numbers[columns - rows :].unsqueeze(1)
 

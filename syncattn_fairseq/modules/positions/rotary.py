@@ -1,6 +1,8 @@
 """Queries and keys that are turned by their positions (RoPE)."""
 
-from typing import Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
@@ -10,6 +12,9 @@ from ...functional.controls.rotary import rotary_angles, rotate_by, unit_complex
 from ..layer_numbers import SIDES
 from ..part import Slot
 from .positions import NoPositions, Positions, register_positions
+
+if TYPE_CHECKING:
+    from jaxtyping import Complex, Float
 
 
 @register_positions("rotary")
@@ -30,16 +35,18 @@ class RotaryPositions(Positions):
                     f"needs an even number: change --{side}-embed-dim or --{side}-attention-heads"
                 )
 
-    def rotate(self, states: Tensor, first: int) -> Tensor:
+    def rotate(
+        self, states: Float[Tensor, "batch heads rows width"], first: int
+    ) -> Float[Tensor, "batch heads rows width"]:
         """Turn queries or keys; all layers turn by the same angles."""
         width, last = states.size(-1), first + states.size(-2)
         wide = torch.promote_types(states.dtype, torch.float32)
 
-        def measure() -> Tensor:
+        def measure() -> Complex[Tensor, "rows pairs"]:
             positions = torch.arange(first, last, device=states.device, dtype=wide)
             return unit_complex(rotary_angles(positions, width))
 
-        return rotate_by(states, self.view.share(f"rotary_{width}_{first}_{last}_{wide}", measure))
+        return rotate_by(states, self.share((width, first, last, wide), measure))
 
 
 @register_positions("interleaved")

@@ -1,6 +1,9 @@
 """Heads gated by distances of 0: LPSI with nothing learnt."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
@@ -10,6 +13,9 @@ from ...layer_numbers import decoder_layers_option, encoder_layers_option
 from ...part import register_part
 from ...positions.positions import offsets
 from ..heads import Heads, Scope
+
+if TYPE_CHECKING:
+    from jaxtyping import Float
 
 
 @dataclass
@@ -35,11 +41,16 @@ class ConstantGateHeads(Heads):
     encoder_layers = "constant_gate_layers"
     decoder_layers = "constant_gate_decoder_layers"
 
-    def bias(self, query: Tensor, key: Tensor, scope: Scope) -> Tensor:
-        """Return the logarithm of the gates, ``(rows, T)``, the same for all heads and layers."""
+    def bias(
+        self,
+        query: Float[Tensor, "batch heads rows width"],
+        key: Float[Tensor, "batch heads tokens width"],
+        scope: Scope,
+    ) -> Float[Tensor, "rows tokens"]:
+        """Return the logarithm of the gates, the same for all heads and layers."""
         rows, columns = query.size(2), key.size(2)
         wide = torch.promote_types(query.dtype, torch.float32)
-        return self.view.share(
-            f"constant_gates_{rows}_{columns}_{wide}",
+        return self.share(
+            (rows, columns, wide),
             lambda: constant_log_gates(offsets(rows, columns, query.device), wide),
         )

@@ -1,6 +1,9 @@
 """Heads whose scores are multiplied by weights that fall with tree distances (DASA)."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
@@ -12,6 +15,9 @@ from ...layer_numbers import encoder_layers_option
 from ...part import register_part
 from ..heads import Scope
 from .distance_bias import DISTANCES, DistanceHeads
+
+if TYPE_CHECKING:
+    from jaxtyping import Float
 
 
 @dataclass
@@ -62,17 +68,25 @@ class DasaHeads(DistanceHeads):
         self.form = form
         self.strength = strength
 
-    def attend(self, query: Tensor, key: Tensor, value: Tensor, scope: Scope) -> Tensor:
+    def attend(
+        self,
+        query: Float[Tensor, "batch heads tokens width"],
+        key: Float[Tensor, "batch heads tokens width"],
+        value: Float[Tensor, "batch heads tokens width"],
+        scope: Scope,
+    ) -> Float[Tensor, "batch heads tokens width"]:
         """Attend with scaled scores."""
         wide = torch.promote_types(query.dtype, torch.float32)
         query, key = scope.order.turn(query, key)
-        name = f"dasa_{self.distance}_{self.form}_{self.strength}_{wide}"
-        weights = self.view.share(name, lambda: self._weigh(key.size(2), wide, key.device))
+        name = (self.distance, self.form, self.strength, wide)
+        weights = self.share(name, lambda: self._weigh(key.size(2), wide, key.device))
         scores = parent_scaled_scores(query, key, weights.unsqueeze(-3))
         return scope.average(scope.softmax(scores), value)
 
-    def _weigh(self, columns: int, dtype: torch.dtype, device: torch.device) -> Tensor:
-        """Return the factors of the scores, ``(B, T, T)`` or ``(T, T)``."""
+    def _weigh(
+        self, columns: int, dtype: torch.dtype, device: torch.device
+    ) -> Float[Tensor, "... {columns} {columns}"]:
+        """Return the factors of the scores, of each sentence or of all."""
         distances = self.measure(columns, columns, device).to(dtype)
         if self.form == "released":
             return released_tree_weights(distances)

@@ -4,8 +4,10 @@ One equation with several distances: the control that asks whether a tree's dist
 those of the text.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -20,6 +22,9 @@ from ...layer_numbers import encoder_layers_option
 from ...part import Slot, register_part
 from ...positions.positions import offsets
 from ..heads import Heads, Scope
+
+if TYPE_CHECKING:
+    from jaxtyping import Float, Int
 
 #: In subwords, or in edges of the tree that the data gives.
 DISTANCES = ("linear", "tree")
@@ -66,8 +71,10 @@ class DistanceHeads(Heads):
         linear = getattr(cfg, cls.distance_option) == "linear"
         return NOTHING if linear else super().list_fields(cfg)
 
-    def measure(self, rows: int, columns: int, device: torch.device) -> Tensor:
-        """Return the distances of the last rows, ``(B, T, T)`` or ``(rows, T)`` integers."""
+    def measure(
+        self, rows: int, columns: int, device: torch.device
+    ) -> Int[Tensor, "... {rows} {columns}"]:
+        """Return the distances of the last rows; in a tree, of each sentence."""
         if self.distance == "linear":
             return offsets(rows, columns, device).abs()
         return self.read().int()
@@ -92,7 +99,7 @@ class DistanceBiasHeads(DistanceHeads):
     encoder_layers = "distance_bias_layers"
     decoder_layers = "distance_bias_decoder_layers"
     distance_option = "distance_bias_distance"
-    slopes: Tensor | None
+    slopes: Float[Tensor, "heads"] | None
 
     def __init__(
         self,
@@ -101,7 +108,7 @@ class DistanceBiasHeads(DistanceHeads):
         view: BatchView,
         distance: str = "linear",
         limit: int = 16,
-        slopes: Tensor | None = None,
+        slopes: Float[Tensor, "{count}"] | None = None,
     ) -> None:
         super().__init__(count, head_dim, view, distance)
         self.limit = limit
@@ -111,7 +118,7 @@ class DistanceBiasHeads(DistanceHeads):
             self.weight = nn.Parameter(torch.zeros(limit + 1, count))
 
     @classmethod
-    def build(cls, cfg: Any, slot: Slot) -> "DistanceBiasHeads":
+    def build(cls, cfg: Any, slot: Slot) -> DistanceBiasHeads:
         """Build the heads of one layer."""
         slopes = None
         if cfg.distance_bias_form == "slopes":
@@ -135,16 +142,21 @@ class DistanceBiasHeads(DistanceHeads):
             self.weight.zero_()
         return self.weight is not None
 
-    def bias(self, query: Tensor, key: Tensor, scope: Scope) -> Tensor:
-        """Return the biases, ``(B, h, rows, T)`` or ``(h, rows, T)``."""
+    def bias(
+        self,
+        query: Float[Tensor, "batch heads rows width"],
+        key: Float[Tensor, "batch heads tokens width"],
+        scope: Scope,
+    ) -> Float[Tensor, "... heads rows tokens"]:
+        """Return the biases, of each sentence or of all."""
         rows, columns, limit = query.size(2), key.size(2), self.limit
-        name = f"{self.distance}_distances_{rows}_{columns}"
+        name = (self.distance, rows, columns)
 
-        def measure() -> Tensor:
+        def measure() -> Int[Tensor, "... {rows} {columns}"]:
             return self.measure(rows, columns, query.device)
 
         if self.slopes is not None:
-            return linear_biases(self.view.share(name, measure), self.slopes)
+            return linear_biases(self.share(name, measure), self.slopes)
         assert self.weight is not None
-        buckets = self.view.share(f"{name}_to_{limit}", lambda: measure().clamp_max(limit))
+        buckets = self.share((*name, limit), lambda: measure().clamp_max(limit))
         return F.embedding(buckets, self.weight).movedim(-1, -3)

@@ -1,7 +1,9 @@
 """Heads with forget gates (Forgetting Transformer)."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor, nn
@@ -14,6 +16,9 @@ from ...batch_view import BatchView
 from ...layer_numbers import decoder_layers_option, encoder_layers_option
 from ...part import Slot, register_part
 from ..heads import Heads, Scope
+
+if TYPE_CHECKING:
+    from jaxtyping import Float
 
 
 @dataclass
@@ -48,12 +53,17 @@ class ForgetGateHeads(Heads):
         self.forget_bias = nn.Parameter(torch.zeros(count))
 
     @classmethod
-    def build(cls, cfg: Any, slot: Slot) -> "ForgetGateHeads":
+    def build(cls, cfg: Any, slot: Slot) -> ForgetGateHeads:
         """Build the heads of one layer."""
         return cls(slot.count, slot.head_dim, slot.view, slot.embed_dim)
 
-    def bias(self, query: Tensor, key: Tensor, scope: Scope) -> Tensor:
-        """Return the logarithm of the gates between query and key, ``(B, h, rows, T)``."""
+    def bias(
+        self,
+        query: Float[Tensor, "batch heads rows width"],
+        key: Float[Tensor, "batch heads tokens width"],
+        scope: Scope,
+    ) -> Float[Tensor, "batch heads rows tokens"]:
+        """Return the logarithm of the gates between query and key."""
         assert scope.x is not None  # the attention sets it
         logits = F.linear(scope.x, self.weight, self.forget_bias).permute(1, 2, 0)
         log_forget = F.logsigmoid(widen(logits))

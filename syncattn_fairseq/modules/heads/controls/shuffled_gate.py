@@ -1,7 +1,9 @@
 """Heads gated by distances that they learn, in random order: a control of LPSI."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
@@ -11,6 +13,9 @@ from ...layer_numbers import decoder_layers_option, encoder_layers_option
 from ...part import register_part
 from ..gated import GatedHeads
 from ..heads import Scope
+
+if TYPE_CHECKING:
+    from jaxtyping import Bool, Float, Int
 
 
 @dataclass
@@ -43,30 +48,34 @@ class ShuffledGateHeads(GatedHeads):
     def check(cls, cfg: Any) -> None:
         """Leave M and τ to :class:`.GatedHeads`, whose options they are."""
 
-    def log_gates(self, distances: Tensor, scope: Scope) -> Tensor:
-        """Compute the gates of shuffled distances, ``(B, h, T)`` to ``(B, h, T, T)``."""
+    def log_gates(
+        self, distances: Float[Tensor, "batch heads tokens"], scope: Scope
+    ) -> Float[Tensor, "batch heads tokens tokens"]:
+        """Compute the logarithm of the gates of shuffled distances."""
         if not scope.causal:
-            order = self.view.share("shuffle", self._shuffle_sentences)
+            order = self.share("order", self._shuffle_sentences)
             return super().log_gates(_reorder(distances, order).squeeze(-2), scope)
-        order = self.view.share("shuffle", lambda: self._shuffle_prefixes(distances.size(-1)))
+        order = self.share("order", lambda: self._shuffle_prefixes(distances.size(-1)))
         pivots, between = gate_pivots(_reorder(distances, order), self.temperature)
         own = pivots.diagonal(dim1=-2, dim2=-1).unsqueeze(-1)
         return sum_between(gate_log_factors(own, between), causal=True)
 
-    def log_gates_of_last(self, distances: Tensor) -> Tensor:
+    def log_gates_of_last(
+        self, distances: Float[Tensor, "batch heads tokens"]
+    ) -> Float[Tensor, "batch heads 1 tokens"]:
         """Compute the last row of the same, in one step of decoding."""
-        order = self.view.share("shuffle", lambda: self._shuffle_prefixes(1))
+        order = self.share("order", lambda: self._shuffle_prefixes(1))
         return super().log_gates_of_last(_reorder(distances, order).squeeze(-2))
 
-    def _shuffle_sentences(self) -> Tensor:
-        """Draw the column of the distance that each token gets, ``(B, 1, T)``."""
+    def _shuffle_sentences(self) -> Int[Tensor, "batch 1 tokens"]:
+        """Draw the column of the distance that each token gets."""
         padding = self.view.padding_mask.unsqueeze(1)
         draws = self._draw()
         seeds = draws.masked_fill(padding, 0).sum(-1, keepdim=True)
         return _draw_orders(_mix(draws + seeds), padding)
 
-    def _shuffle_prefixes(self, rows: int) -> Tensor:
-        """Do the same for the tokens up to each of the last rows, ``(B, rows, T)``."""
+    def _shuffle_prefixes(self, rows: int) -> Int[Tensor, "batch {rows} tokens"]:
+        """Do the same for the tokens up to each of the last rows."""
         draws = self._draw()
         columns = torch.arange(draws.size(-1), device=draws.device)
         last = columns[len(columns) - rows :].unsqueeze(1)
@@ -74,33 +83,37 @@ class ShuffledGateHeads(GatedHeads):
         hidden = self.view.padding_mask.unsqueeze(1) | (columns > last)
         return _draw_orders(_mix(draws + before), hidden)
 
-    def _draw(self) -> Tensor:
-        """Draw a number for each token, from what it is and where it stands, ``(B, 1, T)``."""
+    def _draw(self) -> Int[Tensor, "batch 1 tokens"]:
+        """Draw a number for each token, from what it is and where it stands."""
         return _mix(self.view.tokens + 65_537 * self._number()).unsqueeze(1)
 
-    def _number(self) -> Tensor:
-        """Number the tokens from 1, ``(B, T)``."""
+    def _number(self) -> Int[Tensor, "batch tokens"]:
+        """Number the tokens from 1."""
         return (~self.view.padding_mask).cumsum(1)
 
 
-def _draw_orders(draws: Tensor, hidden: Tensor) -> Tensor:
-    """Return which column comes where, by the order of their draws, ``(B, rows, T)``.
+def _draw_orders(
+    draws: Int[Tensor, "batch rows tokens"], hidden: Bool[Tensor, "batch #rows tokens"]
+) -> Int[Tensor, "batch rows tokens"]:
+    """Return which column comes where, by the order of their draws.
 
-    Columns that are hidden, which broadcasts to the same, stay behind the others.
+    Columns that are hidden stay behind the others.
     """
     order = draws.masked_fill(hidden, torch.iinfo(draws.dtype).max).argsort(stable=True)
     columns = hidden.to(torch.uint8).argsort(stable=True).expand_as(order)
     return torch.empty_like(order).scatter(-1, columns, order)
 
 
-def _reorder(distances: Tensor, order: Tensor) -> Tensor:
-    """Put ``(B, h, T)`` distances in the orders ``(B, rows, T)``: ``(B, h, rows, T)``."""
+def _reorder(
+    distances: Float[Tensor, "batch heads tokens"], order: Int[Tensor, "batch rows tokens"]
+) -> Float[Tensor, "batch heads rows tokens"]:
+    """Put the distances in the order of each row."""
     heads, rows = distances.size(1), order.size(1)
     index = order.unsqueeze(1).expand(-1, heads, -1, -1)
     return distances.unsqueeze(-2).expand(-1, -1, rows, -1).gather(-1, index)
 
 
-def _mix(numbers: Tensor) -> Tensor:
+def _mix(numbers: Int[Tensor, "*shape"]) -> Int[Tensor, "*shape"]:
     """Hash integers to 31 bits."""
     numbers = numbers & 0x7FFFFFFF
     for factor in (0x45D9F3B, 0x119DE1F3):

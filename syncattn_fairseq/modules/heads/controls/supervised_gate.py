@@ -1,7 +1,9 @@
 """Heads gated by the distances of a parser's trees (Hou et al., 2022)."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
@@ -14,9 +16,14 @@ from ...layer_numbers import encoder_layers_option
 from ...part import register_part
 from ..heads import Heads, Scope
 
+if TYPE_CHECKING:
+    from jaxtyping import Float, Int
 
-def collate_gap_heights(marks: Tensor, tokens: Tensor, dictionary: Any) -> Tensor:
-    """Measure the gaps between words (:func:`.gap_heights`), ``(B, S)`` in float64.
+
+def collate_gap_heights(
+    marks: Int[Tensor, "batch tokens"], tokens: Int[Tensor, "batch tokens"], dictionary: Any
+) -> Float[Tensor, "batch tokens"]:
+    """Measure the gaps between words (:func:`.gap_heights`), in float64.
 
     The end of a sentence is attached to the root, like a full stop. NaN for padding and in
     sentences without a parse; arbitrary at a sentence's first token, before which is no gap.
@@ -29,7 +36,7 @@ def collate_gap_heights(marks: Tensor, tokens: Tensor, dictionary: Any) -> Tenso
 
 
 #: ``src_gap_heights``: ``(B, S)``, see :func:`collate_gap_heights`.
-GAP_HEIGHTS = SourceField("src_gap_heights", collate_gap_heights)
+GAP_HEIGHTS = SourceField("src_gap_heights", collate_gap_heights, needs_tree=True)
 
 
 @dataclass
@@ -54,12 +61,14 @@ class SupervisedGateHeads(Heads):
     encoder_layers = "supervised_gate_layers"
     reads = GAP_HEIGHTS
 
-    def bias(self, query: Tensor, key: Tensor, scope: Scope) -> Tensor:
-        """Return the logarithm of the gates, ``(B, 1, T, T)``, the same for all heads."""
+    def bias(
+        self,
+        query: Float[Tensor, "batch heads tokens width"],
+        key: Float[Tensor, "batch heads tokens width"],
+        scope: Scope,
+    ) -> Float[Tensor, "batch 1 tokens tokens"]:
+        """Return the logarithm of the gates, the same for all heads."""
         heights = self.read()
         wide = torch.promote_types(query.dtype, torch.float32)
-        gates = self.view.share(
-            "log_gates",
-            lambda: supervised_log_gates(heights.to(wide)),
-        )
+        gates = self.share(wide, lambda: supervised_log_gates(heights.to(wide)))
         return gates.unsqueeze(1)

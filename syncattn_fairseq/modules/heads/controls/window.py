@@ -1,6 +1,9 @@
 """Heads that see only a window (LPSI's baseline "Local Attn")."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
@@ -11,6 +14,9 @@ from ...layer_numbers import encoder_layers_option
 from ...part import register_part
 from ...positions.positions import offsets
 from ..heads import Heads, Scope
+
+if TYPE_CHECKING:
+    from jaxtyping import Float
 
 
 @dataclass
@@ -38,7 +44,12 @@ class WindowHeads(Heads):
         super().__init__(count, head_dim, view)
         self.window = window
 
-    def bias(self, query: Tensor, key: Tensor, scope: Scope) -> Tensor:
+    def bias(
+        self,
+        query: Float[Tensor, "batch heads rows width"],
+        key: Float[Tensor, "batch heads tokens width"],
+        scope: Scope,
+    ) -> Float[Tensor, "... rows tokens"]:
         """Return minus infinity outside the window; padded rows see every word.
 
         Their window may have no word. A row that sees nothing is not a number with some kernels.
