@@ -142,8 +142,9 @@ def blocks(page: str) -> Iterator[Block]:
         yield Block(page, text.count("\n", 0, found.start()) + 1, found[1], found[2])
 
 
-#: Files that lab/tests/recipes/test_corpus_facts.py reads are in YAML.
-BLOCKS = [block for page in PAGES for block in blocks(page) if block.language not in ("", "json", "yaml")]
+#: Languages of blocks that show files; lab/tests/recipes/test_corpus_facts.py reads those in YAML.
+SHOWN = ("", "json", "yaml")
+BLOCKS = [block for page in PAGES for block in blocks(page) if block.language not in SHOWN]
 COMMANDS = [line for block in BLOCKS if block.language == "bash" for line in block.commands]
 
 
