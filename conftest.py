@@ -55,6 +55,25 @@ LONGEST = (
 )
 
 
+#: What the fast lane leaves out: trainings and recipes in full, browsers, the site, wheels, fuzzed
+#: files and several processes.
+SLOW = (
+    *("lab/tests/end_to_end", "lab/tests/fuzz", "lab/tests/report/test_browser.py"),
+    *("lab/tests/test_benchmarks.py", "lab/tests/test_serve.py", "lab/tests/test_site.py"),
+    *("tests/end_to_end", "tests/fuzz", "tests/test_devices.py", "tests/test_packaging.py"),
+    *("tests/test_two_processes.py",),
+)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--fast", action="store_true", help="leave out what takes longest")
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    path = collection_path.relative_to(config.rootpath).as_posix()
+    return True if config.getoption("--fast") and path in SLOW else None
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     starts = (*LONGEST, "")
     items.sort(key=lambda item: [item.nodeid.startswith(start) for start in starts].index(True))

@@ -33,6 +33,13 @@ def test_what_is_skipped_is_said_and_fails_if_ci_is_set(tmp_path, workers, body,
     assert ("no browser" in found.stdout) == (body != "pass")
 
 
+def test_the_fast_lane_leaves_out_what_is_there(request):
+    plugins = request.config.pluginmanager.get_plugins()
+    [settings] = [plugin for plugin in plugins if hasattr(plugin, "SLOW")]
+    for path in settings.SLOW:
+        assert (ROOT / path).exists(), path
+
+
 def test_ci_gets_a_browser_only_if_there_is_none(tmp_path):
     """With programs that only say that they were called."""
     for folder in (".ci", "scripts", "programs"):

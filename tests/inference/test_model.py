@@ -12,6 +12,7 @@ from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.cli import translate
 from syncattn_fairseq.inference import Decoding
 from tests.checkpoints import Corpus
+from tests.importing import run_program
 
 
 @pytest.fixture(scope="module")
@@ -390,3 +391,22 @@ def test_the_command_refuses_options(capsys, option, message):
     with pytest.raises(SystemExit):
         translate.main(["--path=none.pt", option])
     assert message in capsys.readouterr().err
+
+
+SHIPPED = """
+import sys
+import syncattn_fairseq
+from syncattn_fairseq.inference import Decoding
+path, data, subwords = sys.argv[1:]
+model = syncattn_fairseq.load(path, data, subwords)
+for found in model.translate(["the dog", "the dog sees a cat . " * 7], decoding=Decoding(beam=1)):
+    print(len(found.sentence.pieces), found.cut)
+print(model.info()["longest_translation"])
+"""
+
+
+def test_the_limit_that_is_shipped(small_corpus):
+    """Other tests have a lower one; see conftest.py."""
+    path = small_corpus.checkpoint("transformer_syncattn")
+    done = run_program(SHIPPED, str(path), str(small_corpus.data), str(small_corpus.subwords))
+    assert done.stdout.splitlines() == ["200 True", "256 True", "1000"], done.stderr
