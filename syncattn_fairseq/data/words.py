@@ -19,7 +19,7 @@ SYMBOLS, UNKNOWN = frozenset(("<s>", "<pad>", "</s>")), "<unk>"
 _BYTE = re.compile("<0x([0-9A-F]{2})>")
 #: What stands for bytes that are no character, and for characters that would break the line.
 _BROKEN = re.compile("[\udc80-\udcff\x00-\x1f\x7f-\x9f]")
-#: In sentencepiece's text, a word's first piece or, with `treat_whitespace_as_suffix`, its last.
+#: In sentencepiece's text, a word's first piece or, with ``treat_whitespace_as_suffix``, its last.
 _BEGINNING, _ENDING = re.compile("(?<!\\S)▁+[^\\s▁]"), re.compile("[^\\s▁]▁+(?!\\S)")
 
 

@@ -31,7 +31,7 @@ class Ensemble:
         paths: the checkpoints, separated by ``:`` as in fairseq.
         data: folder with the dictionaries; None: the checkpoint's folder, or the one used in
             training.
-        source_parser: the source's parser, see :func:`..parsing.registry.open_parser`.
+        source_parser: the source's parser, see :func:`.parsing.parsers.open_parser`.
         user_dir: folder of the plugin that they were trained with; nothing else is imported.
 
     Raises:

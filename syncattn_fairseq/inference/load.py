@@ -41,7 +41,7 @@ def load(
             :class:`.SubwordModel`); two of them if source and target have their own; None: the one
             beside the model or in the data folder, or none if the model reads words.
         source_parser: the source's parser, such as ``stanza:en``, for models that read its parse;
-            see :func:`..parsing.registry.open_parser`.
+            see :func:`.parsing.parsers.open_parser`.
         device: such as ``cpu`` or ``cuda``; None: a GPU if there is one.
         user_dir: the folder of your own plugin, if the model was trained with one. It is imported;
             nothing that only the checkpoint names is.

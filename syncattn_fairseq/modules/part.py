@@ -30,7 +30,7 @@ class Part:
     view: BatchView
 
     #: Its options, a dataclass; added to the command line and to hydra's configuration. Its fields
-    #: are made by :func:`..base.options.option`, or have ``help`` in their metadata.
+    #: are made by :func:`.base.option_fields.option`, or have ``help`` in their metadata.
     Options: ClassVar[type] = NoOptions
 
     @classmethod
