@@ -33,6 +33,7 @@ if "PYTEST_XDIST_WORKER" not in os.environ:
     _server = ExitStack()
     atexit.register(_server.close)
     _folder = Path(_server.enter_context(TemporaryDirectory()))
+    os.environ["XDG_CACHE_HOME"] = str(_folder / "cache")
     os.environ["FORKED_PROGRAMS"] = str(_server.enter_context(forked_commands(_folder)))
 
 # What a user of recipes has set.

@@ -146,12 +146,7 @@ def _import_modules() -> None:
     # Models that have hardly been trained do not know where a sentence ends.
     importlib.import_module("syncattn_fairseq.inference.model").MAX_LEN = 50
     if importlib.util.find_spec("altair"):
-        importlib.import_module("syncattn_lab.report.charts").describe_kinds()
-        # It takes seconds, and a thread that forks would be without.
-        program = "import sys, vl_convert; sys.stdout.write(vl_convert.javascript_bundle())"
-        bundle = subprocess.run([sys.executable, "-c", program], stdout=subprocess.PIPE, check=True)
-        text = bundle.stdout.decode()
-        importlib.import_module("vl_convert").javascript_bundle = lambda: text
+        importlib.import_module("syncattn_lab.report.charts")
     for name in left:
         del sys.modules[name]
 

@@ -7,7 +7,6 @@ sentence. Sentences in right-to-left scripts run from right to left.
 """
 
 from collections.abc import Mapping, Sequence
-from functools import cache
 from typing import Any, TypeAlias
 
 from .viz import alt
@@ -216,7 +215,6 @@ def fill(chart: Any, data: Data) -> dict[str, Any]:
     return {**chart.to_dict(), "datasets": {name: list(rows) for name, rows in data.items()}}
 
 
-@cache
 def describe_kinds() -> dict[str, Any]:
     """Return the specifications of all kinds, dressed, by name."""
     return {draw.__name__: dress(draw()).to_dict() for draw in (arcs, compare, links, tree, heat)}

@@ -1,21 +1,21 @@
 """Heat maps for the first sentences of a report: attention, and distances with their gates."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
-from typing import Any
-
-import torch
+from typing import TYPE_CHECKING, Any
 
 from syncattn_fairseq.base.errors import DataError
-from syncattn_fairseq.functional.lpsi import distance_gates
-from syncattn_fairseq.inference.answers import Pair, Parse
-from syncattn_fairseq.inference.model import Model
 
 from ..evaluation.scoring import Output
 from ..printed.sentences import PrintedSentence, PrintedSide
 from .example import Example, Links, Side
-from .figures import attention_matrices
 from .sentences import ReportedSentence
+
+if TYPE_CHECKING:
+    from syncattn_fairseq.inference.answers import Pair, Parse
+    from syncattn_fairseq.inference.model import Model
 
 
 def with_heat_maps(
@@ -53,6 +53,10 @@ def _gates(sentence: PrintedSentence, forced: bool) -> list[dict[str, Any]]:
 def _gates_of_side(side: PrintedSide, title: str, causal: bool) -> list[dict[str, Any]]:
     if not side.subwords or not side.distances:
         return []
+    import torch
+
+    from syncattn_fairseq.functional.lpsi import distance_gates
+
     pieces = [piece.strip("▁@") or piece for piece in side.subwords]
     layers = dict(sorted(side.distances.items()))
     distances = [[round(50 * (d + 1)) for d in values] for values in layers.values()]
@@ -67,6 +71,8 @@ def _gates_of_side(side: PrintedSide, title: str, causal: bool) -> list[dict[str
 
 
 def _add_matrices(details: Sequence[Mapping[str, Any]], system: int, model: Model) -> None:
+    from .figures import attention_matrices
+
     examples = [_example(detail) for detail in details]
     sources = [example.source.text for example in examples]
     targets = [example.target.text for example in examples if example.target]
@@ -81,8 +87,11 @@ def _add_matrices(details: Sequence[Mapping[str, Any]], system: int, model: Mode
         if sizes == tuple(len(detail[side]["words"]) for side in ("source", "target")):
             detail["systems"][system]["matrices"] = [
                 _matrix(
-                    *(matrix.title, matrix.rows, matrix.columns),
-                    *((100 * matrix.weights).round().astype(int).tolist(), matrix.causal),
+                    matrix.title,
+                    matrix.rows,
+                    matrix.columns,
+                    (100 * matrix.weights).round().astype(int).tolist(),
+                    matrix.causal,
                     sorted(matrix.gold),
                 )
                 for matrix in attention_matrices(example, alignment, pair)

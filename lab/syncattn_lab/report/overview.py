@@ -86,9 +86,9 @@ def _by_layer(scores: Mapping[str, SystemScore]) -> Chart | None:
 
 
 def _by_detail(scores: Mapping[str, SystemScore], side: str, kind: str, x: str) -> Chart | None:
-    from scipy.stats import binomtest  # takes a second to import
-
     def find_ends(score: AttachmentScore) -> list[float]:
+        from scipy.stats import binomtest  # takes a second to import
+
         interval = binomtest(score.correct, score.counted).proportion_ci(method="wilson")
         return [100 * interval.low, 100 * interval.high]
 

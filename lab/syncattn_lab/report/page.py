@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from importlib.resources import files
+from inspect import getsource
 from itertools import cycle, islice
 from typing import Any
 
@@ -30,6 +31,7 @@ from ..printed.training_log import Point
 from . import charts, in_words
 from .curves import training_charts
 from .overview import COLOURS, SHAPES, measured_charts
+from .remembered import remember
 from .sentences import ReportedSentence
 from .viz import jinja2, markupsafe, vl_convert
 
@@ -76,7 +78,7 @@ def render(
         "shapes": [*islice(cycle(SHAPES.items()), len(scores))],
         "scores": {name: score.as_dict() for name, score in scores.items()},
         "sentences": summaries,
-        "charts": charts.describe_kinds(),
+        "charts": remember("charts", charts.describe_kinds, getsource(charts)),
         "overview": [
             *(chart.specification for chart in [*measured, *trained]),
             *([trainings.forest] if trainings and trainings.forest else []),
@@ -86,7 +88,8 @@ def render(
     packed = gzip.compress("\n".join([_dump(head), *details]).encode(), mtime=0)
     folder = files(__package__) / "page"
     bundle: Any = vl_convert.javascript_bundle  # its type hints wrongly require an argument
-    scripts = [*map(_inside_script, [bundle(), (folder / "report.js").read_text("utf-8")])]
+    vega = remember("vega", bundle)
+    scripts = [*map(_inside_script, [vega, (folder / "report.js").read_text("utf-8")])]
     digests = [b64encode(sha256(script.encode()).digest()).decode() for script in scripts]
     environment = jinja2.Environment(
         autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True

@@ -1,0 +1,40 @@
+"""What pages have in common, made once for the installed versions and kept in the user's cache."""
+
+import json
+import os
+from collections.abc import Callable
+from contextlib import suppress
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from syncattn_fairseq.base.files import replacing
+
+#: What is made depends on the versions of these distributions.
+MAKERS = ("altair", "syncattn-lab", "vl-convert-python")
+
+
+def remember(name: str, make: Callable[[], Any], source: str = "") -> Any:
+    """Return a value that is the same on every page, from the cache if it is there.
+
+    Args:
+        name: of the value; also the start of its file's name.
+        make: makes the value, which JSON can hold.
+        source: what else the value depends on, such as the code that makes it.
+    """
+    key = [*map(version, MAKERS), source]
+    path = _find_folder() / f"{name}.json"
+    with suppress(OSError, ValueError, TypeError, KeyError):
+        kept = json.loads(path.read_text("utf-8"))
+        if kept["key"] == key:
+            return kept["value"]
+    value = make()
+    with suppress(OSError):  # the page needs no cache
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with replacing(path) as temporary:
+            temporary.write_text(json.dumps({"key": key, "value": value}), encoding="utf-8")
+    return value
+
+
+def _find_folder() -> Path:
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "syncattn-lab"
