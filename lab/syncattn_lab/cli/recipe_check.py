@@ -32,7 +32,7 @@ from ..recipes.processes import Processes
 from ..recipes.rehearsal import CHANGES, SENTENCES, UPDATES, shorten_corpus, shorten_row
 from ..recipes.request import Request
 from ..recipes.run import Runner, list_missing_programs
-from ..recipes.stages import PYTHON, Stage, split_commands
+from ..recipes.stages import Stage, is_own, split_commands
 from .score import KINDS
 
 _PREFIX = "syncattn-"
@@ -46,7 +46,7 @@ def check_calls(stages: Iterable[Stage], data_file: Path) -> None:
     for stage in stages:
         for words in (words for step in stage.steps for words in step.commands):
             with naming(f"{data_file}: {stage.name}"):
-                if words[:2] == (PYTHON, "-m"):
+                if is_own(words):
                     _check(" ".join(words[:3]), words[3:])
                 elif words[0].startswith(_PREFIX) and words[0] != _FOREIGN:
                     _check(words[0], words[1:])
@@ -69,12 +69,13 @@ def _check(command: str, arguments: Sequence[str]) -> None:
 
 @cache
 def _parser_of(command: str) -> argparse.ArgumentParser:
-    name, _, kind = command.removeprefix(_PREFIX).partition(" ")
-    modules = [f"{package}.{name}" for package in _PACKAGES if name.isidentifier()]
-    if command.startswith(PYTHON):
-        modules = [command.rpartition(" ")[2]]
-    elif kind:
-        return KINDS[kind].make_parser()
+    if command.startswith(_PREFIX):
+        name, _, kind = command.removeprefix(_PREFIX).partition(" ")
+        if kind:
+            return KINDS[kind].make_parser()
+        modules = [f"{package}.{name}" for package in _PACKAGES if name.isidentifier()]
+    else:
+        modules = [command.rpartition(" ")[2]]  # of python -m MODULE
     for module in filter(find_spec, modules):
         make_parser = getattr(import_module(module), "make_parser", None)
         if make_parser is not None:

@@ -18,7 +18,7 @@ from typing import IO, Any
 from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.base.files import replacing
 
-from .stages import PYTHON, Step
+from .stages import Step, is_own
 
 #: Size of the terminal that programs see; without one, they show no progress bars.
 _ROWS_AND_COLUMNS = 24, 100
@@ -110,14 +110,14 @@ class Processes:
                     closing.callback(os.close, theirs)
                     reading = (work / (step.source or os.devnull)).open("rb")
                     source: IO[bytes] = closing.enter_context(reading)
-                    for program, *words in step.commands:
+                    for words in step.commands:
                         last = len(started) == len(step.commands) - 1
                         target = (output or theirs) if last else subprocess.PIPE
-                        call = [sys.executable if program == PYTHON else program, *words]
+                        call = [sys.executable, *words[1:]] if is_own(words) else words
                         try:
                             process = subprocess.Popen(call, stdin=source, stdout=target, **shared)
                         except FileNotFoundError:
-                            raise DataError(f"{program}: no such program") from None
+                            raise DataError(f"{words[0]}: no such program") from None
                         self._tell("+", process)
                         started.append(process)
                         if process.stdout:

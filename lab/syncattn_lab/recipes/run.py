@@ -21,7 +21,7 @@ from syncattn_fairseq.parsing.external import EDA, KYTEA
 
 from .display import Display
 from .processes import Failed, Processes, search_path
-from .stages import PYTHON, Stage, list_files
+from .stages import Stage, is_own, list_files
 
 #: How to get external programs.
 INSTALLATION = {
@@ -193,8 +193,8 @@ def list_missing_programs(stages: Sequence[Stage]) -> dict[str, str]:
     commands = (words for stage in stages for step in stage.steps for words in step.commands)
     return {
         program: f"no such program; {INSTALLATION.get(program, 'install it')}"
-        for program in dict.fromkeys([*own, *(words[0] for words in commands)])
-        if program != PYTHON and not shutil.which(program, path=path)
+        for program in dict.fromkeys([*own, *(words[0] for words in commands if not is_own(words))])
+        if not shutil.which(program, path=path)
     }
 
 

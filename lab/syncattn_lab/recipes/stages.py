@@ -16,8 +16,8 @@ import yaml
 from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.base.option_fields import flag
 
-#: How the steps that run a module of ours begin. It is the Python that runs the recipe.
-PYTHON = "python"
+#: How a step begins that runs a module of this package, whose name follows.
+OWN = ("python", "-m")
 
 
 @dataclass(frozen=True)
@@ -168,6 +168,23 @@ def command(program: str, /, *words: object, **given: Any) -> Step:
     """
     more = [word for name, value in given.items() for word in _write_option(name, value)]
     return Step((tuple(map(str, [*program.split(), *words, *more])),))
+
+
+def run_module(module: str, *words: object, **given: Any) -> Step:
+    """Make the step that runs a module of this folder, with the Python that runs the recipe.
+
+    Args:
+        module: the name of the module.
+        words: what stands before the options.
+        given: the options by name, as in `command`.
+    """
+    return command(" ".join([*OWN, f"{__package__}.{module}"]), *words, **given)
+
+
+def is_own(words: Sequence[str]) -> bool:
+    """Tell whether a command is one of `run_module`."""
+    module = words[2] if len(words) > 2 else ""
+    return tuple(words[:2]) == OWN and module.startswith(f"{__package__}.")
 
 
 def _write_option(name: str, value: Any) -> list[str]:

@@ -6,7 +6,6 @@ import os
 from collections.abc import Sequence
 from itertools import product
 from pathlib import Path
-from typing import Any
 
 from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.data.parallel_text import sides
@@ -28,7 +27,7 @@ from .places import (
     list_texts,
     subword_models,
 )
-from .stages import PYTHON, Step, command, read_options, read_pipeline, split_words
+from .stages import Step, command, read_options, read_pipeline, run_module, split_words
 from .text_formats import list_archives
 
 #: Processors of Stanza whose models are downloaded.
@@ -39,12 +38,7 @@ def generate(corpus: Corpus) -> list[Step]:
     """Write the text of a generated corpus, with its structure."""
     words = folder(corpus, WORDS)
     made = [words / name for name in list_written(SPLITS)]
-    return [_run("generate", words, **corpus.generated).declare(makes=made)]
-
-
-def _run(module: str, *words: object, **given: Any) -> Step:
-    """Make the step that runs a module of this package."""
-    return command(f"{PYTHON} -m {__package__}.{module}", *words, **given)
+    return [run_module("generate", words, **corpus.generated).declare(makes=made)]
 
 
 def download_models(corpus: Corpus, language: str) -> list[Step]:
@@ -54,7 +48,7 @@ def download_models(corpus: Corpus, language: str) -> list[Step]:
     if given.get("--parser") != "stanza" or own:
         return []
     models = f"import stanza; stanza.download({language!r}, processors={PROCESSORS!r})"
-    return [command(PYTHON, "-c", models)]
+    return [command("python -c", models)]
 
 
 def download(corpus: Corpus) -> list[Step]:
@@ -74,9 +68,11 @@ def _fetch(corpus: Corpus, archive: Archive) -> Step:
         how = archive.licence
         if archive.variable:
             how += f"; or set {archive.variable} to where you have it, packed or not"
-        return _run("fetch", archive.name, directory=directory, licence=how).declare(reads=[path])
+        return run_module("fetch", archive.name, directory=directory, licence=how).declare(
+            reads=[path]
+        )
     sums = [] if archive.sha256 or archive.md5 else [directory / SUMS]
-    return _run(
+    return run_module(
         "fetch",
         archive.url,
         directory=directory,
@@ -123,7 +119,7 @@ def _collect(
     if located:
         addresses.append(located)
         made.append(gold_alignments(corpus))
-    step = _run(
+    step = run_module(
         "collect",
         *texts,
         archives=archives,

@@ -11,13 +11,14 @@ from typing import Any
 
 import pytest
 
+from syncattn_fairseq import __version__
 from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.base.locks import locked
 from syncattn_lab.recipes import display
 from syncattn_lab.recipes.display import Display, duration
 from syncattn_lab.recipes.processes import Processes, _terminal
 from syncattn_lab.recipes.run import SMALL, Runner, list_missing_programs, select_stages
-from syncattn_lab.recipes.stages import Stage, Step, command, read_pipeline
+from syncattn_lab.recipes.stages import Stage, Step, command, read_pipeline, run_module
 
 LOGS = Path("logs")
 
@@ -267,16 +268,18 @@ def test_environments(runner):
     assert (runner.work / "out").read_text() == "given own\n"
 
 
-def test_python_is_the_one_that_runs_the_recipe(runner, tmp_path, monkeypatch):
+def test_our_modules_are_run_by_the_python_that_runs_the_recipe(runner, tmp_path, monkeypatch):
     other = tmp_path / "other" / "python"
     other.parent.mkdir()
     other.write_text("#!/bin/sh\nexit 1\n")
     other.chmod(0o755)
     monkeypatch.setenv("PATH", str(other.parent), prepend=os.pathsep)
-    step = command("python -c", "import sys; print(sys.executable)")
-    runner.run([stage("a", step.into(Path("out")))])
-    assert (runner.work / "out").read_text() == f"{sys.executable}\n"
-    assert (runner.work / "logs/a.log").read_text().startswith("$ python -c ")
+    runner.run([stage("a", run_module("fetch", "--version").into(Path("out")))])
+    said = "python -m syncattn_lab.recipes.fetch"
+    assert (runner.work / "out").read_text() == f"{said} {__version__}\n"
+    assert (runner.work / "logs/a.log").read_text().startswith(f"$ {said} --version")
+    with pytest.raises(DataError, match="status 1"):  # a program of the user's
+        runner.run([stage("b", command("python -m", "sacremoses"))])
 
 
 def test_states_of_a_progress_bar_are_told_but_not_logged(tmp_path):
@@ -290,7 +293,7 @@ def test_states_of_a_progress_bar_are_told_but_not_logged(tmp_path):
 
 def test_what_is_missing_is_said_before_anything_is_run(monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", str(tmp_path))
-    ours = [command("syncattn-parse"), command("python -m x")]  # beside our Python, and itself
+    ours = [command("syncattn-parse"), run_module("fetch")]  # beside our Python, and it itself
     missing = list_missing_programs(
         [stage("a", command("kytea")), stage("b", *ours, programs=("eda",))]
     )
