@@ -189,11 +189,12 @@ def select_stages(stages: Sequence[Stage], first: str | None, last: str | None) 
 def list_missing_programs(stages: Sequence[Stage]) -> dict[str, str]:
     """Return what is wrong with programs that stages need, by their names."""
     path = search_path(os.environ.get("PATH", ""))
-    own = [program for stage in stages for program in stage.programs]
+    programs = [program for stage in stages for program in stage.programs]
     commands = (words for stage in stages for step in stage.steps for words in step.commands)
+    programs += [words[0] for words in commands if not is_own(words)]
     return {
         program: f"no such program; {INSTALLATION.get(program, 'install it')}"
-        for program in dict.fromkeys([*own, *(words[0] for words in commands if not is_own(words))])
+        for program in dict.fromkeys(programs)
         if not shutil.which(program, path=path)
     }
 

@@ -68,11 +68,10 @@ def _fetch(corpus: Corpus, archive: Archive) -> Step:
         how = archive.licence
         if archive.variable:
             how += f"; or set {archive.variable} to where you have it, packed or not"
-        return run_module("fetch", archive.name, directory=directory, licence=how).declare(
-            reads=[path]
-        )
+        asking = run_module("fetch", archive.name, directory=directory, licence=how)
+        return asking.declare(reads=[path])
     sums = [] if archive.sha256 or archive.md5 else [directory / SUMS]
-    return run_module(
+    fetching = run_module(
         "fetch",
         archive.url,
         directory=directory,
@@ -80,7 +79,8 @@ def _fetch(corpus: Corpus, archive: Archive) -> Step:
         sha256=archive.sha256,
         size=archive.size,
         md5=archive.md5,
-    ).declare(makes=[path, *sums])
+    )
+    return fetching.declare(makes=[path, *sums])
 
 
 def collect(corpus: Corpus) -> list[Step]:
