@@ -311,7 +311,7 @@ class Cell:
         gold, made = gold_alignments(self.corpus), self.output / "links.json"
         forward, backward = self.output / ANALYSES, self.output / REVERSED / ANALYSES
         step = command(
-            *("syncattn-score", "links"),
+            "syncattn-score links",
             gold=gold,
             one_based=True,
             forward=["cell", forward],
