@@ -319,6 +319,7 @@ def test_counts_are_kept_as_text(tmp_path):
     lines = shown(path, ["base", "ours", "older"])
     _, p = randomisation([counts["ours", 2]], [counts["base", 2]])
     assert lines[5].endswith("  p sentences")
+    assert "mean ± standard deviation (lowest–highest) over seeds" in lines, "of some systems"
     # Seed 1 of ours cannot be tested, and the baseline has no other seed than 2.
     assert lines[6].endswith(f"  {p:.3f} (seed 2)") and lines[7].endswith("  –")
     assert shown(path, ["base", "ours"], [2])[5].endswith(f"  {p:.3f}")
