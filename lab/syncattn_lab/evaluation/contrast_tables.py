@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from operator import itemgetter
 from typing import TypeAlias
 
 from .contrast import Cell, Cells, Contrast
@@ -11,7 +10,7 @@ from .differences import Difference, compare
 from .measures import BLEU, NLL, NONE, Measure, format_p, list_compared
 from .results_file import list_differing, list_provenance
 from .sentence_tests import bootstrap_sentences, randomise_sentences
-from .tables import Column, Tables, has_results, list_meanings, make_table
+from .tables import Column, Tables, list_meanings, list_tables
 
 Compared: TypeAlias = Mapping[Measure, Sequence[Difference]]
 """The differences of the same contrasts in several measures."""
@@ -50,11 +49,11 @@ def tabulate_baselines(contrasts: Sequence[Contrast], cells: Cells) -> Tables:
     over_sentences = [_format_sentences(contrast, cells) for contrast in contrasts]
     columns.append(Column("p sentences", over_sentences, _SENTENCES))
     columns.append(_list_mixed(contrasts, cells))
-    table = make_table(columns)
-    if not has_results(table):
+    tables = list_tables(columns)
+    if not tables:
         return Tables([], [])
     notes = [*_describe_test(contrasts), *list_meanings(columns), *_describe_blocks(found)]
-    return Tables([table], notes)
+    return Tables(tables, notes)
 
 
 def tabulate_plan(contrasts: Sequence[Contrast], cells: Cells) -> Tables:
@@ -84,7 +83,7 @@ def tabulate_plan(contrasts: Sequence[Contrast], cells: Cells) -> Tables:
     bootstraps = [_format_bootstrap(one, cells) for one in shown[BLEU]]
     others.append(Column("BLEU, other sentences too", bootstraps, _BOOTSTRAP))
     notes = [
-        *_describe_test(contrasts),
+        *(_describe_test(begun) if begun else []),
         *list_meanings([*likelihood, *others]),
         *_describe_words(contrasts),
         *_describe_blocks(found),
@@ -93,7 +92,7 @@ def tabulate_plan(contrasts: Sequence[Contrast], cells: Cells) -> Tables:
     ]
     if missing := [contrast.name for contrast in contrasts if contrast not in begun]:
         notes.append(f"no results yet: {'; '.join(missing)}")
-    return Tables([make_table(likelihood), make_table(others)], notes)
+    return Tables(list_tables(likelihood, others), notes)
 
 
 def _select(differences: Iterable[Difference], contrasts: Sequence[Contrast]) -> list[Difference]:
@@ -197,7 +196,7 @@ def _describe_blocks(found: Compared) -> list[str]:
     notes = []
     for differences in found.values():
         known = dict.fromkeys((one.measure.name, one.blocks) for one in differences if one.blocks)
-        for name, blocks in sorted(known, key=itemgetter(0)):
+        for name, blocks in known:
             notes.append(
                 f"{name}, {blocks.seeds} seeds: deviation within seeds {blocks.deviation:.2g} "
                 f"({blocks.freedom} d.f.); seeds explain {100 * blocks.share:.0f} % of the "

@@ -10,7 +10,7 @@ from .contrast_tables import tabulate_baselines
 from .measures import NLL
 from .results_file import list_provenance
 from .table_rows import TableRow, index_rows, list_contrasts, say_settings
-from .tables import Column, Tables, has_results, make_table, spread
+from .tables import Column, Tables, list_tables, spread
 
 #: Names of alignments by a direction or a symmetrisation, and the one that is shown.
 _ALIGNMENT, _SHOWN = re.compile(r"AER (layer \d+|fast_align) ."), " grow-diag-lilt"
@@ -23,11 +23,12 @@ def tabulate_rows(rows: Sequence[TableRow]) -> Tables:
     measured = [row for row in rows if _has_any(row, structure)]
     compared = tabulate_baselines(list_contrasts(rows, groups={}), index_rows(rows))
     sizes = Column("seeds", [str(len(row.cells)) for row in rows])
+    translations = [_name(rows), sizes, *(_average_score(rows, name) for name in translation)]
+    structures = [_name(measured), *(_average_score(measured, name) for name in structure)]
     tables = [
-        make_table([_name(rows), sizes, *(_average_score(rows, name) for name in translation)]),
+        *list_tables(translations),
         *compared.tables,
-        make_table([_name(measured), *(_average_score(measured, name) for name in structure)]),
-        make_table([_name(rows), *_list_costs(rows)]),
+        *list_tables(structures, [_name(rows), *_list_costs(rows)]),
     ]
     notes = [
         *_describe_spread(rows),
@@ -36,7 +37,7 @@ def tabulate_rows(rows: Sequence[TableRow]) -> Tables:
         *_describe_scores(cells),
         *_describe_trainings(cells),
     ]
-    return Tables([table for table in tables if has_results(table)], notes)
+    return Tables(tables, notes)
 
 
 def _list_scores(cells: Iterable[Cell]) -> tuple[list[str], list[str]]:

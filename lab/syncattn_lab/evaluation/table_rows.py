@@ -97,14 +97,13 @@ def say_settings(cell: Cell) -> str:
 def _with_baseline(
     row: TableRow, settings: str, others: Mapping[tuple[str, str], TableRow]
 ) -> TableRow:
-    same = [other for (changed, _), other in others.items() if changed == settings]
     if row in others.values() or not others:
         return row
-    if len(same) != 1:
-        names = " or ".join(one.name for one in others.values())
-        note = f"{row.name}: not compared with {names}, which has other settings"
-        return replace(row, note=note)
-    return row if same[0].system == row.system else replace(row, baseline=same[0])
+    same = [other for (changed, _), other in others.items() if changed == settings]
+    if len(same) == 1:
+        return replace(row, baseline=same[0])
+    names = " or ".join(one.name for one in others.values())
+    return replace(row, note=f"{row.name}: not compared with {names}, which has other settings")
 
 
 def list_contrasts(

@@ -36,16 +36,18 @@ class Column:
         return any(cell != NONE for cell in self.cells)
 
 
-def make_table(columns: Iterable[Column]) -> Table:
-    """Return the rows of columns of the same length; those that say nothing of any are left out."""
-    shown = [column for column in columns if column.says_something or not column.cells]
-    rows = zip(*(column.cells for column in shown), strict=True)
-    return [[column.name for column in shown], *rows]
+def list_tables(*tables: Iterable[Column]) -> list[Table]:
+    """Return the rows of tables, each given as columns, the first of which names the rows.
 
-
-def has_results(table: Table) -> bool:
-    """Tell whether a table has rows, and more than their names."""
-    return len(table) > 1 and len(table[0]) > 1
+    A column that says nothing of any row is left out, and so is a table of names alone.
+    """
+    made: list[Table] = []
+    for columns in tables:
+        shown = [column for column in columns if column.says_something]
+        if len(shown) > 1:
+            rows = zip(*(column.cells for column in shown), strict=True)
+            made.append([[column.name for column in shown], *rows])
+    return made
 
 
 def list_meanings(columns: Iterable[Column]) -> list[str]:

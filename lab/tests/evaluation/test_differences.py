@@ -13,6 +13,9 @@ from syncattn_lab.evaluation.contrast import Cells, Contrast
 from syncattn_lab.evaluation.differences import Difference, compare
 from syncattn_lab.evaluation.intervals import Interval, fit_blocks
 from syncattn_lab.evaluation.measures import BLEU, NLL, NLL_PER_WORD, Measure, holm
+from syncattn_lab.evaluation.results_file import pack_counts
+from syncattn_lab.evaluation.sentence_tests import bootstrap_sentences, randomise_sentences
+from syncattn_lab.evaluation.translation import count_ngrams
 
 SCORE = Measure("score", "score", tested=("seeds",))
 
@@ -127,6 +130,23 @@ def test_two_systems_with_seeds_as_blocks_are_the_paired_test(pairs, margin):
         for shift, side in ((margin, "greater"), (-margin, "less"))
     )
     assert found.p_same == pytest.approx(max(map(float, sides)), rel=1e-3, abs=1e-6)
+
+
+def test_bleu_over_sentences_is_of_the_seeds_with_counts():
+    texts = {1: "a b c d e", 2: "a b c d x", 3: "a b x d e"}
+    counts = {
+        seed: {"seed": seed, "ngrams": pack_counts(count_ngrams([text] * 3, ["a b c d e"] * 3))}
+        for seed, text in texts.items()
+    }
+    cells = {"ours": counts, "base": {2: counts[2], 3: {"seed": 3}, 4: counts[1]}}
+    contrast = Contrast("ours", "base")
+    p, seeds = randomise_sentences(contrast, cells)
+    assert seeds == [2] and p == 1.0, "the same text"
+    assert randomise_sentences(Contrast("ours", "none"), cells) == (None, [])
+    found = bootstrap_sentences(contrast, cells)
+    assert found and found.low < found.difference < found.high
+    one = {"ours": counts, "base": {2: counts[2]}}
+    assert bootstrap_sentences(contrast, one) is None, "one seed says nothing of others"
 
 
 @pytest.mark.parametrize(

@@ -252,6 +252,15 @@ def test_other_measures_and_changed_settings(tmp_path):
     assert "changed settings: optimization.max_update=30" in lines
 
 
+def test_a_system_without_scores_of_structure_has_no_row_of_them():
+    both = [
+        cell("base", 1, 1.0, scores={"BLEU": 1.0, "AER": 20.0}),
+        cell("ours", 1, 2.0),
+    ]
+    tables = tabulate_rows(make_rows({"cells": both}, ["base", "ours"], None, baseline)).tables
+    assert [list(row) for row in tables[2]] == [["system", "AER"], ["base", "20.0"]]
+
+
 def test_spread():
     assert spread([]) == "–" and spread([1.25]) == "1.2" and spread([2.0, 2.0]) == "2.0"
     assert spread([1.0, 2.0, 4.5], 2) == "2.50 ± 1.80 (1.00–4.50)"
@@ -310,6 +319,7 @@ def test_counts_are_kept_as_text(tmp_path):
     lines = shown(path, ["base", "ours", "older"])
     _, p = randomisation([counts["ours", 2]], [counts["base", 2]])
     assert lines[5].endswith("  p sentences")
+    assert "mean ± standard deviation (lowest–highest) over seeds" in lines, "of some systems"
     # Seed 1 of ours cannot be tested, and the baseline has no other seed than 2.
     assert lines[6].endswith(f"  {p:.3f} (seed 2)") and lines[7].endswith("  –")
     assert shown(path, ["base", "ours"], [2])[5].endswith(f"  {p:.3f}")

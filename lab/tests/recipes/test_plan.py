@@ -219,6 +219,22 @@ def test_the_tables(tmp_path: Path) -> None:
     assert "test NLL" in text and " (test NLL" not in text, "lower is better there, too"
 
 
+def test_scores_disagree_with_what_nll_says_and_not_with_what_it_lacks(tmp_path: Path) -> None:
+    plan, measured = load(tmp_path), results({"a": [3.0, 3.01, 3.0, 3.02], "base": NATS["base"]})
+    said = "scores say what NLL does not (interval without 0): a − base (chrF)"
+    assert said in tabulate(plan, measured)
+    measured["cells"][0]["valid"] = {}
+    assert not [line for line in tabulate(plan, measured) if line.startswith("scores say")]
+
+
+def test_a_plan_without_results_has_notes_only(tmp_path: Path) -> None:
+    plan = load(tmp_path)
+    tables = tabulate_plan(plan.contrasts, {})
+    assert tables.tables == []
+    names = "; ".join(contrast.name for contrast in plan.contrasts)
+    assert tables.format() == f"no results yet: {names}"
+
+
 def test_the_figure(tmp_path: Path) -> None:
     plan = load(tmp_path)
     cells = index_cells(plan, results(NATS), {"other": results({"a": [2.0, 2.1]})})
