@@ -94,7 +94,7 @@ class Slot:
 
     Attributes:
         side: ``encoder`` or ``decoder``.
-        layer: counted from 1 at the bottom.
+        layer: counted from 1 at the bottom, in the model as it was trained.
         numbers: which heads of the layer they are, counted from 0.
         total: H, how many heads the layer has.
         head_dim: d.

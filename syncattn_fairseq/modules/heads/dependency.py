@@ -162,9 +162,9 @@ class DependencyHeads(Heads):
         self,
         query: Float[Tensor, "batch heads rows width"],
         key: Float[Tensor, "batch heads tokens width"],
-        value: Float[Tensor, "batch heads tokens width"],
+        value: Float[Tensor, "batch heads tokens outputs"],
         scope: Scope,
-    ) -> Float[Tensor, "batch heads rows width"]:
+    ) -> Float[Tensor, "batch heads rows outputs"]:
         """Attend to what the heads predict, or to the parents in the batch.
 
         What they predict is exposed: A, ``(B, h, T, T)`` in float32 or wider, row = dependent,

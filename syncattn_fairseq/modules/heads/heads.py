@@ -64,8 +64,8 @@ class Scope:
     def average(
         self,
         attention: Float[Tensor, "batch heads rows tokens"],
-        value: Float[Tensor, "batch heads tokens width"],
-    ) -> Float[Tensor, "batch heads rows width"]:
+        value: Float[Tensor, "batch heads tokens outputs"],
+    ) -> Float[Tensor, "batch heads rows outputs"]:
         """Average the values by probabilities."""
         return self.dropout(attention.to(value.dtype)) @ value
 
@@ -73,9 +73,9 @@ class Scope:
         self,
         query: Float[Tensor, "batch heads rows width"],
         key: Float[Tensor, "batch heads tokens width"],
-        value: Float[Tensor, "batch heads tokens width"],
+        value: Float[Tensor, "batch heads tokens outputs"],
         bias: Float[Tensor, "... #rows #tokens"] | None,
-    ) -> Float[Tensor, "batch heads rows width"]:
+    ) -> Float[Tensor, "batch heads rows outputs"]:
         """Attend with PyTorch's fused kernel, with ``bias`` added to the scores."""
         mask = self.mask
         for addend in (self.order.bias, bias):
@@ -207,9 +207,9 @@ class Heads(Part, nn.Module):
         self,
         query: Float[Tensor, "batch heads rows width"],
         key: Float[Tensor, "batch heads tokens width"],
-        value: Float[Tensor, "batch heads tokens width"],
+        value: Float[Tensor, "batch heads tokens outputs"],
         scope: Scope,
-    ) -> Float[Tensor, "batch heads rows width"]:
+    ) -> Float[Tensor, "batch heads rows outputs"]:
         """Compute the contexts of all queries, or in incremental decoding of the newest one.
 
         There are as many rows as tokens, or in incremental decoding one: that of the last token.
@@ -217,7 +217,7 @@ class Heads(Part, nn.Module):
         Args:
             query: rewritten, before positions turn it.
             key: before positions turn it.
-            value: what is averaged.
+            value: what is averaged, of any width.
             scope: what may be seen.
         """
         return scope.attend(query, key, value, self.bias(query, key, scope))

@@ -72,9 +72,9 @@ class DasaHeads(DistanceHeads):
         self,
         query: Float[Tensor, "batch heads tokens width"],
         key: Float[Tensor, "batch heads tokens width"],
-        value: Float[Tensor, "batch heads tokens width"],
+        value: Float[Tensor, "batch heads tokens outputs"],
         scope: Scope,
-    ) -> Float[Tensor, "batch heads tokens width"]:
+    ) -> Float[Tensor, "batch heads tokens outputs"]:
         """Attend with scaled scores."""
         wide = torch.promote_types(query.dtype, torch.float32)
         query, key = scope.order.turn(query, key)
