@@ -18,6 +18,7 @@ for name in (
     "evaluated_options",
     "compiler_imports",
     "encoder_kernel",
+    "padding_waits",
     "cudnn_attention",
     "ngram_blocking",
     "checkpoint_classes",
