@@ -66,9 +66,8 @@ class Plan:
             rows: sentences of the batch.
             source, target: lengths of the longest one's sides.
         """
-        holds = (self.shapes >= (rows, source, target)).all(1)
-        first = int(holds.argmax()) if len(holds) else 0
-        return Shape(*map(int, self.shapes[first])) if holds.any() else None
+        holding = np.flatnonzero((self.shapes >= (rows, source, target)).all(1))
+        return Shape(*map(int, self.shapes[holding[0]])) if len(holding) else None
 
     def round_rows(self, rows: int) -> int:
         """Return the next of :data:`ROW_COUNTS` numbers of rows, of the matrix of a batch's tokens.

@@ -6,9 +6,9 @@ for the batch, for the gradients and for what is logged; a later batch of that s
 the buffers, and one call launches everything. Clipping, the optimizer, the learning rate and all
 that fairseq does between updates stay as they are.
 
-1. The first batch of a shape trains as usual, and is watched (:mod:`.waits`): what waits for the GPU
-   cannot be recorded. If anything does, the training goes on without graphs, for good, and a line
-   says what and where. (PyTorch would not recover from a recording that fails.)
+1. The first batch of a shape trains as usual, and is watched (:mod:`.waits`): what waits for the
+   GPU cannot be recorded. If anything does, the training goes on without graphs, for good, and a
+   line says what and where. (PyTorch would not recover from a recording that fails.)
 2. The second batch of a shape is recorded. Everything that the recording reads is kept, such as
    fairseq's mask of the future, which a longer batch replaces.
 3. This and every further batch is replayed. Random numbers are drawn anew.
@@ -144,7 +144,7 @@ class Packed(NamedTuple):
 
     def unpack(self) -> dict[str, Tensor]:
         """Return copies of the tensors, in their order."""
-        found = {}
+        found: dict[str, Tensor] = {}
         for group, tensor in zip(self.names, self.tensors, strict=True):
             parts = tensor.clone().split([self.shapes[name].numel() for name in group])
             found.update(zip(group, parts, strict=True))
@@ -381,8 +381,9 @@ def grow_masks(model: nn.Module, length: int, like: Tensor) -> None:
         like: a parameter, whose type and device the masks get.
     """
     for module in model.modules():
-        if hasattr(module, "buffered_future_mask"):
-            module.buffered_future_mask(like.new_empty(length, 1, 1))
+        grow: Any = getattr(module, "buffered_future_mask", None)
+        if grow is not None:
+            grow(like.new_empty(length, 1, 1))
 
 
 def find_obstacle(model: Any, criterion: Any, optimizer: Any) -> str:
