@@ -44,7 +44,7 @@ SMOOTHING = 0.1
 #: Updates that do not count.
 WARM_UP = 16
 #: Sentence pairs, whose batches come in random order.
-PAIRS = 20_000
+PAIRS = 40_000
 
 Update = Callable[[], Tensor | None]
 
