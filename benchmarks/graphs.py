@@ -203,11 +203,11 @@ def measure(args: argparse.Namespace, setting: Setting) -> Iterator[Row]:
     if setting.precision == "fp32":
         updates["fairseq, TF32"] = with_tf32(updates["fairseq"])
     turns = {name: repeated(update, len(batches)) for name, update in updates.items()}
-    begun, memory = time.monotonic(), recorder.measure_memory()
+    begun = time.monotonic()
     for _ in range(2):  # met, then recorded
         turns[f"{setting.name}, graphs"]()
     took = f"recorded in {time.monotonic() - begun:.1f} s"
-    memory = recorder.measure_memory() - memory
+    memory = recorder.measure_memory()
     seconds = common.interleaved(turns, 3 if args.cpu else 6, device)
     for name, (median, (low, middle, high)) in common.compare(seconds, invert=True).items():
         cells = [f"{median / len(batches):.1f}", f"{middle:.2f} ({low:.2f} - {high:.2f})"]

@@ -74,7 +74,7 @@ class Recorder(Protocol):
         """
 
     def measure_memory(self) -> int:
-        """Return the bytes that the device has given away."""
+        """Return the bytes of memory that all recordings have for what they compute."""
 
 
 class CudaGraphs:
@@ -116,8 +116,10 @@ class CudaGraphs:
         return graph.replay, results
 
     def measure_memory(self) -> int:
-        """Return what PyTorch has reserved."""
-        return torch.cuda.memory_reserved()
+        """Return the size of the memory that the graphs share."""
+        segments = torch.cuda.memory_snapshot()
+        own = [s for s in segments if tuple(s.get("segment_pool_id", ())) == tuple(self.pool)]
+        return sum(segment["total_size"] for segment in own)
 
 
 def find_recorder(device: torch.device) -> Recorder | None:
@@ -180,7 +182,6 @@ class GraphedTraining:
     Attributes:
         obstacle: why there are no graphs (any more); empty if there are.
         seconds: how long recording took.
-        memory: bytes of the device that graphs hold.
     """
 
     def __init__(self, model: Any, criterion: Any, optimizer: Any, recorder: Recorder) -> None:
@@ -189,7 +190,7 @@ class GraphedTraining:
         owners = [*model.parameters(), *criterion.parameters()]
         self.parameters = [parameter for parameter in owners if parameter.requires_grad]
         self.obstacle = ""
-        self.seconds, self.memory = 0.0, 0
+        self.seconds = 0.0
         self._told = 0
         self._graphs: dict[Any, Graph] = {}
         self._met: set[Any] = set()
@@ -221,13 +222,20 @@ class GraphedTraining:
         """Forget all graphs, whose shapes will not come again."""
         self._graphs.clear()
         self._met.clear()
+        self._told = 0
+
+    def measure_memory(self) -> int:
+        """Return the bytes that graphs, their gradients and the batches' buffers have."""
+        own = [*self._gradients, *self._sums.values()]
+        own += [buffer for graph in self._graphs.values() for buffer in graph.buffers.values()]
+        return self.recorder.measure_memory() + sum(x.untyped_storage().nbytes() for x in own)
 
     def report(self) -> None:
         """Log what graphs there are, if there are new ones."""
         if self._told < self.count:
             self._told = self.count
             message = "--fast: %d CUDA graphs, recorded in %.1f s, with %.0f MiB of memory"
-            logger.info(message, self._told, self.seconds, self.memory / 2**20)
+            logger.info(message, self._told, self.seconds, self.measure_memory() / 2**20)
 
     def step(self, sample: dict[str, Any], update: int) -> Trained | None:
         """Do forward and backward of a batch; return None, and do nothing, without graphs.
@@ -282,14 +290,13 @@ class GraphedTraining:
 
     def _compute(self, batch: dict[str, Any]) -> tuple[Tensor, dict[str, Tensor]]:
         """Return the objective, and what to log, as fairseq's task computes them."""
-        mixed = isinstance(self.optimizer, AMPOptimizer)
-        with torch.autocast(self.parameters[0].device.type, enabled=mixed):
+        with torch.autocast("cuda", enabled=isinstance(self.optimizer, AMPOptimizer)):
             objective, log = self.criterion.compute(self.model, batch)
         return objective, log
 
     def _record(self, shape: Any, tensors: dict[Path, Tensor]) -> None:
         """Record the passes of a shape of batches; give graphs up if that fails."""
-        begun, memory = time.monotonic(), self.recorder.measure_memory()
+        begun = time.monotonic()
         if not self._gradients:
             self._gradients = [torch.zeros_like(parameter) for parameter in self.parameters]
         buffers = {path: tensor.clone() for path, tensor in tensors.items()}
@@ -308,7 +315,6 @@ class GraphedTraining:
         for parameter, gradient in zip(self.parameters, earlier, strict=True):
             parameter.grad = gradient
         self.seconds += time.monotonic() - begun
-        self.memory += self.recorder.measure_memory() - memory
 
     def _pass(self, batch: dict[str, Any], scale: Tensor | None) -> tuple[Packed, list[int]]:
         """Go forward and backward, and put gradients where they are read after each replay."""

@@ -304,6 +304,31 @@ def test_gradients_that_are_reduced_after_the_backward_pass_are_no_obstacle(monk
     assert find_obstacle(wrapped, criterion(), make_optimizer(model, "fp32")) == ""
 
 
+def test_several_gpus_reduce_gradients_after_the_replay(monkeypatch):
+    """The other worker has the same gradients; they are halved, and added."""
+    monkeypatch.setattr("fairseq.distributed.utils.get_world_size", lambda group: 2)
+    monkeypatch.setattr("fairseq.distributed.utils.all_reduce", lambda x, group: x.mul_(2))
+    sides = [Training("transformer_dbsa_tiny", taped) for taped in (True, False)]
+    for side in sides:
+        spread = ModuleProxyWrapper(LegacyDistributedDataParallel(side.model, None))
+        multiply = side.optimizer.multiply_grads
+
+        def reduce(
+            factor: float, side: Any = side, spread: Any = spread, then: Any = multiply
+        ) -> None:
+            side.optimizer.all_reduce_grads(spread)
+            then(factor)
+
+        side.optimizer.multiply_grads = reduce
+        side.model, model = spread, side.model
+        side.graphs = GraphedTraining(spread, side.losses, side.optimizer, Tapes())
+        for batches in ((0,), (0,), (0, 1), (1, 0)):
+            side.update(*batches)
+        side.model = model
+    assert_same(sides[0].seen, sides[1].seen)
+    assert sides[0].played == 4
+
+
 def test_shapes_beyond_the_most_are_trained_as_they_are(monkeypatch):
     monkeypatch.setattr(module, "MOST_SHAPES", 1)
     training = Training("syntax_transformer_tiny")
@@ -338,7 +363,10 @@ def test_the_log_says_how_many_graphs_there_are_and_what_they_take(caplog):
     training.graphs.report()
     [line] = [r.getMessage() for r in caplog.records if r.name == module.__name__]
     assert line.startswith("--fast: 2 CUDA graphs, recorded in ")
-    assert training.graphs.memory > 2**16 and training.graphs.seconds > 0
+    parameters = sum(p.numel() for p in training.graphs.parameters)
+    taped = training.graphs.recorder.measure_memory()
+    assert training.graphs.measure_memory() > taped + 4 * parameters > 4 * parameters
+    assert training.graphs.seconds > 0
 
 
 class RealTraining:
@@ -364,11 +392,13 @@ class RealTraining:
         self.trainer = Trainer(cfg, self.task, model, criterion)
         self.every = cfg.optimization.update_freq[0]
 
-    def train(self, epochs: int = 3) -> list[Any]:
+    def train(self, last: int = 3, first: int = 1) -> list[Any]:
         """Train and validate for some epochs, and return what is logged."""
         seen = []
-        for epoch in range(1, epochs + 1):
-            iterator = self.trainer.get_train_iterator(epoch, load_dataset=epoch == 1)
+        for epoch in range(first, last + 1):
+            iterator = self.trainer.get_train_iterator(epoch, load_dataset=False)
+            if epoch == first:
+                iterator.epoch = epoch
             self.trainer.begin_epoch(epoch)
             with metrics.aggregate("train", new_root=True):
                 for samples in GroupedIterator(iterator.next_epoch_itr(), self.every):
@@ -388,6 +418,7 @@ class RealTraining:
         ("--update-freq=2", "--store-ema", "--dropout=0.3", "--report-accuracy"),
         ("--bf16", "--sentence-avg", "--arch=transformer_lpsi_tiny"),
         ("--memory-efficient-bf16", "--arch=transformer_pascal_tiny"),
+        ("--amp",),
     ],
 )
 def test_fairseqs_trainer_trains_with_the_same_bits(
@@ -417,3 +448,18 @@ def test_fairseqs_trainer_trains_with_the_same_bits(
         plain = RealTraining(small_corpus.data, tmp_path).train()
         assert found[0]["loss"] == pytest.approx(plain[0]["loss"], rel=1e-5)
         assert found[-1] == pytest.approx(plain[-1], rel=1e-2)
+
+
+def test_a_resumed_training_is_the_same_as_a_straight_one(small_corpus, tmp_path, monkeypatch):
+    """Though it trains some shapes as usual that the straight one had recorded."""
+    monkeypatch.setattr("syncattn_fairseq.patches.returned_memory.set_allocator", lambda: True)
+    monkeypatch.setattr(translation_with_syntax, "find_recorder", lambda device: Tapes())
+    words = (small_corpus.data, tmp_path, "--fast", "--dropout=0.3", "--update-freq=2")
+    straight = RealTraining(*words).train(3)
+    before, after = RealTraining(*words), RealTraining(*words)
+    begun = before.train(1)
+    path = str(tmp_path / "checkpoint.pt")
+    before.trainer.consolidate_optimizer()
+    before.trainer.save_checkpoint(path, {"train_iterator": {"epoch": 1}})
+    after.trainer.load_checkpoint(path)
+    assert begun + after.train(first=2) == straight
