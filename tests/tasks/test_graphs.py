@@ -406,7 +406,8 @@ class RealTraining:
                     seen.append({key: float(value) for key, value in log.items()})
             self.trainer.begin_valid_epoch(epoch)
             with metrics.aggregate("valid", new_root=True):
-                for sample in self.trainer.get_valid_iterator("valid").next_epoch_itr():
+                iterator = self.trainer.get_valid_iterator("valid")
+                for sample in iterator.next_epoch_itr(shuffle=False):
                     seen.append(float(self.trainer.valid_step(sample)["loss"]))
         return seen
 
