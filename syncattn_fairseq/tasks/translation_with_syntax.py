@@ -51,10 +51,11 @@ class TranslationWithSyntaxConfig(TranslationConfig):
     )
     fast: bool = option(
         False,
-        "train faster, and differ in the last digits from a training without the option; on a CPU: "
-        "products of large matrices in bfloat16 if the processor has them, none for padding, cheap "
-        "random numbers for dropout, Adam in one pass; on a GPU: the passes of an update are "
-        "recorded once for each shape of batches and replayed, and products of float32 are TF32",
+        "train faster; such a training can be repeated and resumed exactly, but differs from one "
+        "without the option. On a CPU: products of large matrices in bfloat16 if the processor has "
+        "them, none for padding, cheap random numbers for dropout, Adam in one pass. On a GPU: "
+        "CUDA graphs of forward and backward passes, one for each of the shapes to which batches "
+        "are padded, and products of float32 in TF32",
     )
     missing_parses: ChoiceEnum(["stop", "ignore"]) = option(  # type: ignore[valid-type]
         "stop",
