@@ -1,7 +1,8 @@
-"""Check all that needs a GPU in one run: speed, memory, half precision, parsing, exported models.
+"""Check all that needs a GPU in one run: CUDA graphs, speed, half precision, parsing, exports.
 
-``bash benchmarks/gpu.sh`` installs and runs it, in nine minutes, and writes one Markdown table row
-by row; ``--cpu`` makes a smaller run on a CPU. The table also names the checks that could not run.
+``bash benchmarks/gpu.sh`` installs and runs it, in five minutes, and writes one Markdown table row
+by row; ``--cpu`` makes a smaller run on a CPU. The table also names the checks that could not run:
+CUDA graphs come first, and ``--sections`` makes others in another run.
 """
 
 import argparse
@@ -44,7 +45,7 @@ SMALL += ["--decoder-attention-heads=4"]
 SMALL_RNN = ["--encoder-embed-dim=128", "--encoder-hidden-size=128"]
 SMALL_RNN += ["--decoder-embed-dim=128", "--decoder-hidden-size=128"]
 #: The most seconds that everything may take on a GPU; the table names what does not fit.
-SECONDS = 540
+SECONDS = 300
 #: Kernels of attention, by a part of their names.
 KERNELS = {"flash": "flash", "fmha": "memory-efficient", "cudnn": "cuDNN"}
 
@@ -105,6 +106,29 @@ SETTINGS = [
     Setting("rnn", "_iwslt_de_en", "fp16"),
 ]
 SMALL_SETTINGS = [Setting("transformer", "_tiny", "fp32"), Setting("rnn", "_tiny", "fp16")]
+
+
+def try_graphs(args: argparse.Namespace, part: str, *words: Any) -> Iterator[Row]:
+    """Run a part of ``graphs.py``: a recording that fails would spoil this process."""
+    command = [sys.executable, ROOT / "benchmarks" / "graphs.py", part, *words]
+    done = _call([*map(str, command), *["--cpu"] * args.cpu])
+    rows = [tuple(line.split(" | ")) for line in done.stdout.splitlines() if " | " in line]
+    yield from rows
+    if done.returncode and not any("FAILED" in cell for row in rows for cell in row):
+        said = (done.stderr.strip() or done.stdout.strip()).splitlines()[-1]
+        yield ("graphs", part, "-", f"FAILED: {said[:200]}")
+
+
+def compare_graphs(args: argparse.Namespace) -> Iterator[Row]:
+    """Compare losses with graphs and without, in several processes at a time."""
+    shares = 1 if args.cpu else 4
+
+    def run(number: int) -> list[Row]:
+        return [*try_graphs(args, "losses", "--share", number, shares)]
+
+    with ThreadPoolExecutor(shares) as pool:
+        for rows in pool.map(run, range(shares)):
+            yield from rows
 
 
 def measure_updates(args: argparse.Namespace, setting: Setting) -> Iterator[Row]:
@@ -443,6 +467,12 @@ def main() -> None:
     parser.add_argument(
         "--stanza-dir", help="Stanza's models for the parsing check (small ones, trained here)"
     )
+    parser.add_argument(
+        "--data", type=Path, help="a binarised corpus for 4,000 updates (a generated one)"
+    )
+    parser.add_argument(
+        "--sections", nargs="+", help="only these, by how their names begin, such as graphs (all)"
+    )
     args = parser.parse_args()
     if not args.cpu and not torch.cuda.is_available():
         parser.error("PyTorch sees no GPU here; --cpu makes a smaller run without one")
@@ -466,16 +496,22 @@ def main() -> None:
         work = Path(folder)
         settings = SMALL_SETTINGS if args.cpu else SETTINGS
         sections: dict[str, Iterator[Row]] = {
+            "graphs, losses": compare_graphs(args),
+            "graphs, speed": try_graphs(args, "speed"),
+            "corpus": prepare_corpus(work),
+            "graphs, training": try_graphs(args, "training", "--data", args.data or work / "bin"),
             "losses": compare_losses(args),
             **{f"update, {setting}": measure_updates(args, setting) for setting in settings},
             **{f"decoding, {p}": measure_decoding(args, p) for p in ("fp32", "fp16")},
-            "corpus": prepare_corpus(work),
             "trainings": train_from_command_line(args, work),
             "parsing": parse_text(args, work),
             "exported model": translate_exported(args, work),
             "half precision": train_in_half(args),
         }
+        chosen = args.sections or [*sections]
         for name, section in sections.items():
+            if not any(name.startswith(begin) for begin in ("corpus", *chosen)):
+                continue
             for row in attempt(name, section):
                 write(*row)
                 print(" | ".join(row), flush=True)

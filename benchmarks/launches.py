@@ -113,7 +113,7 @@ class Launches(TorchDispatchMode):
             return None if name.endswith("_") else func(*args, **(kwargs or {}))
         if name == "_local_scalar_dense" and args[0].is_meta:
             self.waits += 1
-            return True  # fairseq asks whether a batch has padding
+            return True
         out = func(*args, **(kwargs or {}))
         first = out[0] if isinstance(out, tuple | list) and out else out
         if torch.is_tensor(first) and first.is_meta and not func.is_view and name not in FREE:

@@ -3,9 +3,11 @@
     python benchmarks/rivals.py --size small
 
 Every program trains a Transformer of the same size on the same batches, one at a time, in a process
-of its own, since the allocator is one for a process. They take turns; the table has the median and
-the range of each round's speed relative to fairseq's own model, in CPU time, and the memory.
-fairseq's own loss must be equal to ours in all digits, except with ``--fast``.
+of its own, since the allocator is one for a process. The batches are composed as fairseq does, and
+have hundreds of shapes. The programs take turns; the table has the median and the range of each
+round's speed relative to fairseq's own model, in CPU time, and the memory after the first updates,
+in the middle, and at the end. fairseq's own loss must be equal to ours in all digits, except with
+``--fast``. ``--updates 25 --rounds 20`` shows 516 updates.
 Hugging Face's Marian needs ``transformers``, Joey NMT ``joeynmt``, Eole ``eole``; ``--python``
 names an interpreter that has them beside this package. A row says so if one is missing.
 """
@@ -22,7 +24,9 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import torch
+from fairseq.data import data_utils
 from torch import Tensor
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
@@ -37,22 +41,57 @@ MAX_TOKENS = 1024
 HEADS = 4
 DROPOUT = 0.1
 SMOOTHING = 0.1
-#: Updates that do not count: all batches twice, so that allocators have the memory of each.
+#: Updates that do not count.
 WARM_UP = 16
+#: Sentence pairs, whose batches come in random order.
+PAIRS = 40_000
 
 Update = Callable[[], Tensor | None]
 
 
 def make_batches(size: str, task: Any) -> list[dict[str, Any]]:
-    """Make batches of random words, of different lengths as in a training."""
-    from benchmarks import common
+    """Make batches of random words: sentences of many lengths, sorted, and filled up to tokens."""
+    mean = SIZES[size][-1]
+    generator = np.random.default_rng(1)
+    source = generator.gamma(4, mean / 4, PAIRS).clip(1, 100).astype(int) + 1
+    target = (source + generator.normal(0, 0.15 * source)).round().clip(2, 101).astype(int)
+    order = np.lexsort((target, source))
+    batches: list[list[int]] = [[]]
+    longest = 0
+    for index in order:
+        longest = max(longest, source[index], target[index])
+        if longest * (len(batches[-1]) + 1) > MAX_TOKENS:
+            batches.append([])
+            longest = max(source[index], target[index])
+        batches[-1].append(index)
+    generator.shuffle(batches)
+    return [_make_batch(task, source[batch], target[batch], generator) for batch in batches]
 
-    length = SIZES[size][-1]
-    lengths = [max(3, length + shift) for shift in (0, -6, 5, -3, 8, -8, 2, -1)]
-    return [
-        common.make_batch(task, MAX_TOKENS, torch.device("cpu"), mean_length=mean, seed=seed)
-        for seed, mean in enumerate(lengths)
-    ]
+
+def _make_batch(
+    task: Any, source: np.ndarray, target: np.ndarray, generator: np.random.Generator
+) -> dict[str, Any]:
+    """Make a batch of sentences with so many subwords, their ends included."""
+    words = task.source_dictionary
+    pad, eos = words.pad(), words.eos()
+
+    def draw(lengths: np.ndarray) -> list[Tensor]:
+        drawn = [generator.integers(words.nspecial, len(words), n - 1) for n in lengths]
+        return [torch.tensor([*sentence, eos]) for sentence in drawn]
+
+    sources, targets = draw(-np.sort(-source)), draw(target)
+    tokens = data_utils.collate_tokens(sources, pad, left_pad=True)
+    read = data_utils.collate_tokens(targets, pad, eos, move_eos_to_beginning=True)
+    return {
+        "nsentences": len(source),
+        "ntokens": int(target.sum()),
+        "target": data_utils.collate_tokens(targets, pad),
+        "net_input": {
+            "src_tokens": tokens,
+            "src_lengths": tokens.ne(pad).sum(1),
+            "prev_output_tokens": read,
+        },
+    }
 
 
 def make_fairseq(
@@ -292,7 +331,8 @@ def serve(arm: str, size: str) -> None:
         for _ in range(int(line)):
             loss = update()
         cpu, wall = time.process_time() - start[0], time.perf_counter() - start[1]
-        memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+        pages = int(Path("/proc/self/statm").read_text().split()[1])
+        memory = pages * resource.getpagesize() / 2**20
         assert loss is not None
         print(cpu, wall, memory, f"{loss.item():.6f}", flush=True)
 
@@ -339,24 +379,23 @@ def main() -> None:
     for name in [name for name, arm in arms.items() if not arm.works]:
         print(f"{name}: not installed, or does not work")
         del arms[name]
-    for arm in arms.values():
-        arm.run(WARM_UP)
+    first = {name: arm.run(WARM_UP)[2] for name, arm in arms.items()}
     for number in range(args.rounds):
         order = [*arms]
         shift = number % len(order)
         for name in order[shift:] + order[:shift]:
             arms[name].rounds.append(arms[name].run(args.updates))
     print(f"{args.size}: {args.rounds} rounds of {args.updates} updates, one thread, CPU time")
-    print(f"{'':24}{'ms':>8}{'speed':>8}  {'range':15}{'MiB':>6}  last loss")
+    print(f"{'':24}{'ms':>8}{'speed':>8}  {'range':15}{'MiB':>6}{'':12}  last loss")
     base = [taken[0] for taken in arms["fairseq"].rounds]
     for name, arm in arms.items():
         times = [taken[0] for taken in arm.rounds]
         speeds = sorted(b / t for b, t in zip(base, times, strict=True))
-        *_, memory, loss = arm.rounds[-1]
+        middle, (*_, memory, loss) = arm.rounds[(len(times) - 1) // 2][2], arm.rounds[-1]
         print(
             f"{name:24}{1000 * statistics.median(times) / args.updates:8.1f}"
             f"{statistics.median(speeds):8.3f}  {speeds[0]:.3f} – {speeds[-1]:.3f}"
-            f"{memory:8.0f}  {loss:.6f}"
+            f"{first[name]:6.0f}{middle:6.0f}{memory:6.0f}  {loss:.6f}"
         )
 
 

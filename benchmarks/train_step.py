@@ -9,9 +9,12 @@ Usage: ``python benchmarks/train_step.py [--family rnn] ...``.
 import argparse
 import sys
 from collections.abc import Callable
+from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from fairseq import optim
 from fairseq.criterions.label_smoothed_cross_entropy import LabelSmoothedCrossEntropyCriterion
@@ -28,12 +31,14 @@ from syncattn_fairseq.criterions.label_smoothed_cross_entropy_with_syntax import
     LabelSmoothedCrossEntropyWithSyntax,
     make_config,
 )
+from syncattn_fairseq.data.shapes import make_plan  # noqa: E402
 from syncattn_fairseq.patches.returned_memory import set_allocator  # noqa: E402
-from syncattn_fairseq.tasks.fast import (  # noqa: E402
+from syncattn_fairseq.tasks.fast import fuse_optimizer, replace_dropout  # noqa: E402
+from syncattn_fairseq.tasks.graphs import GraphedTraining, Recorder  # noqa: E402
+from syncattn_fairseq.tasks.products import (  # noqa: E402
     bf16_products,
-    fuse_optimizer,
     multiplies_bf16,
-    replace_dropout,
+    tf32_products,
 )
 
 
@@ -78,6 +83,7 @@ def make_update(
     batches: list[dict[str, Any]],
     fast: bool = False,
     moved: bool = False,
+    recorder: Recorder | None = None,
 ) -> Callable[[], Tensor | None]:
     """Return a function that makes one update on the next batch, and returns the loss per token.
 
@@ -85,8 +91,12 @@ def make_update(
 
     Args:
         arch, options, args, task, batches: what to train, and on what.
-        fast: as with ``--fast``.
+        fast: as with ``--fast`` on a CPU.
         moved: with one weight moved by one rounding.
+        recorder: of the passes of a GPU, with ``--fast``; None for passes as they are.
+
+    Raises:
+        RuntimeError: the passes cannot be recorded.
     """
     device = torch.device(args.device)
     dropout = dict.fromkeys(("dropout", "attention_dropout", "activation_dropout"), 0.1)
@@ -100,19 +110,32 @@ def make_update(
     losses = {"sync_mse_weight": 0.01, "sync_rank_weight": 0.01} if tied else {}
     criterion = make_criterion(model, task, **losses)
     optimizer = make_optimizer(model, args.precision)
+    products: Callable[[], Any] = nullcontext
     if hasattr(model, "source_fields"):
         replace_dropout(model, fast)
         fuse_optimizer(optimizer, fast)
         criterion.fast = fast
+        if fast and multiplies_bf16():
+            shapes = [(*b["net_input"]["src_tokens"].shape, b["target"].size(1)) for b in batches]
+            products = partial(bf16_products, make_plan(np.array(shapes)).round_rows)
+    graphs = None
+    if recorder is not None:
+        graphs, products = GraphedTraining(model, criterion, optimizer, recorder), tf32_products
     state = {"n": 0}
 
     def update() -> Tensor | None:
         batch = dict(batches[state["n"] % len(batches)])
         batch["net_input"] = common.net_input(model, batch)
         state["n"] += 1
-        with bf16_products(fast and multiplies_bf16()):
-            loss, sample_size, _ = criterion(model, batch)
-        optimizer.backward(loss)
+        with products():
+            if graphs is not None:
+                trained = graphs.step(batch, state["n"])
+                if trained is None:
+                    raise RuntimeError(graphs.obstacle)
+                loss, sample_size, _ = trained
+            else:
+                loss, sample_size, _ = criterion(model, batch)
+                optimizer.backward(loss)
         optimizer.multiply_grads(1 / sample_size)
         try:
             optimizer.clip_grad_norm(1.0)

@@ -17,6 +17,7 @@ for name in (
     "fairseq_version",
     "evaluated_options",
     "compiler_imports",
+    "padding_waits",
     "cudnn_attention",
     "ngram_blocking",
     "checkpoint_classes",

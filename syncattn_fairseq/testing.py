@@ -10,7 +10,9 @@ builds a small model with these options and raises ``AssertionError`` unless
 * decoding step by step, where the beam is reordered, gives the scores and the alignments of
   teacher forcing;
 * scores are finite in half precision;
-* all gradients are finite, and every parameter has one.
+* all gradients are finite, and every parameter has one;
+* forward and backward pass do not wait for a GPU, or copy to it, so that with ``--fast`` they
+  become CUDA graphs; no GPU is needed to find that out.
 
 All kinds of this library pass. The options are those of the command line, with ``_`` for ``-``;
 whatever the model reads of the source's parse is made from random trees.
@@ -38,6 +40,8 @@ from .data.subwords import CONTINUATION
 from .models.rnn_decoder import ConditionalGRUDecoder
 from .modules import PARTS
 from .modules.positions import POSITIONS
+from .tasks.graphs import find_model_obstacle, grow_masks
+from .tasks.waits import CannotRecord, Watch
 
 #: Lengths of the sentences of source and target, without their ends.
 SOURCE_LENGTHS, TARGET_LENGTHS = (5, 2, 9), (3, 7, 4)
@@ -62,6 +66,7 @@ def check_model(arch: str = "syntax_transformer_tiny", **options: Any) -> None:
     check_steps(model)
     check_half_precision(model)
     check_gradients(model)
+    check_recording(model)
 
 
 def build_model(
@@ -214,6 +219,22 @@ def check_gradients(model: Any) -> None:
             raise AssertionError(f"{name} has no gradient")
         if parameter.grad is not None and not parameter.grad.isfinite().all():
             raise AssertionError(f"the gradient of {name} is not finite")
+
+
+def check_recording(model: Any) -> None:
+    """Check that a CUDA graph could hold a pass, on a device that has shapes, but no numbers."""
+    if find_model_obstacle(model):
+        return
+    model = copy.deepcopy(model).to("meta")
+    batch = make_batch(model, [0, 1, 2])
+    net_input = {name: tensor.to("meta") for name, tensor in batch["net_input"].items()}
+    batch = {"net_input": net_input, "target": batch["target"].to("meta")}
+    grow_masks(model, batch["target"].size(1), next(model.parameters()))
+    try:
+        with Watch("meta", refuse=True):
+            differentiate(model, batch)
+    except CannotRecord as error:
+        raise AssertionError(f"a GPU would train without CUDA graphs: {error}") from None
 
 
 def differentiate(model: Any, batch: dict[str, Any]) -> None:

@@ -99,7 +99,7 @@ def make_task(data: Path, **options: Any) -> TranslationWithSyntaxTask:
     cfg = OmegaConf.structured(TranslationWithSyntaxConfig)
     cfg._name, cfg.data = "translation_with_syntax", str(data)
     cfg.train_subset, cfg.gen_subset = "train", "test"
-    cfg.dataset_impl, cfg.required_seq_len_multiple = None, 1
+    cfg.dataset_impl, cfg.required_seq_len_multiple, cfg.cpu = None, 1, True
     for name, value in options.items():
         cfg[name] = value
     return TranslationWithSyntaxTask.setup_task(cfg)

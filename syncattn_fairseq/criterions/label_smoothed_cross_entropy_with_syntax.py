@@ -98,20 +98,31 @@ class LabelSmoothedCrossEntropyWithSyntax(LabelSmoothedCrossEntropyCriterion):
         self, model: Any, sample: dict[str, Any], reduce: bool = True
     ) -> tuple[Tensor, int, dict[str, Any]]:
         """Return a batch's summed objective, the sample size to divide it by, and what to log."""
+        objective, log = self.compute(model, sample, reduce)
+        counts = self.count(sample)
+        return objective, counts["sample_size"], {**log, **counts}
+
+    def count(self, sample: dict[str, Any]) -> dict[str, int]:
+        """Return the numbers to log that the host knows; rows of padding do not count."""
+        sentences = sample["nsentences"]
+        size = sentences if self.sentence_avg else sample["ntokens"]
+        return {"ntokens": sample["ntokens"], "nsentences": sentences, "sample_size": size}
+
+    def compute(
+        self, model: Any, sample: dict[str, Any], reduce: bool = True
+    ) -> tuple[Tensor, dict[str, Tensor]]:
+        """Return a batch's summed objective, and what else the device computes, to be logged.
+
+        On a GPU, this reads nothing that the host knows of the batch, and does not wait: a CUDA
+        graph may hold it, with the backward pass of the objective.
+        """
         scored = sample
         if self.fast and self.training and isinstance(model, TransformerModelBase):
             net_output, scored = self._score_tokens(model, sample)
         else:
             net_output = model(**sample["net_input"])
         loss, nll_loss = self.compute_loss(model, net_output, scored, reduce=reduce)
-        sample_size = sample["target"].size(0) if self.sentence_avg else sample["ntokens"]
-        log: dict[str, Any] = {
-            "loss": loss.detach(),
-            "nll_loss": nll_loss.detach(),
-            "ntokens": sample["ntokens"],
-            "nsentences": sample["target"].size(0),
-            "sample_size": sample_size,
-        }
+        log: dict[str, Tensor] = {"loss": loss.detach(), "nll_loss": nll_loss.detach()}
         if self.report_accuracy:
             log["n_correct"], log["total"] = self.compute_accuracy(model, net_output, scored)
 
@@ -134,7 +145,7 @@ class LabelSmoothedCrossEntropyWithSyntax(LabelSmoothedCrossEntropyCriterion):
             log.update({term.name: value.detach(), **numbers})
         log.update(position_sums(extra, sample, self.padding_idx))
         log["total_loss"] = objective.detach()
-        return objective, sample_size, log
+        return objective, log
 
     def _score_tokens(self, model: Any, sample: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
         """Return the model's output and the batch, both without padding in the target."""
@@ -158,6 +169,14 @@ class LabelSmoothedCrossEntropyWithSyntax(LabelSmoothedCrossEntropyCriterion):
             return sum_smoothed_loss_of_scores(scores, target, self.eps, self.padding_idx)
         log_probs, target = self.get_lprobs_and_target(model, net_output, sample)
         return sum_smoothed_loss(log_probs, target, self.eps, self.padding_idx)
+
+    def compute_accuracy(
+        self, model: Any, net_output: Any, sample: dict[str, Any]
+    ) -> tuple[Tensor, Tensor]:
+        """Count the right tokens, and all; fairseq's numbers, without waiting for the device."""
+        log_probs, target = self.get_lprobs_and_target(model, net_output, sample)
+        counted = target.ne(self.padding_idx)
+        return (log_probs.argmax(1).eq(target) & counted).sum(), counted.sum()
 
     @classmethod
     def reduce_metrics(cls, logging_outputs: list[dict[str, Any]]) -> None:

@@ -22,6 +22,8 @@ from ..base.errors import DataError
 from .controls import CONTROLS, count_words, draw_other, take_tree
 from .fields import NOTHING, LossField, SourceField, SourceFields
 from .mmap_blocks import check_checksums, check_dataset, has_entry
+from .padding import add_rows, repeat_links
+from .shapes import Plan, Shape
 from .subwords import NO_HEAD, NO_TOKEN, find_parents, mark_subwords
 from .words import detect_scheme, find_word_starts
 
@@ -46,7 +48,14 @@ class SyntaxPairDataset(BaseWrapperDataset):
             if this must be seen from the dictionary.
         lengths_on_cpu: also pass the encoder a list of the sentences' lengths, which stays where it
             is when fairseq moves the batch to a GPU.
+
+    Attributes:
+        plan: the shapes to which batches are padded (:mod:`.shapes`), with rows of padding after
+            their sentences (:mod:`.padding`); None for fairseq's own, as wide as a batch's longest
+            sentences.
     """
+
+    plan: Plan | None = None
 
     def __init__(
         self,
@@ -145,18 +154,25 @@ class SyntaxPairDataset(BaseWrapperDataset):
     def collater(
         self, samples: Sequence[dict[str, Any]], pad_to_length: dict[str, int] | None = None
     ) -> dict[str, Any]:
-        """Make a batch."""
+        """Make a batch, as fairseq does, padded to a shape of the plan if there is one."""
         pairs = self.dataset
+        shape = self._choose_shape(samples)
+        if shape is not None:
+            pad_to_length = {"source": shape.source, "target": shape.target}
         batch: dict[str, Any] = pairs.collater(samples, pad_to_length=pad_to_length)
         if not batch:
             return batch
+        added = [] if shape is None else [torch.empty(0)] * (shape.rows - len(samples))
+        add_rows(batch, len(added), pairs)
+        if shape is not None:
+            repeat_links(batch)
         order = _find_positions(batch["id"], torch.tensor([sample["id"] for sample in samples]))
         net_input = batch["net_input"]
         if self.lengths_on_cpu:
             net_input["lengths_on_cpu"] = net_input["src_lengths"].tolist()
 
         def padded(key: str, tokens: Tensor, left: bool) -> Tensor:
-            return pad_marks([samples[i][key] for i in order], tokens.size(1), left)
+            return pad_marks([*(samples[i][key] for i in order), *added], tokens.size(1), left)
 
         tokens, left = net_input["src_tokens"], pairs.left_pad_source
         if self.heads["source"] is not None:
@@ -182,6 +198,13 @@ class SyntaxPairDataset(BaseWrapperDataset):
                 dictionary = self.dictionaries[loss_field.side]
                 batch[loss_field.name] = loss_field.collate(marks, tokens, dictionary)
         return batch
+
+    def _choose_shape(self, samples: Sequence[dict[str, Any]]) -> Shape | None:
+        """Return the plan's shape for a batch; None if it has none, or there is no plan."""
+        if self.plan is None or not samples:
+            return None
+        sides = ("source", "target")
+        return self.plan.fit(len(samples), *(max(len(s[side]) for s in samples) for side in sides))
 
 
 def _name_marks(side: str, control: str) -> str:

@@ -43,7 +43,14 @@ def mend() -> None:
     @wrap(trainer.Trainer, "train_step")
     def train_step(step: Any, self: Any, *args: Any, **kwargs: Any) -> Any:
         logs: list[Mapping[str, Any]] = []
-        hook = self.criterion.register_forward_hook(lambda *call: logs.append(call[-1][-1]))
+        train = self.task.train_step
+
+        def train_and_note(*given: Any, **named: Any) -> Any:
+            trained = train(*given, **named)
+            logs.append(trained[-1])
+            return trained
+
+        self.task.train_step = train_and_note
         try:
             return step(self, *args, **kwargs)
         except _NotFinite as error:
@@ -51,7 +58,7 @@ def mend() -> None:
             cause = " ".join(str(error.__context__).split())
             raise DataError(_diagnose(logs, update, cause)) from None
         finally:
-            hook.remove()
+            vars(self.task).pop("train_step", None)
 
     @wrap(trainer.Trainer, "save_checkpoint")
     def save_unless_refused(save: Any, self: Any, *args: Any, **kwargs: Any) -> Any:

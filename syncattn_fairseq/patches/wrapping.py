@@ -1,7 +1,9 @@
-"""Put a function of ours around one of fairseq's or PyTorch's."""
+"""Put a function of ours around one of fairseq's or PyTorch's, or change some words of it."""
 
 import functools
-from collections.abc import Callable
+import inspect
+import textwrap
+from collections.abc import Callable, Mapping
 from typing import Any
 
 
@@ -18,3 +20,32 @@ def wrap(owner: Any, name: str) -> Callable[[Callable[..., Any]], Callable[..., 
         return call
 
     return replace
+
+
+def reword(owner: Any, name: str, changes: Mapping[str, str], **names: Any) -> bool:
+    """Change some words of the source of the function ``owner.name``, of which it is made anew.
+
+    It is for a condition in the midst of a long function, which cannot be wrapped.
+
+    Args:
+        owner, name: a class or a module, and its function.
+        changes: words of the source, and what is to be in their place.
+        names: what the new words name, which becomes part of the function's module.
+
+    Returns:
+        Whether all of the words are there, each once; otherwise the function stays as it is.
+    """
+    function = getattr(owner, name)
+    lines, first = inspect.getsourcelines(function)
+    source = textwrap.dedent("".join(lines))
+    if any(source.count(words) != 1 for words in changes):
+        return False
+    for words, others in changes.items():
+        source = source.replace(words, others)
+    # Tracebacks name the function's own file, and nearly its own lines.
+    code = compile("\n" * (first - 1) + source, inspect.getfile(function), "exec")
+    made: dict[str, Any] = {}
+    function.__globals__.update(names)
+    exec(code, function.__globals__, made)
+    setattr(owner, name, made[name])
+    return True

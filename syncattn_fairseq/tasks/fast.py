@@ -1,13 +1,11 @@
-"""What is faster than in fairseq: its dropout, on a GPU its optimizer, and more with ``--fast``.
+"""What is faster than in fairseq: its dropout, and its optimizer.
 
-With that option, trainings on a CPU are no longer equal to fairseq's in their last digits.
+On a CPU, both are faster still with ``--fast``, and no longer fairseq's in their last digits.
 """
 
 import math
-import platform
 from collections import defaultdict
 from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
@@ -16,12 +14,8 @@ from fairseq.modules.fairseq_dropout import FairseqDropout
 from fairseq.optim.adam import Adam, FairseqAdam
 from fairseq.optim.fp16_optimizer import FP16Optimizer
 from torch import Tensor, nn
-from torch.nn import functional as F
 
 from ..modules.dropout import fast_dropout, same_dropout
-
-#: Multiplications from which a product is faster in bfloat16, with its conversions.
-WORTHWHILE = 2**23
 
 
 class SameDropout(FairseqDropout):
@@ -47,41 +41,6 @@ def replace_dropout(model: nn.Module, fast: bool = False) -> None:
     for module in model.modules():
         if type(module) is FairseqDropout:
             module.__class__ = FastDropout if fast else SameDropout
-
-
-def multiplies_bf16() -> bool:
-    """Tell whether the processor has instructions for products of bfloat16."""
-    if platform.machine() in ("x86_64", "AMD64"):
-        supported = getattr(torch.cpu, "_is_avx512_bf16_supported", lambda: False)
-    else:
-        supported = torch.ops.mkldnn._is_mkldnn_bf16_supported
-    return bool(supported())
-
-
-@contextmanager
-def bf16_products(enabled: bool) -> Iterator[None]:
-    """Let linear layers on a CPU multiply in bfloat16, where that is faster.
-
-    Inputs and weights are rounded to 8 bits, sums are of float32. All else, such as attention,
-    softmax, norms and losses, is computed in float32, as are the weights that are trained.
-    """
-    linear: Any = F.linear
-
-    def multiply(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-        large = x.numel() * weight.size(0) >= WORTHWHILE
-        if not large or x.dtype != torch.float32 or x.device.type != "cpu":
-            return linear(x, weight, bias)
-        half = torch.bfloat16
-        rounded = None if bias is None else bias.to(half)
-        product: Tensor = linear(x.to(half), weight.to(half), rounded).float()
-        return product
-
-    if enabled:
-        F.linear = multiply  # type: ignore[assignment]
-    try:
-        yield
-    finally:
-        F.linear = linear
 
 
 class FusedAdam(Adam):

@@ -22,9 +22,11 @@ class TranslationWithSyntaxConfig(TranslationConfig):
     )
     fast: bool = option(
         False,
-        "train faster on a CPU: products of large matrices in bfloat16 if the processor has them, "
-        "none for padding, cheap random numbers for dropout, Adam in one pass; such a training can "
-        "be repeated and resumed exactly, but differs from one without the option",
+        "train faster; such a training can be repeated and resumed exactly, but differs from one "
+        "without the option. On a CPU: products of large matrices in bfloat16 if the processor has "
+        "them, none for padding, cheap random numbers for dropout, Adam in one pass. On a GPU: "
+        "CUDA graphs of forward and backward passes, one for each of the shapes to which batches "
+        "are padded, and products of float32 in TF32",
     )
     missing_parses: ChoiceEnum(["stop", "ignore"]) = option(  # type: ignore[valid-type]
         "stop",
@@ -51,3 +53,4 @@ class TranslationWithSyntaxConfig(TranslationConfig):
     )
     gen_subset: str = II("dataset.gen_subset")
     ddp_backend: str = II("distributed_training.ddp_backend")
+    cpu: bool = II("common.cpu")

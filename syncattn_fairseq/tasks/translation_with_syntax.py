@@ -1,5 +1,8 @@
 """Translation of text with parses."""
 
+import logging
+from contextlib import nullcontext
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +18,15 @@ from ..data.dataset import SyntaxPairDataset, Unparsed, list_texts, load_marks
 from ..data.fields import NOTHING, LossField
 from ..data.labels import check_same_dictionaries, load_dictionary
 from ..data.mmap_blocks import check_dataset, check_symbols
+from ..data.shapes import Plan, make_plan, measure_batches
 from ..registered_names import TASK
-from .fast import bf16_products, fuse_optimizer, multiplies_bf16, replace_dropout
+from .fast import fuse_optimizer, replace_dropout
+from .graphs import GraphedTraining, Recorder, find_model_obstacle, find_recorder
 from .options import TranslationWithSyntaxConfig
+from .products import bf16_products, multiplies_bf16, tf32_products
 from .translating import TranslatingTask
+
+logger = logging.getLogger(__name__)
 
 
 @register_task(TASK, dataclass=TranslationWithSyntaxConfig)
@@ -39,6 +47,11 @@ class TranslationWithSyntaxTask(TranslatingTask):
             )
         self.loss_fields: frozenset[LossField] = frozenset()
         self.models_take_lengths: list[bool] = []
+        #: The shapes of the training's batches, with ``--fast``.
+        self.plan: Plan | None = None
+        self.graphs: GraphedTraining | None = None
+        self.model_obstacle = ""
+        self._planned: Any = None
 
     @classmethod
     def setup_task(cls, cfg: Any, **kwargs: Any) -> Any:
@@ -80,15 +93,55 @@ class TranslationWithSyntaxTask(TranslatingTask):
                 "decode with models of one kind"
             )
         replace_dropout(model, self.cfg.fast)
+        self.model_obstacle = self.model_obstacle or find_model_obstacle(model)
         return model
 
+    @cached_property
+    def recorder(self) -> Recorder | None:
+        """What records the passes of updates; None without ``--fast`` or on a CPU."""
+        if not self.cfg.fast:
+            return None
+        on_gpu = torch.cuda.is_available() and not self.cfg.cpu
+        return find_recorder(torch.device("cuda" if on_gpu else "cpu"))
+
     def train_step(
-        self, sample: Any, model: Any, criterion: Any, optimizer: Any, *args: Any, **kwargs: Any
+        self,
+        sample: dict[str, Any],
+        model: Any,
+        criterion: Any,
+        optimizer: Any,
+        update_num: int,
+        ignore_grad: bool = False,
+        **kwargs: Any,
     ) -> Any:
         """Do forward and backward of a batch."""
         fuse_optimizer(optimizer, self.cfg.fast)
-        with bf16_products(self.cfg.fast and multiplies_bf16()):
-            return super().train_step(sample, model, criterion, optimizer, *args, **kwargs)
+        with self._fast_products():
+            if self.recorder is not None and not ignore_grad:
+                own = model, criterion, optimizer
+                if self.graphs is None or not self.graphs.belongs_to(*own):
+                    self.graphs = GraphedTraining(*own, self.recorder)
+                trained = self.graphs.step(sample, update_num)
+                if trained is not None:
+                    return trained
+            return super().train_step(
+                sample, model, criterion, optimizer, update_num, ignore_grad, **kwargs
+            )
+
+    def _fast_products(self) -> Any:
+        """Multiply with fewer digits, if that is wanted and the machine can."""
+        if self.recorder is not None:
+            return tf32_products()
+        if not self.cfg.fast or not multiplies_bf16():
+            return nullcontext()
+        return bf16_products(int if self.plan is None else self.plan.round_rows)
+
+    def begin_epoch(self, epoch: int, model: Any) -> None:
+        """Log the graphs of the last epoch, as before each validation."""
+        if self.graphs is not None:
+            self.graphs.report()
+
+    begin_valid_epoch = begin_epoch
 
     def build_criterion(self, cfg: Any, *args: Any, **kwargs: Any) -> Any:
         """Build a criterion, and note what its losses read, since data is loaded later.
@@ -180,4 +233,23 @@ class TranslationWithSyntaxTask(TranslatingTask):
         iterator = super().get_batch_iterator(*args, epoch=1 if fixed else epoch, **kwargs)
         if iterator.iterations_in_epoch == 0:  # not in use yet
             iterator.epoch = epoch
+        if self.cfg.fast:
+            self._plan_shapes(iterator)
         return iterator
+
+    def _plan_shapes(self, iterator: Any) -> None:
+        """Choose the shapes of the training's batches, whenever they are made."""
+        dataset, batches = iterator.dataset, iterator.frozen_batches
+        trains = dataset is self.datasets.get(self.cfg.train_subset)
+        if not trains or batches is self._planned:
+            return
+        self._planned = batches
+        pairs, earlier = dataset.dataset, self.plan
+        self.plan = make_plan(measure_batches(batches, pairs.src_sizes, pairs.tgt_sizes))
+        if self.recorder is None or self.model_obstacle:
+            return
+        dataset.plan = self.plan
+        if self.graphs is not None and earlier is not None and not self.plan.equals(earlier):
+            self.graphs.forget()
+        message = "--fast: %d shapes hold %d batches, padding adds %.1f %% of tokens"
+        logger.info(message, len(self.plan), len(batches), 100 * self.plan.added)

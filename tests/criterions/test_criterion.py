@@ -37,6 +37,7 @@ def batch(parents: bool = True) -> dict[str, Any]:
         "net_input": build.net_input(source, target),
         "target": torch.nn.utils.rnn.pad_sequence(target, True, build.PAD),
         "ntokens": 9,
+        "nsentences": 2,
     }
     if parents:
         sample["src_parents"] = torch.tensor([[1, 1, 4, -1, 2, -1], [-1, -1, -1, 4, 4, -1]])
@@ -151,7 +152,7 @@ def micro_batches(sample: dict[str, Any]) -> list[dict[str, Any]]:
     for row in (slice(0, 1), slice(1, 2)):
         part = {k: v[row] for k, v in sample.items() if torch.is_tensor(v)}
         part["net_input"] = {k: v[row] for k, v in sample["net_input"].items()}
-        part["ntokens"] = int(part["target"].ne(build.PAD).sum())
+        part |= {"ntokens": int(part["target"].ne(build.PAD).sum()), "nsentences": 1}
         parts.append(part)
     return parts
 

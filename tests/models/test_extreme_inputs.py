@@ -32,6 +32,7 @@ def batch(source: list[int], target: list[int], ahead: int) -> Any:
         "net_input": net_input,
         "target": torch.nn.utils.rnn.pad_sequence(sides[1], True, build.PAD),
         "ntokens": sum(target) + len(target),
+        "nsentences": len(target),
         "src_parents": parents[0],
         "tgt_parents": parents[1],
     }

@@ -73,6 +73,9 @@ def test_the_training_text_needs_parses_if_it_is_translated(small_corpus, gen_su
         task.build_generator([model], Namespace())
 
 
+ROOM = "syncattn_fairseq.tasks.translation_with_syntax."
+
+
 @pytest.mark.parametrize("fast", [False, True])
 def test_fast_reaches_model_losses_and_updates(small_corpus, monkeypatch, fast):
     task = make_task(small_corpus.data, fast=fast)
@@ -83,13 +86,96 @@ def test_fast_reaches_model_losses_and_updates(small_corpus, monkeypatch, fast):
     losses.sentence_avg = False
     assert LabelSmoothedCrossEntropyWithSyntax.build_criterion(losses, task).fast == fast
     asked: list[Any] = []
-    room = "syncattn_fairseq.tasks.translation_with_syntax."
-    monkeypatch.setattr(room + "multiplies_bf16", lambda: True)
-    monkeypatch.setattr(room + "bf16_products", lambda on: nullcontext(asked.append(on)))
-    monkeypatch.setattr(room + "fuse_optimizer", lambda optimizer, on_cpu: asked.append(on_cpu))
+    monkeypatch.setattr(ROOM + "multiplies_bf16", lambda: True)
+    monkeypatch.setattr(ROOM + "bf16_products", lambda rows: nullcontext(asked.append(rows(7))))
+    monkeypatch.setattr(ROOM + "fuse_optimizer", lambda optimizer, on_cpu: asked.append(on_cpu))
     monkeypatch.setattr(TranslationTask, "train_step", lambda *args, **kwargs: "trained")
     assert task.train_step({}, model, None, None, update_num=1) == "trained"
-    assert asked == [fast, fast]
+    assert asked == ([True, 7] if fast else [False])
+    task.load_dataset("train")
+    task.get_batch_iterator(task.datasets["train"], max_tokens=200)
+    if fast:
+        assert task.train_step({}, model, None, None, update_num=1) == "trained"
+        assert asked[-1] > 7, "rows are rounded up"
+    assert task.datasets["train"].plan is None, "on a CPU, batches are not padded"
+
+
+class Recording:
+    """What stands for graphs: it only notes what it is asked for."""
+
+    def __init__(self, *given: Any) -> None:
+        self.given = given
+        self.forgotten = self.reports = 0
+        self.trained: Any = "replayed"
+
+    def belongs_to(self, *given: Any) -> bool:
+        return given == self.given[:3]
+
+    def step(self, sample: Any, update: int) -> Any:
+        return self.trained
+
+    def forget(self) -> None:
+        self.forgotten += 1
+
+    def report(self) -> None:
+        self.reports += 1
+
+
+def test_on_a_gpu_batches_are_padded_and_passes_are_replayed(small_corpus, monkeypatch):
+    task = make_task(small_corpus.data, fast=True)
+    devices: list[Any] = []
+    monkeypatch.setattr("torch.cuda.is_available", lambda: True)
+    monkeypatch.setattr(ROOM + "find_recorder", lambda d: devices.append(d.type) or "recorder")
+    monkeypatch.setattr(ROOM + "GraphedTraining", Recording)
+    monkeypatch.setattr(TranslationTask, "train_step", lambda *args, **kwargs: "trained")
+    task.cfg.cpu = False
+    model = task.build_model(model_options("syntax_transformer_tiny"))
+    for split in ("train", "valid"):
+        task.load_dataset(split)
+        iterator = task.get_batch_iterator(task.datasets[split], max_tokens=200)
+        assert task.get_batch_iterator(task.datasets[split], max_tokens=200) is iterator
+    train, valid = (task.datasets[split] for split in ("train", "valid"))
+    assert valid.plan is None and train.plan is task.plan and task.plan.added <= 0.1
+    batch = train.collater([train[index] for index in range(3)])
+    assert (*batch["net_input"]["src_tokens"].shape, batch["target"].size(1)) in {
+        tuple(shape) for shape in task.plan.shapes.tolist()
+    }
+
+    given = model, "losses", "optimizer"
+    assert task.train_step({}, *given, update_num=1) == "replayed" and devices == ["cuda"]
+    graphs: Any = task.graphs
+    assert graphs.given == (*given, "recorder")
+    assert task.train_step({}, *given, update_num=2, ignore_grad=True) == "trained"
+    graphs.trained = None
+    assert task.train_step({}, *given, 3) == "trained" and task.graphs is graphs
+    assert task.train_step({}, model, "losses", "another", 4) == "replayed"
+    assert task.graphs is not graphs, "fairseq has made another optimizer"
+    graphs = task.graphs
+    task.begin_epoch(2, model)
+    task.begin_valid_epoch(2, model)
+    assert graphs.reports == 2
+
+    task.load_dataset("train", epoch=2)  # the same text again, and then another part
+    task.get_batch_iterator(task.datasets["train"], max_tokens=200, epoch=2)
+    assert graphs.forgotten == 0 and task.datasets["train"].plan is task.plan
+    task.get_batch_iterator(
+        task.datasets["train"], max_tokens=90, epoch=3, disable_iterator_cache=True
+    )
+    assert graphs.forgotten == 1
+
+
+@pytest.mark.parametrize(
+    ("arch", "options"), [("rnn_global", {}), ("transformer_dbsa_tiny", {"encoder_layerdrop": 0.5})]
+)
+def test_batches_of_models_that_cannot_be_recorded_are_not_padded(
+    small_corpus, monkeypatch, arch, options
+):
+    task = make_task(small_corpus.data, fast=True)
+    monkeypatch.setattr(ROOM + "find_recorder", lambda device: "recorder")
+    task.build_model(model_options(arch, **options))
+    task.load_dataset("train")
+    task.get_batch_iterator(task.datasets["train"], max_tokens=200)
+    assert task.plan is not None and task.datasets["train"].plan is None
 
 
 @pytest.mark.parametrize(
