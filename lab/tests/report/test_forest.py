@@ -1,4 +1,5 @@
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -10,7 +11,7 @@ from syncattn_fairseq.base.errors import DataError
 from syncattn_lab.cli.recipe import main
 from syncattn_lab.evaluation.contrast import Contrast
 from syncattn_lab.evaluation.differences import Difference
-from syncattn_lab.evaluation.intervals import Interval
+from syncattn_lab.evaluation.intervals import Interval, fit_blocks
 from syncattn_lab.evaluation.measures import BLEU, CHRF, NLL, Measure
 from syncattn_lab.evaluation.results_file import load_results
 from syncattn_lab.evaluation.table_rows import TableRow, list_contrasts, make_rows
@@ -52,11 +53,26 @@ def test_a_figure_has_the_measures_and_systems_with_results():
     assert list_panels(cells, ["base", "a"]) == [1, 1]
     nothing = cell("b", 1, 0.0) | {"scores": {}}
     assert list_panels([*cells, cell("a", 3, 1.0), nothing], ["base", "a", "b"]) == [1, 1]
+    compared = compare_rows(rows_of([*cells, nothing], ["base", "a", "b"]))
+    assert [(one.name, one.baseline, one.difference) for one in compared] == [("a", "base", 0.0)]
     one_seed = [cell("base", 1, 10.0), cell("ours", 1, 11.0)]
     [row] = draw_rows(rows_of(one_seed, ["ours"]), {})["datasets"]["means 0"]
     assert row["low"] == row["high"] == row["mean"] == 1.0, "no interval"
     with pytest.raises(DataError, match="nothing to draw: no system has a baseline with results"):
         draw_rows(rows_of(cells, ["base"]), {})
+
+
+def test_the_heading_and_the_key_say_what_is_there():
+    contrast = Contrast("ours", "base")
+    one = Difference(contrast, BLEU, {1: 2.0, 2: 3.0}, {1: 1.0, 2: 1.5})
+    drawn = draw_forest({BLEU: [one]}, lambda contrast: contrast.name)
+    assert drawn["datasets"]["headings"] == []
+    [name] = drawn["datasets"]["names"]
+    assert (name["text"], name["y"]) == ("ours − base", -5), "at the top"
+    assert drawn["title"]["text"][0] == "Line: 95 % interval over seeds;"
+    blocks = fit_blocks([[2.0, 3.0], [1.0, 1.5]])
+    drawn = draw_forest({BLEU: [replace(one, blocks=blocks)]}, lambda contrast: contrast.name)
+    assert drawn["title"]["text"][0] == "Line: 95 % interval over seeds; band: seeds as blocks;"
 
 
 def test_colours_are_verdicts(tmp_path):
