@@ -160,14 +160,14 @@ class Alignment:
 
     @cached_property
     def piece_links(self) -> list[Link]:
-        """The links of subwords, source first, from 0. Each target subword has one."""
+        """The links of subwords, source first, counted from 0. Each target subword has one."""
         if not self.attention.size:
             return []
         return [(source, target) for target, source in enumerate(self.attention.argmax(1).tolist())]
 
     @cached_property
     def links(self) -> list[Link]:
-        """The links of words, source first, from 0: words whose subwords are linked."""
+        """The links of words, source first, counted from 0. A link joins words whose subwords are linked."""
         return sorted(link_words(self.piece_links, self.source.lengths, self.target.lengths))
 
     def __str__(self) -> str:

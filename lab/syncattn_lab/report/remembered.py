@@ -8,7 +8,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from syncattn_fairseq.base.files import replacing
+from syncattn_fairseq.base.errors import DataError
+from syncattn_fairseq.base.files import read_text_file, replacing
 
 #: What is made depends on the versions of these distributions.
 MAKERS = ("altair", "syncattn-lab", "vl-convert-python")
@@ -24,8 +25,8 @@ def remember(name: str, make: Callable[[], Any], source: str = "") -> Any:
     """
     key = [*map(version, MAKERS), source]
     path = _find_folder() / f"{name}.json"
-    with suppress(OSError, ValueError, TypeError, KeyError):
-        kept = json.loads(path.read_text("utf-8"))
+    with suppress(OSError, DataError, ValueError, TypeError, KeyError):
+        kept = json.loads(read_text_file(path))
         if kept["key"] == key:
             return kept["value"]
     value = make()
