@@ -167,7 +167,7 @@ class Alignment:
 
     @cached_property
     def links(self) -> list[Link]:
-        """The links of words, source first, counted from 0. A link joins words whose subwords are linked."""
+        """The links of words, source first, counted from 0, from those of their subwords."""
         return sorted(link_words(self.piece_links, self.source.lengths, self.target.lengths))
 
     def __str__(self) -> str:
