@@ -26,6 +26,7 @@ for name in (
     "plain_options",
     "checkpoint_errors",
     "checkpoint_task",
+    "resumed_data",
     "patience",
     "safety_saves",
     "finite_losses",

@@ -146,6 +146,7 @@ def make_checkpoint(
                 "lr_scheduler_state": {},
             }
         ],
+        "task_state": task.state_dict(),
         "extra_state": {},
         "last_optimizer_state": None,
     }

@@ -11,6 +11,7 @@ from torch import Tensor
 from tqdm import tqdm
 
 from ..base.errors import DataError
+from ..data.fingerprint import check_same_training
 from .checkpoint_file import read_checkpoint, save_checkpoint
 
 _NAMES = {
@@ -57,6 +58,7 @@ def average_checkpoints(paths: Sequence[str | Path], output: str | Path) -> list
     models = [state["model"] for state in states]
     for path, model in zip(paths[1:], models[1:], strict=True):
         _check_same_parameters(models[0], model, f"{path} and {paths[0]}")
+    check_same_training(paths, states)
 
     means: OrderedDict[str, Tensor] = OrderedDict()
     shared: dict[Any, Tensor] = {}  # tied parameters stay one tensor, which keeps the file small

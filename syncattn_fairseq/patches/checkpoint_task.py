@@ -2,15 +2,18 @@
 
 Faults: all versions decode with ``--task translation`` unless told otherwise, which gives a model
 no parses, and validate with none, which is a traceback. Without the plugin that a checkpoint was
-trained with, they ignore its options, and call the weights damaged, or translate worse.
+trained with, they ignore its options, and call the weights damaged, or translate worse. With
+dictionaries that are not those of the training, but as large, they translate into garbage.
 Test: ``test_checkpoint_task.py``.
 """
 
+from pathlib import Path
 from typing import Any
 
 from ..base.errors import DataError
-from ..checkpoints.checkpoint_file import read_options
+from ..checkpoints.checkpoint_file import read_options, read_task_state
 from ..checkpoints.option_checks import require_plugin
+from ..data.fingerprint import check_data, find_fingerprint
 from ..registered_names import TASK
 from .wrapping import wrap
 
@@ -33,10 +36,21 @@ def mend() -> None:
         return parse(parser, input_args, *args, **kw)
 
     @wrap(checkpoint_utils, "load_model_ensemble_and_task")
-    def load_with_plugin(load: Any, filenames: Any, *args: Any, **kw: Any) -> Any:
+    def load_with_plugin(
+        load: Any,
+        filenames: Any,
+        arg_overrides: Any = None,
+        task: Any = None,
+        *args: Any,
+        **kw: Any,
+    ) -> Any:
         for path in filenames:
             require_plugin(path, read_options(path, "common").get("user_dir"))
-        models, cfg, task = load(filenames, *args, **kw)
+        _check_data(filenames, task)
+        given = task
+        models, cfg, task = load(filenames, arg_overrides, task, *args, **kw)
+        if given is None:
+            _check_data(filenames, task)
         for path, model in zip(filenames, models, strict=True):
             if getattr(model, "source_fields", None) and not hasattr(task, "fields"):
                 reads = model.source_fields.reads
@@ -46,3 +60,18 @@ def mend() -> None:
                         f"--task {TASK}"
                     )
         return models, cfg, task
+
+
+def _check_data(paths: Any, task: Any) -> None:
+    """Compare what models were trained with, and the data of a task that translates."""
+    from fairseq.tasks.translation import TranslationTask
+    from fairseq.utils import split_paths
+
+    if not isinstance(task, TranslationTask):
+        return
+    folder = Path(split_paths(task.cfg.data)[0])
+    for path in paths:
+        state = read_task_state(path)
+        if state is not None:
+            trained = find_fingerprint(path, {"task_state": state})
+            check_data(str(path), trained, folder, (task.cfg.source_lang, task.cfg.target_lang))
