@@ -257,6 +257,10 @@ def _read_folder(folder: Path, languages: Sequence[str]) -> Fingerprint:
     here = describe_meaning([folder], languages)
     stored = read_stored(folder)
     if stored is None:
+        logger.info(
+            f"{folder}: has no {NAME}, as it was made by fairseq-preprocess or an earlier version: "
+            "its dictionaries are not compared with those of its text"
+        )
         return Fingerprint(here, [describe_datasets([folder], languages, {})])
     for name in list_differences(stored.meaning, here):
         raise DataError(

@@ -247,6 +247,7 @@ def test_subwords_are_marked_as_was_stored_beside_the_data(small_corpus, own_dat
     path = small_corpus.checkpoint("transformer_dbsa")
     path = change_checkpoint(path, tmp_path / "earlier.pt", task_state=None)
     (own_data / "subwords.json").write_text('{"de": "none", "en": "none"}\n', encoding="utf-8")
+    (own_data / "fingerprint.json").unlink()
     model = small_corpus.load(path, data_bin=own_data, subwords=None)
     [alignment] = model.align(["▁the ▁dog s"], ["▁der ▁H und"])
     assert alignment.source.words == ["▁the", "▁dog", "s"]
