@@ -276,7 +276,7 @@ def _read_folder(folder: Path, languages: Sequence[str]) -> Fingerprint:
 
 def list_differences(one: Mapping[str, str], other: Mapping[str, str]) -> list[str]:
     """List the parts that differ; what only one of both has may have been added later."""
-    return [name for name in one if name in other and one[name] != other[name]]
+    return [name for name in other if name in one and one[name] != other[name]]
 
 
 def check_meaning(
@@ -362,7 +362,7 @@ def check_text_steps(
             )
 
 
-def check_same_training(paths: Sequence[Path | str], states: Sequence[Any]) -> None:
+def check_same_meaning(paths: Sequence[Path | str], states: Sequence[Any]) -> None:
     """Check that checkpoints were trained with the same dictionaries, subwords and preparation.
 
     Args:
@@ -434,11 +434,11 @@ def check_resumed(
     )
     if len(before.provenance) != len(folders):
         raise DataError(
-            f"{name}: was trained on {len(before.provenance)} folders of data, not "
-            f"{len(folders)}; {other}"
+            f"{name}: the data were in another number of folders ({len(before.provenance)}, now "
+            f"{len(folders)}); {other}"
         )
     for folder, old, new in zip(folders, before.provenance, here.provenance, strict=True):
-        for dataset in _list_changes(old, new, splits[0]):
+        for dataset in _list_changes(old, new, re.sub(r"\d+$", "", splits[0])):
             raise DataError(f"{name}: was trained on another {folder / dataset}; {other}")
         for dataset in _list_changes(old, new, splits[1]):
             logger.warning(f"{folder / dataset}: not the one that {name} was validated on before")

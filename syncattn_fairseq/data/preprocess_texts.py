@@ -333,8 +333,11 @@ def preprocess_texts(plan: Preprocessing) -> None:
         return
     parts = list(_list_parts(plan))
     if plan.fairseq.dict_only:
-        _refuse_dictionaries(plan)
-        _binarise_texts(plan.fairseq)
+        with filling(plan.destination) as folder:
+            _refuse_dictionaries(plan)
+            _binarise_texts(plan, folder)
+            drop_same_dictionaries(folder, plan.destination, plan.languages, ())
+            _check_outputs(plan, folder)
         return
     if plan.fairseq.dataset_impl != "mmap":
         raise DataError("--dataset-impl: heads and labels need mmap, the default")
@@ -362,7 +365,7 @@ def preprocess_texts(plan: Preprocessing) -> None:
         # All that may have faults comes before the text, which takes longer.
         made = [_binarise_values(plan, folder, *source, dictionaries) for source in sources]
         if not plan.add:
-            _binarise_texts(argparse.Namespace(**vars(plan.fairseq) | {"destdir": str(folder)}))
+            _binarise_texts(plan, folder)
         store_schemes(folder, schemes)
         _store_preparations(plan, folder)
         for language, dictionary in dictionaries.items():
@@ -404,10 +407,7 @@ def _add_record(plan: Preprocessing) -> None:
             store_schemes(folder, schemes)
         for language in plan.languages:
             rows = read_rows(plan.destination, plan.languages, language)
-            if rows:
-                symbols = {piece for row in rows for piece in row}
-                scheme = schemes.get(language) or detect_scheme([*symbols])
-                _check_record(plan, language, rows, scheme, str(plan.destination))
+            _check_record(plan, language, rows, schemes, plan.destination)
         _store_preparations(plan, folder)
         _check_outputs(plan, folder)
         gone = [
@@ -437,14 +437,22 @@ def _check_record_of_texts(
     for language in plan.written:
         texts = {part.split: part.text for part in parts if part.language == language}
         split = next((split for split in SAMPLED if split in texts), None)
-        if split is not None and language in schemes:
+        if split is not None:
             rows = [line.split() for line in islice(read_lines(texts[split]), SAMPLE)]
-            _check_record(plan, language, rows, schemes[language], str(texts[split]))
+            _check_record(plan, language, rows, schemes, texts[split])
 
 
 def _check_record(
-    plan: Preprocessing, language: str, rows: Sequence[Sequence[str]], scheme: str, where: str
+    plan: Preprocessing,
+    language: str,
+    rows: Sequence[Sequence[str]],
+    schemes: Mapping[str, str],
+    where: Path,
 ) -> None:
+    """Check that subword model and preparation of a language fit subwords of its sentences."""
+    if not rows:
+        return
+    scheme = schemes.get(language) or detect_scheme([*{piece for row in rows for piece in row}])
     side = plan.languages.index(language)
     model = plan.subwords[side] if plan.subwords else None
     check_record(model, plan.preparations.get(language), rows, scheme, where)
@@ -487,7 +495,8 @@ def _store_preparations(plan: Preprocessing, folder: Path) -> None:
         store_subwords(folder, plan.languages, plan.subwords)
 
 
-def _binarise_texts(args: argparse.Namespace) -> None:
+def _binarise_texts(plan: Preprocessing, folder: Path) -> None:
+    args = argparse.Namespace(**vars(plan.fairseq) | {"destdir": str(folder)})
     handlers = [*preprocess.logger.handlers]
     preprocess.logger.addFilter(_names_no_folder)
     try:

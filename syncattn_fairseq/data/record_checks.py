@@ -17,7 +17,7 @@ def check_record(
     preparation: Preparation | None,
     rows: Sequence[Sequence[str]],
     scheme: str,
-    where: str,
+    where: Path | str,
 ) -> None:
     """Check that a subword model and a preparation fit a text.
 

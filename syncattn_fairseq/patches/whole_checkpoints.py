@@ -88,6 +88,12 @@ def _resume_from_newest(resume: Any, cfg: Any, trainer: Any, **kwargs: Any) -> A
     _claim(folder)
     _remove_leftovers(folder)
     is_new = not (folder / LAST).exists()
+    start = Path(cfg.finetune_from_model or ".")
+    if is_new and start.parent.resolve() == folder.resolve() and _NAME.fullmatch(start.name):
+        raise DataError(
+            f"--finetune-from-model {start}: this training would write over it; choose another "
+            "--save-dir"
+        )
     resumed = _resume(resume, cfg, trainer, **kwargs)
     # Not before the checkpoint is known to be of this data.
     _store_record(folder, getattr(trainer.task, "cfg", None), is_new)
