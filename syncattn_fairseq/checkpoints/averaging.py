@@ -14,6 +14,7 @@ from ..base.errors import DataError
 from ..data.fingerprint import check_same_meaning
 from .checkpoint_file import read_checkpoint, save_checkpoint
 from .option_checks import list_options
+from .registered_options import list_options as list_registered
 
 _NAMES = {
     "epoch": re.compile(r"checkpoint(\d+)\.pt"),
@@ -22,7 +23,7 @@ _NAMES = {
 
 
 #: Options of models that may change within a training.
-_OF_TRAINING = re.compile("drop|_path$|noise|activations|^no_seed_provided$")
+_OF_TRAINING = re.compile("drop|_path$|noise|activations")
 #: What the settings of one training have in common: of a group, these options, or all.
 _SETTINGS: dict[str, tuple[str, ...]] = {
     "common": ("seed",),
@@ -112,7 +113,9 @@ def _check_same_training(one: dict[str, Any], other: dict[str, Any], where: str)
         DataError: they are not.
     """
     first, second = (_list_sections(state) for state in (one, other))
-    for name in first["model"].keys() & second["model"].keys():
+    # Beside a model's own options, fairseq stores those of all that a command has.
+    known = {"arch"} | list_registered("model", str(first["model"].get("arch")))
+    for name in sorted(known & first["model"].keys() & second["model"].keys()):
         values = first["model"][name], second["model"][name]
         if values[0] != values[1] and not _OF_TRAINING.search(name):
             raise DataError(f"{where}: not the same model, {name} is {values[1]} and {values[0]}")
