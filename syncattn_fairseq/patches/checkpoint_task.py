@@ -7,6 +7,7 @@ dictionaries that are not those of the training, but as large, they translate in
 Test: ``test_checkpoint_task.py``.
 """
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,8 @@ from ..checkpoints.option_checks import require_plugin
 from ..data.fingerprint import check_data, find_fingerprint
 from ..registered_names import TASK
 from .wrapping import wrap
+
+_OF_DATA = ("data", "source_lang", "target_lang")
 
 
 def mend() -> None:
@@ -46,11 +49,8 @@ def mend() -> None:
     ) -> Any:
         for path in filenames:
             require_plugin(path, read_options(path, "common").get("user_dir"))
-        _check_data(filenames, task)
-        given = task
+        _check_data(filenames, arg_overrides or {}, task)
         models, cfg, task = load(filenames, arg_overrides, task, *args, **kw)
-        if given is None:
-            _check_data(filenames, task)
         for path, model in zip(filenames, models, strict=True):
             if getattr(model, "source_fields", None) and not hasattr(task, "fields"):
                 reads = model.source_fields.reads
@@ -62,16 +62,22 @@ def mend() -> None:
         return models, cfg, task
 
 
-def _check_data(paths: Any, task: Any) -> None:
-    """Compare what models were trained with, and the data of a task that translates."""
+def _check_data(paths: Any, overrides: Mapping[str, Any], task: Any) -> None:
+    """Compare what models were trained with, and the data that they will translate."""
+    from fairseq.tasks import TASK_REGISTRY
     from fairseq.tasks.translation import TranslationTask
     from fairseq.utils import split_paths
 
-    if not isinstance(task, TranslationTask):
+    if task is None:  # fairseq will set up the first checkpoint's
+        trained = read_options(paths[0], "task")
+        kind, settings = TASK_REGISTRY.get(str(trained.get("_name")), object), trained | overrides
+    else:
+        kind, settings = type(task), {name: getattr(task.cfg, name, None) for name in _OF_DATA}
+    if not issubclass(kind, TranslationTask):
         return
-    folder = Path(split_paths(task.cfg.data)[0])
-    for path in paths:
+    data, *languages = (settings.get(name) for name in _OF_DATA)
+    for path in paths if data and all(languages) else ():
         state = read_task_state(path)
         if state is not None:
-            trained = find_fingerprint(path, {"task_state": state})
-            check_data(str(path), trained, folder, (task.cfg.source_lang, task.cfg.target_lang))
+            fingerprint = find_fingerprint(path, {"task_state": state})
+            check_data(str(path), fingerprint, Path(split_paths(data)[0]), languages)
