@@ -124,9 +124,9 @@ def _check_same_training(one: dict[str, Any], other: dict[str, Any], where: str)
     if len(folders) == 1 or any(each.get("finetune_from_model") for each in checkpoints):
         return
     for section, names in _SETTINGS.items():
-        for name in names or sorted(first[section].keys() & second[section].keys()):
-            values = first[section].get(name), second[section].get(name)
-            if values[0] != values[1]:
+        for name in sorted(first[section].keys() & second[section].keys()):
+            values = first[section][name], second[section][name]
+            if values[0] != values[1] and (not names or name in names):
                 raise DataError(
                     f"{where}: of two trainings, {section}.{name} is {values[1]} and {values[0]}; "
                     "average checkpoints of one"

@@ -7,6 +7,7 @@ from typing import Any
 from unittest.mock import Mock
 
 import pytest
+import torch
 from fairseq import checkpoint_utils
 from fairseq.trainer import Trainer
 
@@ -54,7 +55,7 @@ def load(path: Path, data: Path | str, **options: Any) -> Any:
     trainer = Mock(cfg=cfg, task=make_task(data), data_parallel_world_size=1, data_parallel_rank=0)
     trainer.tpu = trainer.is_fsdp = False
     trainer.model = Mock(spec=["load_state_dict", "set_num_updates"])
-    trainer.get_criterion.return_value.parameters.return_value = []
+    trainer.get_criterion.return_value = torch.nn.Module()
     return Trainer.load_checkpoint(trainer, str(path), True)
 
 
