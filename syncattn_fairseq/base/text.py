@@ -48,6 +48,15 @@ def _is_seen(character: str) -> bool:
     return not character.isspace() and category(character) != "Cf"
 
 
+def is_encodable(text: str) -> bool:
+    """Return whether a text can be UTF-8: it has no half of a character (lone surrogates)."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def join_line(text: str) -> str:
     """Return a text on one line, with one plain space for each run of white space.
 
@@ -91,10 +100,8 @@ def _lines(file: TextIO, name: str) -> Iterator[str]:
         if text.isprintable() and not text.isspace():
             yield text  # there is nothing to clean, and looking for it takes longer
             continue
-        try:
-            line.encode()
-        except UnicodeEncodeError:
-            raise DataError(f"{name}:{number}: not UTF-8; convert the file to UTF-8") from None
+        if not is_encodable(line):
+            raise DataError(f"{name}:{number}: not UTF-8; convert the file to UTF-8")
         yield clean_line(line)
 
 
