@@ -16,8 +16,7 @@ from starlette.routing import Route
 
 import syncattn_fairseq
 from syncattn_fairseq.inference import Decoding
-from syncattn_lab.report.figures import draw_sentence
-from syncattn_lab.report.picture_files import render
+from syncattn_fairseq.inference.drawing import draw_analysis
 
 MOST_SENTENCES, MOST_BYTES = 100, 50_000
 CODE = "default-src 'none'; script-src 'self'; connect-src 'self'; img-src blob: data:"
@@ -40,7 +39,7 @@ ANSWERS = {
         {"source": each.source.words, "target": each.target.words, "links": each.links}
         for each in model.align(sentences, decoding=decoding)
     ],
-    "/draw": lambda sentences: render(draw_sentence(model, sentences[0]).specification(), "svg"),
+    "/draw": lambda sentences: draw_analysis(model.analyse(sentences[:1])[0]),
 }
 
 

@@ -111,6 +111,7 @@ class Model(ABC):
         self._batches = SharedBatches(self._translate)
         self._is_forked = True
 
+    @abstractmethod
     def _reopen(self) -> None:
         """Make what ran in threads of the parent usable in a forked child.
 
