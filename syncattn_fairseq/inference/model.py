@@ -279,6 +279,15 @@ class Model(ABC):
                 warnings[warning] = indices
         return warnings
 
+    def describe_faults(self, translation: Translation) -> str:
+        """Say what may be wrong with a translation; empty: nothing.
+
+        Args:
+            translation: what `translate` returned.
+        """
+        faults = [*self.list_warnings([translation], ("cut", "unparsed"))]
+        return "; ".join([*faults, *filter(None, [translation.too_long])])
+
     def info(self, decoding: Decoding = DEFAULT) -> dict[str, Any]:
         """Return what a service says about its model, as plain values.
 
@@ -292,6 +301,7 @@ class Model(ABC):
             "target": target,
             "text": "words separated by spaces" if self.tokenised else "sentences",
             "reads": sorted(self.reads),
+            "shows": sorted(self.shows),
             "longest_source": self._find_longest_source(decoding),
             "longest_translation": min(decoding.max_len or MAX_LEN, self.longest[1]),
         }

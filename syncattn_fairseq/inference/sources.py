@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TypeAlias
 
-from ..base.errors import DataError, shorten
+from ..base.errors import BadSentence, DataError, shorten
 from ..base.text import is_encodable
 from ..data.parses import check_tree
 from ..parsing.formats import FORMATS
@@ -41,10 +41,11 @@ def read_texts(lines: Sequence[str], what: str) -> list[str]:
         if not isinstance(text, str):
             raise TypeError(f"expected a list of {what}, got {shorten(repr(text), 60)} in it")
         if not is_encodable(text):
-            raise DataError(
-                f"{what.removesuffix('s')} {number}: not UTF-8: half of a character (a lone "
-                f"surrogate) in {shorten(repr(text), 60)}; give whole characters"
-            )
+            fault = "not UTF-8: half of a character (a lone surrogate) in "
+            fault += f"{shorten(repr(text), 60)}; give whole characters"
+            if what == "sentences":
+                raise BadSentence(number, fault)
+            raise DataError(f"{what.removesuffix('s')} {number}: {fault}")
     return texts
 
 

@@ -76,7 +76,7 @@ def test_what_a_model_says_of_itself(served):
     model = syncattn_fairseq.load(served, device="cpu", threads=1, compute_type="float32")
     assert model.info() == {
         **{"version": syncattn_fairseq.__version__, "source": "en", "target": "de"},
-        **{"text": "words separated by spaces", "reads": []},
+        **{"text": "words separated by spaces", "reads": [], "shows": ["links"]},
         **{"longest_source": 1023, "longest_translation": inference_model.MAX_LEN},
     }
     with pytest.raises(DataError, match="reads no parse of its source; give no parses"):
