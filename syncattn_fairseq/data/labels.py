@@ -36,8 +36,8 @@ def load_dictionary(path: Path) -> Dictionary:
     lines = [*read_file_lines(path)]
     if len(lines) > 1 and all(map(_MARIANS.fullmatch, lines[:_FIRST])):
         raise DataError(
-            f"{path}:1: a vocabulary in YAML, WORD: NUMBER, as Marian has; fairseq's dictionary has "
-            "WORD COUNT on each line; make one with --srcdict and --tgtdict left out"
+            f"{path}:1: a vocabulary in YAML, WORD: NUMBER, as Marian has; a dictionary of fairseq "
+            "has WORD COUNT on each line; leave it out, and one is made of the text"
         )
     text = StringIO("\n".join(lines))
     try:
