@@ -204,7 +204,7 @@ def examine(
     examination = _Examination(limits.words)
     for text in [*held_out, *(text for text in texts if text.split == TRAINING)]:
         examination.read(text)
-    found = [*examination.list_findings(languages)]
+    found = [*examination.list_findings(languages)] if texts else []
     made = []
     for kind, split, count, total, example in found:
         limit = getattr(limits, kind)
