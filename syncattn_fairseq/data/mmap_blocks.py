@@ -7,7 +7,7 @@ are named by their paths without suffix.
 
 import re
 import struct
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -163,8 +163,13 @@ def write_files(
 
 def store_checksums(text: str, marks: str) -> None:
     """Write the checksums of a text and of its marks, both binarised; paths without suffix."""
-    with replacing(Path(marks + SUFFIX)) as temporary:
-        lines = [f"{hash_file(path)}  {path.name}\n" for path in _list_files(text, marks)]
+    write_sums(Path(marks + SUFFIX), list_files(text, marks))
+
+
+def write_sums(path: Path, files: Iterable[Path]) -> None:
+    """Write the checksums of some files into another one."""
+    with replacing(path) as temporary:
+        lines = [f"{hash_file(file)}  {file.name}\n" for file in files]
         temporary.write_text("".join(lines), encoding="utf-8")
 
 
@@ -174,7 +179,7 @@ def check_checksums(text: str, marks: str) -> None:
     if not path.exists():  # from an earlier version
         return
     matches = [_LINE.fullmatch(line) for line in read_file_lines(path)]
-    files = _list_files(text, marks)
+    files = list_files(text, marks)
     if len(matches) != len(files) or None in matches:
         raise DataError(f"{path}: not the checksums of {len(files)} files; remove it, or {_MEND}")
     for match, file in zip(matches, files, strict=True):
@@ -182,5 +187,14 @@ def check_checksums(text: str, marks: str) -> None:
             raise DataError(f"{file}: not the file that {path} was made for; {_MEND}")
 
 
-def _list_files(*datasets: str) -> list[Path]:
+def have_sums(path: Path, files: Sequence[Path]) -> bool:
+    """Return whether the checksums of some files are those that `write_sums` wrote."""
+    if not all(file.exists() for file in (path, *files)):
+        return False
+    sums = [line.split(" ")[0] for line in read_file_lines(path)]
+    return sums == [hash_file(file) for file in files]
+
+
+def list_files(*datasets: str) -> list[Path]:
+    """Return the files of datasets, whose paths are without suffix."""
     return [Path(name(path)) for path in datasets for name in (index_file_path, data_file_path)]

@@ -35,6 +35,7 @@ from .binarise import (
     check_lengths,
     count_values,
 )
+from .controls import CONTROLS
 from .encode_texts import encoding_blocks
 from .labels import (
     build_dictionary,
@@ -442,9 +443,9 @@ def _names_no_folder(record: logging.LogRecord) -> bool:
 
 
 def _remove_earlier(plan: Preprocessing, parts: Sequence[SplitText]) -> None:
-    """Remove heads and labels of an earlier run, which do not belong to the new text."""
+    """Remove heads, labels and controls of an earlier run, which do not fit the new text."""
     for part in parts:
-        for kind in KINDS:
+        for kind in (*KINDS, *CONTROLS, "another"):
             for suffix in (".idx", ".bin", SUFFIX):
                 Path(f"{plan.locate(plan.destination, part, kind)}{suffix}").unlink(missing_ok=True)
 
