@@ -131,6 +131,28 @@ def _lines(file: TextIO, name: str) -> Iterator[str]:
         yield clean_line(line)
 
 
+def read_blocks(*paths: Path | str, characters: int = 2**18) -> Iterator[tuple[list[str], ...]]:
+    """Yield the lines of texts (`read_lines`) in blocks, which many processes can work on.
+
+    Args:
+        paths: of texts with as many lines each.
+        characters: a block ends with the line that makes its texts so long together.
+
+    Yields:
+        the block's lines of each text.
+    """
+    block: list[tuple[str, ...]] = []
+    size = 0
+    for lines in zip(*map(read_lines, paths), strict=False):
+        block.append(lines)
+        size += sum(map(len, lines)) + 1
+        if size >= characters:
+            yield tuple(map(list, zip(*block, strict=True)))
+            block, size = [], 0
+    if block:
+        yield tuple(map(list, zip(*block, strict=True)))
+
+
 def count_lines(*paths: Path) -> int:
     """Return how many lines each file has, at least one; `DataError` if their numbers differ."""
     counts = [sum(1 for _ in read_lines(path)) for path in paths]
