@@ -9,6 +9,8 @@ from pathlib import Path
 from fairseq.data.indexed_dataset import MMapIndexedDataset
 
 from ..base.errors import DataError
+from .binarise import KINDS
+from .controls import CONTROLS
 from .fingerprint import (
     Fingerprint,
     describe_datasets,
@@ -116,13 +118,14 @@ def list_earlier(
             prepared, its subword models and the dictionaries of its labels are earlier ones, too.
 
     Returns:
-        Heads, labels and links of the texts, and the record; perhaps not all of them exist.
+        Heads, labels, controls and links of the texts, and the record; perhaps not all of them
+        exist.
     """
     names = []
     for text in written:
         split, _, rest = text.name.partition(".")
         pair = rest.partition(".")[0]
-        values = [f"{split}.{kind}.{rest}" for kind in ("heads", "labels")]
+        values = [f"{split}.{kind}.{rest}" for kind in (*KINDS, *CONTROLS, "another")]
         values.append(f"{split}.align.{pair}")
         names += [f"{name}{suffix}" for name in values for suffix in _SUFFIXES]
     if anew:

@@ -5,11 +5,10 @@ from __future__ import annotations
 import argparse
 import logging
 import re
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import chain, islice
+from itertools import islice
 from pathlib import Path
 
 from fairseq.data import Dictionary
@@ -25,9 +24,18 @@ from ..base.text import (
     find_text,
     is_plain,
     open_text,
+    read_blocks,
     read_lines,
 )
-from .binarise import KINDS, LABELS, AnnotatedText, TextCounts, binarise, check_lengths
+from .binarise import (
+    KINDS,
+    LABELS,
+    AnnotatedText,
+    TextCounts,
+    binarise,
+    check_lengths,
+    count_values,
+)
 from .earlier_runs import (
     SAMPLE,
     SAMPLED,
@@ -37,6 +45,7 @@ from .earlier_runs import (
     read_rows,
     store_fingerprint,
 )
+from .encode_texts import encoding_blocks
 from .labels import (
     build_dictionary,
     load_dictionary,
@@ -204,6 +213,8 @@ def _check_lines(path: Path) -> None:
     with open_text(path, errors="surrogateescape") as file:
         for number, line in enumerate(iter(partial(file.readline, MAX_LINE), ""), 1):
             text = line.removesuffix("\n").removesuffix("\r")
+            if text.isprintable() and "<" not in text:
+                continue  # there is nothing to see, and looking for it takes longer
             words = text.split() if "<" in text else ()
             fault = ""
             if odd := _READ_OTHERWISE.search(text):
@@ -220,7 +231,9 @@ def _check_lines(path: Path) -> None:
 
 
 def _detect_scheme(paths: Sequence[Path]) -> str:
-    schemes = {*find_schemes(line for path in paths for line in read_lines(path))}
+    # Marks are found between spaces, as which a block's line ends do.
+    blocks = (" ".join(lines) for path in paths for (lines,) in read_blocks(path))
+    schemes = {*find_schemes(blocks)}
     if len(schemes) > 1:
         raise DataError(
             f"{paths[0]}: text has both '@@ ' and U+2581; choose one with --subword-marks"
@@ -469,11 +482,11 @@ def _binarise_values(
     dictionary = None
     if source.kind == LABELS:
         if part.language not in dictionaries:  # labels of the training text
-            labels = chain.from_iterable(labels for labels, _ in source.read(TextCounts()))
-            dictionaries[part.language] = build_dictionary(Counter(labels))
+            labels = count_values(source, plan.fairseq.workers)
+            dictionaries[part.language] = build_dictionary(labels)
         dictionary = dictionaries[part.language]
     marks = plan.locate(folder, part, source.kind)
-    return marks, binarise(source, marks, dictionary)
+    return marks, binarise(source, marks, dictionary, plan.fairseq.workers)
 
 
 def _check_preparations(plan: Preprocessing) -> None:
@@ -500,7 +513,8 @@ def _binarise_texts(plan: Preprocessing, folder: Path) -> None:
     handlers = [*preprocess.logger.handlers]
     preprocess.logger.addFilter(_names_no_folder)
     try:
-        preprocess.main(args)
+        with encoding_blocks():
+            preprocess.main(args)
     except AssertionError as error:
         raise DataError(str(error)) from None
     finally:  # fairseq leaves its log open, where it was before it moved

@@ -15,6 +15,7 @@ from omegaconf import OmegaConf
 
 from ..base.errors import DataError
 from ..data.dataset import SyntaxPairDataset, Unparsed, list_texts, load_marks
+from ..data.drawn_controls import read_drawn_controls
 from ..data.fields import NOTHING, LossField
 from ..data.fingerprint import read_fingerprint
 from ..data.labels import check_same_dictionaries, load_dictionary
@@ -212,6 +213,7 @@ class TranslationWithSyntaxTask(TranslatingTask):
             schemes=self.schemes,
             lengths_on_cpu=bool(self.models_take_lengths) and all(self.models_take_lengths),
         )
+        read_drawn_controls(self.datasets[split], folder, split, source, target, combine)
         # Now that checksums have found damage.
         for path, language in texts:
             words = self.source_dictionary if language == source else self.target_dictionary
