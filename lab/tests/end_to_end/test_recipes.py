@@ -15,6 +15,7 @@ from sacrebleu.metrics.bleu import BLEU
 
 from lab.tests.recipes import miniature
 from lab.tests.recipes.server import Server, serve
+from syncattn_fairseq.data.fingerprint import NAME as FINGERPRINT
 from syncattn_lab.cli import recipe as recipes
 from syncattn_lab.evaluation.results_file import load_results, unpack_counts
 from syncattn_lab.recipes.cell import list_stages, make_cells
