@@ -26,6 +26,7 @@ for name in (
     "whole_checkpoints",
     "plain_options",
     "checkpoint_errors",
+    "started_options",
     "checkpoint_task",
     "patience",
     "safety_saves",

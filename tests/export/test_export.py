@@ -483,6 +483,8 @@ def test_what_cannot_be_exported_is_refused(small_corpus, tmp_path, format, arch
         ("ctranslate2", {"decoder_learned_pos": True, "encoder_learned_pos": True}),
         ("ctranslate2", {"activation_fn": "gelu", "no_scale_embedding": True}),
         ("ctranslate2", UNSHARED),
+        ("transformers", UNSHARED),
+        ("transformers", {"share_all_embeddings": False, "share_decoder_input_output_embed": True}),
     ],
 )
 def test_what_a_format_has_scores_the_same(small_corpus, tmp_path, format, options):
