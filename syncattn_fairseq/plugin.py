@@ -28,6 +28,7 @@ for name in (
     "checkpoint_errors",
     "started_options",
     "checkpoint_task",
+    "resumed_data",
     "patience",
     "safety_saves",
     "finite_losses",

@@ -17,6 +17,7 @@ from ..base.errors import DataError
 from ..data.dataset import SyntaxPairDataset, Unparsed, list_texts, load_marks
 from ..data.drawn_controls import read_drawn_controls
 from ..data.fields import NOTHING, LossField
+from ..data.fingerprint import read_fingerprint
 from ..data.labels import check_same_dictionaries, load_dictionary
 from ..data.mmap_blocks import check_dataset, check_symbols
 from ..data.shapes import Plan, make_plan, measure_batches
@@ -59,7 +60,8 @@ class TranslationWithSyntaxTask(TranslatingTask):
         """Set the task up as fairseq does.
 
         Raises:
-            DataError: parameters would be sharded, or folders of data do not go together.
+            DataError: parameters would be sharded, folders of data do not go together, or a file of
+                them is not the one that the text was binarised with.
         """
         # Only a complete configuration, as commands have, knows the backend.
         if OmegaConf.is_config(cfg) and (
@@ -71,7 +73,9 @@ class TranslationWithSyntaxTask(TranslatingTask):
                 "their layers, where shards are not gathered; leave the option out"
             )
         task = super().setup_task(cfg, **kwargs)
-        check_same_dictionaries(utils.split_paths(cfg.data), (cfg.source_lang, cfg.target_lang))
+        folders, languages = utils.split_paths(cfg.data), (cfg.source_lang, cfg.target_lang)
+        check_same_dictionaries(folders, languages)
+        task.fingerprint = read_fingerprint([*map(Path, folders)], languages)
         return task
 
     @classmethod

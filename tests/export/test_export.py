@@ -21,7 +21,7 @@ from syncattn_fairseq.export import check, export
 from syncattn_fairseq.inference import Decoding
 from syncattn_fairseq.inference import exported as exported_models
 from syncattn_fairseq.inference import model as inference_model
-from tests.checkpoints import PRE_NORM, TWO_HEADS, Corpus
+from tests.checkpoints import PRE_NORM, TWO_HEADS, Corpus, change_checkpoint
 from tests.importing import fork
 
 ctranslate2 = pytest.importorskip("ctranslate2")
@@ -190,7 +190,9 @@ def test_a_plain_export_is_still_a_parser(small_corpus, tmp_path, rows):
 @pytest.mark.parametrize("format", BOTH)
 def test_an_export_knows_how_subwords_are_marked(small_corpus, own_data, tmp_path, format):
     (own_data / "subwords.json").write_text('{"de": "none", "en": "none"}\n', encoding="utf-8")
-    export(small_corpus.trained(), own_data, format, tmp_path / "out")
+    (own_data / "fingerprint.json").unlink()
+    path = change_checkpoint(small_corpus.trained(), tmp_path / "earlier.pt", task_state=None)
+    export(path, own_data, format, tmp_path / "out")
     model = syncattn_fairseq.load(tmp_path / "out", device="cpu")
     [alignment] = model.align(["▁the ▁dog s"], ["▁der ▁H und"])
     assert alignment.source.words == ["▁the", "▁dog", "s"]
