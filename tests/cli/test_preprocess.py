@@ -278,7 +278,7 @@ def test_words_for_unknown_ones_are_counted(corpus, capsys):
 def test_what_is_wrong_with_the_texts_is_said(corpus, capsys):
     texts = {
         "train.en": "the ob@@ ser@@ ver sees six of the old men to@@ day\nb\n",
-        "train.de": "▁der ▁x\n▁b\n",
+        "train.de": "▁der ▁x\n▁e\n",
         "valid.en": "The observer sees six of the old men today\n",
         "valid.de": "▁y\n",
         "dev.en": "c\n",
