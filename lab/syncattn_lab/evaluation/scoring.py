@@ -297,7 +297,7 @@ def _warn_of_other_texts(
     if not source:
         source = Packed(" ".join(sentence.source.words) for sentence in output.beam)
     for what, others in (("references", gold.references), ("source", source)):
-        if len(texts) >= _FEWEST_SAME and len(others) == len(texts) and _are_same(texts, others):
+        if len(texts) >= _FEWEST_SAME and any(others) and _are_same(texts, others):
             warn(f"system {name}: its translations are the {what}; was one file given twice?")
             return
     profiles = [Profile() for _ in range(3)]
