@@ -256,7 +256,8 @@ class Service:
         if error.status_code == 404:
             reason = f"no such path; there are {', '.join(sorted(self._paths))}"
         elif error.status_code == 405:
-            reason = f"{request.method} is not for this path; use {Headers(error.headers)['allow']}"
+            methods = " or ".join(sorted(Headers(error.headers)["allow"].split(", ")))
+            reason = f"{request.method} is not for this path; use {methods}"
         return JSONResponse({"error": printable(reason)}, error.status_code, error.headers)
 
     async def _tell_health(self, request: Request) -> Response:
