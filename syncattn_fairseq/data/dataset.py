@@ -271,7 +271,7 @@ def load_marks(
     """
     parts: list[Any] = []
     any_parse = False
-    for prefix, pair in _find_parts(Path(folder), split, source, target, combine):
+    for prefix, pair in find_parts(Path(folder), split, source, target, combine):
         text_path, marks_path = (f"{prefix}{k}.{pair}.{language}" for k in ("", f".{kind}"))
         text = data_utils.load_indexed_dataset(text_path)  # sizes are a view of its memory map
         lengths = text.sizes - 1
@@ -298,14 +298,14 @@ def list_texts(
     folder: str, split: str, source: str, target: str, combine: bool
 ) -> Iterator[tuple[str, str]]:
     """Yield the path, without suffix, and the language of each text; see `load_marks`."""
-    for prefix, pair in _find_parts(Path(folder), split, source, target, combine):
+    for prefix, pair in find_parts(Path(folder), split, source, target, combine):
         for language in (source, target):
             path = f"{prefix}.{pair}.{language}"
             if indexed_dataset.dataset_exists(path, impl=None):  # the target may be missing
                 yield path, language
 
 
-def _find_parts(
+def find_parts(
     folder: Path, split: str, source: str, target: str, combine: bool
 ) -> Iterator[tuple[Path, str]]:
     """Yield the prefix and the language pair of each part of a split, as fairseq finds them."""
