@@ -349,6 +349,11 @@ def preprocess_texts(plan: Preprocessing) -> None:
             _refuse_dictionaries(plan)
         # All that may have faults comes before the text, which takes longer.
         made = [_binarise_values(plan, folder, *source, dictionaries) for source in sources]
+        datasets = {}
+        for one, other in zip(linked[::2], linked[1::2], strict=True):
+            datasets[one] = folder / f"{one.split}.{LINKS}.{'-'.join(plan.languages)}"
+            of_both = [schemes[language] for language in plan.languages]
+            binarise_links(one.links, (one.text, other.text), of_both, datasets[one])
         if not plan.add:
             _binarise_texts(argparse.Namespace(**vars(plan.fairseq) | {"destdir": str(folder)}))
         store_schemes(folder, schemes)
@@ -360,10 +365,7 @@ def preprocess_texts(plan: Preprocessing) -> None:
             check_lengths(source, marks, text)
             store_checksums(str(text), str(marks))
             print(f"{plan.destination / marks.name}: {counts}")
-        for one, other in zip(linked[::2], linked[1::2], strict=True):
-            dataset = folder / f"{one.split}.{LINKS}.{'-'.join(plan.languages)}"
-            of_both = [schemes[language] for language in plan.languages]
-            binarise_links(one.links, (one.text, other.text), of_both, dataset)
+        for one, dataset in datasets.items():
             print(f"{plan.destination / dataset.name}: the links of {one.links}")
         read = [path for part, _ in sources for path in (part.text, part.words) if path]
         read += [source.values for _, source in sources] + [part.links for part in linked]

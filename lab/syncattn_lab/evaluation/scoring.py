@@ -40,6 +40,8 @@ from .word_alignment import align_words
 #: Texts that have nothing to do with each other score less; captions of other pictures do, with 0.6
 #: BLEU and 20 chrF. Good translations of a few short sentences have no BLEU either, but more chrF.
 _UNRELATED_BLEU, _UNRELATED_CHRF = 2, 30
+#: Translations that are longer, in % of the references, are likely to be something else, too.
+_LONGEST = 150
 #: The BLEU of references after tokenizer and detokeniser that is not worth a word.
 _LOSSLESS = 99.9
 
@@ -268,6 +270,12 @@ def _warn_of_mixed_up_files(
         warn(
             f"system {name}: its translations are the references, as in forced output "
             "(--force, --score-reference), which comes second: --system NAME BEAM FORCED"
+        )
+    length = score.bleu.length
+    if length >= _LONGEST:
+        warn(
+            f"system {name}: its translations have {length:.0f} % of the words of the references; "
+            "check that the file has translations alone, split into words as the references are"
         )
     bleu, chrf = score.bleu.score, score.texts["chrf"].score
     if bleu < _UNRELATED_BLEU and chrf < _UNRELATED_CHRF:
