@@ -39,6 +39,8 @@ for name in (
     "amp_scale",
     "bf16_device",
     "logged_tensors",
+    "unknown_words",
+    "soft_alignments",
 ):
     import_module(f".patches.{name}", __package__).mend()
 

@@ -391,6 +391,11 @@ def preprocess_texts(plan: Preprocessing) -> None:
             check_earlier(plan.destination, plan.languages, plan.subwords, plan.preparations)
         # All that may have faults comes before the text, which takes longer.
         made = [_binarise_values(plan, folder, *source, dictionaries) for source in sources]
+        datasets = {}
+        for one, other in zip(linked[::2], linked[1::2], strict=True):
+            datasets[one] = folder / f"{one.split}.{LINKS}.{'-'.join(plan.languages)}"
+            of_both = [schemes[language] for language in plan.languages]
+            binarise_links(one.links, (one.text, other.text), of_both, datasets[one])
         if not plan.add:
             _binarise_texts(plan, folder)
         store_schemes(folder, schemes)
@@ -402,10 +407,7 @@ def preprocess_texts(plan: Preprocessing) -> None:
             check_lengths(source, marks, text)
             store_checksums(str(text), str(marks))
             print(f"{plan.destination / marks.name}: {counts}")
-        for one, other in zip(linked[::2], linked[1::2], strict=True):
-            dataset = folder / f"{one.split}.{LINKS}.{'-'.join(plan.languages)}"
-            of_both = [schemes[language] for language in plan.languages]
-            binarise_links(one.links, (one.text, other.text), of_both, dataset)
+        for one, dataset in datasets.items():
             print(f"{plan.destination / dataset.name}: the links of {one.links}")
         written = [plan.locate(plan.destination, part) for part in parts]
         if not plan.add:

@@ -46,6 +46,8 @@ from .word_alignment import align_words
 _UNRELATED_BLEU, _UNRELATED_CHRF = 2, 30
 #: So many translations are not the same as another text by chance.
 _FEWEST_SAME = 20
+#: Translations that are longer, in % of the references, are likely to be something else, too.
+_LONGEST = 150
 #: The BLEU of references after tokenizer and detokeniser that is not worth a word.
 _LOSSLESS = 99.9
 
@@ -276,6 +278,12 @@ def _warn_of_mixed_up_files(
         warn(
             f"system {name}: its translations are the references, as in forced output "
             "(--force, --score-reference), which comes second: --system NAME BEAM FORCED"
+        )
+    length = score.bleu.length
+    if length >= _LONGEST:
+        warn(
+            f"system {name}: its translations have {length:.0f} % of the words of the references; "
+            "check that the file has translations alone, split into words as the references are"
         )
     bleu, chrf = score.bleu.score, score.texts["chrf"].score
     if bleu < _UNRELATED_BLEU and chrf < _UNRELATED_CHRF:

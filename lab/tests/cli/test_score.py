@@ -132,6 +132,14 @@ def test_detokenize(files, capsys):
 TOKENISED, PLAIN_TEXT = "der Hund bellt laut , ja .\n", "der Hund bellt laut, ja.\n"
 
 
+@pytest.mark.parametrize(("words", "said"), [("a b c d e", ""), ("a b c d e f", "150 %")])
+def test_translations_that_are_far_too_long_are_noticed(files, capsys, words, said):
+    (files / "plain").write_text(f"{words}\n", encoding="utf-8")
+    (files / "ref").write_text("a b c d\n", encoding="utf-8")
+    assert main([*PLAIN, "--tokenize", "none", "--json", "-"]) == 0
+    assert said in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("reference", "output", "warned"),
     [
