@@ -14,12 +14,17 @@ from fairseq.tasks import register_task
 from omegaconf import OmegaConf
 
 from ..base.errors import DataError
+from ..criterions.label_smoothed_cross_entropy_with_syntax import (
+    LabelSmoothedCrossEntropyWithSyntax,
+)
+from ..criterions.terms.term import LANGUAGE_SIDES
 from ..data.dataset import SyntaxPairDataset, Unparsed, list_texts, load_marks
 from ..data.drawn_controls import read_drawn_controls
 from ..data.fields import NOTHING, LossField
 from ..data.labels import check_same_dictionaries, load_dictionary
 from ..data.mmap_blocks import check_dataset, check_symbols
 from ..data.shapes import Plan, make_plan, measure_batches
+from ..models.config import as_namespace
 from ..registered_names import TASK
 from .fast import fuse_optimizer, replace_dropout
 from .graphs import GraphedTraining, Recorder, find_model_obstacle, find_recorder
@@ -28,6 +33,20 @@ from .products import bf16_products, multiplies_bf16, tf32_products
 from .translating import TranslatingTask
 
 logger = logging.getLogger(__name__)
+
+
+def may_read_parses(model: Any, cfg: Any) -> bool:
+    """Tell whether a model, which has these options, reads parses or has heads that learn them."""
+    if not hasattr(model, "describe"):
+        return not is_fairseqs(model)
+    described = model.describe(as_namespace(cfg))
+    learn = {f"{side}_dependency" for side in LANGUAGE_SIDES}
+    return described.fields != NOTHING or not learn.isdisjoint(described.exposed)
+
+
+def is_fairseqs(part: Any) -> bool:
+    """Tell whether a model or a criterion is fairseq's own."""
+    return type(part).__module__.partition(".")[0] == "fairseq"
 
 
 @register_task(TASK, dataclass=TranslationWithSyntaxConfig)
@@ -48,6 +67,9 @@ class TranslationWithSyntaxTask(TranslatingTask):
             )
         self.loss_fields: frozenset[LossField] = frozenset()
         self.models_take_lengths: list[bool] = []
+        #: Whether each model, and each criterion, may read parses; empty: there is none yet.
+        self.models_read: list[bool] = []
+        self.criteria_read: list[bool] = []
         #: The shapes of the training's batches, with ``--fast``.
         self.plan: Plan | None = None
         self.graphs: GraphedTraining | None = None
@@ -88,6 +110,7 @@ class TranslationWithSyntaxTask(TranslatingTask):
         model = super().build_model(cfg, *args, **kwargs)
         self.fields |= getattr(model, "source_fields", NOTHING)
         self.models_take_lengths.append(getattr(model, "takes_lengths_on_cpu", False))
+        self.models_read.append(may_read_parses(model, cfg))
         if self.cfg.gold_source_heads and len(self.fields.rules) > 1:
             raise DataError(
                 "--gold-source-heads: the ensemble's dependency heads are of different kinds; "
@@ -154,6 +177,8 @@ class TranslationWithSyntaxTask(TranslatingTask):
         criterion = super().build_criterion(cfg, *args, **kwargs)
         if hasattr(criterion, "list_fields"):
             self.loss_fields |= criterion.list_fields()
+        own = isinstance(criterion, LabelSmoothedCrossEntropyWithSyntax)
+        self.criteria_read.append(criterion.reads_parses() if own else not is_fairseqs(criterion))
         return criterion
 
     def load_dataset(
@@ -192,7 +217,9 @@ class TranslationWithSyntaxTask(TranslatingTask):
                 )
             return Unparsed(pairs.src_sizes - 1)
 
-        src_heads = load("heads", source, needed=self.fields.reads("heads"))
+        reads_heads = self._reads_heads()
+        needed = self.fields.reads("heads")
+        src_heads = load("heads", source, needed) if reads_heads else None
         if self.cfg.gold_source_heads and src_heads is None:
             raise DataError(
                 f"{folder}: {split} has no source heads for --gold-source-heads; "
@@ -201,7 +228,7 @@ class TranslationWithSyntaxTask(TranslatingTask):
         self.datasets[split] = SyntaxPairDataset(
             pairs,
             src_heads,
-            None if pairs.tgt is None else load("heads", target),
+            load("heads", target) if reads_heads and pairs.tgt is not None else None,
             load("labels", source, needed=True) if self.fields.reads("labels") else None,
             fields=self.fields,
             gold=self.cfg.gold_source_heads,
@@ -214,6 +241,12 @@ class TranslationWithSyntaxTask(TranslatingTask):
         for path, language in texts:
             words = self.source_dictionary if language == source else self.target_dictionary
             check_symbols(path, len(words))
+
+    def _reads_heads(self) -> bool:
+        """Tell whether model or losses may read heads, which takes a loader's time."""
+        if self.cfg.gold_source_heads or not (self.models_read and self.criteria_read):
+            return True
+        return any(self.models_read + self.criteria_read)
 
     def get_batch_iterator(self, *args: Any, epoch: int = 1, **kwargs: Any) -> Any:
         """Batch as fairseq does, but make the same batches after a restart.
