@@ -21,6 +21,7 @@ for name in (
     "padding_waits",
     "cudnn_attention",
     "ngram_blocking",
+    "reordered_state",
     "checkpoint_classes",
     # What writes checkpoints comes before what changes their contents (it refuses otherwise).
     "whole_checkpoints",
