@@ -12,8 +12,9 @@ That is systems, what is asked of each of them, and a file below ``study/results
   and the tests that were planned; any other has all seeds that there are;
 - of all of them together what is in `TOGETHER`.
 
-In the name of a system or a file, ``*`` stands for anything; only what is asked of all together may
-then be of several. ``FILE/SYSTEM`` is a system of another file.
+``A & B`` is the mean of two systems, seed by seed. In the name of a system or a file, ``*`` stands
+for anything; only what is asked of all together may then be of several. ``FILE/SYSTEM`` is a system
+of another file.
 """
 
 from __future__ import annotations
@@ -33,8 +34,8 @@ from syncattn_fairseq.base.errors import DataError, suggest
 from syncattn_fairseq.base.files import read_json
 from syncattn_lab.evaluation import measures
 from syncattn_lab.evaluation.contrast import Cell, Cells, Contrast
-from syncattn_lab.evaluation.differences import Difference, compare
-from syncattn_lab.evaluation.intervals import Interval, equivalence, welch, welch_interval
+from syncattn_lab.evaluation.differences import Difference, compare, fit_steady_blocks
+from syncattn_lab.evaluation.intervals import Blocks, Interval, equivalence, welch, welch_interval
 from syncattn_lab.evaluation.measures import NLL, NLL_PER_WORD, Measure
 from syncattn_lab.evaluation.results_file import load_results
 from syncattn_lab.evaluation.table_rows import index_rows, list_contrasts, make_rows
@@ -110,6 +111,10 @@ class Results:
         Raises:
             DataError: there is no such system, or it was not measured.
         """
+        if _MEAN in system:
+            each = [self.list_values(one, measure) for one in system.split(_MEAN)]
+            seeds = set.intersection(*map(set, each))
+            return {seed: mean(values[seed] for values in each) for seed in sorted(seeds)}
         slash = system.partition(":")[0].rfind("/")
         if slash > 0 and system not in self.known:
             return open_results(system[:slash]).list_values(system[slash + 1 :], measure)
@@ -118,6 +123,27 @@ class Results:
         if not values:
             raise DataError(f"{system}: {self.name} has no {measure.name} of it")
         return values
+
+    def list_pool(self, measure: Measure, seeds: Sequence[int]) -> list[list[float]]:
+        """Return the numbers over some seeds of all systems of the corpus that have them all.
+
+        Those are the systems of this file and of the plan's, without settings of their own. NLL of
+        the test text that a training did not record is that of ``likelihood/``.
+        """
+        places = [f"{folder}/{self.corpus}" for folder in ("likelihood", "planned")]
+        there = [open_results(name) for name in places if (RESULTS / f"{name}.json").exists()]
+        planned: dict[str, dict[int, float]] = {}
+        for results in there:
+            planned |= results.list_measured(measure)
+        own = {} if self.is_planned else self.list_measured(measure)
+        pool = [*planned.values(), *own.values()]
+        return [[x[seed] for seed in seeds] for x in pool if x.keys() >= {*seeds}]
+
+    def list_measured(self, measure: Measure) -> dict[str, dict[int, float]]:
+        """Return what was measured of each system without settings, by seed."""
+        systems = [name for name in self.known if ":" not in name and name not in self.plan.names]
+        values = {name: measure.by_seed(self.known[name].values()) for name in systems}
+        return {name: numbers for name, numbers in values.items() if numbers}
 
     def find_system(self, name: str) -> str:
         """Return the system that a page means; `DataError`: there is not exactly one."""
@@ -222,6 +248,21 @@ class Pair:
         ends = ttest_rel(ours, theirs).confidence_interval()
         return Interval(mean(ours) - mean(theirs), float(ends.low), float(ends.high))
 
+    def pooled(self) -> Interval:
+        """Return the difference with its interval with seeds as blocks of all of the corpus."""
+        difference, blocks, sizes = self._pool()
+        return blocks.interval(difference, sizes)
+
+    def pooled_p(self) -> float:
+        """Return the p of the test that fits `pooled`, not corrected."""
+        difference, blocks, sizes = self._pool()
+        return blocks.p(difference, sizes=sizes)
+
+    def pooled_same(self) -> float:
+        """Return the p of the same test that both differ by less than the plan's margin."""
+        difference, blocks, sizes = self._pool()
+        return blocks.p(difference, find_margin(self.results), sizes)
+
     def corrected(self) -> float:
         """Return p, corrected for the plan's family, or else for the table of all systems."""
         if self._contrast() is not None:
@@ -247,6 +288,21 @@ class Pair:
         if verdict == "the same":
             return [self.same()]
         return [self.corrected()] if verdict in ("better", "worse") else []
+
+    def _pool(self) -> tuple[float, Blocks, tuple[int, int]]:
+        """Return the difference, the fit of seeds as blocks, and how many systems are averaged."""
+        ours, theirs = self._list()
+        seeds = sorted(ours.keys() & theirs.keys())
+        if len(seeds) < 2:
+            return self._known(None)  # type: ignore[no-any-return]  # which raises
+        sides = [side.split(_MEAN) for side in (self.ours, self.theirs)]
+        each = [self.results.list_values(one, self.measure) for side in sides for one in side]
+        compared = [[values[seed] for seed in seeds] for values in each]
+        pool = self.results.list_pool(self.measure, seeds)
+        pool += [numbers for numbers in compared if numbers not in pool]
+        blocks = fit_steady_blocks(compared, pool)
+        difference = mean(ours[seed] - theirs[seed] for seed in seeds)
+        return difference, self._known(blocks), (len(sides[0]), len(sides[1]))
 
     def _list(self) -> tuple[dict[int, float], dict[int, float]]:
         """Return what was measured of both, by seed."""
@@ -295,6 +351,11 @@ FORMS: dict[str, Callable[[Pair], list[float]]] = {
     "ends within seeds": lambda pair: _ends(pair.within_seeds()),
     "paired": lambda pair: _all(pair.paired()),
     "ends paired": lambda pair: _ends(pair.paired()),
+    "pooled": lambda pair: _all(pair.pooled()),
+    "ends pooled": lambda pair: _ends(pair.pooled()),
+    "only pooled": lambda pair: [pair.pooled().difference],
+    "p pooled": lambda pair: [pair.pooled_p()],
+    "p same pooled": lambda pair: [pair.pooled_same()],
     "p": lambda pair: [pair.corrected()],
     "p same": lambda pair: [pair.same()],
     "p uncorrected": lambda pair: [pair.uncorrected()],
@@ -302,7 +363,12 @@ FORMS: dict[str, Callable[[Pair], list[float]]] = {
     "verdict": lambda pair: pair.deciding(),
 }
 #: Those that are p. If it is corrected and below .1, a page has three digits of it.
-_TESTS = ("p", "p same", "p uncorrected", "p same uncorrected", "verdict")
+_TESTS = (
+    *("p", "p same", "verdict"),
+    *(f"{p} {way}" for p in ("p", "p same") for way in ("uncorrected", "pooled")),
+)
+#: Stands between systems whose mean is meant.
+_MEAN = " & "
 
 
 def count(results: Results, systems: Sequence[str]) -> Number:
@@ -416,5 +482,5 @@ def _ask(results: Results, systems: Sequence[str], quantity: str) -> list[Number
 def _number(value: float, form: str, measure: Measure) -> Number:
     if form not in _TESTS:
         return Number(value, measure.digits)
-    few = "uncorrected" in form or value >= 0.1
+    few = form.endswith(("uncorrected", "pooled")) or value >= 0.1
     return Number(value, 2 if few else 3, is_p=True)

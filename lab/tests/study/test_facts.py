@@ -138,6 +138,47 @@ def test_intervals_of_pairs():
     assert found == pytest.approx([*expected, *expected[1:]])
 
 
+def test_intervals_that_pool_all_systems_of_the_corpus():
+    """Those of this file and of the plan's with the same seeds; not tuned, nor unsteady ones."""
+    save(facts.RESULTS / "another" / "mine.json", {"a": [2.35, 2.33, 2.36], "e": [2.4, 2.43, 2.39]})
+    facts.open_results.cache_clear()
+    ours, theirs = [2.35, 2.33, 2.36], [2.4, 2.43, 2.39]
+    pool = [*([*first(x, 3)] for x in ("base", "a", "b")), ours, theirs]  # c, d vary too much
+    fit, difference = fit_blocks(pool), mean(ours) - mean(theirs)
+    expected = fit.interval(difference)
+    found = values("a − e: NLL pooled, NLL ends pooled, NLL only pooled in another/mine")
+    ends = [expected.low, expected.high]
+    assert found == pytest.approx([difference, *ends, *ends, difference])
+    p, same = compute("a − e: p pooled, p same pooled in another/mine")
+    assert p == Number(pytest.approx(fit.p(difference)), 2, is_p=True)
+    assert same == Number(pytest.approx(fit.p(difference, margin=0.25)), 2, is_p=True)
+    # The mean of several systems, seed by seed, varies less; those of other files join the pool.
+    both = [mean(x) for x in zip(first("a", 3), ours, strict=True)]
+    difference = mean(both) - mean(theirs)
+    expected = fit.interval(difference, (2, 1))
+    found = values("a & another/mine/a − another/mine/e: NLL pooled")
+    assert found == pytest.approx([difference, expected.low, expected.high])
+
+
+def test_the_pool_of_the_test_text_has_the_measured_likelihoods():
+    rows = [
+        {"system": x, "seed": seed, "valid": 2.0, "test": 1.0 + seed * seed / 900 + number}
+        for number, x in enumerate("fgh")
+        for seed in (6, 7, 8)
+    ]
+    (facts.RESULTS / "likelihood" / "mine.json").write_text(json.dumps(rows))
+    tests = {"a": [2.35, 2.33, 2.36], "e": [2.4, 2.43, 2.39]}
+    save(facts.RESULTS / "another" / "mine.json", tests)
+    facts.open_results.cache_clear()
+    twice = [[2 * x for x in values] for values in tests.values()]
+    planned = [[2 * x for x in first(name, 3)] for name in ("base", "a", "b")]
+    measured = [[1 + square / 900 + number for square in (36, 49, 64)] for number in range(3)]
+    fit = fit_blocks([*planned, *measured, *twice])
+    expected = fit.interval(mean(twice[0]) - mean(twice[1]))
+    found = values("a − e: test NLL ends pooled in another/mine")
+    assert found == pytest.approx([expected.low, expected.high])
+
+
 def test_p_is_corrected_for_the_family():
     each = {name: ttest_ind(first(name), first("base"), equal_var=False).pvalue for name in "abc"}
     a, c = (compute(f"{name} − base: p", "planned/mine") for name in "ac")
@@ -185,6 +226,7 @@ def test_what_is_asked_of_all_together():
         "a − b: verdict",
         "a − base: p in planned/o*",
         "a − b: NLL paired in planned/mine seed 6",
+        "a − b: NLL pooled in planned/mine seed 6",
     ],
 )
 def test_what_was_not_tested_has_no_p(fact):
