@@ -23,7 +23,7 @@ from syncattn_fairseq.data.words import choose_scheme, count_subwords
 from syncattn_fairseq.trees.brackets import read_trees
 
 from ..evaluation.alignment import read_alignments, say_one_based
-from . import score_links, score_trees
+from . import score_heads, score_links, score_trees
 
 if TYPE_CHECKING:
     from ..evaluation.attachment_baselines import OffsetTable
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 #: What is scored if the first word says so; else translations, with all that is printed of them.
-KINDS = {"links": score_links, "trees": score_trees}
+KINDS = {"heads": score_heads, "links": score_links, "trees": score_trees}
 
 
 @command
@@ -236,7 +236,8 @@ def make_parser() -> CommandLine:
         example="syncattn-score --references words/test.de --tokenize none \\\n"
         "--system SyncAttn translations.txt",
         epilog="syncattn-score links scores and symmetrises word alignments, syncattn-score trees "
-        "phrase structure; each has a --help of its own.",
+        "phrase structure, syncattn-score heads every self-attention head of a model; each has a "
+        "--help of its own.",
     )
     add_arguments(parser)
     parser.add_argument(
