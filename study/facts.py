@@ -19,11 +19,12 @@ of another file.
 
 from __future__ import annotations
 
+import math
 import re
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from statistics import mean
 from typing import Any
@@ -35,7 +36,14 @@ from syncattn_fairseq.base.files import read_json
 from syncattn_lab.evaluation import measures
 from syncattn_lab.evaluation.contrast import Cell, Cells, Contrast
 from syncattn_lab.evaluation.differences import Difference, compare, fit_steady_blocks
-from syncattn_lab.evaluation.intervals import Blocks, Interval, equivalence, welch, welch_interval
+from syncattn_lab.evaluation.intervals import (
+    Blocks,
+    Interval,
+    equivalence,
+    fit_blocks,
+    welch,
+    welch_interval,
+)
 from syncattn_lab.evaluation.measures import NLL, NLL_PER_WORD, Measure
 from syncattn_lab.evaluation.results_file import load_results
 from syncattn_lab.evaluation.table_rows import index_rows, list_contrasts, make_rows
@@ -153,6 +161,17 @@ class Results:
             fault = "several systems" if found else f"no such system{suggest(name, names)}"
             raise DataError(f"{name}: {fault} in {self.name}")
         return found[0]
+
+    def find_cells(self, system: str) -> Mapping[int, Cell]:
+        """Return the trainings of a system, perhaps of another file, by seed.
+
+        Raises:
+            DataError: there is no such system.
+        """
+        slash = system.partition(":")[0].rfind("/")
+        if slash > 0 and system not in self.known:
+            return open_results(system[:slash]).find_cells(system[slash + 1 :])
+        return self.known[self.find_system(system)]
 
     def find_contrast(self, ours: str, theirs: str) -> Contrast | None:
         """Return the planned contrast of two systems, whichever is first in the plan."""
@@ -399,6 +418,74 @@ def correlate(results: Results, systems: Sequence[str], place: str) -> Number:
     return Number(float(spearmanr(*means).statistic), 2)
 
 
+def scatter(results: Results, systems: Sequence[str], first: str, last: str) -> Number:
+    """Return by how much one validation scatters around a line through its neighbours.
+
+    It is the standard deviation of a validation's NLL, in nats: if those of neighbours are
+    independent, the distance to their mean has 3/2 of its variance.
+    """
+    squares = []
+    for curve in _list_curves(results, systems):
+        nats = [*_choose(curve, first, last).values()]
+        for before, here, after in zip(nats, nats[1:], nats[2:], strict=False):
+            squares.append((here - (before + after) / 2) ** 2)
+    return Number(math.sqrt(mean(squares) / 1.5), 3)
+
+
+def deviate(results: Results, systems: Sequence[str]) -> Number:
+    """Return the deviation within seeds of NLL at the checkpoint that was chosen, in nats."""
+    return Number(_fit(results, systems, NLL.of_cell), 4)
+
+
+def deviate_late(results: Results, systems: Sequence[str], first: str, last: str) -> Number:
+    """Return the deviation within seeds of the mean NLL of validations at fixed updates."""
+    return Number(_fit(results, systems, partial(_average, updates=(first, last))), 4)
+
+
+def count_worth(results: Results, systems: Sequence[str], first: str, last: str) -> Number:
+    """Return how many times the seeds the mean of late validations is worth."""
+    chosen, late = deviate(results, systems), deviate_late(results, systems, first, last)
+    return Number((chosen.value / late.value) ** 2, 1)
+
+
+def _fit(results: Results, systems: Sequence[str], measure: Callable[[Cell], Any]) -> float:
+    """Return the deviation that systems + seeds leave."""
+    found = [results.find_cells(system) for system in systems]
+    seeds = sorted(set.intersection(*(set(cells) for cells in found)))
+    blocks = fit_blocks([[measure(cells[seed]) for seed in seeds] for cells in found])
+    if blocks is None:
+        raise DataError(f"{', '.join(systems)}: too few systems or seeds")
+    return blocks.deviation
+
+
+def _average(cell: Cell, updates: tuple[str, str]) -> float:
+    chosen = _choose(read_curve(cell), *updates)
+    if not chosen:
+        raise DataError(f"{cell['system']}: no validation in updates {' to '.join(updates)}")
+    return mean(chosen.values())
+
+
+def _choose(curve: Mapping[int, float], first: str, last: str) -> dict[int, float]:
+    least, most = (int(update.replace(",", "")) for update in (first, last))
+    return {update: nats for update, nats in curve.items() if least <= update <= most}
+
+
+def _list_curves(results: Results, systems: Sequence[str]) -> list[dict[int, float]]:
+    found = [results.find_cells(system) for system in systems]
+    return [read_curve(cell) for cells in found for cell in cells.values()]
+
+
+def read_curve(cell: Cell) -> dict[int, float]:
+    """Return NLL of the validation text by update, in nats.
+
+    Raises:
+        DataError: an older version made the cell, which has none.
+    """
+    if "nll_by_update" not in cell:
+        raise DataError(f"{cell['system']}, seed {cell['seed']}: has no NLL by update")
+    return {int(k): NLL.factor * float(v) for k, v in cell["nll_by_update"].items()}
+
+
 def _match(results: Results, systems: Sequence[str]) -> list[Cell]:
     return [
         cell
@@ -413,6 +500,10 @@ TOGETHER: dict[str, Callable[..., Number]] = {
     r"ended at (\d[\d,]*)": count_ended,
     "margin": read_margin,
     "rank correlation with (.+)": correlate,
+    r"scatter of updates ([\d,]+) to ([\d,]+)": scatter,
+    "deviation": deviate,
+    r"deviation of the mean of updates ([\d,]+) to ([\d,]+)": deviate_late,
+    r"times the seeds with the mean of updates ([\d,]+) to ([\d,]+)": count_worth,
 }
 
 _PLACE = re.compile(r"(\S+)(?: seeds? (\d+)(?:-(\d+))?)?")

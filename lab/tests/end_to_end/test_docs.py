@@ -83,6 +83,8 @@ NOT_RUN = {
     "for system in transformer lpsi syncattn pascal": "needs trainings on Multi30k",
     "syncattn-recipe multi30k_tiny_en_de_3625 syncattn": "needs Multi30k",
     "syncattn-recipe multi30k_tiny_en_de_3625 @nearby": "test_forest.py draws these",
+    "python -m study.counted_parents": "lab/tests/study/test_analyses.py does",
+    "syncattn-score heads": "lab/tests/evaluation/test_head_probe.py does",
     "python -m study.gradients": "needs trainings on Multi30k",
     "python -m study.loops": "the same",
     "python -m study.parser_noise": "takes minutes",

@@ -217,6 +217,47 @@ def test_what_is_asked_of_all_together():
     assert found == Number(pytest.approx(spearmanr(*means).statistic), 2)
 
 
+def test_how_much_validations_jitter():
+    """Beside loops over two systems with two seeds each."""
+    curves = {
+        ("a", 6): [9.0, 2.0, 1.9, 2.0, 1.7],
+        ("a", 7): [8.0, 2.2, 2.0, 1.9, 1.8],
+        ("b", 6): [9.5, 1.7, 1.8, 1.6, 1.6],
+        ("b", 7): [9.0, 1.9, 2.0, 1.7, 1.5],
+    }
+    chosen = {key: min(curve) for key, curve in curves.items()}
+    cells = [
+        {
+            **cell(name, seed, 20.0),
+            "valid": {"loss": 1.0, "nll_loss": chosen[name, seed] / math.log(2)},
+            "nll_by_update": {str(100 * n): x / math.log(2) for n, x in enumerate(curve, 1)},
+        }
+        for (name, seed), curve in curves.items()
+    ]
+    path = facts.RESULTS / "curves.json"
+    path.write_text(json.dumps({"corpus": "curves", "cells": cells}))
+    late = {key: curve[1:] for key, curve in curves.items()}
+    squares = [(x[n] - (x[n - 1] + x[n + 1]) / 2) ** 2 for x in late.values() for n in range(1, 3)]
+    [found] = compute("a, b: scatter of updates 200 to 1,000 in curves")
+    assert found == Number(pytest.approx(math.sqrt(mean(squares) / 1.5)), 3)
+
+    def deviation(values):
+        return fit_blocks([[values[name, seed] for seed in (6, 7)] for name in "ab"]).deviation
+
+    means = {key: mean(curve) for key, curve in late.items()}
+    expected = [deviation(chosen), deviation(means), (deviation(chosen) / deviation(means)) ** 2]
+    asked = "deviation, deviation of the mean of updates 200 to 1,000, times the seeds with the "
+    assert values(f"a, curves/b: {asked}mean of updates 200 to 1,000", "curves") == pytest.approx(
+        expected
+    )
+    with pytest.raises(DataError, match="^a: no validation in updates 600 to 900"):
+        compute("a, b: deviation of the mean of updates 600 to 900 in curves")
+    with pytest.raises(DataError, match="^a, seed 6: has no NLL by update"):
+        compute("a: scatter of updates 1 to 2 in planned/mine")
+    with pytest.raises(DataError, match="^a: too few systems or seeds"):
+        compute("a: deviation in planned/mine")
+
+
 @pytest.mark.parametrize(
     "fact",
     [
