@@ -418,8 +418,8 @@ def preprocess_texts(plan: Preprocessing) -> None:
         gone = list_earlier(folder, plan.destination, plan.languages, written, anew)
         gone = [] if plan.add else gone
         store_fingerprint(folder, plan.destination, plan.languages, gone)
-        for path in gone:
-            path.unlink(missing_ok=True)
+        for earlier in gone:
+            earlier.unlink(missing_ok=True)
         if not plan.add:
             print(f"{plan.destination}: the binarised text and its dictionaries")
     if not plan.add:
