@@ -92,7 +92,7 @@ def command(run: Callable[[Sequence[str] | None], None]) -> Callable[..., int]:
                     line = describe_missing("train", error.name)
                 else:
                     raise
-            elif error.name not in ("fairseq", "torch", "omegaconf"):
+            elif error.name not in ("fairseq", "omegaconf", "starlette", "torch", "uvicorn"):
                 raise
             print(f"error: {line}", file=sys.stderr)
             return 1

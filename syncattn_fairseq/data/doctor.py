@@ -178,7 +178,7 @@ class Finding:
 
     def __str__(self) -> str:
         """Return the finding on one line."""
-        size = f"{self.count:,} of {self.total:,}, {100 * self.share:.2g} %"
+        size = f"{self.count:,} of {self.total:,}, {100 * self.share:.3g} %"
         about, advice = KINDS[self.kind].about, f"; {self.advice}" if self.advice else ""
         return f"{self.split}: {about} ({size}), such as {self.example}{advice}"
 

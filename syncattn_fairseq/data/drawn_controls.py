@@ -1,7 +1,7 @@
 """Draw the controls of a split (:mod:`.controls`) once, and read them from files from then on.
 
 Drawing takes longer than all else that a loader does for a sentence. The files are beside the
-heads: `train.random.en-de.en.bin` and `.idx` are those of `train.heads.en-de.en`, and a `.sha256`
+heads: `train.random.en-de.en.bin` and ``.idx`` are those of `train.heads.en-de.en`, and a `.sha256`
 has their checksums and those of the checksums of the heads and the text that they were made from.
 """
 
@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from fairseq.data.indexed_dataset import MMapIndexedDataset
 
+from ..base.errors import DataError
 from ..base.locks import locked
 from .dataset import SyntaxPairDataset, find_parts
 from .mmap_blocks import SUFFIX, have_sums, list_files, write_dataset, write_sums
@@ -69,7 +70,7 @@ def _make(
                 write_sums(sums, files)
                 logger.info("%s: drew the trees of %d sentences", path, len(dataset))
             lock.unlink()
-    except OSError as error:
+    except (OSError, DataError) as error:  # also of a full disk
         logger.info("%s: drawn in each epoch, since it cannot be written (%s)", path, error)
         return False
     return True

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import logging
 import re
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -36,6 +37,7 @@ from .binarise import (
     check_lengths,
     count_values,
 )
+from .doctor import examine, open_files
 from .earlier_runs import (
     SAMPLE,
     SAMPLED,
@@ -272,6 +274,18 @@ def _check_sides(parts: Sequence[SplitText]) -> None:
         count_lines(*(part.text for part in parts if part.split == split))
 
 
+def _examine(plan: Preprocessing, parts: Sequence[SplitText]) -> None:
+    """Print what is wrong with the texts of both sides."""
+    sides: dict[str, list[Path]] = {}
+    for part in parts:
+        sides.setdefault(part.split, []).append(part.text)
+    if not plan.only_source:
+        texts = [open_files(split, source, target) for split, (source, target) in sides.items()]
+        for finding in examine(texts, plan.languages):
+            if finding.is_notable:
+                print(f"warning: {finding}", file=sys.stderr)
+
+
 def _choose_schemes(plan: Preprocessing, used: Sequence[SplitText]) -> dict[str, str]:
     """Return how each language's subwords are marked: as is said, stored, or seen in its texts."""
     schemes = stored_schemes(plan.destination)
@@ -377,6 +391,11 @@ def preprocess_texts(plan: Preprocessing) -> None:
             check_earlier(plan.destination, plan.languages, plan.subwords, plan.preparations)
         # All that may have faults comes before the text, which takes longer.
         made = [_binarise_values(plan, folder, *source, dictionaries) for source in sources]
+        datasets = {}
+        for one, other in zip(linked[::2], linked[1::2], strict=True):
+            datasets[one] = folder / f"{one.split}.{LINKS}.{'-'.join(plan.languages)}"
+            of_both = [schemes[language] for language in plan.languages]
+            binarise_links(one.links, (one.text, other.text), of_both, datasets[one])
         if not plan.add:
             _binarise_texts(plan, folder)
         store_schemes(folder, schemes)
@@ -388,10 +407,7 @@ def preprocess_texts(plan: Preprocessing) -> None:
             check_lengths(source, marks, text)
             store_checksums(str(text), str(marks))
             print(f"{plan.destination / marks.name}: {counts}")
-        for one, other in zip(linked[::2], linked[1::2], strict=True):
-            dataset = folder / f"{one.split}.{LINKS}.{'-'.join(plan.languages)}"
-            of_both = [schemes[language] for language in plan.languages]
-            binarise_links(one.links, (one.text, other.text), of_both, dataset)
+        for one, dataset in datasets.items():
             print(f"{plan.destination / dataset.name}: the links of {one.links}")
         written = [plan.locate(plan.destination, part) for part in parts]
         if not plan.add:
@@ -406,6 +422,8 @@ def preprocess_texts(plan: Preprocessing) -> None:
             earlier.unlink(missing_ok=True)
         if not plan.add:
             print(f"{plan.destination}: the binarised text and its dictionaries")
+    if not plan.add:
+        _examine(plan, parts)
 
 
 def _add_record(plan: Preprocessing) -> None:

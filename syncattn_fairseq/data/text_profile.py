@@ -11,7 +11,7 @@ from .common_words import COMMON_WORDS
 from .words import MARK
 
 #: Lines of each side whose letters tell its language, and the fewest pairs of letters there.
-_SAMPLE, _FEWEST_LETTERS = 2000, 200
+PROFILED, _FEWEST_LETTERS = 2000, 200
 #: How much better, in nats for each pair of letters, both sides fit the other's language.
 _MARGIN = 0.2
 #: Scripts that one text mixes.
@@ -36,7 +36,7 @@ class Profile:
 
     def add(self, line: str) -> None:
         """Add a line, unless there are enough."""
-        if self.lines < _SAMPLE:
+        if self.lines < PROFILED:
             text = f" {join_pieces(line).lower()} "
             self.letters.update(zip(text, text[1:], strict=False))
             self.words.update(text.split())
@@ -47,6 +47,12 @@ class Profile:
         total = other.letters.total() + len(other.letters) + 1
         logs = (n * math.log((other.letters[x] + 1) / total) for x, n in self.letters.items())
         return math.fsum(logs) / max(self.letters.total(), 1)
+
+    def resembles(self, other: Profile, more_than: Profile) -> bool:
+        """Tell whether another text is in its language, and not in that of a third text."""
+        if any(each.letters.total() < _FEWEST_LETTERS for each in (self, other, more_than)):
+            return False
+        return other.fit(self) - other.fit(more_than) > 2 * _MARGIN
 
 
 def are_swapped(text: tuple[Profile, Profile], other: tuple[Profile, Profile]) -> bool:

@@ -132,9 +132,9 @@ def draw_pair(source: DrawnSide, target: DrawnSide, links: Mapping[Link, bool | 
         )
         for (i, j), right in links.items()
     )
-    for side in (above, below):
-        parts += _draw_arcs(side)
-        parts += _draw_words(side)
+    for placed in (above, below):
+        parts += _draw_arcs(placed)
+        parts += _draw_words(placed)
     return "\n".join([*parts, "</svg>\n"])
 
 

@@ -76,9 +76,11 @@ def _check_data(paths: Any, overrides: Mapping[str, Any], task: Any) -> None:
         kind, settings = type(task), {name: getattr(task.cfg, name, None) for name in _OF_DATA}
     if not issubclass(kind, TranslationTask):
         return
-    data, *languages = (settings.get(name) for name in _OF_DATA)
-    for path in paths if data and all(languages) else ():
+    data, source, target = (settings.get(name) for name in _OF_DATA)
+    for path in paths if data and source and target else ():
         state = read_task_state(path)
         if state is not None:
             fingerprint = find_fingerprint(path, {"task_state": state})
-            check_data(str(path), fingerprint, Path(split_paths(data)[0]), languages)
+            check_data(
+                str(path), fingerprint, Path(split_paths(data)[0]), (str(source), str(target))
+            )

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 import os
 import socket
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
-from http import HTTPStatus
 
 import h11
 import uvicorn
@@ -18,9 +16,10 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from ..base.errors import DataError, printable, shorten
 from ..inference import Model
-from .service import AGAIN, SECONDS_TO_ARRIVE, SECONDS_TO_END, Limits, Service
+from .service import SECONDS_TO_ARRIVE, SECONDS_TO_END, Limits, Service
 
-#: The most connections at a time: below the number of files that a process may open.
+#: The most connections at a time, below the number of files that a process may open; others are
+#: closed at once.
 MOST_CONNECTIONS = 500
 
 _POLICY = (
@@ -35,6 +34,9 @@ _HEADERS = [
 ]
 
 
+_NOT_HTTP = b'{"error":"not HTTP that can be read"}'
+
+
 class _Connection(H11Protocol):
     """A client's connection, which must bring a request, or take an answer, in time."""
 
@@ -44,7 +46,7 @@ class _Connection(H11Protocol):
         super().connection_made(transport)
         self._start_clock()
         if len(self.connections) > MOST_CONNECTIONS:
-            self._refuse(503, "too many connections; try again", AGAIN)
+            transport.abort()
 
     def handle_events(self) -> None:
         before = self.cycle
@@ -61,29 +63,25 @@ class _Connection(H11Protocol):
         super().connection_lost(exc)
 
     def send_400_response(self, msg: str) -> None:
-        """Refuse what is not HTTP."""
-        self._refuse(400, "not HTTP that can be read")
-
-    def _refuse(self, status: int, reason: str, headers: Mapping[str, str] | None = None) -> None:
-        """Answer without the service, if no answer has begun, and close the connection."""
+        """Refuse what is not HTTP, if no answer has begun, and close the connection."""
         if self.cycle is not None:
             self.cycle.disconnected = True  # whatever else the service says is thrown away
             self.cycle.message_event.set()
         if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
-            body = json.dumps({"error": reason}).encode()
-            named = {**(headers or {}), "content-type": "application/json", "connection": "close"}
-            answer = [(name.encode(), value.encode()) for name, value in named.items()]
-            answer += [*self.server_state.default_headers]
-            answer.append((b"content-length", str(len(body)).encode()))
-            phrase = HTTPStatus(status).phrase.encode()
+            headers = [
+                *self.server_state.default_headers,
+                (b"content-type", b"application/json"),
+                (b"content-length", str(len(_NOT_HTTP)).encode()),
+                (b"connection", b"close"),
+            ]
             for event in (
-                h11.Response(status_code=status, headers=answer, reason=phrase),
-                h11.Data(data=body),
+                h11.Response(status_code=400, headers=headers, reason=b"Bad Request"),
+                h11.Data(data=_NOT_HTTP),
                 h11.EndOfMessage(),
             ):
                 self.transport.write(self.conn.send(event) or b"")
             assert isinstance(self.app, Service)
-            self.app.counters.requests["", status] += 1
+            self.app.counters.requests["", 400] += 1
         self.transport.close()
 
     def _start_clock(self) -> None:

@@ -19,6 +19,7 @@ from time import monotonic
 from typing import Any
 
 from starlette.applications import Starlette
+from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
@@ -33,7 +34,7 @@ from .counters import Counters
 from .questions import DEFAULT, Asked, read_question
 
 #: In which a request must have arrived, and in which those that run when the service ends end.
-SECONDS_TO_ARRIVE, SECONDS_TO_END = 10, 5
+SECONDS_TO_ARRIVE, SECONDS_TO_END = 5, 5
 #: When a client may try again.
 AGAIN = {"retry-after": "1"}
 #: What the page consists of.
@@ -255,7 +256,8 @@ class Service:
         if error.status_code == 404:
             reason = f"no such path; there are {', '.join(sorted(self._paths))}"
         elif error.status_code == 405:
-            reason = f"{request.method} is not for this path; use {(error.headers or {})['allow']}"
+            methods = " or ".join(sorted(Headers(error.headers)["allow"].split(", ")))
+            reason = f"{request.method} is not for this path; use {methods}"
         return JSONResponse({"error": printable(reason)}, error.status_code, error.headers)
 
     async def _tell_health(self, request: Request) -> Response:

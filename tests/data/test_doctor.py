@@ -221,7 +221,7 @@ def test_odd_pairs(pair, kind, shown):
     one = found[kind, "train"]
     assert (one.count, one.total, one.severe, one.is_notable) == (1, 301, False, False)
     assert one.example.startswith(shown)
-    assert f"(1 of 301, {100 / 301:.2g} %)" in str(one)
+    assert f"(1 of 301, {100 / 301:.3g} %)" in str(one)
     assert find([*TRAIN, *[(f"{pair[0]}", pair[1])] * 4])[kind, "train"].is_notable
 
 

@@ -21,11 +21,11 @@ from fairseq.data.indexed_dataset import MMapIndexedDataset
 from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.base.text import count_lines, read_lines
 from syncattn_fairseq.cli import bpe
+from syncattn_fairseq.data.fingerprint import Fingerprint, read_stored
 from syncattn_fairseq.data.labels import load_dictionary, load_unambiguous
 from syncattn_fairseq.data.mmap_blocks import check_dataset, check_symbols, write_dataset
 from syncattn_fairseq.data.parses import check_tree, parse_heads, read_heads, read_labels
 from syncattn_fairseq.data.pieces import apply_pieces, open_pieces
-from syncattn_fairseq.data.fingerprint import Fingerprint, read_stored
 from syncattn_fairseq.data.preparation import stored_schemes
 from syncattn_fairseq.data.words import SCHEMES
 from syncattn_fairseq.export.card import read_scores

@@ -4,13 +4,10 @@ import os
 import shutil
 import signal
 import subprocess
-import sys
 import threading
 import time
-import venv
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from importlib.metadata import distribution
 from pathlib import Path
 from typing import Any
 
@@ -23,10 +20,9 @@ from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.inference import Decoding
 from syncattn_fairseq.inference import model as inference_model
 from syncattn_fairseq.trees.tree import format_conllu
+from tests.bare_environment import make_bare_environment
 from tests.checkpoints import Corpus
 from tests.importing import in_a_process
-
-ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture(scope="module")
@@ -256,23 +252,13 @@ assert not {"torch", "fairseq"} & {*sys.modules}
 
 def test_serving_needs_neither_torch_nor_fairseq(served, tmp_path):
     """In an environment with no more than docs/export.md installs."""
-    venv.create(tmp_path / "venv", with_pip=False)
-    [packages] = (tmp_path / "venv").glob("lib/*/site-packages")
-    (packages / "syncattn_fairseq").symlink_to(ROOT / "syncattn_fairseq")
     names = ["ctranslate2", "sentencepiece", "sacremoses"]
-    for name in names:  # and what these need
-        needs = [r for r in distribution(name).requires or () if "extra ==" not in r]
-        names += {r.split(";")[0].split("<")[0].split(">")[0].strip() for r in needs} - {*names}
-        for part in {file.parts[0] for file in distribution(name).files or ()} - {".."}:
-            link = packages / part
-            if not link.exists():
-                link.symlink_to(distribution(name).locate_file(part))
+    python, environment = make_bare_environment(tmp_path / "venv", names)
     (tmp_path / "served").symlink_to(served)
     (tmp_path / "lines").write_text("the dog sees a cat .\n")
-    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
 
     def run(*arguments: str) -> str:
-        command = [str(tmp_path / "venv" / "bin" / "python"), *arguments]
+        command = [python, *arguments]
         done = subprocess.run(
             command, cwd=tmp_path, env=environment, capture_output=True, text=True
         )
@@ -286,4 +272,3 @@ def test_serving_needs_neither_torch_nor_fairseq(served, tmp_path):
         "--alignments",
     ]
     assert run("-c", SCRIPT) == run(*command)
-    assert "torch" not in names and sys.prefix != str(tmp_path / "venv")

@@ -32,8 +32,9 @@ def list_boxes(picture: Mapping[str, Any] | str) -> list[str]:
 
     The picture of a letter without a font is that of a letter that does not exist.
     """
-    text = picture
-    if not isinstance(text, str):
+    if isinstance(picture, str):
+        text = picture
+    else:
         rows = _replace_controls([*picture.get("datasets", {}).values()])
         text = json.dumps(rows, ensure_ascii=False)
     names = ((unicodedata.name(x, "UNKNOWN"), x) for x in text if ord(x) > _LAST_LATIN)
@@ -60,10 +61,10 @@ def save(picture: Mapping[str, Any] | str, path: Path) -> None:
 
 def render(picture: Mapping[str, Any] | str, kind: str) -> bytes:
     """Return the content of a file with a filled chart, or an SVG; for ``kind`` see `FORMATS`."""
-    is_drawn = isinstance(picture, str)
-    if is_drawn and kind == "svg":
+    if isinstance(picture, str) and kind == "svg":
         return picture.encode()
-    draw: Any = getattr(vl_convert, f"{'svg' if is_drawn else 'vegalite'}_to_{kind}")
+    source = "svg" if isinstance(picture, str) else "vegalite"
+    draw: Any = getattr(vl_convert, f"{source}_to_{kind}")
     content = draw(_replace_controls(picture), **({"scale": 2} if kind == "png" else {}))
     return content.encode() if kind == "svg" else bytes(content)
 
