@@ -216,6 +216,9 @@ def test_parses_are_compared_with_those_of_the_corpus(capsys):
     both, source, *others = (c for c in commands if c.startswith("syncattn-score"))
     assert f"forced.jsonl --source-heads {heads}.en --target-heads {heads}.de" in both
     assert f"forced.jsonl --source-heads {heads}.en --json" in source
+    train = "corpora/multi30k_tiny_en_de_3625/pieces/train.en"
+    counted = f"--source-counts {train} {heads.replace('test', 'train')}.en"
+    assert counted in both and counted in source and "--target-counts" not in source
     assert not any("forced" in c or "heads" in c for c in others)
 
 

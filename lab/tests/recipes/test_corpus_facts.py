@@ -50,7 +50,7 @@ def test_a_corpus_is_written_for_texts(raw, capsys):
     assert corpus.languages == ("en", "de") and corpus.here and corpus.here.path == raw
     assert corpus.here.test == "{language}/test.{language}.txt"
     assert corpus.subwords.joint and corpus.subwords.size == 1000
-    assert learn_pieces(names("train"), 1000), "the text has as many"
+    assert learn_pieces(names("train"), 1000)[0], "the text has as many"
     assert main([*following[0].split()[2:4], "--dry-run"]) == 0
     out = capsys.readouterr().out
     assert f"--archives {raw} --languages en de" in out and "train: " not in out
