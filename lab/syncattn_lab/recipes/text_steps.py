@@ -190,12 +190,10 @@ def clean(corpus: Corpus) -> list[Step]:
 
 def examine(corpus: Corpus) -> list[Step]:
     """Find what is wrong with the text as it is learnt."""
-    limits = [f"{name}={'null' if x is None else x}" for name, x in corpus.examine.items()]
     step = run_module(
         "examine",
         folder(corpus, WORDS),
         languages=[*corpus.languages],
-        limits=limits,
         output=examined(corpus),
     )
     return [step.declare(list_texts(corpus, WORDS), [examined(corpus)])]
