@@ -280,9 +280,19 @@ def store_subwords(folder: Path, languages: Sequence[str], models: Sequence[Subw
     for model, language in zip(models, languages, strict=True):
         shutil.copyfile(model.path, folder / name_subwords(language))
         if model.vocabulary is not None:
-            counts = read_vocabulary(model.vocabulary, model.threshold)
-            lines = "".join(f"{subword} {count}\n" for subword, count in counts.items())
+            lines = format_vocabulary(model)
             (folder / name_vocabulary(language)).write_text(lines, encoding="utf-8")
+
+
+def format_vocabulary(model: SubwordModel) -> str:
+    """Return the subwords that a model's vocabulary allows, and their counts, as they are stored.
+
+    It has none: nothing.
+    """
+    if model.vocabulary is None:
+        return ""
+    counts = read_vocabulary(model.vocabulary, model.threshold)
+    return "".join(f"{subword} {count}\n" for subword, count in counts.items())
 
 
 def find_subwords(

@@ -17,6 +17,7 @@ import numpy as np
 
 from ..base.errors import DataError, shorten
 from ..base.files import hash_file, open_file, read_json
+from ..data.fingerprint import check_text_steps, read_stored
 from ..data.preparation import stored_schemes
 from ..data.segmenters import SubwordFiles, is_file_name, open_segmenters
 from .analysis import Analysis, Question
@@ -144,6 +145,9 @@ class CTranslate2Model(Model):
         _check_config(folder, vocabularies[1])
         stored = stored_schemes(folder)
         schemes = stored.get(about.source), stored.get(about.target)
+        if not in_subwords:
+            trained = {str(folder): read_stored(folder)}
+            check_text_steps(trained, subwords, [folder], self.languages, tokenised)
         segmenters = open_segmenters(
             subwords, [folder], self.languages, vocabularies, schemes, in_subwords
         )

@@ -435,8 +435,7 @@ class Model(ABC):
 
         All translations of a batch have the same limit.
         """
-        grown = min(max(SHORT, 4 << (len(source.pieces) - 1).bit_length()), MAX_LEN)
-        return min(decoding.max_len or grown, self.longest[1])
+        return min(decoding.max_len or limit_length(len(source.pieces)), self.longest[1])
 
     def _find_longest_source(self, decoding: Decoding) -> int:
         return min(decoding.max_source or self.longest[0], self.longest[0])
@@ -466,6 +465,15 @@ def _note_fork() -> None:
 
 
 os.register_at_fork(after_in_child=_note_fork)
+
+
+def limit_length(size: int) -> int:
+    """Return the most subwords of the translation of a source with so many, if nobody says it.
+
+    It is one of few numbers, so that sources of similar length are translated together; a search
+    that does not end must not hold its batch for long.
+    """
+    return min(max(SHORT, 4 << (size - 1).bit_length()), MAX_LEN)
 
 
 def make_batches(sources: Sequence[Sentence], size: int) -> Iterator[list[int]]:

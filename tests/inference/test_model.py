@@ -12,7 +12,7 @@ import syncattn_fairseq
 from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.cli import translate
 from syncattn_fairseq.inference import Decoding
-from tests.checkpoints import Corpus
+from tests.checkpoints import Corpus, change_checkpoint
 from tests.importing import run_program
 
 
@@ -264,10 +264,12 @@ def test_one_head_aligns(small_corpus, model):
         model.align(["a " * 2000], ["a"], head=1)
 
 
-def test_subwords_are_marked_as_was_stored_beside_the_data(small_corpus, own_data):
+def test_subwords_are_marked_as_was_stored_beside_the_data(small_corpus, own_data, tmp_path):
     """Words may begin as sentencepiece's pieces do; what the corpus says of itself counts."""
     path = small_corpus.checkpoint("transformer_dbsa")
+    path = change_checkpoint(path, tmp_path / "earlier.pt", task_state=None)
     (own_data / "subwords.json").write_text('{"de": "none", "en": "none"}\n', encoding="utf-8")
+    (own_data / "fingerprint.json").unlink()
     model = small_corpus.load(path, data_bin=own_data, subwords=None)
     [alignment] = model.align(["▁the ▁dog s"], ["▁der ▁H und"])
     assert alignment.source.words == ["▁the", "▁dog", "s"]
