@@ -109,9 +109,6 @@ def _has_history(state: Any) -> bool:
 
 def save_checkpoint(state: Any, path: Path | str) -> None:
     """Write a checkpoint, whole or not at all; `DataError` if the disk is full."""
-    try:
-        # As a file: PyTorch would put the temporary name into what it writes.
-        with replacing(Path(path)) as temporary, temporary.open("wb") as file:
-            torch.save(state, file)
-    except RuntimeError as error:  # what PyTorch raises when a write fails
-        raise DataError(f"{path}: cannot be written; is the disk full?") from error
+    # As a file: PyTorch would put the temporary name into what it writes.
+    with replacing(Path(path)) as temporary, temporary.open("wb") as file:
+        torch.save(state, file)
