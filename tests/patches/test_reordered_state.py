@@ -27,7 +27,8 @@ def search(models: list[Any]) -> list[tuple[list[int], float]]:
 
 
 @pytest.mark.parametrize(
-    "archs", [["transformer_dbsa_tiny"], ["transformer_lpsi_tiny", "rnn_global"], ["transformer_tiny"]]
+    "archs",
+    [["transformer_dbsa_tiny"], ["transformer_lpsi_tiny", "rnn_global"], ["transformer_tiny"]],
 )
 def test_a_search_finds_the_same_and_looks_once(monkeypatch, archs):
     models = [build.model(arch, seed).eval() for seed, arch in enumerate(archs)]
