@@ -16,6 +16,7 @@ for name in (
     "quiet",
     "fairseq_version",
     "evaluated_options",
+    "colons_in_paths",
     "compiler_imports",
     "padding_waits",
     "cudnn_attention",
@@ -27,7 +28,9 @@ for name in (
     "whole_checkpoints",
     "plain_options",
     "checkpoint_errors",
+    "started_options",
     "checkpoint_task",
+    "resumed_data",
     "patience",
     "safety_saves",
     "finite_losses",
@@ -38,6 +41,8 @@ for name in (
     "amp_scale",
     "bf16_device",
     "logged_tensors",
+    "unknown_words",
+    "soft_alignments",
 ):
     import_module(f".patches.{name}", __package__).mend()
 

@@ -1,7 +1,7 @@
 """Draw the controls of a split (:mod:`.controls`) once, and read them from files from then on.
 
 Drawing takes longer than all else that a loader does for a sentence. The files are beside the
-heads: `train.random.en-de.en.bin` and `.idx` are those of `train.heads.en-de.en`, and a `.sha256`
+heads: `train.random.en-de.en.bin` and ``.idx`` are those of `train.heads.en-de.en`, and a `.sha256`
 has their checksums and those of the checksums of the heads and the text that they were made from.
 """
 

@@ -16,7 +16,7 @@ from .ctranslate2_format import are_sentencepiece, refuse_options, refuse_positi
 from .fold import FoldedModel
 from .format import Format
 
-_ACTIVATIONS = {"relu": "relu", "gelu": "gelu", "swish": "silu"}
+_ACTIVATIONS = {"relu": "relu", "gelu": "gelu"}
 
 
 class TransformersFormat(Format):
@@ -43,11 +43,6 @@ class TransformersFormat(Format):
             folded.reject(
                 "FSMT of Hugging Face has no --layernorm-embedding and no learned positions; use "
                 "--format ctranslate2"
-            )
-        if not cfg.share_decoder_input_output_embed:
-            folded.reject(
-                "FSMT of Hugging Face shares the decoder's input and output embeddings, but the "
-                "model does not (--share-decoder-input-output-embed)"
             )
         if cfg.activation_fn not in _ACTIVATIONS:
             folded.reject(f"FSMT of Hugging Face has no --activation-fn {cfg.activation_fn}")
@@ -76,7 +71,8 @@ class TransformersFormat(Format):
             attention_dropout=cfg.attention_dropout,
             activation_dropout=cfg.activation_dropout,
             scale_embedding=not cfg.no_scale_embedding,
-            tie_word_embeddings=True,
+            # It ties the tables of both sides, too.
+            tie_word_embeddings=cfg.share_all_embeddings,
         )
         model = transformers.FSMTForConditionalGeneration(config)
         state = {f"model.{key}": value for key, value in folded.model.state_dict().items()}

@@ -3,6 +3,7 @@
 import logging
 from contextlib import nullcontext
 from functools import cached_property
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -18,12 +19,16 @@ from ..criterions.label_smoothed_cross_entropy_with_syntax import (
     LabelSmoothedCrossEntropyWithSyntax,
 )
 from ..criterions.terms.term import LANGUAGE_SIDES
+from ..data.binarise import KINDS
 from ..data.dataset import SyntaxPairDataset, Unparsed, list_texts, load_marks
 from ..data.drawn_controls import read_drawn_controls
 from ..data.fields import NOTHING, LossField
+from ..data.fingerprint import read_fingerprint
 from ..data.labels import check_same_dictionaries, load_dictionary
 from ..data.mmap_blocks import check_dataset, check_symbols
+from ..data.parses import LINKS
 from ..data.shapes import Plan, make_plan, measure_batches
+from ..data.training_parts import load_links, look_at_parts, say_what_lacks
 from ..models.config import as_namespace
 from ..registered_names import TASK
 from .fast import fuse_optimizer, replace_dropout
@@ -66,6 +71,8 @@ class TranslationWithSyntaxTask(TranslatingTask):
                 "--num-batch-buckets: fairseq's bucketing needs numpy < 2; leave the option out"
             )
         self.loss_fields: frozenset[LossField] = frozenset()
+        #: What parts of the training text have besides it, such as ``heads.en``; None: not looked.
+        self.annotations: frozenset[str] | None = None
         self.models_take_lengths: list[bool] = []
         #: Whether each model, and each criterion, may read parses; empty: there is none yet.
         self.models_read: list[bool] = []
@@ -81,7 +88,8 @@ class TranslationWithSyntaxTask(TranslatingTask):
         """Set the task up as fairseq does.
 
         Raises:
-            DataError: parameters would be sharded, or folders of data do not go together.
+            DataError: parameters would be sharded, folders of data do not go together, or a file of
+                them is not the one that the text was binarised with.
         """
         # Only a complete configuration, as commands have, knows the backend.
         if OmegaConf.is_config(cfg) and (
@@ -93,7 +101,9 @@ class TranslationWithSyntaxTask(TranslatingTask):
                 "their layers, where shards are not gathered; leave the option out"
             )
         task = super().setup_task(cfg, **kwargs)
-        check_same_dictionaries(utils.split_paths(cfg.data), (cfg.source_lang, cfg.target_lang))
+        folders, languages = utils.split_paths(cfg.data), (cfg.source_lang, cfg.target_lang)
+        check_same_dictionaries(folders, languages)
+        task.fingerprint = read_fingerprint([*map(Path, folders)], languages)
         return task
 
     @classmethod
@@ -196,26 +206,29 @@ class TranslationWithSyntaxTask(TranslatingTask):
         texts = [*list_texts(folder, split, source, target, combine)]
         for path, _ in texts:
             check_dataset(path)
+        known: frozenset[str] = frozenset()
+        if split == self.cfg.train_subset and combine:
+            known = self._look_at_parts()
         super().load_dataset(split, epoch, combine, **kwargs)
-        pairs = self.datasets[split]
-        if self.cfg.load_alignments and split == self.cfg.train_subset and not pairs.align_dataset:
+        pairs, upsample = self.datasets[split], self.cfg.upsample_primary
+        if self.cfg.load_alignments and combine:
+            pairs.align_dataset = load_links(folder, split, source, target, upsample)
+        trains = split == self.cfg.train_subset
+        if self.cfg.load_alignments and trains and not (pairs.align_dataset or LINKS in known):
             raise DataError(
                 f"{folder}: {split} has no links for --load-alignments; put them beside its heads, "
-                f"as FP.align, and binarise them: syncattn-preprocess --add align"
+                "as FP.align, and binarise them: syncattn-preprocess --add align"
             )
 
         def load(kind: str, language: str, needed: bool = False) -> Any | None:
-            upsample = self.cfg.upsample_primary
             marks = load_marks(kind, folder, split, source, target, language, combine, upsample)
-            if marks is not None or not needed:
+            if marks is not None:
                 return marks
-            if not self.continues_unparsed:
-                raise DataError(
-                    f"{folder}: {split} has no source {kind}, which the model reads; binarise it "
-                    "together with its parses, with syncattn-preprocess, or use "
-                    "--missing-parses ignore"
-                )
-            return Unparsed(pairs.src_sizes - 1)
+            if f"{kind}.{language}" in known or (needed and self.continues_unparsed):
+                return Unparsed((pairs.src_sizes if language == source else pairs.tgt_sizes) - 1)
+            if needed:
+                raise self._refuse_unparsed(folder, split, kind)
+            return None
 
         reads_heads = self._reads_heads()
         needed = self.fields.reads("heads")
@@ -241,6 +254,39 @@ class TranslationWithSyntaxTask(TranslatingTask):
         for path, language in texts:
             words = self.source_dictionary if language == source else self.target_dictionary
             check_symbols(path, len(words))
+
+    def _look_at_parts(self) -> frozenset[str]:
+        """Look at all parts of the training text when the first one is loaded.
+
+        Returns:
+            What any of them has besides its text, such as ``heads.en``.
+
+        Raises:
+            DataError: one has no parses, which the model reads, or is not there.
+        """
+        if self.annotations is None:
+            source, target = self.cfg.source_lang, self.cfg.target_lang
+            folders = utils.split_paths(self.cfg.data)
+            read = [kind for kind in KINDS if self.fields.reads(kind)]
+            needs = {f"{kind}.{source}" for kind in read}
+            needs |= {f"heads.{source}", f"heads.{target}"} if self._reads_heads() else set()
+            needs |= {LINKS} if self.cfg.load_alignments else set()
+            parts = look_at_parts(folders, self.cfg.train_subset, source, target, needs)
+            for part, kind in [] if self.continues_unparsed else product(parts, read):
+                if f"{kind}.{source}" not in part.has:
+                    raise self._refuse_unparsed(part.path.parent, part.path.name, kind)
+            for line in say_what_lacks(parts):
+                logger.info("%s", line)
+            self.annotations = frozenset[str]().union(*(part.has for part in parts))
+        return self.annotations
+
+    def _refuse_unparsed(self, folder: object, split: str, kind: str) -> DataError:
+        """Return the error that a text has no parses, which the model reads."""
+        return DataError(
+            f"{folder}: {split} has no source {kind}, which the model reads; binarise it together "
+            f"with its parses, or add them (docs/data.md): syncattn-preprocess --add {kind}."
+            f"{self.cfg.source_lang}; or use --missing-parses ignore"
+        )
 
     def _reads_heads(self) -> bool:
         """Tell whether model or losses may read heads, which takes a loader's time."""

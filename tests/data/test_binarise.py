@@ -82,6 +82,20 @@ def test_marks_read_back_with_empty_sentences(tmp_path):
     assert {path.name for path in tmp_path.glob("*marks*")} == {"marks.bin", "marks.idx"}
 
 
+@pytest.mark.parametrize(("scheme", "text"), [("sentencepiece", "▁die ▁stra sse"), ("none", "")])
+def test_sentencepiece_may_fold_case_itself(tmp_path, scheme, text):
+    """Its rules nmt_nfkc_cf do, and make ss of ß."""
+    source = write(tmp_path, text or "die strasse", "2 0\n", "Die Stra\u00dfe\n", scheme=scheme)
+    if scheme == "sentencepiece":
+        assert check(source) == {2: 1, 0: 1}
+    else:
+        with pytest.raises(DataError, match="word 1 is 'die' in .* but 'Die' in"):
+            check(source)
+    other = write(tmp_path, "▁die ▁stra tze", "2 0\n", "Die Straße\n", scheme="sentencepiece")
+    with pytest.raises(DataError, match="word 2 is 'stratze' in"):
+        check(other)
+
+
 @st.composite
 def corpora(draw: st.DrawFn) -> list[tuple[list[int], list[int]]]:
     """Sentences as heads (empty = no parse) and subwords per word."""

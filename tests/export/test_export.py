@@ -22,7 +22,7 @@ from syncattn_fairseq.inference import Decoding
 from syncattn_fairseq.inference import exported as exported_models
 from syncattn_fairseq.inference import model as inference_model
 from syncattn_fairseq.inference.model import limit_length
-from tests.checkpoints import PRE_NORM, TWO_HEADS, Corpus
+from tests.checkpoints import PRE_NORM, TWO_HEADS, Corpus, change_checkpoint
 from tests.importing import fork
 
 ctranslate2 = pytest.importorskip("ctranslate2")
@@ -191,7 +191,9 @@ def test_a_plain_export_is_still_a_parser(small_corpus, tmp_path, rows):
 @pytest.mark.parametrize("format", BOTH)
 def test_an_export_knows_how_subwords_are_marked(small_corpus, own_data, tmp_path, format):
     (own_data / "subwords.json").write_text('{"de": "none", "en": "none"}\n', encoding="utf-8")
-    export(small_corpus.trained(), own_data, format, tmp_path / "out")
+    (own_data / "fingerprint.json").unlink()
+    path = change_checkpoint(small_corpus.trained(), tmp_path / "earlier.pt", task_state=None)
+    export(path, own_data, format, tmp_path / "out")
     model = syncattn_fairseq.load(tmp_path / "out", device="cpu")
     [alignment] = model.align(["▁the ▁dog s"], ["▁der ▁H und"])
     assert alignment.source.words == ["▁the", "▁dog", "s"]
@@ -493,6 +495,8 @@ def test_what_cannot_be_exported_is_refused(small_corpus, tmp_path, format, arch
         ("ctranslate2", {"decoder_learned_pos": True, "encoder_learned_pos": True}),
         ("ctranslate2", {"activation_fn": "gelu", "no_scale_embedding": True}),
         ("ctranslate2", UNSHARED),
+        ("transformers", UNSHARED),
+        ("transformers", {"share_all_embeddings": False, "share_decoder_input_output_embed": True}),
     ],
 )
 def test_what_a_format_has_scores_the_same(small_corpus, tmp_path, format, options):

@@ -35,7 +35,8 @@ def divide_batch(config: dict[str, Any], processes: int) -> dict[str, Any]:
 
     A config is written for one process: an update has ``max_tokens × update_freq`` tokens. Each of
     P processes takes ``update_freq' = ceil(max_tokens × update_freq / (P max_tokens))`` batches of
-    ``max_tokens' = ceil(max_tokens × update_freq / (P update_freq'))`` tokens.
+    ``max_tokens' = ceil(max_tokens × update_freq / (P update_freq'))`` tokens. A batch's limit
+    of sentences, where a config has one, is divided as that of tokens.
 
     Raises:
         DataError: the batch is too small for so many processes.
@@ -54,6 +55,10 @@ def divide_batch(config: dict[str, Any], processes: int) -> dict[str, Any]:
         settings |= {"dataset.max_tokens": tokens, "dataset.max_tokens_valid": most}
         settings |= {"task.max_source_positions": tokens, "task.max_target_positions": tokens}
         settings |= {"dataset.skip_invalid_size_inputs_valid_test": True}
+    sentences = config["dataset"].get("batch_size")
+    if sentences and processes > 1:
+        every = math.ceil(sentences * together / most / (processes * steps))
+        settings |= {"dataset.batch_size": every, "dataset.batch_size_valid": sentences}
     return settings
 
 
