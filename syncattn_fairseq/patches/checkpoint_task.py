@@ -83,4 +83,6 @@ def _check_data(paths: Any, overrides: Mapping[str, Any], task: Any) -> None:
         state = read_task_state(path)
         if state is not None:
             fingerprint = find_fingerprint(path, {"task_state": state})
-            check_data(str(path), fingerprint, Path(split_paths(data)[0]), (str(source), str(target)))
+            check_data(
+                str(path), fingerprint, Path(split_paths(data)[0]), (str(source), str(target))
+            )
