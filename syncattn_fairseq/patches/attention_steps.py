@@ -68,7 +68,7 @@ def mend() -> None:
         )
 
 
-def _look_back(self: Any, query: Tensor, state: dict[str, Tensor]) -> Tensor:
+def _look_back(self: Any, query: Tensor, state: dict[str, Any]) -> Tensor:
     """Attend to the tokens so far, ``(1, B, D)``, and add this one to the state."""
     size = query.size(1), self.num_heads, 1, self.head_dim
     scaled = self.q_proj(query).mul_(self.scaling).view(size)
