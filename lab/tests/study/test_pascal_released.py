@@ -34,6 +34,22 @@ def test_the_released_translations_have_the_papers_scores():
     assert shown == ["43.10", "44.04", "43.18", "43.08", "42.81"]
 
 
+def test_the_page_says_what_the_scores_say():
+    rows = {(row["corpus"], row["system"]): row for row in json.loads(RESULTS.read_text())}
+    pascal = {corpus: row for (corpus, system), row in rows.items() if system == "pascal"}
+    base = {corpus: row for (corpus, system), row in rows.items() if system == "transformer"}
+    longer = {corpus for corpus, row in pascal.items() if row["length"] > base[corpus]["length"]}
+    assert pascal.keys() - longer == {"wmt17_en_de"} and base["wmt17_en_de"]["length"] > 100
+    shown = {corpus for corpus, row in pascal.items() if row["Δ without penalty"][1] > 0}
+    assert shown == {"nc11_en_de", "wmt16_en_de", "wmt17_en_de"}
+    japanese = zip(*(x["aspec_en_ja"]["precisions"] for x in (pascal, base)), strict=True)
+    assert all(ours < theirs for ours, theirs in japanese)
+    assert pascal["aspec_en_ja"]["Δ without penalty"][0] < 0 < pascal["aspec_en_ja"]["Δ BLEU"][1]
+    short, long = ([row["by length"][x] for row in pascal.values()] for x in ("1-10", "51+"))
+    assert sum(x[0] < 0 for x in short) == 3 and sum(x[1] > 0 for x in short) == 1
+    assert sum(x[1] > 0 for x in long) == 2
+
+
 def test_the_manifest_has_what_is_scored():
     files = json.loads(MANIFEST.read_text())["files"]
     assert (
