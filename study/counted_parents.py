@@ -13,6 +13,7 @@ import json
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 from syncattn_fairseq.base.errors import DataError, naming
 from syncattn_fairseq.base.files import replacing
@@ -74,10 +75,10 @@ def main(words: Sequence[str] | None = None) -> None:
     made.add_argument("--output", type=Path, required=True)
     args = made.parse_args(words)
     sides = {side: measure(side, getattr(args, side), args.first) for side in SIDES}
-    nothing = dict.fromkeys(("overrides", "valid", "signatures"), {})  # no training
-    nothing |= {"commit": "", "hardware": ""}
+    untrained: dict[str, Any] = {"overrides": {}, "valid": {}, "signatures": {}}
+    untrained |= {"commit": "", "hardware": ""}
     cells = [
-        {"system": name, "seed": 1, **nothing}
+        {"system": name, "seed": 1, **untrained}
         | {"scores": {f"UAS {side}": scores[name] for side, scores in sides.items()}}
         for name in sides["source"]
     ]

@@ -313,7 +313,7 @@ class Pair:
         ours, theirs = self._list()
         seeds = sorted(ours.keys() & theirs.keys())
         if len(seeds) < 2:
-            return self._known(None)  # type: ignore[no-any-return]  # which raises
+            return self._known(None)  # which raises
         sides = [side.split(_MEAN) for side in (self.ours, self.theirs)]
         each = [self.results.list_values(one, self.measure) for side in sides for one in side]
         compared = [[values[seed] for seed in seeds] for values in each]

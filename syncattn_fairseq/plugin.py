@@ -16,16 +16,20 @@ for name in (
     "quiet",
     "fairseq_version",
     "evaluated_options",
+    "colons_in_paths",
     "compiler_imports",
     "padding_waits",
     "cudnn_attention",
     "ngram_blocking",
+    "reordered_state",
     "checkpoint_classes",
     # What writes checkpoints comes before what changes their contents (it refuses otherwise).
     "whole_checkpoints",
     "plain_options",
     "checkpoint_errors",
+    "started_options",
     "checkpoint_task",
+    "resumed_data",
     "patience",
     "safety_saves",
     "finite_losses",
@@ -36,6 +40,8 @@ for name in (
     "amp_scale",
     "bf16_device",
     "logged_tensors",
+    "unknown_words",
+    "soft_alignments",
 ):
     import_module(f".patches.{name}", __package__).mend()
 

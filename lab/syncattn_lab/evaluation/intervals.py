@@ -119,14 +119,16 @@ class Blocks:
         Of several tests, each is at .05 divided by their number: Holm's method finds no fewer.
         """
         from scipy.optimize import brentq
-        from scipy.stats import nct, t
+        from scipy.stats import chi2, nct, t
 
         limit = float(t.isf(0.025 / tests, self.freedom))
 
         def missing(errors: float) -> float:
             return 0.8 - float(nct.sf(limit, self.freedom, errors))
 
-        return float(brentq(missing, 0, limit + 10)) * self._error()
+        # With few degrees of freedom, the deviation is often estimated far too high.
+        too_high = math.sqrt(chi2.ppf(0.8, self.freedom) / self.freedom)
+        return float(brentq(missing, 0, limit * max(too_high, 1) + 10)) * self._error()
 
     def _error(self, sizes: tuple[int, int] = (1, 1)) -> float:
         return self.deviation * math.sqrt(sum(1 / size for size in sizes) / self.seeds)

@@ -77,7 +77,7 @@ def check_known_options(
             raise DataError(fault + advise(section, name, known))
         options_of = list_options(section, name)
         if section == "optimizer" and name and find_schema(section, name) is None:
-            options_of = {*options_of, "lr"}  # fairseq-hydra-train gives it nothing else
+            options_of = options_of | {"lr"}  # fairseq-hydra-train gives it nothing else
         _check(section, values.keys() - {"_name"}, options_of, place)
         _check_types(section, name, values, place)
     task = list_options("task", config["task"]["_name"])

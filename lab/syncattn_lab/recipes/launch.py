@@ -15,6 +15,9 @@ from .systems import System
 SMALLEST_BATCH = 256
 #: Updates between two checkpoints: a preempted training loses only minutes.
 SAVED_EVERY = 1000
+#: Processes that read sentences for a GPU, unless the config says how many: fairseq's one is slower
+#: than many GPUs.
+LOADERS = 4
 #: Hydra would leave its own log in the folder.
 WITHOUT_FILE = ("~hydra.job_logging.handlers.file", "hydra.job_logging.root.handlers=[console]")
 
@@ -73,6 +76,8 @@ def make_training(
     settings |= divide_batch(config, machines.processes)
     if machines.cpu:
         settings |= {"common.cpu": True, "common.fp16": False}
+    elif "num_workers" not in config["dataset"]:
+        settings["dataset.num_workers"] = LOADERS
     words = system.hydra_words()
     # ++ sets an option whether or not the config has it.
     words += [f"++{name}={hydra_value(value)}" for name, value in settings.items()]

@@ -18,7 +18,7 @@ from tests.end_to_end.commands import BIN, FORKED
 ROOT = Path(__file__).parents[3]
 #: In the order in which they are read: later ones go on with what earlier ones have made.
 PAGES = (
-    *(f"docs/{page}.md" for page in ("own_data", "guide", "export")),
+    *(f"docs/{page}.md" for page in ("own_data", "guide", "export", "serving")),
     "README.md",
     *(f"docs/{page}.md" for page in ("python", "pictures", "extending")),
     *(f"docs/{page}.md" for page in ("install", "recipes", "settings")),
@@ -59,6 +59,8 @@ NOT_RUN = {
     "source venv/bin/activate": "the same",
     "python -m venv": "installs",
     "pip install": "installs",
+    "syncattn-serve --path online": "serves until it is ended; tests/serving asks it",
+    "curl -d": "asks that service",
     "bash scripts/build.sh": "the same; tests/test_packaging.py makes the wheel",
     "bash scripts/quickstart.sh": "takes minutes",
     "bash scripts/install.sh": "installs",

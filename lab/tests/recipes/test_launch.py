@@ -85,6 +85,13 @@ def test_a_preempted_training_loses_minutes():
     assert not any("save" in word for word in words(Machines(), task___name="translation"))
 
 
+def test_a_gpu_has_several_loaders():
+    assert "++dataset.num_workers=4" in words(Machines())
+    assert not any("num_workers" in word for word in words(Machines(cpu=True)))
+    own = words(Machines(), dataset__num_workers=9)
+    assert [word for word in own if "num_workers" in word] == ["++dataset.num_workers=9"]
+
+
 def test_several_are_torchruns():
     assert "++dataset.max_tokens=1536" in words(Machines(16))  # 6 x 4096 of 16 processes
     # A longer sentence of the validation text is left out, too: it would stop the training.
