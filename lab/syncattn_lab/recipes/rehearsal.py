@@ -43,7 +43,7 @@ def shorten_corpus(corpus: Corpus, work: Path, scratch: Path) -> tuple[Corpus, d
     texts = scratch / "texts"
     texts.mkdir()
     characters, faults = set[str](), dict[str, str]()
-    for split in SPLITS:
+    for split in corpus.splits:
         lists = {split: ["generated"] if corpus.generated else corpus.list_texts(split)}
         lists |= {f"{split}.{kind}": corpus.list_parses(kind, split) for kind in _KINDS}
         names = [name for name, addresses in lists.items() if addresses]
@@ -76,7 +76,8 @@ def shorten_corpus(corpus: Corpus, work: Path, scratch: Path) -> tuple[Corpus, d
         short = replace(short, gold_alignments="links")
     parses = {k: f"{{split}}.{k}.{{language}}" for k in _KINDS if corpus.list_parses(k, "train")}
     valid = "valid.{language}" if corpus.valid else None
-    here = Here("train.{language}", "test.{language}", None, str(texts), valid, **parses)
+    unparsed = "unparsed.{language}" if corpus.unparsed else None
+    here = Here("train.{language}", "test.{language}", None, str(texts), valid, unparsed, **parses)
     return replace(short, here=here, archives=[]), faults
 
 

@@ -13,7 +13,7 @@ from syncattn_fairseq.data.parses import SPLITS
 
 from ..synthetic.generated_corpus import list_written
 from .corpus_facts import Corpus
-from .corpus_texts import Archive
+from .corpus_texts import UNPARSED, Archive
 from .downloads import SUMS
 from .places import (
     DOWNLOAD,
@@ -87,7 +87,7 @@ def _fetch(corpus: Corpus, archive: Archive) -> Step:
 def collect(corpus: Corpus) -> list[Step]:
     """Extract the texts from the archives, and the gold alignments of the test text."""
     steps = [command("mkdir -p", folder(corpus, RAW))]
-    for split in SPLITS:
+    for split in corpus.splits:
         if getattr(corpus, split):
             links = corpus.gold_alignments if split == "test" else None
             steps.append(_collect(corpus, RAW, split, corpus.list_texts(split), links))
@@ -136,13 +136,14 @@ def _collect(
 def tokenise(corpus: Corpus, cores: int) -> list[Step]:
     """Split the texts into words, in so many processes (cores)."""
     steps = [command("mkdir -p", folder(corpus, TOKENS), folder(corpus, WORDS))]
-    for split in SPLITS:
+    for split in corpus.splits:
         if not getattr(corpus, split):
             continue
-        part = TOKENS if split == "train" and corpus.clean is not None else WORDS
+        trains = split in ("train", UNPARSED)
+        part = TOKENS if trains and corpus.clean is not None else WORDS
         raw, words = (list_texts(corpus, each, [split]) for each in (RAW, part))
         for language, source, output in zip(corpus.languages, raw, words, strict=True):
-            normalise = "--normalise" if split == "train" else ""
+            normalise = "--normalise" if trains else ""
             tokeniser = split_by(corpus, language, cores, normalise)
             if split in corpus.tokenised:
                 tokeniser = f"{tokeniser} --words" if "--lowercase" in tokeniser else "cat"
@@ -185,17 +186,26 @@ def clean(corpus: Corpus) -> list[Step]:
         held_out=words / "valid" if holds_out else None,
     )
     read = [*list_texts(corpus, TOKENS, ["train"]), *excluded]
-    return [step.declare(read, list_texts(corpus, WORDS, made))]
+    steps = [step.declare(read, list_texts(corpus, WORDS, made))]
+    if corpus.unparsed:
+        step = command(
+            "syncattn-clean",
+            languages=[*corpus.languages],
+            input=tokens / UNPARSED,
+            output=words / UNPARSED,
+            **how,
+        )
+        read = [*list_texts(corpus, TOKENS, [UNPARSED]), *excluded]
+        steps.append(step.declare(read, list_texts(corpus, WORDS, [UNPARSED])))
+    return steps
 
 
 def examine(corpus: Corpus) -> list[Step]:
     """Find what is wrong with the text as it is learnt."""
-    limits = [f"{name}={'null' if x is None else x}" for name, x in corpus.examine.items()]
     step = run_module(
         "examine",
         folder(corpus, WORDS),
         languages=[*corpus.languages],
-        limits=limits,
         output=examined(corpus),
     )
     return [step.declare(list_texts(corpus, WORDS), [examined(corpus)])]
@@ -206,13 +216,15 @@ def split_subwords(corpus: Corpus, cores: int) -> list[Step]:
     pieces = folder(corpus, PIECES)
     steps = [command("mkdir -p", pieces)]
     if corpus.subwords.scheme != "sentencepiece":
-        whole = list_texts(corpus, WORDS if corpus.subwords.unit == "word" else RAW)
-        return [*steps, command("cp", *whole, pieces).declare(whole, list_texts(corpus, PIECES))]
+        part = WORDS if corpus.subwords.unit == "word" else RAW
+        whole, copies = (list_texts(corpus, each, corpus.splits) for each in (part, PIECES))
+        return [*steps, command("cp", *whole, pieces).declare(whole, copies)]
     alone = [[language] for language in corpus.languages]
     groups = [[*corpus.languages]] if corpus.subwords.joint else alone
     for model, languages in zip(subword_models(corpus), groups, strict=True):
         learnt = list_texts(corpus, WORDS, ["train"], languages)
-        texts, outputs = (list_texts(corpus, each, SPLITS, languages) for each in (WORDS, PIECES))
+        parts = (WORDS, PIECES)
+        texts, outputs = (list_texts(corpus, each, corpus.splits, languages) for each in parts)
         learning = command(
             "syncattn-bpe learn",
             vocab_size=corpus.subwords.size,
