@@ -117,6 +117,15 @@ def test_short_sentences_may_be_in_both(sentence, is_long):
     assert ("test_in_training", "test") in words
 
 
+def test_the_longer_side_counts():
+    source, target = "so it is .", TEST[4][1]
+    learnt = [*TRAIN, (source, "ja ."), ("quite another thing .", target)]
+    found = find(learnt, test=[*TEST[:4], (source, target), *TEST[5:]])
+    [one] = [each for (kind, _), each in found.items() if kind.endswith("in_training")]
+    assert (one.kind, one.count) == ("test_in_training", 1)
+    assert one.example == "test.a:5, which is train.a:302"
+
+
 def test_repeated_pairs():
     found = find([*TRAIN, ("", ""), ("", ""), TRAIN[3], (TRAIN[4][0].upper(), TRAIN[4][1])])
     repeated = found["repeated", "train"]
@@ -164,6 +173,14 @@ def test_swapped_sides():
     assert {*everywhere} == {("swapped", x) for x in ("train", "valid", "test")}
     assert find(*map(turn, (TRAIN, VALID, TEST)), languages=("de", "en")) == {}
     assert {*find(*map(pieces, (TRAIN, VALID, turn(TEST))), languages=xx)} == {("swapped", "test")}
+
+
+def test_sides_of_nearly_one_language_are_not_swapped():
+    halves = [a for a, _ in TRAIN[::2]], [a for a, _ in TRAIN[1::2]]
+    swapped = [f"{line} x" for line in halves[1]], [f"{line} x" for line in halves[0]]
+    train, test = (list(zip(*sides, strict=True)) for sides in (halves, swapped))
+    found = find(train, [], test, languages=("xx", "yy"))
+    assert ("swapped", "test") not in found
 
 
 @pytest.mark.parametrize(
