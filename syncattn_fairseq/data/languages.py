@@ -237,7 +237,8 @@ zu zul Zulu
 
 
 def _read_table() -> tuple[dict[str, str], dict[str, str]]:
-    codes, names = {}, {}
+    codes: dict[str, str] = {}
+    names: dict[str, str] = {}
     for short, long, *spoken in map(str.split, _TABLE.strip().splitlines()):
         code = short if short != "-" else long
         names[code] = spoken[0].replace("_", " ")

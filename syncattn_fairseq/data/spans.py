@@ -111,7 +111,9 @@ def find_units(pieces: Sequence[Span], words: Sequence[Span]) -> Units:
             held[owners[place]] += max(0, _overlap(pieces[place], span))
             place += 1
         most = max(held.values(), default=0)
-        chosen = min((owner for owner in held if held[owner] == most), default=word) if most else word
+        chosen = (
+            min((owner for owner in held if held[owner] == most), default=word) if most else word
+        )
         of_words.append(numbers.get(chosen))
     following = len(numbers) - 1
     filled = []
@@ -162,6 +164,11 @@ def skip_spaces(spans: Sequence[Span], text: str) -> list[Span]:
     """
     before = [0, *accumulate(not character.isspace() for character in text)]
     return [(before[begin], before[end]) for begin, end in spans]
+
+
+def format_spans(spans: Sequence[Span]) -> str:
+    """Return spans as a line of a file has them, ``0-3 4-7``."""
+    return " ".join(f"{begin}-{end}" for begin, end in spans)
 
 
 def check_spans(spans: Sequence[Span], size: int) -> None:

@@ -25,9 +25,7 @@ import regex
 from ..base.errors import DataError, suggest
 from ..base.extras import describe_missing
 from .languages import know_language
-
-Span: TypeAlias = tuple[int, int]
-"""Where a word is: the index of its first character, and of the one after its last."""
+from .spans import Span
 
 Split: TypeAlias = Callable[[str], Sequence[str]]
 """Splits a text without white space into words."""

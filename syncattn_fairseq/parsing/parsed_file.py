@@ -10,7 +10,7 @@ from ..base.errors import BadParse, DataError
 from ..data.parses import check_tree
 from .formats.parsed_sentence import Analysis
 from .parser import Parse
-from .realign import realign, reduce_to_characters
+from .realign import place_words, realign, reduce_to_characters
 
 LOOK_AHEAD = 10
 """How far ahead to look, in lines and sentences, when the two do not match."""
@@ -27,7 +27,7 @@ _SKIPS = sorted(product(range(LOOK_AHEAD + 1), repeat=2), key=lambda skip: (sum(
 
 
 def match_parses(
-    text_lines: Iterable[str], analyses: Iterable[Analysis], name: str
+    text_lines: Iterable[str], analyses: Iterable[Analysis], name: str, raw: bool = False
 ) -> Iterator[Parse | BadParse]:
     """Yield the parse of each line of the text, or why there is none.
 
@@ -37,13 +37,19 @@ def match_parses(
     sentences, or left out up to ``LOOK_AHEAD`` lines. A sentence is never assigned to a line with
     other characters.
 
+    Args:
+        text_lines: the lines of the text.
+        analyses: the sentences of the parsed file.
+        name: of the parsed file.
+        raw: whether the lines are as people write them; then the parses have words and spans.
+
     Raises:
         DataError: the parsed file, by name, has more sentences than the text.
     """
     lines = _Queue(map(_Line, text_lines))
     sentences = _Queue(_Sentence(analysis) for analysis in analyses if analysis.words)
     for line in lines:
-        yield _find_parse(line, lines, sentences)
+        yield _find_parse(line, lines, sentences, raw)
     left_over = sentences.ahead(1)
     if left_over:
         raise DataError(
@@ -54,7 +60,7 @@ def match_parses(
 
 class _Line:
     def __init__(self, text: str) -> None:
-        self.words = text.split()
+        self.text, self.words = text, text.split()
 
     @cached_property
     def characters(self) -> str:
@@ -97,7 +103,7 @@ class _Queue(Generic[_Item]):
 
 
 def _find_parse(
-    line: _Line, lines: _Queue[_Line], sentences: _Queue[_Sentence]
+    line: _Line, lines: _Queue[_Line], sentences: _Queue[_Sentence], raw: bool
 ) -> Parse | BadParse:
     """Find the parse of a line, and consume the sentences that belong to it."""
     if not line.words:
@@ -119,7 +125,7 @@ def _find_parse(
         sentences.skip(skipped)
         following = following[skipped:]
     sentences.skip(1)
-    return _parse(line, following[0].analysis)
+    return _parse(line, following[0].analysis, raw)
 
 
 def _split(line: _Line, sentences: list[_Sentence]) -> int:
@@ -140,14 +146,15 @@ def _count_skips(lines: list[_Line], sentences: list[_Sentence]) -> tuple[int, i
     return 1, 1
 
 
-def _parse(line: _Line, analysis: Analysis) -> Parse | BadParse:
+def _parse(line: _Line, analysis: Analysis, raw: bool) -> Parse | BadParse:
     if analysis.heads is None:
         return _refuse(NO_TREE)
     try:
         check_tree(analysis.heads)
     except BadParse as fault:
         return fault
-    return realign(line.words, analysis) or _refuse(DIFFERENT)
+    found = place_words(line.text, analysis) if raw else realign(line.words, analysis)
+    return found or _refuse(DIFFERENT)
 
 
 def _refuse(reason: str) -> BadParse:

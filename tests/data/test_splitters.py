@@ -153,7 +153,7 @@ def is_tested(name):
     return name in ("rjieba", "pythainlp") or all(map(find_spec, DICTIONARIES[name].libraries))
 
 
-@pytest.mark.parametrize("name", filter(is_tested, DICTIONARIES))
+@pytest.mark.parametrize("name", [*filter(is_tested, DICTIONARIES)])
 def test_installed_dictionaries_split_their_language(name):
     for library in DICTIONARIES[name].libraries:
         pytest.importorskip(library)
