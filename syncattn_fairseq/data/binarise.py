@@ -1,7 +1,7 @@
 """Check the heads and labels of a text against it, and write them as fairseq datasets."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice, repeat
 from pathlib import Path
@@ -16,9 +16,9 @@ from tqdm import tqdm
 from ..base.errors import BadParse, DataError
 from ..base.text import count_lines, read_lines
 from .mmap_blocks import check_dataset, write_dataset
-from .parses import check_parsed, check_tree, parse_heads
+from .parses import check_parsed, check_tree, parse_heads, parse_spans
 from .subwords import NO_HEAD, mark_subwords
-from .words import MARK, find_word_starts, join_subwords, without_mark
+from .words import MARK, find_word_starts, is_raw, join_subwords, split_units, without_mark
 
 #: What there may be of every word, as in file names.
 KINDS = HEADS, LABELS = "heads", "labels"
@@ -56,6 +56,9 @@ class AnnotatedText:
         kind: of the values, ``heads`` or ``labels``.
         scheme: how the text's subwords are written; see `find_word_starts`.
         words: the text before it was split into subwords, to compare with; or None.
+        spans: where the words are in the sentences of ``words``; None: as the scheme finds them.
+            Only subwords of raw sentences have these.
+        heads: of labels of raw sentences, the heads of their words; or None.
         on_bad_parse: ``stop`` if heads or labels do not fit their sentence, or ``drop`` them and
             keep the sentence without.
         min_parsed: the smallest share of sentences whose heads or labels must fit them.
@@ -68,6 +71,8 @@ class AnnotatedText:
     words: Path | None = None
     on_bad_parse: str = "stop"
     min_parsed: float = 0.0
+    spans: Path | None = None
+    heads: Path | None = None
 
     def read(self, counts: TextCounts) -> Iterator[tuple[list[Any], list[bool]]]:
         """Yield the heads or labels of each sentence, and whether each subword begins a word.
@@ -75,10 +80,10 @@ class AnnotatedText:
         There are none if the sentence has no parse, or if it was dropped. ``counts`` is updated.
         `DataError` says the first fault, with file and line, or that too few have a parse.
         """
-        count_lines(self.text, self.values, *([self.words] if self.words else []))
-        words = read_lines(self.words) if self.words else repeat("")
+        count_lines(self.text, self.values, *self._list_others())
+        others = [read_lines(path) if path else repeat("") for path in self._others]
         texts = tqdm(read_lines(self.text), self.values.name, unit=" sentences", disable=None)
-        for text, line, plain in zip(texts, read_lines(self.values), words, strict=False):
+        for text, line, *other in zip(texts, read_lines(self.values), *others, strict=False):
             subwords = text.split()
             starts = find_word_starts(subwords, self.scheme)
             size = sum(starts)
@@ -89,8 +94,12 @@ class AnnotatedText:
             if self.kind == HEADS:
                 values = parse_heads(line, self.values, counts.sentences)
             try:
-                if values:
-                    self._check(values, size, text, plain)
+                if values and is_raw(self.scheme):
+                    values, starts = self._map_words(values, subwords, other, counts.sentences)
+                    counts.words += sum(starts) - size
+                    counts.parsed += 1
+                elif values:
+                    self._check(values, size, text, other[0])
                     counts.parsed += 1
                 elif size:
                     counts.without_parse += 1
@@ -107,6 +116,42 @@ class AnnotatedText:
             raise DataError(f"{self.text}: every line is empty")
         sentences = counts.parsed + counts.without_parse + counts.dropped.total()
         check_parsed(self.values, counts.parsed, sentences, self.min_parsed)
+
+    @property
+    def _others(self) -> tuple[Path | None, ...]:
+        return self.words, self.spans, self.heads
+
+    def list_files(self) -> list[Path]:
+        """Return the files besides the text that have a line for each of its lines."""
+        return [self.values, *self._list_others()]
+
+    def _list_others(self) -> list[Path]:
+        return [path for path in self._others if path]
+
+    def _map_words(
+        self, values: list[Any], subwords: list[str], other: Sequence[str], number: int
+    ) -> tuple[list[Any], list[bool]]:
+        """Return the values of the units of a raw sentence, and where they begin."""
+        sentence, spans, heads = other
+        words = parse_spans(spans, self.spans, number) if self.spans else None
+        units = split_units(subwords, self.scheme, words, sentence)
+        above = values if self.kind == HEADS else None
+        if self.heads:
+            above = parse_heads(heads, self.heads, number)
+        for name, found in ((self.kind, values), (HEADS, above or values)):
+            if len(found) != len(units.of_words):
+                where = self.spans or f"{self.text} ({self.scheme})"
+                raise BadParse(
+                    f"wrong number of {name}",
+                    f"{len(found)} {name}, but {len(units.of_words)} words in {where}",
+                )
+        if not above:  # each unit has the label of its first word
+            above = [0] * len(values)
+        else:
+            check_tree(above)
+        if self.kind == HEADS:
+            return units.map_heads(values), units.starts
+        return [values[top] for top in units.find_tops(above)], units.starts
 
     def _check(self, values: list[Any], size: int, text: str, plain: str) -> None:
         if len(values) != size:

@@ -16,13 +16,14 @@ from ..base.errors import DataError, naming
 from ..base.files import read_file, read_json, replacing
 from ..base.text import split_lines
 from .moses import load_sacremoses, lower_case, open_detokenizer
-from .words import SCHEMES
+from .words import SCHEMES, is_scheme
 
 NAME = "preparation.json"
 SCHEMES_NAME = "subwords.json"
 _LARGEST = 2**16
-TOKENIZERS = ("moses", "kytea", "spaces")
+TOKENIZERS = ("moses", "kytea", "spaces", "raw")
 CASES = ("kept", "lower", "true")
+_MOSES_LANGUAGES = r"[A-Za-z]{2,3}([-_]\w{1,20})?"
 _KYTEA = ("kytea", "-notags", "-out", "tok")
 _WITHOUT_KYTEA = "; install KyTea, which splits this model's text, or give words: --tokenised"
 
@@ -32,8 +33,9 @@ class Preparation:
     """How sentences of one language became words.
 
     Attributes:
-        tokenizer: ``moses``, ``kytea`` (Japanese), or ``spaces``: they are words already.
-        language: as Moses names it.
+        tokenizer: ``moses``, ``kytea`` (Japanese), ``spaces``: they are words already, or ``raw``:
+            subwords were made of the sentences themselves.
+        language: as Moses names it, or of raw sentences, as the text's files do.
         normalise: whether quotes, dashes and the like were unified first.
         aggressive: whether Moses split words at hyphens.
         case: ``kept``; ``lower``; or ``true``: a sentence begins with a capital only if its first
@@ -86,7 +88,7 @@ class Preparation:
             except DataError:
                 load_sacremoses()  # or says that it is missing
                 return open_detokenizer("en")  # as the tokenizer does
-        return str if self.tokenizer == "spaces" else lambda line: "".join(line.split())
+        return str if self.tokenizer in ("spaces", "raw") else lambda line: "".join(line.split())
 
 
 def split_by(
@@ -135,10 +137,11 @@ def stored_preparations(folder: Path) -> dict[str, Preparation]:
 
 
 def _is_sound(preparation: Preparation) -> bool:
+    languages = r"[\w.+-]{1,100}" if preparation.tokenizer == "raw" else _MOSES_LANGUAGES
     return (
         preparation.tokenizer in TOKENIZERS
         and isinstance(preparation.language, str)
-        and re.fullmatch(r"[A-Za-z]{2,3}([-_]\w{1,20})?", preparation.language) is not None
+        and re.fullmatch(languages, preparation.language) is not None
         and type(preparation.normalise) is type(preparation.aggressive) is bool
         and preparation.case in CASES
     )
@@ -172,9 +175,9 @@ def stored_schemes(folder: Path | str) -> dict[str, str]:
         return {}
     except ValueError:
         schemes = None
-    if not isinstance(schemes, dict) or any(value not in SCHEMES for value in schemes.values()):
+    if not isinstance(schemes, dict) or not all(map(is_scheme, schemes.values())):
         raise DataError(
-            f"{path}: expected one of {', '.join(SCHEMES)} for each language; remove it"
+            f"{path}: expected one of {', '.join(SCHEMES)}, raw:SPLITTER for each language; remove it"
         )
     return schemes
 

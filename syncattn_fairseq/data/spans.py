@@ -110,11 +110,9 @@ def find_units(pieces: Sequence[Span], words: Sequence[Span]) -> Units:
         while word not in numbers and place < len(pieces) and pieces[place][0] < span[1]:
             held[owners[place]] += max(0, _overlap(pieces[place], span))
             place += 1
-        most = max(held.values(), default=0)
-        chosen = (
-            min((owner for owner in held if held[owner] == most), default=word) if most else word
-        )
-        of_words.append(numbers.get(chosen))
+        most = max([*held.values(), 0])
+        holders = [owner for owner in held if held[owner] == most > 0]
+        of_words.append(numbers.get(min(holders, default=word)))
     following = len(numbers) - 1
     filled = []
     for unit in reversed(of_words):

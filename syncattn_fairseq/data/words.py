@@ -5,8 +5,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate, compress, count, groupby, pairwise
 from typing import TypeAlias
 
-from ..base.errors import DataError
-from .spans import Span, find_owners
+from ..base.errors import BadParse, DataError
+from .spans import Span, Units, check_spans, find_owners, find_units, skip_spaces
 
 Link: TypeAlias = tuple[int, int]
 """A source and a target word, or two subwords, that are linked; both from 0."""
@@ -45,7 +45,8 @@ def find_word_starts(tokens: Sequence[str], scheme: str) -> list[bool]:
         DataError: what the splitter needs is not installed.
     """
     if is_raw(scheme):
-        owners = _find_owners(*read_pieces(tokens), scheme)
+        text, spans = read_pieces(tokens)
+        owners = find_owners(spans, find_words(text, scheme))
         return [True, *(one != other for one, other in pairwise(owners))][: len(owners)]
     check_choice("scheme", scheme, SCHEMES)
     if scheme == "none" or not tokens:
@@ -114,7 +115,7 @@ def read_pieces(pieces: Sequence[str]) -> tuple[str, list[Span]]:
     parts: list[str] = []
     ends = [0]
     for piece, size in _read_surfaces(pieces):
-        parts.append(piece)
+        parts.append(piece.replace(MARK, " "))
         ends += [ends[-1]] * (size - 1)
         ends.append(ends[-1] + len(piece))
     whole = "".join(parts)
@@ -125,25 +126,44 @@ def read_pieces(pieces: Sequence[str]) -> tuple[str, list[Span]]:
 
 
 def _read_surfaces(pieces: Sequence[str]) -> Iterator[tuple[str, int]]:
-    """Yield the text of each piece, or of each character of bytes, and of how many pieces it is."""
+    """Yield each piece, or character of bytes, and of how many pieces it is made."""
     for are_bytes, run in groupby(pieces, lambda piece: _BYTE.fullmatch(piece) is not None):
         if not are_bytes:
             for piece in run:
-                yield piece.replace(MARK, " "), 1
+                yield piece, 1
             continue
-        for character in _decode_bytes(run):
+        data = bytes.fromhex("".join(_BYTE.sub(r"\1", piece) for piece in run))
+        for character in data.decode("utf-8", "surrogateescape"):
             size = 1 if _BYTE_ALONE.match(character) else len(character.encode())
             yield _BROKEN.sub("\ufffd", character), size
 
 
-def _decode_bytes(pieces: Iterable[str]) -> str:
-    """Return the characters of bytes; a byte of none becomes half a surrogate."""
-    data = bytes.fromhex("".join(_BYTE.sub(r"\1", piece) for piece in pieces))
-    return data.decode("utf-8", "surrogateescape")
+def split_units(
+    pieces: Sequence[str], scheme: str, words: Sequence[Span] | None = None, sentence: str = ""
+) -> Units:
+    """Return the units that words make with the pieces of a raw sentence.
 
+    Args:
+        pieces: of the sentence.
+        scheme: how they are written, such as ``raw:uax29``.
+        words: the spans of the words in the sentence, from a parser or a treebank. None: the
+            words are those of the scheme's splitter.
+        sentence: as people wrote it; empty: as the pieces join to it.
 
-def _find_owners(text: str, spans: Sequence[Span], scheme: str) -> list[int]:
-    return find_owners(spans, find_words(text, scheme))
+    Raises:
+        BadParse: the words are not in the sentence, or the pieces are of another one.
+    """
+    text, spans = read_pieces(pieces)
+    sentence = sentence or text
+    if words is None:
+        sentence, words = text, find_words(text, scheme)
+    elif without_mark("".join(sentence.split())) != "".join(text.split()):
+        raise BadParse(
+            "another sentence", f"the subwords are of {text[:60]!r}, not of {sentence[:60]!r}"
+        )
+    else:
+        check_spans(words, len(sentence))
+    return find_units(skip_spaces(spans, text), skip_spaces(words, sentence))
 
 
 def find_words(text: str, scheme: str) -> list[Span]:
@@ -179,10 +199,7 @@ def locate_words(words: Iterable[str], text: str) -> list[Span] | None:
 def _join_pieces(pieces: Sequence[str]) -> str:
     if not any(map(_BYTE.fullmatch, pieces)):
         return "".join(pieces)
-    text = ""
-    for are_bytes, run in groupby(pieces, lambda piece: _BYTE.fullmatch(piece) is not None):
-        text += _BROKEN.sub("\ufffd", _decode_bytes(run)) if are_bytes else "".join(run)
-    return text
+    return "".join(surface for surface, _ in _read_surfaces(pieces))
 
 
 def is_raw(scheme: str) -> bool:
