@@ -151,7 +151,7 @@ class AnnotatedText:
             check_tree(above)
         if self.kind == HEADS:
             return units.map_heads(values), units.starts
-        return [values[top] for top in units.find_tops(above)], units.starts
+        return units.map_labels(values, above), units.starts
 
     def _check(self, values: list[Any], size: int, text: str, plain: str) -> None:
         if len(values) != size:

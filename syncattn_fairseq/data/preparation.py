@@ -177,7 +177,8 @@ def stored_schemes(folder: Path | str) -> dict[str, str]:
         schemes = None
     if not isinstance(schemes, dict) or not all(map(is_scheme, schemes.values())):
         raise DataError(
-            f"{path}: expected one of {', '.join(SCHEMES)}, raw:SPLITTER for each language; remove it"
+            f"{path}: expected one of {', '.join(SCHEMES)}, raw:SPLITTER for each language; "
+            "remove it"
         )
     return schemes
 

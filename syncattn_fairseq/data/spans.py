@@ -77,6 +77,8 @@ class Units:
         Args:
             heads: those of the words, a tree; from 1, 0 for the root.
         """
+        if len({*self.of_words}) == len(self.of_words):
+            return [*range(len(self.of_words))]
         depths = measure_depths(heads)
         tops: dict[int, int] = {}
         for word, unit in enumerate(self.of_words):
@@ -88,6 +90,10 @@ class Units:
         """Return the heads of the units, from 1, 0 for the root; see `find_tops`."""
         above = [heads[top] for top in self.find_tops(heads)]
         return [1 + self.of_words[head - 1] if head else 0 for head in above]
+
+    def map_labels(self, labels: Sequence[str], heads: Sequence[int]) -> list[str]:
+        """Return the labels of the units: those of their shallowest words; see `find_tops`."""
+        return [labels[top] for top in self.find_tops(heads)]
 
 
 def find_units(pieces: Sequence[Span], words: Sequence[Span]) -> Units:
@@ -122,12 +128,18 @@ def find_units(pieces: Sequence[Span], words: Sequence[Span]) -> Units:
 
 
 def measure_depths(heads: Sequence[int]) -> list[int]:
-    """Return how many heads are above each word of a tree; the root has none above it."""
+    """Return how many heads are above each word of a tree; the root has none above it.
+
+    Raises:
+        BadParse: the heads have a cycle.
+    """
     depths: list[int | None] = [None] * len(heads)
     for word in range(len(heads)):
         path = []
         while depths[word] is None and heads[word]:
             path.append(word)
+            if len(path) > len(heads):
+                raise BadParse("cycle", f"following the heads from word {word + 1} never ends")
             word = heads[word] - 1
         depth = depths[word] or 0
         depths[word] = depth
@@ -135,6 +147,15 @@ def measure_depths(heads: Sequence[int]) -> list[int]:
             depth += 1
             depths[below] = depth
     return [depth or 0 for depth in depths]
+
+
+def move_spans(spans: Sequence[Span], sentence: str, text: str) -> list[Span]:
+    """Return spans of a sentence as those of a text with the same characters, but other spaces."""
+    places = [place for place, character in enumerate(text) if not character.isspace()]
+    return [
+        (places[begin], places[end - 1] + 1) if begin < end else (0, 0)
+        for begin, end in skip_spaces(spans, sentence)
+    ]
 
 
 def split_span(span: Span, surface: str, forms: Sequence[str]) -> list[Span]:

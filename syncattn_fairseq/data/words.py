@@ -141,18 +141,21 @@ def _read_surfaces(pieces: Sequence[str]) -> Iterator[tuple[str, int]]:
 def split_units(
     pieces: Sequence[str], scheme: str, words: Sequence[Span] | None = None, sentence: str = ""
 ) -> Units:
-    """Return the units that words make with the pieces of a raw sentence.
+    """Return the units that words make with the subwords of a sentence.
 
     Args:
-        pieces: of the sentence.
-        scheme: how they are written, such as ``raw:uax29``.
-        words: the spans of the words in the sentence, from a parser or a treebank. None: the
-            words are those of the scheme's splitter.
-        sentence: as people wrote it; empty: as the pieces join to it.
+        pieces: the subwords.
+        scheme: how they are marked, see `find_word_starts`.
+        words: of a raw sentence, the spans of its words, from a parser or a treebank. None: the
+            words are those of the scheme.
+        sentence: as people wrote it; empty: as the subwords join to it.
 
     Raises:
-        BadParse: the words are not in the sentence, or the pieces are of another one.
+        BadParse: the words are not in the sentence, or the subwords are of another one.
     """
+    if not is_raw(scheme):
+        starts = find_word_starts(pieces, scheme)
+        return Units(starts, [*range(sum(starts))])
     text, spans = read_pieces(pieces)
     sentence = sentence or text
     if words is None:

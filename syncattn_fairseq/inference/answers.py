@@ -11,13 +11,16 @@ from typing import Generic, TypeVar
 import numpy as np
 
 from ..base.errors import DataError
+from ..data.spans import Span
 from ..data.words import (
     Link,
     count_subwords,
     find_word_heads,
     find_word_starts,
     join_subwords,
+    join_text,
     link_words,
+    locate_words,
 )
 from ..parsing.parser import Parse as DependencyTree
 from ..trees.binary import split_by_distances
@@ -49,9 +52,14 @@ class Sentence:
         """The number of subwords of each word."""
         return count_subwords(self.pieces, self.scheme)
 
+    @cached_property
+    def spans(self) -> list[Span]:
+        """Where each word is in the text of `str`, in characters from 0."""
+        return locate_words(self.words, str(self)) or []
+
     def __str__(self) -> str:
-        """Return the words as a line of text."""
-        return " ".join(self.words)
+        """Return the line of text that the subwords make up: the words, or a raw sentence."""
+        return join_text(self.pieces, self.scheme)
 
 
 class Translation(str):

@@ -12,6 +12,8 @@ from typing import TypeAlias
 
 from ..base.errors import DataError
 from ..data.parses import check_tree
+from ..data.spans import check_spans, move_spans
+from ..data.words import is_raw, locate_words, split_units
 from ..parsing.formats import FORMATS
 from ..parsing.parser import Parse as DependencyTree
 from .answers import Sentence
@@ -47,13 +49,39 @@ def read_parses(
     """Return the tree of each sentence, or None for a sentence without one."""
     if isinstance(parses, str):
         read = FORMATS["conllu"](parses.split("\n"), "parses")
-        return [None if x.heads is None else DependencyTree(x.heads, x.labels) for x in read]
+        return [
+            None if x.heads is None else DependencyTree(x.heads, x.labels, words=x.words)
+            for x in read
+        ]
     trees = []
     for row in parses:
         if row is not None and not isinstance(row, DependencyTree):
             row = DependencyTree([*row], [])
         trees.append(row)
     return trees
+
+
+def place_parse(tree: DependencyTree | None, source: Sentence, text: str) -> DependencyTree | None:
+    """Return the parse of a raw sentence with its words' places in what the subwords join to.
+
+    Any other parse is returned as it is.
+
+    Args:
+        tree: the parse, with spans in the text, or with words, or of the words that the model's
+            splitter finds.
+        source: the sentence.
+        text: the sentence as it was given.
+
+    Raises:
+        DataError: the words are not in the sentence.
+    """
+    if tree is None or not is_raw(source.scheme) or not (tree.spans or tree.words):
+        return tree
+    spans = tree.spans or locate_words(tree.words, text)
+    if spans is None:
+        raise DataError(f"a parse of other words ({' '.join(tree.words)[:40]!r})")
+    check_spans(spans, len(text))
+    return tree._replace(spans=move_spans(spans, text, str(source)))
 
 
 def check_parse(tree: DependencyTree | None, source: Sentence, reads: frozenset[str]) -> None:
@@ -70,8 +98,9 @@ def check_parse(tree: DependencyTree | None, source: Sentence, reads: frozenset[
     """
     if tree is None:
         return
-    if len(tree.heads) != len(source.words):
-        raise DataError(f"a parse of {len(tree.heads)} words for {len(source.words)} words")
+    words = len(tree.spans) or len(split_units(source.pieces, source.scheme).of_words)
+    if len(tree.heads) != words:
+        raise DataError(f"a parse of {len(tree.heads)} words for {words} words")
     if "labels" in reads and not tree.labels:
         raise DataError("the model reads labels, too; give the parses as CoNLL-U")
     if tree.heads:
