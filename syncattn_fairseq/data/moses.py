@@ -114,11 +114,11 @@ _APART = {
 }
 
 
-#: Quotes that rules 1 leave apart.
-_QUOTES = {
-    **dict.fromkeys(("fi", "sv"), (("(?<!\\S)” ([^”]*[^”\\s]) ” ", f"”{_GLUE} \\1”{_GAP} "),)),
-    **dict.fromkeys(("hu", "pl"), _APART["ro"]),
-    "hi": (("(“[^“”]*[^“”\\s]) ” ", f"\\1”{_GAP} "),),
+#: Languages whose quotes open as Romanian ones, and what closes those that rules 1 leave apart.
+_OPENED = ("hu", "pl")
+_CLOSED = {
+    **dict.fromkeys(("fi", "sv"), (re.compile(r"(?<!\S)” ([^”]*?) ?”"), r"”\1”")),
+    **dict.fromkeys(("hi", *_OPENED), (re.compile(r" ([”»])(?!\w)"), r"\1")),
 }
 #: What ends a sentence or a part of it, but what Moses knows: ASCII's, Chinese and Japanese ends.
 _ENDS = regex.compile(
@@ -143,7 +143,7 @@ def open_detokenizer(language: str, rules: int = RULES[-1]) -> Callable[[str], s
     """
     check_language(language)
     detokenizer = load_sacremoses().MosesDetokenizer(language)
-    more = _QUOTES.get(language, ()) if rules > 1 else ()
+    more = _APART["ro"][:1] if rules > 1 and language in _OPENED else ()
     general = () if language in ("en", "fr", "it") else _APART[""]
     apart = [(re.compile(p), joined) for p, joined in (*_APART.get(language, ()), *more, *general)]
 
@@ -155,7 +155,11 @@ def open_detokenizer(language: str, rules: int = RULES[-1]) -> Callable[[str], s
         plain: str = detokenizer.detokenize([*text.split(), *last])
         plain = plain.removesuffix(_LAST).rstrip()
         plain = plain.replace(f"{_GLUE} ", "").replace(_GLUE, "").replace(_GAP, "")
-        return _ENDS.sub("", plain) if rules > 1 else plain
+        if rules == 1:
+            return plain
+        plain = _ENDS.sub("", plain)
+        pattern, closed = _CLOSED.get(language, (None, ""))
+        return pattern.sub(closed, plain) if pattern else plain
 
     return detokenize
 

@@ -72,11 +72,6 @@ def test_what_is_split_comes_back(language, text):
     prepared = Preparation("moses", language, rules=2)
     words = prepared.tokenise([text])
     assert prepared.detokenise(words) == [text]
-    assert Preparation("moses", language).detokenise(tokenised_before(language, text)) != [text]
-
-
-def tokenised_before(language, text):
-    return Preparation("moses", language).tokenise([text])
 
 
 def test_words_of_earlier_texts_are_joined_by_their_rules():
@@ -98,7 +93,7 @@ TEXTS = [
 ]
 
 
-@pytest.mark.parametrize("language", ["en", "de", "ro", "tr", "fr", "fi", "cs", "hi", "zh"])
+@pytest.mark.parametrize("language", ["en", "de", "ro", "tr", "fr", "fi", "cs", "hi"])
 def test_the_first_rules_are_sacremoses(language):
     """The texts of published recipes, and of records that say no rules, stay as they were."""
     tokenizer = sacremoses.MosesTokenizer(language)
