@@ -110,11 +110,11 @@ class CTranslate2Format(Format):
         return [
             ours,
             f"import ctranslate2, {'sacremoses, ' * needs_moses(folded.sides)}sentencepiece\n"
-            f'source, target = (sentencepiece.SentencePieceProcessor("{folder}/" + name)\n'
-            f'    for name in ("{source}", "{target}"))\n'
-            f"text = {tokenise_code(folded.sides[0])}\n"
-            f'[result] = ctranslate2.Translator("{folder}").translate_batch(\n'
-            "    [source.encode(text, out_type=str)], beam_size=5)\n"
+            "source, target = map(sentencepiece.SentencePieceProcessor, "
+            f'("{folder}/{source}", "{folder}/{target}"))\n'
+            f"pieces = source.encode({tokenise_code(folded.sides[0])}, out_type=str)\n"
+            f'[result] = ctranslate2.Translator("{folder}").translate_batch([pieces], '
+            "beam_size=5)\n"
             f"print({detokenise_code(folded.sides[1], words)})",
         ]
 

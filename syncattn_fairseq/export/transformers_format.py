@@ -114,7 +114,8 @@ class TransformersFormat(Format):
         """Translate with Hugging Face's ``generate``."""
         words = "tokenizer.batch_decode(found, skip_special_tokens=True)[0]"
         return [
-            "import sacremoses\n" * needs_moses(folded.sides)
+            "import sacremoses\n"
+            * needs_moses(folded.sides)
             + "from transformers import AutoTokenizer, FSMTForConditionalGeneration as FSMT\n"
             f'tokenizer, model = (kind.from_pretrained("{folder}") for kind in '
             "(AutoTokenizer, FSMT))\n"
