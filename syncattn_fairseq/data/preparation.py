@@ -15,7 +15,14 @@ from typing import Any
 from ..base.errors import DataError, naming
 from ..base.files import read_file, read_json, replacing
 from ..base.text import split_lines
-from .moses import load_sacremoses, lower_case, open_detokenizer
+from .moses import (
+    RULES,
+    load_sacremoses,
+    lower_case,
+    open_detokenizer,
+    open_tokenizer,
+    raise_first,
+)
 from .words import SCHEMES, is_scheme
 
 NAME = "preparation.json"
@@ -40,6 +47,8 @@ class Preparation:
         aggressive: whether Moses split words at hyphens.
         case: ``kept``; ``lower``; or ``true``: a sentence begins with a capital only if its first
             word always has one.
+        rules: those of :mod:`.moses`, and how sentences get their capitals; of records that do not
+            say it, the first.
     """
 
     tokenizer: str
@@ -47,6 +56,7 @@ class Preparation:
     normalise: bool = False
     aggressive: bool = False
     case: str = "kept"
+    rules: int = 1
 
     def tokenise(self, sentences: Sequence[str]) -> list[str]:
         """Return the words of sentences, separated by spaces."""
@@ -65,16 +75,25 @@ class Preparation:
             )
         return lower_case(text, self.language) if self.case == "lower" else text
 
+    def find_first(self, words: Sequence[str]) -> int | None:
+        """Return which word of a sentence its capital is of, if it has one; None: it has none."""
+        if self.rules == 1:
+            return next((i for i, word in enumerate(words) if word[:1].isalpha()), 0)
+        first = next((i for i, word in enumerate(words) if any(map(str.isalnum, word))), None)
+        return first if first is not None and words[first][0].isalpha() else None
+
     def detokenise(self, lines: Sequence[str]) -> list[str]:
         """Return sentences as people write them."""
         texts = [self._detokenize(line) for line in lines]
-        if self.case == "true":
+        if self.case == "true" and self.rules > 1:
+            texts = [raise_first(text, self.language) for text in texts]
+        elif self.case == "true":
             texts = [re.sub(r"[^\W\d_]", lambda m: m[0].upper(), t, count=1) for t in texts]
         return texts
 
     @cached_property
     def _tokenizer(self) -> Any:
-        return load_sacremoses().MosesTokenizer(self.language)
+        return open_tokenizer(self.language, self.rules)
 
     @cached_property
     def _normalizer(self) -> Any:
@@ -84,10 +103,10 @@ class Preparation:
     def _detokenize(self) -> Callable[[str], str]:
         if self.tokenizer == "moses":
             try:
-                return open_detokenizer(self.language)
+                return open_detokenizer(self.language, self.rules)
             except DataError:
                 load_sacremoses()  # or says that it is missing
-                return open_detokenizer("en")  # as the tokenizer does
+                return open_detokenizer("en", self.rules)  # as the tokenizer does
         return str if self.tokenizer in ("spaces", "raw") else lambda line: "".join(line.split())
 
 
@@ -144,6 +163,8 @@ def _is_sound(preparation: Preparation) -> bool:
         and re.fullmatch(languages, preparation.language) is not None
         and type(preparation.normalise) is type(preparation.aggressive) is bool
         and preparation.case in CASES
+        and type(preparation.rules) is int
+        and preparation.rules in RULES
     )
 
 

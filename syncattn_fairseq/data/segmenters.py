@@ -18,6 +18,7 @@ from ..base.errors import BadSentence, DataError
 from ..base.files import open_file
 from ..base.numbers import read_whole
 from ..base.text import clean_line, read_file_lines
+from .moses import lower_case
 from .pieces import apply_pieces, open_pieces, reads_raw_text
 from .preparation import Preparation, stored_preparations
 from .splitters import UAX29, choose_splitter
@@ -121,8 +122,14 @@ class Segmenter(ABC):
     def _lower_first(self, line: str) -> str:
         """Begin a sentence in lower case if the model knows its first word better like that."""
         words = line.split(" ")
-        index = next((i for i, word in enumerate(words) if word[:1].isalpha()), 0)
-        spellings = words[index], words[index][:1].lower() + words[index][1:]
+        assert self.preparation is not None
+        index = self.preparation.find_first(words)
+        if index is None:
+            return line
+        small = words[index][:1].lower()
+        if self.preparation.rules > 1:
+            small = lower_case(words[index][:1], self.preparation.language)
+        spellings = words[index], small + words[index][1:]
         words[index] = min(spellings, key=self._rate)
         return " ".join(words)
 

@@ -187,7 +187,7 @@ def load_corpus(folder: Path, programs: Collection[str] = ()) -> Corpus:
         check_language(task[name], settings.place_of(f"task.{name}"))
     languages = {"source": task["source_lang"], "target": task["target_lang"]}
     for language in languages.values():
-        _add_tools(facts, language)
+        _add_tools(facts, language, tokenise_by(folder, language))
     if isinstance(words := facts.get("words"), dict):
         facts["words"] = {name: words[name] for name in languages.values() if name in words} | words
     corpus: Corpus = make(
@@ -197,10 +197,19 @@ def load_corpus(folder: Path, programs: Collection[str] = ()) -> Corpus:
     return corpus
 
 
-def _add_tools(facts: dict[str, Any], language: str) -> None:
+def tokenise_by(folder: Path, language: str) -> str:
+    """Return what splits a language into words if a corpus does not say it.
+
+    The texts of our own corpora stay as they were published.
+    """
+    ours = folder.resolve().is_relative_to(SHARED.resolve())
+    return f"syncattn-tokenise --lang {language}" + " --rules 1" * ours
+
+
+def _add_tools(facts: dict[str, Any], language: str, tokeniser: str) -> None:
     tools = {"parses": ""}
     if not facts.get("generated"):
-        tools["words"] = f"syncattn-tokenise --lang {language} --workers {{cores}}"
+        tools["words"] = f"{tokeniser} --workers {{cores}}"
     for name, command in tools.items():
         if isinstance(facts.setdefault(name, {}), dict):
             facts[name].setdefault(language, command)

@@ -12,7 +12,7 @@ from syncattn_fairseq.data.parallel_text import sides
 from syncattn_fairseq.data.parses import SPLITS
 
 from ..synthetic.generated_corpus import list_written
-from .corpus_facts import Corpus
+from .corpus_facts import Corpus, tokenise_by
 from .corpus_texts import Archive
 from .downloads import SUMS
 from .places import (
@@ -158,7 +158,7 @@ def split_by(corpus: Corpus, language: str, cores: int, normalise: str) -> str:
         cores: how many processes.
         normalise: what the command has in place of ``{normalise}``.
     """
-    text = corpus.words.get(language, f"syncattn-tokenise --lang {language}")
+    text = corpus.words.get(language, tokenise_by(corpus.folder, language))
     return text.replace("{cores}", str(cores)).replace("{normalise}", normalise)
 
 
