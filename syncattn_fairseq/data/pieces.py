@@ -13,7 +13,6 @@ import io
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, pairwise
 from pathlib import Path
-from tempfile import NamedTemporaryFile
 from typing import Any
 
 import sentencepiece
@@ -73,22 +72,17 @@ def learn_raw_pieces(texts: Sequence[tuple[Path | str, str]], vocab_size: int) -
     def sentences() -> Iterator[str]:
         for path, splitter in texts:
             for line in read_lines(path):
-                yield _delimit(line, splitter)
+                yield _delimit(" ".join(without_mark(line).split()), splitter)
 
-    with NamedTemporaryFile("w", suffix=".tsv", encoding="ascii") as rules:
-        for character, plain in _READING.items():
-            rules.write(f"{ord(character):X}\t{ord(plain):X}\n")
-        rules.flush()
-        return _learn(
-            sentences,
-            vocab_size,
-            normalization_rule_tsv=rules.name,
-            remove_extra_whitespaces=True,
-            add_dummy_prefix=True,
-            byte_fallback=True,
-            character_coverage=_COVERAGE,
-            pretokenization_delimiter=_DELIMITER,
-        )
+    model = _learn(
+        sentences,
+        vocab_size,
+        normalization_rule_name="identity",
+        byte_fallback=True,
+        character_coverage=_COVERAGE,
+        pretokenization_delimiter=_DELIMITER,
+    )
+    return add_line_reading(model)
 
 
 def _delimit(line: str, splitter: str) -> str:
@@ -177,7 +171,7 @@ def add_line_reading(model: bytes) -> bytes:
     except RuntimeError:  # there are none
         rules = {}
     except AttributeError:
-        raise DataError("this format needs sentencepiece 0.2.3 or later") from None
+        raise DataError("this needs sentencepiece 0.2.3 or later") from None
     rules |= _READING
     normalizer = sentencepiece.SentencePieceNormalizer(
         norm_map=[*rules.items()], remove_extra_whitespaces=True

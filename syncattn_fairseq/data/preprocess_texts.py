@@ -36,7 +36,7 @@ from .labels import (
     locate_dictionary,
     save_dictionary,
 )
-from .links import binarise_links
+from .links import LinkedText, binarise_links
 from .mmap_blocks import SUFFIX, store_checksums
 from .parses import LINKS, SPANS, SPLITS
 from .pieces import list_pieces
@@ -308,6 +308,14 @@ def _describe(plan: Preprocessing, part: SplitText, kind: str, scheme: str) -> A
     )
 
 
+def _describe_side(part: SplitText, scheme: str) -> LinkedText:
+    """Return a side of linked texts."""
+    spans = part.values(SPANS)
+    if not is_raw(scheme) or not spans.exists():
+        return LinkedText(part.text, scheme)
+    return LinkedText(part.text, scheme, part.words, spans)
+
+
 def _load_label_dictionaries(
     plan: Preprocessing, labelled: Sequence[SplitText]
 ) -> dict[str, Dictionary]:
@@ -387,8 +395,8 @@ def preprocess_texts(plan: Preprocessing) -> None:
             print(f"{plan.destination / marks.name}: {counts}")
         for one, other in zip(linked[::2], linked[1::2], strict=True):
             dataset = folder / f"{one.split}.{LINKS}.{'-'.join(plan.languages)}"
-            of_both = [schemes[language] for language in plan.languages]
-            binarise_links(one.links, (one.text, other.text), of_both, dataset)
+            sides = [_describe_side(part, schemes[part.language]) for part in (one, other)]
+            binarise_links(one.links, sides, dataset)
             print(f"{plan.destination / dataset.name}: the links of {one.links}")
         read = [path for _, source in sources for path in (source.text, *source.list_files())]
         read += [part.links for part in linked]

@@ -51,7 +51,9 @@ def make_card(
 
 
 def tokenise_code(preparation: Preparation | None, sentence: str = '"A sentence."') -> str:
-    """Return Python that makes a sentence, also Python, into words, as plain programs need them."""
+    """Return Python that makes a sentence, also Python, into what a subword model reads."""
+    if preparation is not None and preparation.tokenizer == "raw":
+        return sentence
     if preparation is None or preparation.tokenizer != "moses":
         return '"A sentence ."'
     language = f'"{preparation.language}"'
@@ -63,8 +65,13 @@ def tokenise_code(preparation: Preparation | None, sentence: str = '"A sentence.
     return f"{code}.lower()" if preparation.case == "lower" else code
 
 
+def needs_moses(sides: Sequence[Preparation | None]) -> bool:
+    """Return whether the code of `tokenise_code` or `detokenise_code` is that of sacremoses."""
+    return any(side is not None and side.tokenizer == "moses" for side in sides)
+
+
 def detokenise_code(preparation: Preparation | None, words: str) -> str:
-    """Return Python that makes words, also Python, into a sentence."""
+    """Return Python that makes what a subword model writes, also Python, into a sentence."""
     if preparation is None or preparation.tokenizer != "moses":
         return words
     return f'sacremoses.MosesDetokenizer("{preparation.language}").detokenize({words}.split())'

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from ..base.errors import DataError
 from ..data.segmenters import Codes
-from ..data.words import join_subwords
+from ..data.words import is_raw, join_subwords, join_text
 from .fold import FoldedModel
 
 #: Splits to take sentences from; the first one that exists is used.
@@ -102,7 +102,9 @@ def check_subwords(folded: FoldedModel, sample: Sample) -> None:
     sides = sample.sources(folded.source_words), sample.targets(folded.target_words)
     for model, segmenter, rows in zip(folded.subwords, folded.segmenters, sides, strict=True):
         known = [row for row in rows if row and "<unk>" not in row]
-        same = sum(segmenter.segment(join_subwords(row, segmenter.scheme)) == row for row in known)
+        s, raw = segmenter.scheme, is_raw(segmenter.scheme)
+        texts = ([join_text(row, s)] if raw else join_subwords(row, s) for row in known)
+        same = sum(segmenter.segment(x) == row for x, row in zip(texts, known, strict=True))
         if 2 * same < len(known):
             raise DataError(
                 f"{model.path}: splits {len(known) - same} of {len(known)} sentences of "

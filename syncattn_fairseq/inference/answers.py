@@ -17,6 +17,7 @@ from ..data.words import (
     count_subwords,
     find_word_heads,
     find_word_starts,
+    is_raw,
     join_subwords,
     join_text,
     link_words,
@@ -148,7 +149,9 @@ class Parse:
         A model's heads have no labels: every relation except ``root`` is ``dep``.
         """
         labels = ["dep" if head else "root" for head in self.tree]
-        return format_conllu(self.sentence.words, self.tree, labels)
+        sentence = self.sentence
+        where = (str(sentence), sentence.spans) if is_raw(sentence.scheme) else None
+        return format_conllu(sentence.words, self.tree, labels, where=where)
 
 
 @dataclass(frozen=True)

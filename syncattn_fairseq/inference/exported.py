@@ -303,7 +303,8 @@ class CTranslate2Model(Model):
         parses = self._list_trees(sources)
         rows = []
         for source, parse in zip(sources, parses, strict=True):
-            units = split_units(source.pieces, source.scheme, parse.spans if parse else None)
+            spans = (parse and parse.spans) or None
+            units = split_units(source.pieces, source.scheme, spans)
             labels = ["<unk>"] * sum(units.starts)
             if parse:
                 labels = units.map_labels(parse.labels, parse.heads)

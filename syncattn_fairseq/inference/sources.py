@@ -13,9 +13,11 @@ from typing import TypeAlias
 from ..base.errors import DataError
 from ..data.parses import check_tree
 from ..data.spans import check_spans, move_spans
-from ..data.words import is_raw, locate_words, split_units
+from ..data.words import is_raw, split_units
 from ..parsing.formats import FORMATS
+from ..parsing.formats.parsed_sentence import Analysis
 from ..parsing.parser import Parse as DependencyTree
+from ..parsing.realign import place_words
 from .answers import Sentence
 
 Parses: TypeAlias = "str | Sequence[Sequence[int] | DependencyTree | None] | None"
@@ -45,15 +47,12 @@ def read_texts(lines: Sequence[str], what: str) -> list[str]:
 
 def read_parses(
     parses: str | Sequence[Sequence[int] | DependencyTree | None],
-) -> list[DependencyTree | None]:
+) -> list[DependencyTree | Analysis | None]:
     """Return the tree of each sentence, or None for a sentence without one."""
     if isinstance(parses, str):
         read = FORMATS["conllu"](parses.split("\n"), "parses")
-        return [
-            None if x.heads is None else DependencyTree(x.heads, x.labels, words=x.words)
-            for x in read
-        ]
-    trees = []
+        return [None if analysis.heads is None else analysis for analysis in read]
+    trees: list[DependencyTree | Analysis | None] = []
     for row in parses:
         if row is not None and not isinstance(row, DependencyTree):
             row = DependencyTree([*row], [])
@@ -61,27 +60,31 @@ def read_parses(
     return trees
 
 
-def place_parse(tree: DependencyTree | None, source: Sentence, text: str) -> DependencyTree | None:
-    """Return the parse of a raw sentence with its words' places in what the subwords join to.
-
-    Any other parse is returned as it is.
+def place_parse(
+    tree: DependencyTree | Analysis | None, source: Sentence, text: str
+) -> DependencyTree | None:
+    """Return a parse; that of a raw sentence with spans in what its subwords join to.
 
     Args:
-        tree: the parse, with spans in the text, or with words, or of the words that the model's
-            splitter finds.
+        tree: the parse. That of a raw sentence has spans in the text, or is of the words that the
+            model's splitter finds.
         source: the sentence.
         text: the sentence as it was given.
 
     Raises:
         DataError: the words are not in the sentence.
     """
-    if tree is None or not is_raw(source.scheme) or not (tree.spans or tree.words):
+    if isinstance(tree, Analysis):
+        if not is_raw(source.scheme):
+            return DependencyTree(tree.heads or [], tree.labels)
+        placed = place_words(text, tree)
+        if placed is None:
+            raise DataError(f"a parse of other words ({' '.join(tree.words)[:40]!r})")
+        tree = placed
+    if tree is None or not is_raw(source.scheme) or not tree.spans:
         return tree
-    spans = tree.spans or locate_words(tree.words, text)
-    if spans is None:
-        raise DataError(f"a parse of other words ({' '.join(tree.words)[:40]!r})")
-    check_spans(spans, len(text))
-    return tree._replace(spans=move_spans(spans, text, str(source)))
+    check_spans(tree.spans, len(text))
+    return tree._replace(spans=move_spans(tree.spans, text, str(source)))
 
 
 def check_parse(tree: DependencyTree | None, source: Sentence, reads: frozenset[str]) -> None:

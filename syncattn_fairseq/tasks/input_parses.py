@@ -58,7 +58,7 @@ class InputParses:
         heads_marks, labels_marks = [], []
         for tokens, parse in zip(subwords, parses, strict=True):
             self.line += 1
-            units = split_units(tokens, self.scheme, parse.spans if parse else None)
+            units = split_units(tokens, self.scheme, (parse and parse.spans) or None)
             size, starts = len(units.of_words), units.starts
             heads, labels = (parse.heads, parse.labels) if parse else (None, None)
             heads = self._from_file(self.heads_file, self.heads_lines, size, heads)
