@@ -22,6 +22,7 @@ from .places import (
     RAW,
     TOKENS,
     WORDS,
+    examined,
     folder,
     gold_alignments,
     list_texts,
@@ -185,6 +186,19 @@ def clean(corpus: Corpus) -> list[Step]:
     )
     read = [*list_texts(corpus, TOKENS, ["train"]), *excluded]
     return [step.declare(read, list_texts(corpus, WORDS, made))]
+
+
+def examine(corpus: Corpus) -> list[Step]:
+    """Find what is wrong with the text as it is learnt."""
+    limits = [f"{name}={'null' if x is None else x}" for name, x in corpus.examine.items()]
+    step = run_module(
+        "examine",
+        folder(corpus, WORDS),
+        languages=[*corpus.languages],
+        limits=limits,
+        output=examined(corpus),
+    )
+    return [step.declare(list_texts(corpus, WORDS), [examined(corpus)])]
 
 
 def split_subwords(corpus: Corpus, cores: int) -> list[Step]:
