@@ -13,7 +13,9 @@ from omegaconf import OmegaConf
 
 from syncattn_fairseq.base.errors import DataError, naming, suggest
 from syncattn_fairseq.data.doctor import read_limits
+from syncattn_fairseq.data.languages import know_language
 from syncattn_fairseq.data.parses import SPLITS
+from syncattn_fairseq.parsing.formats import FORMATS
 
 from .config_file import check_programs, make, need, read_config
 from .corpus_texts import Archive, Here, Texts
@@ -207,7 +209,8 @@ def tokenise_by(folder: Path, language: str) -> str:
     The texts of our own corpora stay as they were published.
     """
     ours = folder.resolve().is_relative_to(SHARED.resolve())
-    return f"syncattn-tokenise --lang {language}" + " --rules 1" * ours
+    code = know_language(language) or language
+    return f"syncattn-tokenise --lang {code}" + " --rules 1" * ours
 
 
 def _add_tools(facts: dict[str, Any], language: str, tokeniser: str) -> None:
@@ -227,7 +230,8 @@ def _complete(parsing: str, language: str) -> str:
     given = read_options(parsing)
     stanza = given.get("--parser", "stanza") == "stanza"
     parser = "" if "--parser" in given else "--parser stanza"
-    spoken = f"--lang {language}" if stanza and "--lang" not in given else ""
+    code = know_language(language) or language
+    spoken = f"--lang {code}" if stanza and "--lang" not in given else ""
     return " ".join(filter(None, (parser, parsing, spoken)))
 
 
@@ -281,6 +285,11 @@ def _check(corpus: Corpus, path: Path) -> None:
             )
         if [bool(corpus.valid), bool(corpus.every), bool(corpus.last)].count(True) != 1:
             raise DataError(f"{path}: valid: give one of texts, every: N and last: N")
+        if corpus.here and corpus.here.parsed_format not in FORMATS:
+            raise DataError(
+                f"{path}: here: parsed_format: {corpus.here.parsed_format!r}; choose from "
+                f"{', '.join(FORMATS)}"
+            )
         if corpus.here and bool(corpus.here.valid) != bool(corpus.valid):
             raise DataError(f"{path}: here: valid: give it if valid has texts, and only then")
     if isinstance(corpus.checkpoint, str) and corpus.checkpoint not in ("best", "last"):

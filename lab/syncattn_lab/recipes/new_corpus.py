@@ -12,10 +12,13 @@ from typing import Any
 from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.base.files import replacing
 from syncattn_fairseq.data.doctor import Finding, Text, examine
+from syncattn_fairseq.data.languages import know_language
 from syncattn_fairseq.data.moses import check_language as check_moses
 from syncattn_fairseq.data.parallel_text import simplify, write_pairs
 from syncattn_fairseq.data.parses import SPLITS
 
+from .corpus_texts import name_format
+from .language_tools import describe_language, has_parser
 from .missing import count_subwords
 from .systems import check_group, check_language
 from .text_formats import collect
@@ -53,7 +56,7 @@ here:
   train: {train}
   valid: {valid}
   test: {test}
-words: # what splits each language into words
+{parsed}words: # what splits each language into words
   {source}: "{source_words}"
   {target}: "{target_words}"
 # Training pairs are left out that are longer or more uneven, or have a sentence of the test text.
@@ -61,9 +64,16 @@ clean: {{max_words: 100, ratio: 9, exclude: test}}
 subwords: {{size: {size}, joint: {joint}}} # joint: both languages share them, as they share letters
 checkpoint: best # what translates: best, last, or a number of epochs, whose mean it is
 score: {score}
-# What @all trains. syncattn also needs parses; models of Stanza are downloaded for them.
-systems: [transformer, lpsi, syncattn]
+{systems}
 """
+#: The systems, with parses of both languages, parses of the user's own, or without.
+_SYSTEMS = {
+    "stanza": "# What @all trains. syncattn also needs parses; models of Stanza are downloaded for "
+    "them.\nsystems: [transformer, lpsi, syncattn]",
+    "own": "# What @all trains. syncattn also needs the parses.\n"
+    "systems: [transformer, lpsi, syncattn]",
+    "none": "# What @all trains, without parses.\nsystems: [transformer, lpsi]",
+}
 _CORPUS = """\
 # {name}: sizes for {pairs:,} pairs, trained {where}.
 common: {{fp16: {fp16}}}
@@ -80,18 +90,22 @@ generation: {{beam: 5}}
 """
 
 
-def write_corpus(folder: Path, files: Sequence[str], gpu: bool) -> tuple[str, list[Finding]]:
+def write_corpus(
+    folder: Path, files: Sequence[str], gpu: bool
+) -> tuple[str, list[Finding], list[str]]:
     """Write ``_data.yaml`` and ``_corpus.yaml``; and the text, if parts of it are held out.
 
     Nothing that is there already is written over.
 
     Args:
         folder: the corpus's.
-        files: source and target of the training text, and perhaps of validation and test.
+        files: source and target of the training text, and perhaps of validation and test; text, or
+            treebanks in CoNLL-U, whose sentences and trees are used.
         gpu: whether it will be trained on a GPU.
 
     Returns:
-        The sizes that were chosen, in a line; and what is wrong with the text.
+        The sizes that were chosen, in a line; what is wrong with the text; and lines about its
+        languages.
 
     Raises:
         DataError: the files are no parallel text, or the folder has a corpus or texts already.
@@ -131,6 +145,16 @@ def write_corpus(folder: Path, files: Sequence[str], gpu: bool) -> tuple[str, li
         raise DataError(f"{files[0]}: {pairs} pairs; a training needs {_FEWEST} at least")
     fixed = (os.path.dirname(name.partition("{")[0]) for name in names.values())
     place = os.path.commonpath([*fixed])
+    treebanks = {split: name_format(name) != "plain" for split, name in names.items()}
+    parsed = _quote(names["train"]) if treebanks["train"] else None
+    if not left and all(treebanks.values()):
+        parsed = None  # each of its own
+    elif parsed and any(split != "train" for split in names):
+        raise DataError(
+            f"{files[0]}: in CoNLL-U; give the other texts in CoNLL-U, too, or the training text "
+            "alone, of which they are held out"
+        )
+    own = treebanks["train"]
     if left:
         pairs = _hold_out(left, names, languages, survey.choose(left), folder)
         place, names = "texts", {split: f"{split}.{{language}}" for split in SPLITS}
@@ -144,6 +168,10 @@ def write_corpus(folder: Path, files: Sequence[str], gpu: bool) -> tuple[str, li
         "source_words": _name_tokeniser(languages[0]),
         "target_words": _name_tokeniser(languages[1]),
         "score": _name_scores(languages[1]),
+        "parsed": f"  parsed: {parsed} # of all texts\n" if parsed else "",
+        "systems": _SYSTEMS[
+            "own" if own else "stanza" if all(map(has_parser, languages)) else "none"
+        ],
     }
     folder.mkdir(parents=True, exist_ok=True)
     for name, template in (("_data", _DATA), ("_corpus", _CORPUS)):
@@ -153,7 +181,7 @@ def write_corpus(folder: Path, files: Sequence[str], gpu: bool) -> tuple[str, li
         f"{pairs:,} pairs, {values['size']:,} subwords, {values['layers']} layers of "
         f"{values['width']}, {values['updates']:,} updates {values['where']}"
     )
-    return sizes, findings
+    return sizes, findings, [note for x in languages for note in describe_language(x, own)]
 
 
 def _quote(text: str) -> str:
@@ -194,7 +222,7 @@ def _name_files(pattern: str, languages: tuple[str, str]) -> tuple[str, str]:
 
 
 def _read(pattern: str, languages: tuple[str, str]) -> Iterator[tuple[str, str]]:
-    return collect(Path(), "plain", pattern, languages, keep_empty=True)
+    return collect(Path(), name_format(pattern), pattern, languages, keep_empty=True)
 
 
 class _Survey:
@@ -292,21 +320,23 @@ def _choose_sizes(sample: Sequence[tuple[str, str]], pairs: int, gpu: bool) -> d
 
 def _knows(language: str) -> bool:
     try:
-        check_moses(language)
+        check_moses(know_language(language) or language)
     except DataError:
         return False
     return True
 
 
 def _name_tokeniser(language: str) -> str:
-    if language == "ja":
+    code = know_language(language) or language
+    if code == "ja":
         return f"tr -d ' ' | {_KYTEA}"
-    return f"syncattn-tokenise --lang {language if _knows(language) else 'en'} --workers {{cores}}"
+    return f"syncattn-tokenise --lang {code if _knows(code) else 'en'} --workers {{cores}}"
 
 
 def _name_scores(language: str) -> str:
-    if language == "ja":
+    code = know_language(language) or language
+    if code == "ja":
         return f'{{words_by: "{_KYTEA}", tokenize: none}}'
-    if not _knows(language):
+    if not _knows(code):
         return "{references: words, tokenize: none}"
-    return f'{{detokenize: "moses:{language}", tokenize: {"zh" if language == "zh" else "13a"}}}'
+    return f'{{detokenize: "moses:{code}", tokenize: {"zh" if code == "zh" else "13a"}}}'

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import chain, islice
+from itertools import chain, islice, product
 from pathlib import Path
 from typing import Any
 
@@ -76,8 +76,23 @@ def shorten_corpus(corpus: Corpus, work: Path, scratch: Path) -> tuple[Corpus, d
         short = replace(short, gold_alignments="links")
     parses = {k: f"{{split}}.{k}.{{language}}" for k in _KINDS if corpus.list_parses(k, "train")}
     valid = "valid.{language}" if corpus.valid else None
+    if _link_parsed(corpus, texts):
+        parses |= {"parsed": "{split}.{language}.parsed"}
+        parses |= {"parsed_format": corpus.here.parsed_format} if corpus.here else {}
     here = Here("train.{language}", "test.{language}", None, str(texts), valid, **parses)
     return replace(short, here=here, archives=[]), faults
+
+
+def _link_parsed(corpus: Corpus, texts: Path) -> bool:
+    """Make links to a user's parsed files beside the short texts; tell whether there are any."""
+    linked = False
+    for split, language in product(SPLITS, corpus.languages):
+        if path := corpus.find_parsed(language, split):
+            link = texts / f"{split}.{language}.parsed"
+            link.unlink(missing_ok=True)
+            link.symlink_to(Path(path).absolute())
+            linked = True
+    return linked
 
 
 def read_pairs(

@@ -44,6 +44,8 @@ def generate(corpus: Corpus) -> list[Step]:
 
 def download_models(corpus: Corpus, language: str) -> list[Step]:
     """Download Stanza's models of a language, unless it has another parser or the user has them."""
+    if corpus.find_parsed(language, "train"):
+        return []
     given = read_options(corpus.parses[language])
     own = os.environ.get("STANZA_DIR") or "--stanza-dir" in given
     if given.get("--parser") != "stanza" or own:
@@ -248,7 +250,7 @@ def collect_parses(corpus: Corpus, needs: set[str]) -> list[Step]:
 
 
 def parse(corpus: Corpus, language: str, workers: int) -> list[Step]:
-    """Parse the words of a language, in so many processes (workers)."""
+    """Parse the words of a language, in so many processes (workers), or take a user's parses."""
     words = folder(corpus, WORDS)
     parser = corpus.parses[language]
     heads = "parsed" if language in corpus.list_treebanks() else "heads"
@@ -259,6 +261,20 @@ def parse(corpus: Corpus, language: str, workers: int) -> list[Step]:
     for split in SPLITS:
         text, output = words / f"{split}.{language}", words / f"{split}.{heads}.{language}"
         labels = words / f"{split}.labels.{language}" if language == corpus.source else None
+        if corpus.here and (own := corpus.find_parsed(language, split)):
+            made = [output, *([labels] if labels else [])]
+            steps.append(command("rm -f", *made))
+            step = command(
+                "syncattn-parse",
+                parsed=own,
+                format=corpus.here.parsed_format,
+                anywhere=True,
+                input=text,
+                output=output,
+                labels=labels,
+            )
+            steps.append(step.declare([text, Path(own)], made))
+            continue
         step = command(
             "syncattn-parse",
             *split_words(parser),
