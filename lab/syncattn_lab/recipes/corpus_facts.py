@@ -49,12 +49,16 @@ class Subwords:
         unit: ``subword``, or ``word``: words are not split, and all but the ``size`` most frequent
             words of each side are unknown.
         joined_dictionary: whether both sides share fairseq's dictionary; None: if ``joint``.
+        raw: whether subwords are learnt from sentences as people write them, which are not split
+            into words then; parses and links have the words of `syncattn_fairseq.data.splitters`,
+            or of the parser.
     """
 
     joint: bool
     size: int | None = None
     unit: str = "subword"
     joined_dictionary: bool | None = None
+    raw: bool = False
 
     @property
     def scheme(self) -> str:
@@ -178,6 +182,7 @@ def load_corpus(folder: Path, programs: Collection[str] = ()) -> Corpus:
     for name, kind in (("subwords", Subwords), ("here", Here)):
         if name in facts:
             facts[name] = make(kind, path, facts[name])
+    _check_raw(facts, path)
     if (own := facts.get("here")) and bool(own.variable) == bool(own.folder):
         raise DataError(f"{path}: here: give one of variable and folder")
     if isinstance(facts.get("valid"), Mapping):
@@ -213,9 +218,29 @@ def tokenise_by(folder: Path, language: str) -> str:
     return f"syncattn-tokenise --lang {code}" + " --rules 1" * ours
 
 
+def _reads_raw(facts: Mapping[str, Any]) -> bool:
+    return getattr(facts.get("subwords"), "raw", False)
+
+
+def _check_raw(facts: Mapping[str, Any], path: Path) -> None:
+    """Check what is said of a corpus of raw sentences, if it is one."""
+    if not _reads_raw(facts):
+        return
+    subwords, score = facts["subwords"], facts.get("score")
+    of_words = [name for name in ("generated", "tokenised", "words") if facts.get(name)]
+    of_words += [f"score: {name}" for name in ("detokenize", "words_by") if name in (score or ())]
+    if subwords.unit == "word" or subwords.size is None:
+        raise DataError(f"{path}: subwords: raw: give size, and no unit")
+    if of_words:
+        raise DataError(
+            f"{path}: {of_words[0]}: sentences are not split into words (subwords: raw); leave it "
+            "out"
+        )
+
+
 def _add_tools(facts: dict[str, Any], language: str, tokeniser: str) -> None:
     tools = {"parses": ""}
-    if not facts.get("generated"):
+    if not facts.get("generated") and not _reads_raw(facts):
         tools["words"] = f"{tokeniser} --workers {{cores}}"
     for name, command in tools.items():
         if isinstance(facts.setdefault(name, {}), dict):

@@ -19,6 +19,8 @@ from .text_formats import collect, collect_lines
 SENTENCES, UPDATES = 20, 2
 #: Subwords besides the characters of the text.
 _PIECES = 20
+#: Pieces of subwords of raw sentences that are no characters.
+_BYTES = 256
 #: Settings of all trainings.
 CHANGES: dict[str, Any] = {
     "optimization.max_update": UPDATES,
@@ -65,7 +67,8 @@ def shorten_corpus(corpus: Corpus, work: Path, scratch: Path) -> tuple[Corpus, d
         last=5 if corpus.last else None,
     )
     if corpus.subwords.scheme == "sentencepiece":
-        pieces = replace(corpus.subwords, size=len(characters) + _PIECES)
+        bytes_too = _BYTES if corpus.subwords.raw else 0
+        pieces = replace(corpus.subwords, size=len(characters) + bytes_too + _PIECES)
         short = replace(short, subwords=pieces)
     if corpus.generated:
         return replace(short, generated=corpus.generated | dict.fromkeys(SPLITS, SENTENCES)), {}

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.data.parallel_text import sides
-from syncattn_fairseq.data.parses import SPLITS
+from syncattn_fairseq.data.parses import SPANS, SPLITS
 
 from ..synthetic.generated_corpus import list_written
 from .corpus_facts import Corpus, tokenise_by
@@ -33,6 +33,8 @@ from .text_formats import list_archives
 
 #: Processors of Stanza whose models are downloaded.
 PROCESSORS = "pos,lemma,depparse"
+#: Those that find the words of raw sentences.
+SPLITTING = "tokenize,mwt"
 
 
 def generate(corpus: Corpus) -> list[Step]:
@@ -50,7 +52,8 @@ def download_models(corpus: Corpus, language: str) -> list[Step]:
     own = os.environ.get("STANZA_DIR") or "--stanza-dir" in given
     if given.get("--parser") != "stanza" or own:
         return []
-    models = f"import stanza; stanza.download({language!r}, processors={PROCESSORS!r})"
+    needed = f"{SPLITTING},{PROCESSORS}" if corpus.subwords.raw else PROCESSORS
+    models = f"import stanza; stanza.download({language!r}, processors={needed!r})"
     return [command("python -c", models)]
 
 
@@ -136,7 +139,9 @@ def _collect(
 
 
 def tokenise(corpus: Corpus, cores: int) -> list[Step]:
-    """Split the texts into words, in so many processes (cores)."""
+    """Split the texts into words, in so many processes (cores); raw sentences stay as they are."""
+    if corpus.subwords.raw:
+        return _copy_sentences(corpus)
     steps = [command("mkdir -p", folder(corpus, TOKENS), folder(corpus, WORDS))]
     for split in SPLITS:
         if not getattr(corpus, split):
@@ -150,6 +155,15 @@ def tokenise(corpus: Corpus, cores: int) -> list[Step]:
                 tokeniser = f"{tokeniser} --words" if "--lowercase" in tokeniser else "cat"
             steps.append(read_pipeline(tokeniser, source, output))
     return steps
+
+
+def _copy_sentences(corpus: Corpus) -> list[Step]:
+    """Copy raw sentences to where parses will be beside them; `clean` writes those of training."""
+    words = folder(corpus, WORDS)
+    splits = [split for split in SPLITS if getattr(corpus, split)]
+    copied = [split for split in splits if split != "train" or corpus.clean is None]
+    texts, made = (list_texts(corpus, part, copied) for part in (RAW, WORDS))
+    return [command("mkdir -p", words), command("cp", *texts, words).declare(texts, made)]
 
 
 def split_by(corpus: Corpus, language: str, cores: int, normalise: str) -> str:
@@ -169,7 +183,8 @@ def clean(corpus: Corpus) -> list[Step]:
     """Leave out training pairs that are no good, and hold out those for validation."""
     if corpus.clean is None:
         return []
-    words, tokens = folder(corpus, WORDS), folder(corpus, TOKENS)
+    part = RAW if corpus.subwords.raw else TOKENS
+    words, tokens = folder(corpus, WORDS), folder(corpus, part)
     how, excluded = dict(corpus.clean), list[Path]()
     if "exclude" in how:
         how["exclude"] = words / str(how["exclude"])
@@ -181,12 +196,13 @@ def clean(corpus: Corpus) -> list[Step]:
         languages=[*corpus.languages],
         input=tokens / "train",
         output=words / "train",
+        raw=corpus.subwords.raw,
         **how,
         every=corpus.every,
         last=corpus.last,
         held_out=words / "valid" if holds_out else None,
     )
-    read = [*list_texts(corpus, TOKENS, ["train"]), *excluded]
+    read = [*list_texts(corpus, part, ["train"]), *excluded]
     return [step.declare(read, list_texts(corpus, WORDS, made))]
 
 
@@ -217,6 +233,7 @@ def split_subwords(corpus: Corpus, cores: int) -> list[Step]:
         texts, outputs = (list_texts(corpus, each, SPLITS, languages) for each in (WORDS, PIECES))
         learning = command(
             "syncattn-bpe learn",
+            raw=[*languages] if corpus.subwords.raw else None,
             vocab_size=corpus.subwords.size,
             model=model.with_suffix(""),
             input=learnt,
@@ -261,8 +278,10 @@ def parse(corpus: Corpus, language: str, workers: int) -> list[Step]:
     for split in SPLITS:
         text, output = words / f"{split}.{language}", words / f"{split}.{heads}.{language}"
         labels = words / f"{split}.labels.{language}" if language == corpus.source else None
-        if corpus.here and (own := corpus.find_parsed(language, split)):
-            made = [output, *([labels] if labels else [])]
+        spans = words / f"{split}.{SPANS}.{language}" if corpus.subwords.raw else None
+        own = corpus.find_parsed(language, split)
+        if corpus.here and own:
+            made = [path for path in (output, labels, spans) if path]
             steps.append(command("rm -f", *made))
             step = command(
                 "syncattn-parse",
@@ -272,6 +291,7 @@ def parse(corpus: Corpus, language: str, workers: int) -> list[Step]:
                 input=text,
                 output=output,
                 labels=labels,
+                spans=spans,
             )
             steps.append(step.declare([text, Path(own)], made))
             continue
@@ -282,9 +302,10 @@ def parse(corpus: Corpus, language: str, workers: int) -> list[Step]:
             input=text,
             output=output,
             labels=labels,
+            spans=spans,
             workers=workers,
         )
         made = [output, output.with_name(f"{output.name}.manifest.json")]
-        made += [labels] if labels else []
+        made += [path for path in (labels, spans) if path]
         steps.append(step.adding(*more).declare([text], made))
     return steps
