@@ -1,4 +1,4 @@
-"""What a language needs in a new corpus: a tokeniser, a splitter of words, a parser."""
+"""What a language needs in a new corpus: what finds its words, a parser, a way to score."""
 
 from __future__ import annotations
 
@@ -6,7 +6,13 @@ from collections.abc import Iterator
 
 from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.data.languages import LANGUAGES, know_language
-from syncattn_fairseq.data.splitters import check_splitter, choose_splitter
+from syncattn_fairseq.data.splitters import (
+    DICTIONARIES,
+    UAX29,
+    check_splitter,
+    choose_splitter,
+    split_words,
+)
 
 #: Languages that Stanza has by other codes.
 _STANZA = {"zh": "zh-hans", "no": "nb", "ku": "kmr", "se": "sme", "kv": "kpv"}
@@ -24,6 +30,26 @@ def has_parser(language: str) -> bool:
     except ImportError:
         return True
     return _STANZA.get(code, code) in default_treebanks and code not in _NO_TREES
+
+
+def separate_words(line: str, language: str) -> str:
+    """Return the words of a sentence with spaces between them, as well as they can be found here.
+
+    Without what its language needs, each letter of a script without spaces is a word.
+    """
+    splitter = choose_splitter(language)
+    try:
+        check_splitter(splitter)
+    except DataError:
+        splitter = UAX29
+    return " ".join(line[begin:end] for begin, end in split_words(line, splitter))
+
+
+def name_scoring(language: str) -> str:
+    """Return sacrebleu's tokeniser for a language: characters where there are no spaces."""
+    if know_language(language) == "zh":
+        return "zh"
+    return "char" if choose_splitter(language) in DICTIONARIES else "13a"
 
 
 def describe_language(language: str, parsed: bool) -> Iterator[str]:
@@ -46,7 +72,7 @@ def describe_language(language: str, parsed: bool) -> Iterator[str]:
     try:
         check_splitter(splitter)
     except DataError as fault:
-        yield f"{language}: {splitter} finds the words of {name}: {fault}"
+        yield f"{language}: the words of {name} are found by {splitter}: {fault}"
     if not parsed and not has_parser(language):
         yield (
             f"{language}: no parser of {name} is known, so _data.yaml has the systems that need no "

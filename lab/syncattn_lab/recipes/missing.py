@@ -175,6 +175,7 @@ def list_vocabulary_faults(corpus: Corpus, work: Path) -> Iterator[str]:
     sources, targets = zip(*pairs, strict=True)
     texts = [[*sources, *targets]] if corpus.subwords.joint else [sources, targets]
     most = min(map(count_subwords, texts))
+    most += 259 * corpus.subwords.raw  # bytes, and three symbols
     if len(pairs) < _PAIRS and size > most:
         yield (
             f"subwords: size: {size:,}: the training text has {most:,} different ones at most; "

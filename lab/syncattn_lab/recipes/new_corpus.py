@@ -12,13 +12,11 @@ from typing import Any
 from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.base.files import replacing
 from syncattn_fairseq.data.doctor import Finding, Text, examine
-from syncattn_fairseq.data.languages import know_language
-from syncattn_fairseq.data.moses import check_language as check_moses
 from syncattn_fairseq.data.parallel_text import simplify, write_pairs
 from syncattn_fairseq.data.parses import SPLITS
 
 from .corpus_texts import name_format
-from .language_tools import describe_language, has_parser
+from .language_tools import describe_language, has_parser, name_scoring, separate_words
 from .missing import count_subwords
 from .systems import check_group, check_language
 from .text_formats import collect
@@ -46,7 +44,8 @@ _PARTS = re.compile(
     r"(?<![^./_-])[a-z]{2,3}[_-][A-Z][a-z]{3}(?:[_-][A-Z]{2})?(?![^./_-])"
     r"|(?<![^./_-])[a-z]{2}[_-](?:[A-Z]{2}|[0-9]{3})(?![^./_-])|[./_-]|[^./_-]+"
 )
-_KYTEA = "kytea -notags -out tok"
+#: Subwords besides characters that a model of raw sentences has at least.
+_BYTES = 300
 
 _DATA = """\
 # {name}: {languages}, {pairs:,} pairs, written by syncattn-recipe --init.
@@ -56,14 +55,14 @@ here:
   train: {train}
   valid: {valid}
   test: {test}
-{parsed}words: # what splits each language into words
-  {source}: "{source_words}"
-  {target}: "{target_words}"
+{parsed}\
 # Training pairs are left out that are longer or more uneven, or have a sentence of the test text.
 clean: {{max_words: 100, ratio: 9, exclude: test}}
-subwords: {{size: {size}, joint: {joint}}} # joint: both languages share them, as they share letters
+# raw: subwords are pieces of the sentences as they are. joint: both languages share them, as they
+# share letters.
+subwords: {{size: {size}, joint: {joint}, raw: true}}
 checkpoint: best # what translates: best, last, or a number of epochs, whose mean it is
-score: {score}
+score: {{tokenize: {tokenize}}}
 {systems}
 """
 #: The systems, with parses of both languages, parses of the user's own, or without.
@@ -164,10 +163,8 @@ def write_corpus(
         **{"name": folder.name, "languages": "-".join(languages), "pairs": pairs},
         **{"source": _quote(languages[0]), "target": _quote(languages[1]), "folder": _quote(place)},
         **{split: _quote(name) for split, name in names.items()},
-        **_choose_sizes(survey.sample, pairs, gpu),
-        "source_words": _name_tokeniser(languages[0]),
-        "target_words": _name_tokeniser(languages[1]),
-        "score": _name_scores(languages[1]),
+        **_choose_sizes(survey.sample, languages, pairs, gpu),
+        "tokenize": name_scoring(languages[1]),
         "parsed": f"  parsed: {parsed} # of all texts\n" if parsed else "",
         "systems": _SYSTEMS[
             "own" if own else "stanza" if all(map(has_parser, languages)) else "none"
@@ -297,16 +294,24 @@ def _hold_out(
     return kept
 
 
-def _choose_sizes(sample: Sequence[tuple[str, str]], pairs: int, gpu: bool) -> dict[str, Any]:
+def _choose_sizes(
+    sample: Sequence[tuple[str, str]], languages: tuple[str, str], pairs: int, gpu: bool
+) -> dict[str, Any]:
     sides = [[*side] for side in zip(*sample, strict=True)]
     letters = [{c for line in side for c in line if c.isalpha()} for side in sides]
     joint = 2 * len(letters[0] & letters[1]) > min(map(len, letters))
-    texts = [sides[0] + sides[1]] if joint else sides
+    words = [
+        [separate_words(line, language) for line in side]
+        for side, language in zip(sides, languages, strict=True)
+    ]
+    texts = [words[0] + words[1]] if joint else words
     most = min(map(count_subwords, texts)) // 4 if pairs <= _SAMPLE else 32_000
     size = min(32_000, most, 500 * math.ceil(40 * math.sqrt(pairs) / 500))
+    characters = max(len({c for line in lines for c in line}) for lines in texts)
+    size = max(size, characters + _BYTES)
     layers, width, inner, heads, dropout, lr = _MODELS[max(n for n in _MODELS if n <= pairs)]
-    words = max(sum(len(line.split()) for line in side) for side in sides) / len(sample)
-    tokens = 1.3 * max(words, 1) * pairs
+    longer = max(sum(len(line.split()) for line in side) for side in words) / len(sample)
+    tokens = 1.3 * max(longer, 1) * pairs
     updates = min(_UPDATES[gpu], max(500, 100 * round(_PASSES * tokens / _BATCH[gpu] / 100)))
     return {
         **{"size": size, "joint": str(joint).lower(), "fp16": str(gpu).lower()},
@@ -316,27 +321,3 @@ def _choose_sizes(sample: Sequence[tuple[str, str]], pairs: int, gpu: bool) -> d
         **{"batch": _BATCH[gpu], "passes": max(1, round(updates * _BATCH[gpu] / tokens))},
         "where": "on a GPU" if gpu else "without a GPU",
     }
-
-
-def _knows(language: str) -> bool:
-    try:
-        check_moses(know_language(language) or language)
-    except DataError:
-        return False
-    return True
-
-
-def _name_tokeniser(language: str) -> str:
-    code = know_language(language) or language
-    if code == "ja":
-        return f"tr -d ' ' | {_KYTEA}"
-    return f"syncattn-tokenise --lang {code if _knows(code) else 'en'} --workers {{cores}}"
-
-
-def _name_scores(language: str) -> str:
-    code = know_language(language) or language
-    if code == "ja":
-        return f'{{words_by: "{_KYTEA}", tokenize: none}}'
-    if not _knows(code):
-        return "{references: words, tokenize: none}"
-    return f'{{detokenize: "moses:{code}", tokenize: {"zh" if code == "zh" else "13a"}}}'

@@ -10,7 +10,7 @@ import pytest
 from lab.tests.recipes.test_corpus_facts import names, raw  # noqa: F401  (a fixture)
 from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.cli import parse
-from syncattn_fairseq.data.parses import read_heads
+from syncattn_fairseq.data.parses import read_heads, read_spans
 from syncattn_fairseq.trees.tree import format_conllu
 from syncattn_lab.cli.recipe import main
 from syncattn_lab.recipes.corpus_facts import load_corpus
@@ -78,14 +78,15 @@ def test_steps_give_the_recipes_words_the_parses_of_a_user(folder):
     command = str(steps[1])
     assert folder / "train.en.conllu" in steps[1].reads
     made = steps[1].makes
-    assert [path.name for path in made] == ["train.heads.en", "train.labels.en"]
+    assert [path.name for path in made] == ["train.heads.en", "train.labels.en", "train.spans.en"]
     words = made[0].parent
     words.mkdir(parents=True)
-    lines = ["trainen a b c 3 .", "unknown .", "trainen 0 ."]
+    lines = ["trainen a b c 3.", "unknown.", "trainen 0."]
     (words / "train.en").write_text("".join(f"{line}\n" for line in lines))
     [(program, *argv)] = split_commands(command)
     assert program == "syncattn-parse" and parse.main(argv) == 0
     assert [*read_heads(made[0])] == [[0, 1, 2, 3, 4, 5], None, [0, 1, 2]]
+    assert [*read_spans(made[2])][2] == [(0, 7), (8, 9), (9, 10)]
 
 
 def test_a_recipe_names_parsed_files_and_their_format(raw, capsys):  # noqa: F811
@@ -93,18 +94,18 @@ def test_a_recipe_names_parsed_files_and_their_format(raw, capsys):  # noqa: F81
     data = Path("mine/_data.yaml")
     text = data.read_text()
     here = "  parsed: '../parsed/{split}.{language}.json'\n  parsed_format: stanza-json\n"
-    data.write_text(text.replace("words:", here + "words:", 1))
+    data.write_text(text.replace("# Training", here + "# Training", 1))
     corpus = load_corpus(Path("mine"))
     assert corpus.find_parsed("en", "valid") == str(raw / "../parsed/valid.en.json")
     assert "--format stanza-json" in str(parse_steps(corpus, "en", 1)[1])
     missing = list_missing_parsers(corpus, {"heads.en"})
     assert "train.en.json: no such file; _data.yaml says here: parsed" in missing["en"]
     only = here.replace("'../parsed/{split}.{language}.json'", "{de: all.json}")
-    data.write_text(text.replace("words:", only + "words:", 1))
+    data.write_text(text.replace("# Training", only + "# Training", 1))
     corpus = load_corpus(Path("mine"))
     assert corpus.find_parsed("en", "train") is None
     assert corpus.find_parsed("de", "test") == str(raw / "all.json")
-    data.write_text(text.replace("words:", here.replace("stanza-j", "j") + "words:", 1))
+    data.write_text(text.replace("# Training", here.replace("stanza-j", "j") + "# Training", 1))
     with pytest.raises(DataError, match="here: parsed_format: 'json'; choose from conllu, "):
         load_corpus(Path("mine"))
 
@@ -143,7 +144,7 @@ def test_sentences_of_a_treebank_are_read_as_people_write_them(folder):
         ("src", True, ["src: not a language that is known here, .* and your parses are used"]),
         ("yo", False, ["yo: no parser of Yoruba is known, so _data.yaml has the systems that"]),
         ("yo", True, []),
-        ("zh", False, [r"zh: rjieba finds the words of Chinese: .*'syncattn-fairseq\[chinese\]'"]),
+        ("zh", False, [r"zh: the words of Chinese are found by rjieba: .*-fairseq\[chinese\]'"]),
     ],
 )
 def test_what_a_language_needs_is_said_in_a_line(language, parsed, expected, monkeypatch):
@@ -164,15 +165,15 @@ def test_parsers_are_stanzas(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "source, target, systems, words",
+    "source, target, systems, parser",
     [
         ("english.txt", "german.txt", 3, "--lang de"),
         ("x.eng", "x.deu", 3, "--lang de"),
         ("z.en", "z.pt_BR", 3, "--lang pt"),
-        ("z.en", "z.yo", 2, "--lang en"),
+        ("z.en", "z.yo", 2, "--lang yo"),
     ],
 )
-def test_languages_are_known_by_the_names_of_files(raw, source, target, systems, words, capsys):  # noqa: F811
+def test_languages_are_known_by_the_names_of_files(raw, source, target, systems, parser, capsys):  # noqa: F811
     pytest.importorskip("stanza")
     for old, new in zip(names("train"), (source, target), strict=True):
         Path(old).rename(new)
@@ -182,7 +183,7 @@ def test_languages_are_known_by_the_names_of_files(raw, source, target, systems,
     corpus = load_corpus(Path("mine"))
     assert len(corpus.systems) == systems
     language = corpus.target
-    assert words in corpus.words[language]
+    assert corpus.subwords.raw and parser in corpus.parses[language]
     assert corpus.parses[corpus.source] == "--parser stanza --lang en"
     assert main(["mine", "transformer", "--dry-run"]) == 0
     assert json.dumps(language) in Path("mine/_corpus.yaml").read_text()
