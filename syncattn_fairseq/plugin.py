@@ -16,6 +16,7 @@ for name in (
     "quiet",
     "fairseq_version",
     "evaluated_options",
+    "colons_in_paths",
     "compiler_imports",
     "padding_waits",
     "cudnn_attention",

@@ -28,7 +28,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     outputs = {kind: path for kind, path in named.items() if path}
     if args.parsed:
         report, rate = convert_parsed(
-            args.input, args.parsed, args.format, outputs, args.min_parsed
+            args.input, args.parsed, args.format, outputs, args.min_parsed, args.anywhere
         )
     else:
         spec = args.parser
@@ -75,6 +75,8 @@ def _check(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
                 parser.error(f"{flag(option)} does not go with --parsed")
     if args.splitter and (args.parsed or not args.spans):
         parser.error("--splitter goes with --spans, without --parsed")
+    if args.anywhere and not args.parsed:
+        parser.error("--anywhere needs --parsed")
     if args.slurm and args.executor != "slurm":
         parser.error("--slurm needs --executor slurm")
 
@@ -157,6 +159,12 @@ def make_parser() -> CommandLine:
     )
     group.add_argument(
         "--parsed", type=Path, help="instead of running a parser, read what one wrote for this text"
+    )
+    group.add_argument(
+        "--anywhere",
+        action="store_true",
+        help="the sentences of --parsed are in any order, and perhaps of other texts, too, such as "
+        "the parses of a whole corpus for one part of it; a sentence's characters find them",
     )
     group = parser.add_argument_group("shards")
     group.add_argument(

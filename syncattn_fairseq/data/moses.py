@@ -158,8 +158,8 @@ def open_detokenizer(language: str, rules: int = RULES[-1]) -> Callable[[str], s
         if rules == 1:
             return plain
         plain = _ENDS.sub("", plain)
-        pattern, closed = _CLOSED.get(language, (None, ""))
-        return pattern.sub(closed, plain) if pattern else plain
+        closed = _CLOSED.get(language)
+        return closed[0].sub(closed[1], plain) if closed else plain
 
     return detokenize
 

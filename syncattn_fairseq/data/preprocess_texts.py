@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import logging
 import re
+import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -29,6 +30,7 @@ from ..base.text import (
     read_lines,
 )
 from .binarise import HEADS, KINDS, LABELS, AnnotatedText, TextCounts, binarise, check_lengths
+from .doctor import examine, open_files
 from .labels import (
     build_dictionary,
     load_dictionary,
@@ -267,6 +269,18 @@ def _check_sides(parts: Sequence[SplitText]) -> None:
         count_lines(*(part.text for part in parts if part.split == split))
 
 
+def _examine(plan: Preprocessing, parts: Sequence[SplitText]) -> None:
+    """Print what is wrong with the texts of both sides."""
+    sides: dict[str, list[Path]] = {}
+    for part in parts:
+        sides.setdefault(part.split, []).append(part.text)
+    if not plan.only_source:
+        texts = [open_files(split, source, target) for split, (source, target) in sides.items()]
+        for finding in examine(texts, plan.languages):
+            if finding.is_notable:
+                print(f"warning: {finding}", file=sys.stderr)
+
+
 def _choose_schemes(plan: Preprocessing, used: Sequence[SplitText]) -> dict[str, str]:
     """Return how each language's subwords are marked: as is said, stored, or seen in its texts."""
     schemes = stored_schemes(plan.destination)
@@ -404,6 +418,8 @@ def preprocess_texts(plan: Preprocessing) -> None:
         if not plan.add:
             _remove_earlier(plan, parts)
             print(f"{plan.destination}: the binarised text and its dictionaries")
+    if not plan.add:
+        _examine(plan, parts)
 
 
 def _binarise_values(

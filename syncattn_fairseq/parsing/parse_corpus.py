@@ -2,14 +2,14 @@
 
 import shutil
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tqdm import tqdm
 
-from ..base.errors import DataError
+from ..base.errors import BadParse, DataError
 from ..base.files import hash_file, open_file, replacing
 from ..base.inputs import keeping_pipes
 from ..base.locks import claiming, locked, refuse_links, remove_locked
@@ -19,7 +19,7 @@ from ..data.splitters import check_splitter
 from .executors import Executor
 from .formats import FORMATS
 from .manifest import Manifest
-from .parsed_file import EMPTY, match_parses
+from .parsed_file import EMPTY, find_parses, match_parses
 from .parser import Parse, ParserSource
 from .shards import Shard, ShardTask, is_whole, plan_shards
 from .writer import HEADS, ParseReport, open_writer
@@ -268,6 +268,7 @@ def convert_parsed(
     file_format: str,
     outputs: Mapping[str, Path],
     min_parsed: float = 0.0,
+    anywhere: bool = False,
 ) -> tuple[ParseReport, float]:
     """Take the parses of a text from what a parser wrote.
 
@@ -278,6 +279,8 @@ def convert_parsed(
         file_format: its format, one of `formats.FORMATS`.
         outputs: the files to write, by kind, see `ParseWriter`; must include heads.
         min_parsed: the smallest share of non-empty sentences that must get a parse.
+        anywhere: whether the parser's sentences are in any order, and perhaps of other texts, too;
+            then all parses of the text are held in memory.
 
     Returns:
         The report, and the words converted per second.
@@ -292,7 +295,11 @@ def convert_parsed(
     began = time.monotonic()
     analyses = FORMATS[file_format](read_lines(parsed), str(parsed))
     raw = SPANS in outputs
-    parses = match_parses(read_lines(text), analyses, str(parsed), raw)
+    parses: Iterable[Parse | BadParse] = (
+        find_parses([*read_lines(text)], analyses, raw)
+        if anywhere
+        else match_parses(read_lines(text), analyses, str(parsed), raw)
+    )
     lines = tqdm(read_lines(text), unit="sentence", disable=None)
     with ExitStack() as stack:
         paths = {kind: stack.enter_context(replacing(path)) for kind, path in outputs.items()}

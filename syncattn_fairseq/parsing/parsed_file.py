@@ -1,7 +1,7 @@
 """Matching the sentences of a parsed file to the lines of the text."""
 
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import islice, product
 from typing import Generic, TypeVar
@@ -56,6 +56,39 @@ def match_parses(
             f"{name}: more sentences than the text has lines, the first extra one being "
             f"{' '.join(left_over[0].analysis.words)[:60]!r}; parse exactly this text"
         )
+
+
+def find_parses(
+    text_lines: Sequence[str], analyses: Iterable[Analysis], raw: bool = False
+) -> list[Parse | BadParse]:
+    """Return the parse of each line of the text among sentences in any order, also of other texts.
+
+    A line and a sentence are one if they have the same characters (:mod:`.realign`). Of a line that
+    occurs several times, each has the next one of the sentences, or the last one.
+
+    Args:
+        text_lines: the lines of the text.
+        analyses: the sentences.
+        raw: see `match_parses`.
+    """
+    lines = [_Line(text) for text in text_lines]
+    results: list[Parse | BadParse] = [_refuse(DROPPED if line.words else EMPTY) for line in lines]
+    waiting: dict[str, deque[int]] = {}
+    for place, line in enumerate(lines):
+        if line.words:
+            waiting.setdefault(line.characters, deque()).append(place)
+    found: dict[str, Analysis] = {}
+    for sentence in (_Sentence(analysis) for analysis in analyses if analysis.words):
+        for characters in dict.fromkeys(sentence.characters):
+            if places := waiting.get(characters):
+                place = places.popleft()
+                results[place] = _parse(lines[place], sentence.analysis, raw)
+                found[characters] = sentence.analysis
+                break
+    for characters in found:
+        for place in waiting[characters]:
+            results[place] = _parse(lines[place], found[characters], raw)
+    return results
 
 
 class _Line:

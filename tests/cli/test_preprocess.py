@@ -275,6 +275,29 @@ def test_words_for_unknown_ones_are_counted(corpus, capsys):
     assert f"{corpus}/bpe/dev.en: 1 lines have <unk>, which stands" in capsys.readouterr().out
 
 
+def test_what_is_wrong_with_the_texts_is_said(corpus, capsys):
+    texts = {
+        "train.en": "the ob@@ ser@@ ver sees six of the old men to@@ day\nb\n",
+        "train.de": "▁der ▁x\n▁e\n",
+        "valid.en": "The observer sees six of the old men today\n",
+        "valid.de": "▁y\n",
+        "dev.en": "c\n",
+        "dev.de": "▁d\n",
+    }
+    write(corpus, {f"bpe/{name}": text for name, text in texts.items()})
+    write(corpus, {"bpe/train.heads.de": "2 0\n0\n"})
+    named = ["--source-lang=en", "--target-lang=de", f"--destdir={corpus}/bin"]
+    named += [f"--trainpref={corpus}/bpe/train", f"--validpref={corpus}/bpe/dev,{corpus}/bpe/valid"]
+    assert preprocess.main(named) == 0
+    [warning] = capsys.readouterr().err.splitlines()
+    assert warning.startswith(
+        "warning: valid1: validation sentences are in the training text (1 of"
+    )
+    assert f"{corpus}/bpe/valid.en:1, which is {corpus}/bpe/train.en:1" in warning
+    assert preprocess.main([*named, "--add", "heads.de"]) == 0
+    assert "warning: " not in capsys.readouterr().err, "it was said before"
+
+
 def test_only_dictionaries(corpus, capsys):
     handlers = [*preprocessing.preprocess.logger.handlers]  # of tests that call fairseq's command
     assert preprocess.main(arguments(corpus, "--dict-only")) == 0

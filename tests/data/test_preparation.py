@@ -102,8 +102,9 @@ def test_the_record_goes_beside_checkpoints(data, tmp_path):
 
 def test_what_commands_say():
     command = "syncattn-tokenise --lang tr --workers 2 --normalise --aggressive --lowercase"
-    assert read_preparation(command) == Preparation("moses", "tr", True, True, "lower")
-    assert read_preparation("tr -d ' ' | kytea -notags -out tok") == Preparation("kytea", "ja")
+    assert read_preparation(command) == Preparation("moses", "tr", True, True, "lower", 2)
+    kytea = read_preparation("tr -d ' ' | kytea -notags -out tok")
+    assert kytea == Preparation("kytea", "ja", rules=2)
     for command in ("sed s/x/y/", "", "'"):
         with pytest.raises(DataError, match="--words-by .*: give syncattn-tokenise"):
             read_preparation(command)

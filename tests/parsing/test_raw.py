@@ -1,5 +1,6 @@
 """Parses of sentences as people write them: words and spans from parsers, files and rules."""
 
+import json
 import re
 import sys
 from pathlib import Path
@@ -272,3 +273,83 @@ def test_real_models_parse_raw_sentences(stanza_models):
     assert found.words == ["the", "man", "sees", "the", "dog", "."]
     assert found.heads == parser([found.words])[0].heads
     assert found.spans[-1] == (20, 21)
+
+
+# ---- parses of a whole corpus
+
+
+def test_sentences_are_found_anywhere_by_their_characters(folder, capsys):
+    """One file for all parts of a corpus, in another order and split otherwise."""
+    Path("train.en").write_text("don't go .\n\nim Haus\nnew\ngo\ngo\ngo\n", "utf-8")
+    rows = [("go", 1), ("Do n't go .", 4), ("valid only", 2), ("in dem Haus", 3), ("go", 1)]
+    tables = []
+    for text, size in rows:
+        words = text.split()
+        where = ("im Haus", [(0, 2), (0, 2), (3, 7)]) if size == 3 else None
+        label = "x" if tables else "first"
+        tables.append(format_conllu(words, range(size), [label] * size, where=where))
+    Path("all.conllu").write_text("".join(tables), "utf-8")
+    argv = ["--input=train.en", "--output=heads", "--labels=labels", "--format=conllu"]
+    assert main([*argv, "--parsed=all.conllu", "--anywhere"]) == 0
+    assert [*read_heads("heads")] == [[0, 1, 2], None, [0, 1], None, [0], [0], [0]]
+    assert Path("labels").read_text().splitlines()[4:] == ["first", "x", "x"]
+    assert "empty line: 1, left out by the parser: 1" in capsys.readouterr().out
+    with pytest.raises(SystemExit):
+        main(["--input=train.en", "--output=h", "--lang=en", "--anywhere"])
+    assert "--anywhere needs --parsed" in capsys.readouterr().err
+    spans = ["--parsed=all.conllu", "--anywhere", "--spans=spans", "--format=conllu"]
+    assert main(["--input=train.en", "--output=h", *spans]) == 0
+    assert [*read_spans("spans")][2] == [(0, 2), (0, 2), (3, 7)]
+
+
+# ---- Stanza's JSON
+
+WORD = {"id": 1, "text": "Im", "head": 0, "deprel": "root", "start_char": 0}
+
+
+def read_json(text):
+    return [*FORMATS["stanza-json"](text.splitlines(), "file")]
+
+
+@pytest.mark.parametrize("indent", [None, 2])
+def test_documents_of_stanza_are_read(indent):
+    token = {"id": [1, 2], "text": "Im"}
+    first = [token, WORD | {"text": "In", "head": 2}, WORD | {"id": [2], "text": "dem"}]
+    second = [{"id": 1, "text": "ohne"}]
+    text = "".join(json.dumps(each, indent=indent) + "\n" for each in ([first, second], [], [[]]))
+    assert read_json(text) == [
+        Analysis(["In", "dem"], [2, 0], ["root", "root"], [Surface("Im", 0, 2)]),
+        Analysis(["ohne"]),
+        Analysis([], []),
+    ]
+
+
+def test_what_stanza_writes_is_read():
+    stanza = pytest.importorskip("stanza.models.common.doc")
+    rows = [{"id": (1, 2), "text": "Im"}, WORD | {"text": "In"}, WORD | {"id": 2, "head": 1}]
+    document = stanza.Document([rows])
+    for text in (str(document), json.dumps(document.to_dict())):
+        [found] = read_json(text)
+        assert (found.heads, found.surface) == ([0, 1], [Surface("Im", 0, 2)])
+
+
+@pytest.mark.parametrize(
+    "text, fault",
+    [
+        ("{}", "file:1: a document that does not end"),
+        ("\n[[", "file:2: a document that does not end"),
+        ("[1]", "not Stanza's.*1' is no list"),
+        ("[[1]]", "'1' is no dict"),
+        ('[[{"id": 2, "text": "a"}]]', r"word \[2\] after word 0"),
+        ('[[{"id": true, "text": "a"}]]', "'True' is no int"),
+        ('[[{"id": [1, 2], "text": "a"}, {"id": 1, "text": "a"}]]', "ends after word 1"),
+        ('[[{"id": [2, 3], "text": "a"}]]', "token 2-3 after word 0"),
+        ('[[{"id": 1, "text": 1}]]', "'1' is no str"),
+        ('[[{"id": 1}]]', "KeyError"),
+        ("[" * 9999 + "]", "RecursionError"),
+        ("[x]", "JSONDecodeError"),
+    ],
+)
+def test_what_is_not_stanzas_is_told(text, fault):
+    with pytest.raises(DataError, match=fault):
+        read_json(text)

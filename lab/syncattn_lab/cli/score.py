@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
@@ -125,12 +126,24 @@ def read_input(args: argparse.Namespace) -> tuple[dict[str, Output], Gold]:
             raise DataError(f"--system {name!r}: the name must fit into a line; choose another")
         printed = [read_output(file, args.subword_marks, warn) for file in files]
         outputs[name] = Output(*printed)
+    _warn_of_same_files(args)
     if gold.alignments:
         analysed = (sentence for output in outputs.values() for sentence in output.analysed)
         links = (each for s in analysed for each in (s.links or (), *s.layer_links.values()))
         if warning := say_one_based(gold.alignments, links):
             warn(f"{args.alignments}: {warning}")
     return outputs, gold
+
+
+def _warn_of_same_files(args: argparse.Namespace) -> None:
+    """Warn of a file that is given as two things."""
+    named = {"--references": args.references, "--source": args.source}
+    named |= {f"--system {name}": files[0] for name, *files in args.system}
+    given = [(name, path) for name, path in named.items() if path and os.path.isfile(path)]
+    for number, (name, path) in enumerate(given):
+        for other, earlier in given[:number]:
+            if os.path.samefile(path, earlier):
+                warn(f"{path}: given twice, as {other} and as {name}")
 
 
 def warn(message: str) -> None:

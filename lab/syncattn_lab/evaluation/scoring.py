@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from itertools import islice
+from operator import eq
 from typing import Any, cast
 
 import numpy as np
@@ -11,6 +13,8 @@ import numpy as np
 from syncattn_fairseq.base.errors import DataError, naming
 from syncattn_fairseq.base.option_fields import flag
 from syncattn_fairseq.base.packed import Packed
+from syncattn_fairseq.data.parallel_text import simplify
+from syncattn_fairseq.data.text_profile import PROFILED, Profile
 from syncattn_fairseq.data.words import Link
 from syncattn_fairseq.inference.record import name_layer
 from syncattn_fairseq.trees.tree import Tree
@@ -40,6 +44,8 @@ from .word_alignment import align_words
 #: Texts that have nothing to do with each other score less; captions of other pictures do, with 0.6
 #: BLEU and 20 chrF. Good translations of a few short sentences have no BLEU either, but more chrF.
 _UNRELATED_BLEU, _UNRELATED_CHRF = 2, 30
+#: So many translations are not the same as another text by chance.
+_FEWEST_SAME = 20
 #: The BLEU of references after tokenizer and detokeniser that is not worth a word.
 _LOSSLESS = 99.9
 
@@ -211,6 +217,8 @@ def score_systems(
             analyses = _score_analyses(output, gold)
             scores[name] = replace(scores[name], **analyses)
             _warn_of_mixed_up_files(name, output, scores[name], warn)
+            if not all(sentence.forced for sentence in output.beam):
+                _warn_of_other_texts(name, texts, output, gold, warn)
     return _compare_systems(scores, counts, lengths, options)
 
 
@@ -275,6 +283,37 @@ def _warn_of_mixed_up_files(
             f"system {name}: BLEU is {bleu:.2f}, as if the references were those of another text; "
             "check that they are in the same order and language"
         )
+
+
+def _warn_of_other_texts(
+    name: str,
+    texts: Sequence[str],
+    output: Output,
+    gold: Gold,
+    warn: Callable[[str], None],
+) -> None:
+    """Warn if translations are the references or the source, or in the source's language."""
+    source: Sequence[str] = gold.source or ()
+    if not source:
+        source = Packed(" ".join(sentence.source.words) for sentence in output.beam)
+    for what, others in (("references", gold.references), ("source", source)):
+        if len(texts) >= _FEWEST_SAME and len(others) == len(texts) and _are_same(texts, others):
+            warn(f"system {name}: its translations are the {what}; was one file given twice?")
+            return
+    profiles = [Profile() for _ in range(3)]
+    for profile, lines in zip(profiles, (texts, gold.references, source), strict=True):
+        for line in islice(lines, PROFILED):
+            profile.add(line)
+    written, right, wrong = profiles
+    if wrong.resembles(written, more_than=right):
+        warn(
+            f"system {name}: its translations read like the source, and not like the references; "
+            "are source and target swapped?"
+        )
+
+
+def _are_same(texts: Iterable[str], others: Iterable[str]) -> bool:
+    return all(map(eq, map(simplify, texts), map(simplify, others)))
 
 
 def _compare_systems(

@@ -12,7 +12,10 @@ from typing import Any
 from omegaconf import OmegaConf
 
 from syncattn_fairseq.base.errors import DataError, naming, suggest
+from syncattn_fairseq.data.doctor import read_limits
+from syncattn_fairseq.data.languages import know_language
 from syncattn_fairseq.data.parses import SPLITS
+from syncattn_fairseq.parsing.formats import FORMATS
 
 from .config_file import check_programs, make, need, read_config
 from .corpus_texts import Archive, Here, Texts
@@ -79,6 +82,8 @@ class Preparation:
             ``{normalise}`` is ``--normalise`` for the training text alone.
         clean: options of ``syncattn-clean``; ``exclude`` names a split whose pairs are left out.
             None: all pairs are used.
+        examine: from which share of sentences on what the doctor finds is severe; only what is not
+            so by default (`syncattn_fairseq.data.doctor.Limits`).
         every: every so many training pairs, one is for validation.
         last: so many training pairs, the last ones, are for validation.
         subwords: how words are split.
@@ -88,6 +93,7 @@ class Preparation:
 
     words: dict[str, str] = field(default_factory=dict)
     clean: dict[str, Any] | None = field(default_factory=dict)
+    examine: dict[str, Any] = field(default_factory=dict)
     every: int | None = None
     last: int | None = None
     subwords: Subwords
@@ -208,7 +214,8 @@ def tokenise_by(folder: Path, language: str) -> str:
     The texts of our own corpora stay as they were published.
     """
     ours = folder.resolve().is_relative_to(SHARED.resolve())
-    return f"syncattn-tokenise --lang {language}" + " --rules 1" * ours
+    code = know_language(language) or language
+    return f"syncattn-tokenise --lang {code}" + " --rules 1" * ours
 
 
 def _reads_raw(facts: Mapping[str, Any]) -> bool:
@@ -248,7 +255,8 @@ def _complete(parsing: str, language: str) -> str:
     given = read_options(parsing)
     stanza = given.get("--parser", "stanza") == "stanza"
     parser = "" if "--parser" in given else "--parser stanza"
-    spoken = f"--lang {language}" if stanza and "--lang" not in given else ""
+    code = know_language(language) or language
+    spoken = f"--lang {code}" if stanza and "--lang" not in given else ""
     return " ".join(filter(None, (parser, parsing, spoken)))
 
 
@@ -283,6 +291,8 @@ def read_facts(
 
 
 def _check(corpus: Corpus, path: Path) -> None:
+    with naming(f"{path}: examine"):
+        read_limits(corpus.examine)
     references = corpus.score.get("references", "raw")
     if references not in ("raw", "words") or (corpus.generated and references == "raw"):
         raise DataError(
@@ -300,6 +310,11 @@ def _check(corpus: Corpus, path: Path) -> None:
             )
         if [bool(corpus.valid), bool(corpus.every), bool(corpus.last)].count(True) != 1:
             raise DataError(f"{path}: valid: give one of texts, every: N and last: N")
+        if corpus.here and corpus.here.parsed_format not in FORMATS:
+            raise DataError(
+                f"{path}: here: parsed_format: {corpus.here.parsed_format!r}; choose from "
+                f"{', '.join(FORMATS)}"
+            )
         if corpus.here and bool(corpus.here.valid) != bool(corpus.valid):
             raise DataError(f"{path}: here: valid: give it if valid has texts, and only then")
     if isinstance(corpus.checkpoint, str) and corpus.checkpoint not in ("best", "last"):

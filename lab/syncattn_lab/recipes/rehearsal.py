@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import chain, islice
+from itertools import chain, islice, product
 from pathlib import Path
 from typing import Any
 
@@ -73,14 +73,29 @@ def shorten_corpus(corpus: Corpus, work: Path, scratch: Path) -> tuple[Corpus, d
     if corpus.generated:
         return replace(short, generated=corpus.generated | dict.fromkeys(SPLITS, SENTENCES)), {}
     if corpus.gold_alignments:
-        located = _locate(corpus, work, corpus.gold_alignments)
+        located = locate(corpus, work, corpus.gold_alignments)
         links = [] if "test" in faults else collect_lines(*located)
         _write(texts / "links", links[:SENTENCES] or ["1-1"] * SENTENCES)
         short = replace(short, gold_alignments="links")
     parses = {k: f"{{split}}.{k}.{{language}}" for k in _KINDS if corpus.list_parses(k, "train")}
     valid = "valid.{language}" if corpus.valid else None
+    if _link_parsed(corpus, texts):
+        parses |= {"parsed": "{split}.{language}.parsed"}
+        parses |= {"parsed_format": corpus.here.parsed_format} if corpus.here else {}
     here = Here("train.{language}", "test.{language}", None, str(texts), valid, **parses)
     return replace(short, here=here, archives=[]), faults
+
+
+def _link_parsed(corpus: Corpus, texts: Path) -> bool:
+    """Make links to a user's parsed files beside the short texts; tell whether there are any."""
+    linked = False
+    for split, language in product(SPLITS, corpus.languages):
+        if path := corpus.find_parsed(language, split):
+            link = texts / f"{split}.{language}.parsed"
+            link.unlink(missing_ok=True)
+            link.symlink_to(Path(path).absolute())
+            linked = True
+    return linked
 
 
 def read_pairs(
@@ -90,25 +105,28 @@ def read_pairs(
     if corpus.generated:
         return _invent("")
     formats = (text.partition("=") for text in texts)
-    located = ((name, *_locate(corpus, work, address)) for name, _, address in formats)
+    located = ((name, *locate(corpus, work, address)) for name, _, address in formats)
     pairs = (collect(at, name, text, corpus.languages, True) for name, at, text in located)
     return list(islice(chain.from_iterable(pairs), most))
 
 
-def _locate(corpus: Corpus, work: Path, address: str) -> tuple[Path, str]:
+def locate(corpus: Corpus, work: Path, address: str) -> tuple[Path, str]:
+    """Return the folder that a text is in, a user's or that of downloads, and its address there."""
     own = corpus.here.path if corpus.here else None
     return own or work / folder(corpus, DOWNLOAD), corpus.locate(address)
 
 
 def _invent(name: str) -> list[tuple[str, str]]:
-    """Return sentences of the built-in grammar; for heads and labels, those of a chain."""
+    """Return sentences of the built-in grammar, others for each split; of heads, a chain's."""
+    split, _, kind = name.partition(".")
+    seed = SPLITS.index(split) + 1 if split in SPLITS else 1
 
     def write(words: Sequence[str]) -> str:
         heads, labels = map(str, range(len(words))), ["dep"] * len(words)
         kinds = {"heads": heads, "labels": labels}
-        return " ".join(kinds.get(name.rpartition(".")[2], words))
+        return " ".join(kinds.get(kind, words))
 
-    return [(write(p.source.words), write(p.target.words)) for p in generate(SENTENCES, seed=1)]
+    return [(write(p.source.words), write(p.target.words)) for p in generate(SENTENCES, seed)]
 
 
 def _write(path: Path, lines: Sequence[str]) -> None:

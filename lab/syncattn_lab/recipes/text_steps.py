@@ -22,6 +22,7 @@ from .places import (
     RAW,
     TOKENS,
     WORDS,
+    examined,
     folder,
     gold_alignments,
     list_texts,
@@ -45,6 +46,8 @@ def generate(corpus: Corpus) -> list[Step]:
 
 def download_models(corpus: Corpus, language: str) -> list[Step]:
     """Download Stanza's models of a language, unless it has another parser or the user has them."""
+    if corpus.find_parsed(language, "train"):
+        return []
     given = read_options(corpus.parses[language])
     own = os.environ.get("STANZA_DIR") or "--stanza-dir" in given
     if given.get("--parser") != "stanza" or own:
@@ -203,6 +206,19 @@ def clean(corpus: Corpus) -> list[Step]:
     return [step.declare(read, list_texts(corpus, WORDS, made))]
 
 
+def examine(corpus: Corpus) -> list[Step]:
+    """Find what is wrong with the text as it is learnt."""
+    limits = [f"{name}={'null' if x is None else x}" for name, x in corpus.examine.items()]
+    step = run_module(
+        "examine",
+        folder(corpus, WORDS),
+        languages=[*corpus.languages],
+        limits=limits,
+        output=examined(corpus),
+    )
+    return [step.declare(list_texts(corpus, WORDS), [examined(corpus)])]
+
+
 def split_subwords(corpus: Corpus, cores: int) -> list[Step]:
     """Learn subwords from the training text, and split all texts; or copy texts that are split."""
     pieces = folder(corpus, PIECES)
@@ -251,7 +267,7 @@ def collect_parses(corpus: Corpus, needs: set[str]) -> list[Step]:
 
 
 def parse(corpus: Corpus, language: str, workers: int) -> list[Step]:
-    """Parse the words of a language, in so many processes (workers)."""
+    """Parse the words of a language, in so many processes (workers), or take a user's parses."""
     words = folder(corpus, WORDS)
     parser = corpus.parses[language]
     heads = "parsed" if language in corpus.list_treebanks() else "heads"
@@ -263,6 +279,22 @@ def parse(corpus: Corpus, language: str, workers: int) -> list[Step]:
         text, output = words / f"{split}.{language}", words / f"{split}.{heads}.{language}"
         labels = words / f"{split}.labels.{language}" if language == corpus.source else None
         spans = words / f"{split}.{SPANS}.{language}" if corpus.subwords.raw else None
+        own = corpus.find_parsed(language, split)
+        if corpus.here and own:
+            made = [path for path in (output, labels, spans) if path]
+            steps.append(command("rm -f", *made))
+            step = command(
+                "syncattn-parse",
+                parsed=own,
+                format=corpus.here.parsed_format,
+                anywhere=True,
+                input=text,
+                output=output,
+                labels=labels,
+                spans=spans,
+            )
+            steps.append(step.declare([text, Path(own)], made))
+            continue
         step = command(
             "syncattn-parse",
             *split_words(parser),

@@ -10,6 +10,7 @@ import pytest
 import syncattn_fairseq
 from lab.tests.printed.making import line
 from syncattn_lab.cli.score import main
+from syncattn_lab.synthetic.generated_corpus import generate
 from tests.cli.errors import read_error
 from tests.importing import in_a_process
 
@@ -157,7 +158,8 @@ def test_references_of_another_text_are_noticed(files, capsys):
     other = [f"quite unlike {n} would it be to go away" for n in range(20)]
     (files / "ref").write_text("".join(f"{line}\n" for line in text), encoding="utf-8")
     command = [*PLAIN, "--tokenize=none", "--json=-"]
-    for lines, warned in ((other, True), (text, False), ([""] * 20, True)):
+    nearly = [*text[:-1], "der Hund"]
+    for lines, warned in ((other, True), (nearly, False), ([""] * 20, True)):
         (files / "plain").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
         assert main(command) == 0
         err = capsys.readouterr().err
@@ -169,6 +171,46 @@ def test_references_of_another_text_are_noticed(files, capsys):
     assert main(command) == 0
     out, err = capsys.readouterr()
     assert json.loads(out)["systems"]["Plain"]["bleu"]["score"] == 0 and err == ""
+
+
+def test_a_file_that_is_given_twice_is_noticed(files, capsys):
+    for arguments, said in (
+        (["--system", "A", "ref"], "ref: given twice, as --references and as --system A"),
+        (["--system", "A", "plain", "--source", "ref"], "as --references and as --source"),
+        (["--system", "A", "plain", "--system", "B", "./plain"], "--system A and as --system B"),
+        (["--system", "A", "plain", "--source", "source"], ""),
+    ):
+        assert main([*arguments, "--references=ref", "--tokenize=none", "--json=-"]) == 0
+        err = capsys.readouterr().err
+        assert (said in err and err.count("\n") == 1) if said else err == ""
+
+
+def test_swapped_sides_are_noticed(files, capsys):
+    pairs = [*generate(40, seed=1)]
+    texts = {"source": [" ".join(p.source.words) for p in pairs]}
+    texts["ref"] = [" ".join(p.target.words) for p in pairs]
+    texts["good"] = [f"{line} ja" for line in texts["ref"]]
+    texts["swapped"] = [f"{line} yes" for line in texts["source"]]
+    for name, lines in [*texts.items(), ("same", texts["ref"]), ("copied", texts["source"])]:
+        (files / name).write_text("".join(f"{line}\n" for line in lines))
+    printed = zip(texts["source"], texts["swapped"], strict=True)
+    shown = "".join(f"S-{n}\t{a}\nH-{n}\t-1\t{b}\n" for n, (a, b) in enumerate(printed))
+    (files / "printed").write_text(shown)
+    like_source = "its translations read like the source, and not like the references; are source"
+    for name, said, source in (
+        ("good", "", True),
+        ("same", "its translations are the references; was one file given twice?", True),
+        ("same", "its translations are the references; was one file given twice?", False),
+        ("copied", "its translations are the source; was one file given twice?", True),
+        ("swapped", like_source, True),
+        ("printed", like_source, False),
+    ):
+        arguments = ["--system", "A", name, "--references=ref", "--tokenize=none", "--json=-"]
+        assert main([*arguments, *(["--source=source"] if source else [])]) == 0
+        lines = capsys.readouterr().err.splitlines()
+        assert [line for line in lines if "BLEU is" not in line] == (
+            [next(line for line in lines if said in line)] if said else []
+        )
 
 
 def test_forced_output_in_the_place_of_translations_is_noticed(files, capsys):

@@ -313,3 +313,28 @@ def test_attention_of_a_model_that_reads_parses(small_corpus, tmp_path):
     _, details = content((tmp_path / "r.html").read_text(encoding="utf-8"))
     [matrix] = details[0]["systems"][0]["matrices"]
     assert matrix["title"].startswith("C: ")
+
+
+def test_an_unknown_subword_that_was_printed_is_no_text(small_corpus, tmp_path, capsys):
+    texts = [small_corpus.lines(f"test.{side}")[:3] for side in ("en", "de")]
+    printed = []
+    for n, (source, target) in enumerate(zip(*texts, strict=True)):
+        shown = [" ".join(f"▁{word}" for word in side.split()) for side in (source, target)]
+        if n != 1:
+            shown = [f"▁ <unk> x {side}" for side in shown]
+        printed += [f"S-{n}\t{shown[0]}", f"T-{n}\t{shown[1].replace('<unk>', '<<unk>>')}"]
+        printed += [f"{letter}-{n}\t-1\t{shown[1]}" for letter in "HD"]
+    (tmp_path / "decoded").write_text("\n".join(printed) + "\n")
+    (tmp_path / "references").write_text("\n".join(texts[1]) + "\n")
+    arguments = ["--references", f"{tmp_path}/references", "--tokenize", "none"]
+    arguments += ["--system", "A", *[f"{tmp_path}/decoded"] * 2]
+    arguments += ["--attention", "A", str(small_corpus.trained())]
+    arguments += ["--data-bin", str(small_corpus.data), "--subwords", str(small_corpus.subwords)]
+    assert show.main([*arguments, "--html", f"{tmp_path}/r.html"]) == 0
+    assert "not in the model's dictionary" not in capsys.readouterr().err
+    _, details = content((tmp_path / "r.html").read_text(encoding="utf-8"))
+    assert [bool(detail["systems"][0].get("matrices")) for detail in details] == [
+        False,
+        True,
+        False,
+    ]

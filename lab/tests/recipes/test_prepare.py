@@ -7,11 +7,13 @@ import pytest
 
 from lab.tests.configs import CORPORA
 from lab.tests.recipes.test_cell import BUILTIN, make_cell
+from syncattn_fairseq.cli.tokenise import read_preparation
 from syncattn_lab.recipes.cell import list_needs, list_stages, make_cells
-from syncattn_lab.recipes.corpus_facts import load_corpus
+from syncattn_lab.recipes.corpus_facts import load_corpus, tokenise_by
 from syncattn_lab.recipes.launch import Machines
 from syncattn_lab.recipes.prepare import list_preparation
 from syncattn_lab.recipes.request import read_row
+from syncattn_lab.recipes.text_steps import split_by
 
 CONFIGS = Path(__file__).parents[3] / "configs"
 #: Rows that decode one model differently make the mean of its checkpoints twice, the same bytes.
@@ -35,6 +37,7 @@ def test_what_each_stage_reads():
     assert {name: after for name, (after, _) in stages_of("wmt16_en_de").items()} == {
         **{"download-en": set(), "download": set(), "collect": {"download"}},
         **{"tokenise": {"collect"}, "clean": {"tokenise"}, "subwords": words, "parse-en": words},
+        "examine": words,
         **{"binarise": {"subwords"}, "binarise-record": {"binarise", "subwords", "collect"}},
         **{f"binarise-{kind}-en": parsed | words | {"parse-en"} for kind in ("heads", "labels")},
         "binarise-multitask": {"subwords", "parse-en"},
@@ -42,6 +45,7 @@ def test_what_each_stage_reads():
     kinds = ("heads-de", "heads-en", "labels-en", "align")
     assert {name: after for name, (after, _) in stages_of("builtin_en_de").items()} == {
         **{"generate": set(), "subwords": {"generate"}, "binarise": {"subwords"}},
+        "examine": {"generate"},
         **{f"binarise-{kind}": parsed | {"generate"} for kind in kinds},
         "binarise-multitask": {"subwords", "generate"},
         "binarise-record": {"binarise", "subwords"},
@@ -100,3 +104,17 @@ def test_settings_do_not_depend_on_the_machine(monkeypatch):
     monkeypatch.setenv("PARSE_OPTIONS", "--max-words 50")
     now = stages_of("wmt16_en_de", needs)
     assert {name for name, (_, changed) in now.items() if changed != one[name]} == {"parse-en"}
+
+
+@pytest.mark.parametrize("folder", [path.parent for path in sorted(CONFIGS.glob("*/_data.yaml"))])
+def test_the_texts_of_published_corpora_stay_as_they_were(folder):
+    """Their words are sacremoses's; those of a corpus of one's own have its faults mended."""
+    corpus = load_corpus(folder)
+    commands = [split_by(corpus, language, 1, "") for language in corpus.languages]
+    for command in (each for each in commands if "syncattn-tokenise" in each):
+        assert read_preparation(command).rules == 1
+
+
+def test_the_texts_of_other_corpora_have_the_newest_rules(tmp_path):
+    assert read_preparation(tokenise_by(tmp_path, "en")).rules == 2
+    assert "--lang pt" in tokenise_by(tmp_path, "pt_BR")
