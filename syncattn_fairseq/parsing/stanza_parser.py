@@ -34,6 +34,8 @@ _WORDS_IN_GPU_BATCH = 5_000
 
 _PROCESSORS = ("pos", "lemma", "depparse")
 _NEEDED = (*_PROCESSORS, "pretrain", "forward_charlm", "backward_charlm")
+ALIASES = {"zh": "zh-hans", "no": "nb", "ku": "kmr", "se": "sme", "kv": "kpv"}
+"""Languages that Stanza has by another code."""
 #: What splits sentences: into tokens, and these into words, in languages that need it.
 _SPLITTING = ("tokenize", "mwt")
 
@@ -92,6 +94,13 @@ class StanzaModels(ParserSource):
         return Path(self.directory or default).expanduser()
 
     @property
+    def code(self) -> str:
+        """The language as Stanza's folders have it: ``zh`` is in ``zh-hans``."""
+        if (self.folder / self.language).is_dir():
+            return self.language
+        return ALIASES.get(self.language, self.language)
+
+    @property
     def own(self) -> tuple[Path, Path] | None:
         """Your own tagger and parser; None for Stanza's."""
         if self.tagger and self.depparse:
@@ -112,7 +121,7 @@ class StanzaModels(ParserSource):
         """List the models of one's own, or Stanza's of the language."""
         if self.own:
             return list(self.own)
-        folder = self.folder / self.language
+        folder = self.folder / self.code
         paths = [path for kind in _NEEDED for path in sorted((folder / kind).glob("*.pt"))]
         if not paths:
             raise self.make_missing_error()
@@ -120,7 +129,7 @@ class StanzaModels(ParserSource):
 
     def splitting_files(self) -> list[Path] | None:
         """List Stanza's models that split sentences; None if they are not there."""
-        folder = self.folder / self.language
+        folder = self.folder / self.code
         tokenizers, others = (sorted((folder / kind).glob("*.pt")) for kind in _SPLITTING)
         return tokenizers + others if tokenizers else None
 
@@ -281,7 +290,7 @@ def _open_tokenizer(models: StanzaModels, device: str | None) -> Any:
         _check_file(path)
     try:
         return _stanza().Pipeline(
-            models.language,
+            models.code,
             dir=str(models.folder),
             processors=",".join(dict.fromkeys(path.parent.name for path in paths)),
             tokenize_no_ssplit=True,
@@ -310,7 +319,7 @@ def _load_pipeline(models: StanzaModels, folder: Path, device: str | None) -> An
         options["depparse_batch_size"] = _WORDS_IN_GPU_BATCH
     if not models.own:
         processors = ",".join(("tokenize", *_PROCESSORS))
-        return stanza.Pipeline(models.language, dir=str(folder), processors=processors, **options)
+        return stanza.Pipeline(models.code, dir=str(folder), processors=processors, **options)
     tagger, depparse = map(str, models.own)
     with TemporaryDirectory() as catalogue:  # an empty catalogue of Stanza's models
         (Path(catalogue) / "resources.json").write_text("{}")

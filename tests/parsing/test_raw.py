@@ -353,3 +353,13 @@ def test_what_stanza_writes_is_read():
 def test_what_is_not_stanzas_is_told(text, fault):
     with pytest.raises(DataError, match=fault):
         read_json(text)
+
+
+def test_stanza_has_some_languages_by_another_code(tmp_path):
+    (tmp_path / "zh-hans" / "tokenize").mkdir(parents=True)
+    (tmp_path / "zh-hans" / "tokenize" / "gsd.pt").touch()
+    models = StanzaModels("zh", str(tmp_path))
+    assert [path.parts[-3] for path in models.splitting_files()] == ["zh-hans"]
+    (tmp_path / "zh" / "tokenize").mkdir(parents=True)
+    assert models.code == "zh" and models.splitting_files() is None
+    assert StanzaModels("de", str(tmp_path)).code == "de"

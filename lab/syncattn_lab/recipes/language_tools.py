@@ -13,9 +13,8 @@ from syncattn_fairseq.data.splitters import (
     choose_splitter,
     split_words,
 )
+from syncattn_fairseq.parsing.stanza_parser import ALIASES
 
-#: Languages that Stanza has by other codes.
-_STANZA = {"zh": "zh-hans", "no": "nb", "ku": "kmr", "se": "sme", "kv": "kpv"}
 #: Languages that Stanza splits into words, but does not parse.
 _NO_TREES = ("my",)
 
@@ -29,7 +28,7 @@ def has_parser(language: str) -> bool:
         from stanza.resources.default_packages import default_treebanks
     except ImportError:
         return True
-    return _STANZA.get(code, code) in default_treebanks and code not in _NO_TREES
+    return ALIASES.get(code, code) in default_treebanks and code not in _NO_TREES
 
 
 def separate_words(line: str, language: str) -> str:

@@ -10,6 +10,7 @@ from pathlib import Path
 from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.data.parallel_text import sides
 from syncattn_fairseq.data.parses import SPANS, SPLITS
+from syncattn_fairseq.parsing.stanza_parser import ALIASES
 
 from ..synthetic.generated_corpus import list_written
 from .corpus_facts import Corpus, tokenise_by
@@ -53,7 +54,8 @@ def download_models(corpus: Corpus, language: str) -> list[Step]:
     if given.get("--parser") != "stanza" or own:
         return []
     needed = f"{SPLITTING},{PROCESSORS}" if corpus.subwords.raw else PROCESSORS
-    models = f"import stanza; stanza.download({language!r}, processors={needed!r})"
+    code = str(given.get("--lang", language))
+    models = f"import stanza; stanza.download({ALIASES.get(code, code)!r}, processors={needed!r})"
     return [command("python -c", models)]
 
 

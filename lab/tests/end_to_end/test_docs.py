@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from lab.tests.commands.parsing import refusal
+from syncattn_fairseq.data.spans import format_spans
 from syncattn_lab.synthetic.generated_corpus import write_corpus
 from tests.end_to_end.commands import BIN, FORKED
 
@@ -159,7 +160,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     write_corpus(folder / "words", {"test": 6, "valid": 7, "train": 400}, seed=3)
     (folder / "raw").mkdir()
     for split, language in product(("train", "valid", "test"), ("en", "de")):
-        shutil.copy(folder / "words" / f"{split}.{language}", folder / "raw")
+        text = folder / "words" / f"{split}.{language}"
+        shutil.copy(text, folder / "raw")
+        # Its heads are those of what is between spaces.
+        words = (re.finditer(r"\S+", line) for line in text.read_text().splitlines())
+        spans = (format_spans([word.span() for word in found]) for found in words)
+        text.with_name(f"{split}.spans.{language}").write_text("".join(f"{s}\n" for s in spans))
     (folder / "printed").mkdir()
     return folder
 

@@ -186,4 +186,6 @@ def test_languages_are_known_by_the_names_of_files(raw, source, target, systems,
     assert corpus.subwords.raw and parser in corpus.parses[language]
     assert corpus.parses[corpus.source] == "--parser stanza --lang en"
     assert main(["mine", "transformer", "--dry-run"]) == 0
+    [download] = download_models(corpus, language)
+    assert re.findall(r"download\W+(\w+)", str(download)) == [parser.removeprefix("--lang ")]
     assert json.dumps(language) in Path("mine/_corpus.yaml").read_text()
