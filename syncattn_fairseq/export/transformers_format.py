@@ -10,7 +10,7 @@ from ..base.errors import DataError
 from ..base.files import read_file
 from ..data.pieces import add_line_reading
 from ..inference.model import MAX_LEN
-from .card import detokenise_code, needs_moses, tokenise_code
+from .card import describe_words, sentence_code
 from .check import Sample, target_scores
 from .ctranslate2_format import are_sentencepiece, refuse_options, refuse_positions
 from .fold import FoldedModel
@@ -112,16 +112,14 @@ class TransformersFormat(Format):
 
     def usage(self, folded: FoldedModel, folder: Path) -> list[str]:
         """Translate with Hugging Face's ``generate``."""
-        words = "tokenizer.batch_decode(found, skip_special_tokens=True)[0]"
         return [
-            "import sacremoses\n"
-            * needs_moses(folded.sides)
-            + "from transformers import AutoTokenizer, FSMTForConditionalGeneration as FSMT\n"
+            "from transformers import AutoTokenizer, FSMTForConditionalGeneration as FSMT\n"
             f'tokenizer, model = (kind.from_pretrained("{folder}") for kind in '
             "(AutoTokenizer, FSMT))\n"
-            f"text = {tokenise_code(folded.sides[0])}\n"
-            'found = model.generate(**tokenizer([text], return_tensors="pt"))\n'
-            f"print({detokenise_code(folded.sides[1], words)})"
+            f"{describe_words(folded.sides[0])}text = {sentence_code(folded.sides[0])}\n"
+            "# After a space: >>x<< at the beginning is a language for Marian's tokenizer.\n"
+            "found = model.generate(**tokenizer([f' {text}'], return_tensors='pt'))\n"
+            "print(tokenizer.batch_decode(found, skip_special_tokens=True)[0])"
         ]
 
 

@@ -5,6 +5,7 @@ import math
 import os
 import re
 from array import array
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -294,12 +295,18 @@ def _hold_out(
     return kept
 
 
+def _share_letters(source: Sequence[str], target: Sequence[str]) -> bool:
+    """Tell whether most of the letters of both texts, as often as they occur, are in both."""
+    counts = [Counter(c for line in side for c in line if c.isalpha()) for side in (source, target)]
+    shared = counts[0].keys() & counts[1].keys()
+    return all(2 * sum(side[c] for c in shared) > side.total() for side in counts)
+
+
 def _choose_sizes(
     sample: Sequence[tuple[str, str]], languages: tuple[str, str], pairs: int, gpu: bool
 ) -> dict[str, Any]:
     sides = [[*side] for side in zip(*sample, strict=True)]
-    letters = [{c for line in side for c in line if c.isalpha()} for side in sides]
-    joint = 2 * len(letters[0] & letters[1]) > min(map(len, letters))
+    joint = _share_letters(*sides)
     words = [
         [separate_words(line, language) for line in side]
         for side, language in zip(sides, languages, strict=True)

@@ -233,6 +233,14 @@ def test_languages_have_their_own_tools(raw):
     japanese = written("en", "ja")
     assert japanese.score == {"tokenize": "char"} and not japanese.subwords.joint
     assert japanese.system("transformer").load()["model"]["share_decoder_input_output_embed"]
+    foreign = " abcdefghijklmnopqrstuvwxyz" * 2  # of names, which other scripts have, too
+    with Path("raw/train.ja").open("a") as file:
+        file.write(foreign + "\n")
+    with Path("raw/train.en").open("a") as file:
+        file.write(foreign + "\n")
+    splits = ("train", "valid", "test")
+    write_corpus(Path("mixed"), [f"raw/{s}.{x}" for s in splits for x in ("en", "ja")], False)
+    assert not load_corpus(Path("mixed")).subwords.joint
     unknown = written("en", "xx")
     assert unknown.score == {"tokenize": "13a"} and unknown.subwords.raw
     assert not japanese.words and not unknown.words
