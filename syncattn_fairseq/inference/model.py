@@ -13,6 +13,7 @@ import numpy as np
 from .. import __version__
 from ..base.errors import BadSentence, DataError
 from ..data.segmenters import Segmenter, Subwords
+from ..data.words import is_raw
 from ..parsing.parser import Parse as DependencyTree
 from ..parsing.subwords import parse_subwords
 from .analysis import Analysis, Question
@@ -63,6 +64,11 @@ class Model(ABC):
 
     def __init__(self, segmenters: tuple[Segmenter, Segmenter], tokenised: bool = False) -> None:
         self.source_segmenter, self.target_segmenter = segmenters
+        if tokenised and any(is_raw(segmenter.scheme) for segmenter in segmenters):
+            raise DataError(
+                "tokenised (--tokenised): the model reads sentences as people write them, not "
+                "words; leave it out"
+            )
         unknown = any(segmenter.preparation is None for segmenter in segmenters)
         self.tokenised = tokenised or unknown
         self._batches = SharedBatches(self._translate)

@@ -67,6 +67,17 @@ def test_pieces_are_told_from_sentences(model):
     model.translate(["▁ The old man", "The", "▁"])
 
 
+def test_it_reads_no_words_but_subwords_if_asked_to(raw_corpus, model):
+    path, [text, *_] = raw_corpus.trained(), raw_corpus.lines("test.en")
+    with pytest.raises(DataError, match="--tokenised.*: the model reads sentences"):
+        raw_corpus.load(path, tokenised=True)
+    [pieces] = model.source_segmenter([text])
+    other = raw_corpus.load(path, in_subwords=True)
+    [analysis] = other.analyse([" ".join(pieces)], ["▁D er"])
+    assert (analysis.text, str(analysis.translation)) == (text, "Der")
+    assert str(other.translate([" ".join(pieces)])[0]) == str(model.translate([text])[0])
+
+
 def test_exports_translate_the_same_by_their_readme(raw_corpus, model, capsys):
     sources = [*raw_corpus.learned(), *ODD]
     expected = model.translate(sources)
