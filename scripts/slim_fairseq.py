@@ -66,6 +66,10 @@ if hasattr(argparse.ArgumentParser, "_check_help"):
 """,
         ),
     ],
+    # sacreBLEU 2 wants lists.
+    "fairseq_cli/score.py": [
+        ("sacrebleu.corpus_bleu(fdsys, [fdref])", "sacrebleu.corpus_bleu([*fdsys], [[*fdref]])")
+    ],
     # A warning since Python 3.12.
     "fairseq/models/wav2vec/wav2vec2_asr.py": [
         ('re.compile("encoder.layers.\\d.")', 're.compile(r"encoder.layers.\\d.")')

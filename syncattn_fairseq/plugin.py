@@ -21,12 +21,15 @@ for name in (
     "padding_waits",
     "cudnn_attention",
     "ngram_blocking",
+    "reordered_state",
     "checkpoint_classes",
     # What writes checkpoints comes before what changes their contents (it refuses otherwise).
     "whole_checkpoints",
     "plain_options",
     "checkpoint_errors",
+    "started_options",
     "checkpoint_task",
+    "resumed_data",
     "patience",
     "safety_saves",
     "finite_losses",
@@ -37,6 +40,8 @@ for name in (
     "amp_scale",
     "bf16_device",
     "logged_tensors",
+    "unknown_words",
+    "soft_alignments",
 ):
     import_module(f".patches.{name}", __package__).mend()
 

@@ -1,7 +1,8 @@
 """Train every system with two processes; ``test_two_processes.py`` starts the first.
 
 Usage: ``python -m tests.one_of_two_processes FILE``, with a file to meet at. The second process, a
-fork, has no parse at all. Both print what differs from one process with both batches.
+fork, has no parse and no link at all. Both print what differs from one process with both batches,
+and where they log other names than each other.
 """
 
 import copy
@@ -14,12 +15,13 @@ from torch import Tensor, distributed
 from torch.nn.parallel import DistributedDataParallel
 
 from tests.criterions.test_criterion import batch, criterion
+from tests.criterions.test_guided_alignment import with_links
 from tests.models import build
 from tests.systems import SYSTEMS, no_dropout, weights_of
 
 
 def unparsed() -> dict[str, Any]:
-    """The batch as a corpus without parses on this worker's lines would give it."""
+    """The batch as a corpus without parses and links on this worker's lines would give it."""
     sample = batch()
     net_input = sample["net_input"]
     for side in ("src_parents", "tgt_parents", "source_tree_distances", "target_tree_distances"):
@@ -39,9 +41,15 @@ def differences(rank: int) -> list[str]:
         if "ignoring" in name or "shuffled" in name:
             continue  # draws at random
         model = build.model(arch, noise=0.1, **no_dropout(arch), **options).train()
-        alone, objective = copy.deepcopy(model), criterion(**weights_of(name))
-        sample = unparsed() if rank else batch()
-        objective(alone, sample)[0].backward()
+        weights = weights_of(name) | {"guided_alignment_weight": 0.0 if "rnn" in arch else 0.1}
+        alone, objective = copy.deepcopy(model), criterion(**weights)
+        sample = unparsed() if rank else with_links()
+        loss, _, log = objective(alone, sample)
+        loss.backward()
+        names: list[Any] = [None, None]
+        distributed.all_gather_object(names, [*log])
+        if names[0] != names[1]:
+            found.append(f"{name}: logs {names[rank]}")
         spread = DistributedDataParallel(model)
         for _ in range(2):  # the second time, PyTorch notices parameters without a gradient
             model.zero_grad()

@@ -17,7 +17,7 @@ import pytest
 import torch
 from fairseq.dataclass.utils import interpret_dc_type
 from fairseq.scoring.bleu import BleuConfig, Scorer
-from fairseq_cli import hydra_train
+from fairseq_cli import hydra_train, score
 from hydra._internal.utils import get_args_parser
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
@@ -233,6 +233,20 @@ def test_our_wheel_of_fairseq_holds_nothing_that_is_compiled(tmp_path):
     assert len(text) == 1  # each was listed
     first = made.read_bytes()
     assert SLIM.slim(old, tmp_path).read_bytes() == first
+
+
+def test_its_scorer_gives_sacrebleu_lists(tmp_path, monkeypatch, capsys):
+    name, text = "fairseq_cli/score.py", Path(score.__file__).read_text()
+    changes = SLIM.EDITS[name]
+    if changes[0][0] in text:  # the fairseq that is installed may have been made before
+        text = SLIM.edit(text, changes, name)
+    (tmp_path / "a").write_text("a b c d\ne f g h\n")
+    words = [f"--sys={tmp_path / 'a'}", f"--ref={tmp_path / 'a'}", "--sacrebleu"]
+    monkeypatch.setattr(sys, "argv", ["fairseq-score", *words])
+    names: dict[str, Any] = {"__name__": "edited"}
+    exec(compile(text, name, "exec"), names)
+    names["cli_main"]()
+    assert "BLEU = 100.00" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("lost", [old for changes in SLIM.EDITS.values() for old, _ in changes])

@@ -1,4 +1,4 @@
-"""Two processes train every system as one does, although one of them has no parses."""
+"""Two processes train every system as one does, although one of them has no parses and no links."""
 
 import subprocess
 import sys

@@ -52,6 +52,15 @@ def _is_seen(character: str) -> bool:
     return not character.isspace() and category(character) != "Cf"
 
 
+def is_encodable(text: str) -> bool:
+    """Return whether a text can be UTF-8: it has no half of a character (lone surrogates)."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def join_line(text: str) -> str:
     """Return a text on one line, with one plain space for each run of white space.
 
@@ -117,11 +126,31 @@ def _lines(file: TextIO, name: str) -> Iterator[str]:
         if text.isprintable() and not text.isspace():
             yield text  # there is nothing to clean, and looking for it takes longer
             continue
-        try:
-            line.encode()
-        except UnicodeEncodeError:
-            raise DataError(f"{name}:{number}: not UTF-8; convert the file to UTF-8") from None
+        if not is_encodable(line):
+            raise DataError(f"{name}:{number}: not UTF-8; convert the file to UTF-8")
         yield clean_line(line)
+
+
+def read_blocks(*paths: Path | str, characters: int = 2**18) -> Iterator[tuple[list[str], ...]]:
+    """Yield the lines of texts (`read_lines`) in blocks, which many processes can work on.
+
+    Args:
+        paths: of texts with as many lines each.
+        characters: a block ends with the line that makes its texts so long together.
+
+    Yields:
+        the block's lines of each text.
+    """
+    block: list[tuple[str, ...]] = []
+    size = 0
+    for lines in zip(*map(read_lines, paths), strict=False):
+        block.append(lines)
+        size += sum(map(len, lines)) + 1
+        if size >= characters:
+            yield tuple(map(list, zip(*block, strict=True)))
+            block, size = [], 0
+    if block:
+        yield tuple(map(list, zip(*block, strict=True)))
 
 
 def count_lines(*paths: Path) -> int:

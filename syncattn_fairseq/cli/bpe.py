@@ -12,7 +12,7 @@ from ..base.errors import DataError
 from ..base.files import replacing
 from ..base.text import read_lines
 from ..base.worker_pool import map_in_order
-from ..data.pieces import apply_pieces, learn_pieces, learn_raw_pieces, open_pieces
+from ..data.pieces import MAX_LINES, apply_pieces, learn_pieces, learn_raw_pieces, open_pieces
 from ..data.splitters import choose_splitter
 from ..data.words import MARK, REPLACEMENT
 from .command_line import CommandLine
@@ -52,6 +52,13 @@ def make_parser() -> CommandLine:
     learn.add_argument(
         "--model", type=Path, required=True, metavar="PREFIX", help="writes PREFIX.model"
     )
+    learn.add_argument(
+        "--max-lines",
+        type=positive,
+        default=MAX_LINES,
+        help="of longer texts, learn from so many lines, drawn at random with a fixed seed; each "
+        f"takes some 415 bytes of memory (default: {MAX_LINES:,})",
+    )
     learn.name_files(inputs=["input"], outputs=[lambda args: [_name_model(args.model)]])
     apply = add_command(
         commands,
@@ -80,13 +87,13 @@ def _learn(args: argparse.Namespace) -> None:
         raise DataError(f"--raw: {len(args.raw)} languages for {len(args.input)} texts")
     with replacing(output) as path:
         if args.raw:
-            splitters = map(choose_splitter, args.raw)
-            texts = [*zip(args.input, splitters, strict=True)]
-            path.write_bytes(learn_raw_pieces(texts, args.vocab_size))
+            texts = [*zip(args.input, map(choose_splitter, args.raw), strict=True)]
+            model, chosen = learn_raw_pieces(texts, args.vocab_size, args.max_lines)
         else:
-            path.write_bytes(learn_pieces(args.input, args.vocab_size))
+            model, chosen = learn_pieces(args.input, args.vocab_size, args.max_lines)
+        path.write_bytes(model)
         size = len(open_pieces(path))
-    announce(output, f"{size} subwords")
+    announce(output, f"{size} subwords" + (f", {chosen}" if chosen else ""))
 
 
 def _apply(args: argparse.Namespace) -> None:

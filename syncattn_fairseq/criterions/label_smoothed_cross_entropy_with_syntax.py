@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import fields, make_dataclass
 from typing import Any
 
@@ -20,6 +20,7 @@ from fairseq.models.transformer import TransformerModelBase
 from hydra.core.config_store import ConfigStore
 from torch import Tensor
 
+from ..base.errors import DataError
 from ..base.option_fields import as_fairseq
 from ..data.fields import LossField
 from ..registered_names import CRITERION
@@ -51,6 +52,9 @@ class LabelSmoothedCrossEntropyWithSyntax(LabelSmoothedCrossEntropyCriterion):
     unless ``--best-checkpoint-metric`` says otherwise; the objective is logged as ``total_loss``,
     and each part under its own name.
 
+    Every batch logs the same names, with zeros for losses that do not apply to it: fairseq sums the
+    logs of all workers, and of all batches of an update, as those of the first are named.
+
     Args:
         task, sentence_avg, label_smoothing, ignore_prefix_size, report_accuracy: fairseq's.
         terms: the syntactic losses.
@@ -73,6 +77,10 @@ class LabelSmoothedCrossEntropyWithSyntax(LabelSmoothedCrossEntropyCriterion):
         self.fast = fast
         #: Terms with a weight of the user's own that have not applied yet.
         self.unused = {term.name: term for term in terms if has_own_weight(term)}
+        #: Whether each loss applied to the last batch, 1 or 0, by the name that is logged.
+        self.applied: dict[str, int] = {}
+        #: The names that batches of the training log, empty before the first.
+        self.logged: frozenset[str] = frozenset()
 
     @classmethod
     def build_criterion(cls, cfg: Any, task: Any) -> LabelSmoothedCrossEntropyWithSyntax:
@@ -94,6 +102,14 @@ class LabelSmoothedCrossEntropyWithSyntax(LabelSmoothedCrossEntropyCriterion):
             fields |= term.list_fields()
         return fields
 
+    def reads_parses(self) -> bool:
+        """Tell whether a loss may read parses although the model has no dependency heads."""
+        return any(
+            type(term).__module__.partition(".")[0] != __name__.partition(".")[0]
+            or any(field.control != "words" for field in term.list_fields())
+            for term in self.terms
+        )
+
     def forward(
         self, model: Any, sample: dict[str, Any], reduce: bool = True
     ) -> tuple[Tensor, int, dict[str, Any]]:
@@ -103,10 +119,14 @@ class LabelSmoothedCrossEntropyWithSyntax(LabelSmoothedCrossEntropyCriterion):
         return objective, counts["sample_size"], {**log, **counts}
 
     def count(self, sample: dict[str, Any]) -> dict[str, int]:
-        """Return the numbers to log that the host knows; rows of padding do not count."""
+        """Return the numbers to log that the host knows of the batch that was computed last.
+
+        Rows of padding do not count.
+        """
         sentences = sample["nsentences"]
         size = sentences if self.sentence_avg else sample["ntokens"]
-        return {"ntokens": sample["ntokens"], "nsentences": sentences, "sample_size": size}
+        counts = {"ntokens": sample["ntokens"], "nsentences": sentences, "sample_size": size}
+        return {**counts, **self.applied}
 
     def compute(
         self, model: Any, sample: dict[str, Any], reduce: bool = True
@@ -128,9 +148,12 @@ class LabelSmoothedCrossEntropyWithSyntax(LabelSmoothedCrossEntropyCriterion):
 
         # fairseq's recurrent and convolutional models return nothing, or attention alone.
         extra = net_output[1] if isinstance(net_output[1], dict) else {}
-        objective = loss
+        objective, nothing = loss, loss.new_zeros(())
         for term in self.terms:
-            if not term.applies(extra, sample):
+            applies = term.applies(extra, sample)
+            self.applied[_name_applied(term)] = int(applies)
+            log |= dict.fromkeys((term.name, *term.numbers), nothing)
+            if not applies:
                 if self.training and self.unused.pop(term.name, None):
                     logger.warning(
                         "%s: has a weight, but model or batch lack what it reads, so it adds "
@@ -142,9 +165,13 @@ class LabelSmoothedCrossEntropyWithSyntax(LabelSmoothedCrossEntropyCriterion):
             value, numbers = term(extra, sample)
             if term.weight != 0:
                 objective = torch.add(objective, value, alpha=term.weight)
+            check_numbers(term, numbers)
             log.update({term.name: value.detach(), **numbers})
         log.update(position_sums(extra, sample, self.padding_idx))
         log["total_loss"] = objective.detach()
+        if self.training:
+            self.logged = self.logged or frozenset(log)
+            assert log.keys() == self.logged, "workers would wait for each other for ever"
         return objective, log
 
     def _score_tokens(self, model: Any, sample: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
@@ -185,7 +212,8 @@ class LabelSmoothedCrossEntropyWithSyntax(LabelSmoothedCrossEntropyCriterion):
         log_sums(logging_outputs, "total_loss", "sample_size", "ntokens")
         log_ratio("total_loss", "total_loss", "sample_size", scale=1 / math.log(2))
         for term in TERMS.values():
-            term.log_metrics(logging_outputs)
+            if sum(log.get(_name_applied(term), 0) for log in logging_outputs):
+                term.log_metrics(logging_outputs)
         reduce_positions(logging_outputs)
 
 
@@ -201,6 +229,31 @@ def has_plain_scores(model: Any, scores: Any) -> bool:
         and scores.dtype == torch.float32
         and scores.device.type == "cpu"
     )
+
+
+def check_numbers(term: Term, numbers: Mapping[str, Tensor]) -> None:
+    """Check that a loss logs no more than it says that it logs.
+
+    Args:
+        term: the loss.
+        numbers: what it logs of a batch.
+
+    Raises:
+        DataError: it logs another name, or not a tensor of one number.
+    """
+    if unnamed := sorted(numbers.keys() - {term.name, *term.numbers}):
+        raise DataError(
+            f"{term.name}: it logs {unnamed[0]}, which the class does not name in `numbers`; all "
+            "workers of a training have to log the same names"
+        )
+    for name, value in numbers.items():
+        if not isinstance(value, Tensor) or value.numel() != 1:
+            raise DataError(f"{term.name}: {name}: log a tensor of one number, on the device")
+
+
+def _name_applied(term: Term | type[Term]) -> str:
+    """Return the name under which the batches that a loss applied to are counted."""
+    return f"{term.name}_applied"
 
 
 def has_own_weight(term: Term) -> bool:

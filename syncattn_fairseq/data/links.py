@@ -1,6 +1,6 @@
 """Binarise links between the words of sentence pairs, for guided alignment."""
 
-import re
+import sys
 from collections.abc import Iterator, Sequence
 from itertools import pairwise, product, repeat
 from pathlib import Path
@@ -8,13 +8,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..base.errors import BadParse, DataError
+from ..base.errors import BadParse, DataError, naming
 from ..base.text import count_lines, read_lines
+from .link_lines import read_links
 from .mmap_blocks import write_dataset
 from .parses import parse_spans
 from .words import split_units
 
-_LINK = re.compile(r"(\d+)([-?])(\d+)", re.ASCII)
+#: How many pairs have links if none of them can lack a 0 by chance.
+_MANY = 10
 
 
 class LinkedText(NamedTuple):
@@ -53,13 +55,14 @@ def binarise_links(path: Path, sides: Sequence[LinkedText], dataset: Path) -> No
     """Link all subwords of words that are linked, and write the links as fairseq reads them.
 
     Args:
-        path: the links, one sentence pair per line: ``i-j``, or ``i?j`` for one that is only
-            possible, which does not count; words of source and target, from 0.
+        path: the links, one sentence pair per line, see `.link_lines`: words of source and target,
+            from 0. Those that are only possible do not count.
         sides: source and target.
         dataset: path without suffix.
 
     Raises:
-        DataError: a line is wrong, or there are too many or too few.
+        DataError: a line is wrong, there are too many or too few, or the links of many pairs count
+            from 1.
     """
     others = [side[2:] for side in sides]
     more = [path for paths in others for path in paths if path]
@@ -68,17 +71,29 @@ def binarise_links(path: Path, sides: Sequence[LinkedText], dataset: Path) -> No
 
 
 def _spread(path: Path, sides: Sequence[LinkedText]) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    linked, from_zero = 0, False
     words = (side.locate_words() for side in sides)
-    for number, (links, source, target) in enumerate(zip(read_lines(path), *words, strict=True), 1):
+    for number, (line, source, target) in enumerate(zip(read_lines(path), *words, strict=True), 1):
+        with naming(f"{path}:{number}"):
+            links = read_links(line)
+        linked += bool(links)
+        from_zero = from_zero or any(0 in link[:2] for link in links)
         numbers: list[int] = []
-        for link in links.split():
-            match = _LINK.fullmatch(link)
-            if not match or int(match[1]) >= len(source) or int(match[3]) >= len(target):
+        for one, other, is_sure in links:
+            if one >= len(source) or other >= len(target):
                 raise DataError(
-                    f"{path}:{number}: {link}: no link between the {len(source)} words of the "
-                    f"source and the {len(target)} of the target; write i-j, counted from 0"
+                    f"{path}:{number}: {one}-{other}: no link between the {len(source)} words of "
+                    f"the source and the {len(target)} of the target; write i-j, counted from 0"
                 )
-            if match[2] == "-":
-                for subwords in product(source[int(match[1])], target[int(match[3])]):
+            if is_sure:
+                for subwords in product(source[one], target[other]):
                     numbers += subwords
         yield np.array(numbers), np.array([len(numbers)])
+    if linked and not from_zero:
+        message = (
+            f"{path}: {linked} sentence pairs have links, none with a 0, as if they counted from "
+            "1; count words from 0"
+        )
+        if linked >= _MANY:
+            raise DataError(message)
+        print(f"warning: {message}", file=sys.stderr)

@@ -10,9 +10,10 @@ the model does not know a character.
 """
 
 import io
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain, pairwise
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import sentencepiece
@@ -28,11 +29,29 @@ SPACES = [c for c in map(chr, range(1, 0x3001)) if clean_line(f"a{c}b").split() 
 _READING = {space: " " for space in SPACES if space != " "} | {MARK: REPLACEMENT}
 
 
-def learn_pieces(paths: Iterable[Path | str], vocab_size: int) -> bytes:
-    """Learn a sentencepiece model from tokenised texts, and return the content of its file.
+#: Lines that sentencepiece gets, which holds each in some 415 bytes.
+MAX_LINES = 10_000_000
+#: Of the random choice among more lines.
+SEED = 1
 
-    The same text always gives the same model. The size of the vocabulary includes <unk>, <s>
-    and </s>. `DataError`: the text is not UTF-8, or too small or large for that size.
+
+def learn_pieces(
+    paths: Iterable[Path | str], vocab_size: int, max_lines: int = MAX_LINES
+) -> tuple[bytes, str]:
+    """Learn a sentencepiece model from tokenised texts.
+
+    The same text always gives the same model.
+
+    Args:
+        paths: of the texts.
+        vocab_size: how many pieces, including <unk>, <s> and </s>.
+        max_lines: of longer texts, so many lines are drawn, all with the same probability.
+
+    Returns:
+        the content of the model's file; and which lines it was learnt from, if not from all.
+
+    Raises:
+        DataError: the text is not UTF-8, or too small or large for that size.
     """
     paths = list(paths)
 
@@ -42,6 +61,7 @@ def learn_pieces(paths: Iterable[Path | str], vocab_size: int) -> bytes:
     return _learn(
         sentences,
         vocab_size,
+        max_lines,
         normalization_rule_name="identity",
         remove_extra_whitespaces=False,
         character_coverage=1.0,
@@ -54,8 +74,10 @@ _COVERAGE = 0.9998
 _DELIMITER, _PICTURE = "\u241f", "\u241e"
 
 
-def learn_raw_pieces(texts: Sequence[tuple[Path | str, str]], vocab_size: int) -> bytes:
-    """Learn a sentencepiece model from raw texts, and return the content of its file.
+def learn_raw_pieces(
+    texts: Sequence[tuple[Path | str, str]], vocab_size: int, max_lines: int = MAX_LINES
+) -> tuple[bytes, str]:
+    """Learn a sentencepiece model from raw texts.
 
     No piece has characters of two words of the training text, as their splitters find them. The
     same text always gives the same model.
@@ -63,6 +85,10 @@ def learn_raw_pieces(texts: Sequence[tuple[Path | str, str]], vocab_size: int) -
     Args:
         texts: files with a sentence on each line, and what splits each into words (`.splitters`).
         vocab_size: how many pieces, with 256 bytes, <unk>, <s> and </s>.
+        max_lines: as for `learn_pieces`.
+
+    Returns:
+        as of `learn_pieces`.
 
     Raises:
         DataError: a text is not UTF-8, or they are too small or large for that size, or what a
@@ -74,15 +100,16 @@ def learn_raw_pieces(texts: Sequence[tuple[Path | str, str]], vocab_size: int) -
             for line in read_lines(path):
                 yield _delimit(" ".join(without_mark(line).split()), splitter)
 
-    model = _learn(
+    model, chosen = _learn(
         sentences,
         vocab_size,
+        max_lines,
         normalization_rule_name="identity",
         byte_fallback=True,
         character_coverage=_COVERAGE,
         pretokenization_delimiter=_DELIMITER,
     )
-    return add_line_reading(model)
+    return add_line_reading(model), chosen
 
 
 def _delimit(line: str, splitter: str) -> str:
@@ -97,14 +124,21 @@ def _before_spaces(line: str, place: int) -> int:
     return len(line[:place].rstrip())
 
 
-def _learn(sentences: Any, vocab_size: int, **options: Any) -> bytes:
+def _learn(
+    sentences: Callable[[], Iterator[str]], vocab_size: int, max_lines: int, **options: Any
+) -> tuple[bytes, str]:
     # Read everything once before sentencepiece does: it would hide our errors of a bad line.
-    if not sum(map(len, sentences())):
+    total = characters = 0
+    for sentence in sentences():
+        total += 1
+        characters += len(sentence)
+    if not characters:
         raise DataError("no words to learn from: every line of the input is empty")
+    drawn = draw_lines(sentences(), total, max_lines) if total > max_lines else sentences()
     model = io.BytesIO()
     try:
         sentencepiece.SentencePieceTrainer.train(
-            sentence_iterator=sentences(),
+            sentence_iterator=drawn,
             model_writer=model,
             vocab_size=vocab_size,
             model_type="bpe",
@@ -116,7 +150,17 @@ def _learn(sentences: Any, vocab_size: int, **options: Any) -> bytes:
     except (RuntimeError, OverflowError, TypeError, ValueError) as error:
         # "INTERNAL: file.cc(1) [condition] What is wrong."
         raise DataError(f"sentencepiece: {str(error).rpartition('] ')[2]}") from None
-    return model.getvalue()
+    chosen = f"learnt from {max_lines:,} of {total:,} lines, drawn with seed {SEED}"
+    return model.getvalue(), chosen if total > max_lines else ""
+
+
+def draw_lines(lines: Iterable[str], total: int, number: int) -> Iterator[str]:
+    """Draw so many of all lines, in their order; no line is held."""
+    random = Random(SEED)
+    for left, line in zip(range(total, 0, -1), lines, strict=True):
+        if random.random() * left < number:
+            number -= 1
+            yield line
 
 
 #: What tells a model that reads raw sentences: bytes, white space, U+2581, and what others change.

@@ -2,6 +2,7 @@
 
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice, product
 from typing import Generic, TypeVar
@@ -14,6 +15,9 @@ from .realign import place_words, realign, reduce_to_characters
 
 LOOK_AHEAD = 10
 """How far ahead to look, in lines and sentences, when the two do not match."""
+
+LOOK_FAR = 20_000
+"""How many lines a parser may have left out in a row, such as a batch on which it crashed."""
 
 EMPTY = "empty line"
 NO_TREE = "no tree from the parser"
@@ -34,8 +38,8 @@ def match_parses(
     Lines and sentences match in order. Most parsers leave out blank lines, so these and empty
     sentences are skipped. If a sentence does not have the characters of its line (:mod:`.realign`),
     the line gets no parse, and the two are realigned: the parser may have split the line into
-    sentences, or left out up to ``LOOK_AHEAD`` lines. A sentence is never assigned to a line with
-    other characters.
+    sentences, or left out lines, up to ``LOOK_FAR`` if two sentences in a row then fit again. A
+    sentence is never assigned to a line with other characters.
 
     Args:
         text_lines: the lines of the text.
@@ -48,8 +52,9 @@ def match_parses(
     """
     lines = _Queue(map(_Line, text_lines))
     sentences = _Queue(_Sentence(analysis) for analysis in analyses if analysis.words)
+    gap = _Gap()
     for line in lines:
-        yield _find_parse(line, lines, sentences, raw)
+        yield _find_parse(line, lines, sentences, gap, raw)
     left_over = sentences.ahead(1)
     if left_over:
         raise DataError(
@@ -89,6 +94,19 @@ def find_parses(
         for place in waiting[characters]:
             results[place] = _parse(lines[place], found[characters], raw)
     return results
+
+
+@dataclass
+class _Gap:
+    """What is known of lines that the parser has left out.
+
+    Attributes:
+        lines: how many of the lines that follow are left out.
+        looked: how many of them it is useless to look far ahead from.
+    """
+
+    lines: int = 0
+    looked: int = 0
 
 
 class _Line:
@@ -136,11 +154,15 @@ class _Queue(Generic[_Item]):
 
 
 def _find_parse(
-    line: _Line, lines: _Queue[_Line], sentences: _Queue[_Sentence], raw: bool
+    line: _Line, lines: _Queue[_Line], sentences: _Queue[_Sentence], gap: _Gap, raw: bool
 ) -> Parse | BadParse:
     """Find the parse of a line, and consume the sentences that belong to it."""
+    lost = gap.lines > 0
+    gap.lines, gap.looked = max(gap.lines - 1, 0), max(gap.looked - 1, 0)
     if not line.words:
         return _refuse(EMPTY)
+    if lost:
+        return _refuse(DROPPED)
     following = sentences.ahead(1)
     if not following:
         return _refuse(STOPPED)
@@ -151,7 +173,16 @@ def _find_parse(
             sentences.skip(parts)
             return _refuse(SPLIT)
         coming = [line, *(later for later in lines.ahead(LOOK_AHEAD) if later.words)]
-        skipped_lines, skipped = _count_skips(coming, following)
+        skips = _count_skips(coming, following)
+        # To skip several sentences is unlikely: lines such as "Yes ." fit by chance.
+        if (skips is None or skips[1] > 1) and gap.looked == 0:
+            gap.looked = LOOK_AHEAD
+            far = _look_far(lines, following)
+            if far is not None and (skips is None or far[1] < skips[1]):
+                gap.lines, passed = far
+                sentences.skip(passed)
+                return _refuse(DROPPED)
+        skipped_lines, skipped = skips or (1, 1)
         if skipped_lines:
             sentences.skip(min(skipped, 1))
             return _refuse(DIFFERENT if skipped else DROPPED)
@@ -171,12 +202,36 @@ def _split(line: _Line, sentences: list[_Sentence]) -> int:
     return 0
 
 
-def _count_skips(lines: list[_Line], sentences: list[_Sentence]) -> tuple[int, int]:
-    """Return how many lines and sentences to skip until two fit; one each if none do."""
+def _count_skips(lines: list[_Line], sentences: list[_Sentence]) -> tuple[int, int] | None:
+    """Return how many lines and sentences to skip until two fit; None if none do."""
     for first, second in _SKIPS:
         if first < len(lines) and second < len(sentences) and sentences[second].fits(lines[first]):
             return first, second
-    return 1, 1
+    return None
+
+
+def _look_far(lines: _Queue[_Line], sentences: list[_Sentence]) -> tuple[int, int] | None:
+    """Return how many lines and sentences to pass until two in a row fit; None if none do.
+
+    The lines are those that follow the one that lacks its sentence.
+    """
+    ahead = lines.ahead(LOOK_FAR)
+    numbers = [number for number, line in enumerate(ahead) if line.words]
+    places: dict[str, list[int]] = {}
+    for place, number in enumerate(numbers):
+        places.setdefault(ahead[number].characters, []).append(place)
+    for passed, sentence in enumerate(sentences):
+        known = [place for reading in sentence.characters for place in places.get(reading, [])]
+        for place in sorted(known):
+            after = [ahead[number] for number in numbers[place + 1 : place + 2]]
+            if all(_follows(after, other) for other in sentences[passed + 1 : passed + 2]):
+                return numbers[place], passed
+    return None
+
+
+def _follows(lines: list[_Line], sentence: _Sentence) -> bool:
+    """Tell whether there is a line, the first, that a sentence fits."""
+    return bool(lines) and sentence.fits(lines[0])
 
 
 def _parse(line: _Line, analysis: Analysis, raw: bool) -> Parse | BadParse:

@@ -49,6 +49,8 @@ def _line(error: BaseException) -> str | None:
         return "interrupted"
     if isinstance(error, OSError) and error.filename is not None:
         return describe(error)
+    if isinstance(error, AssertionError) and str(error).startswith("--"):  # of its options
+        return str(error)
     if isinstance(error, FileNotFoundError):  # fairseq's own, such as "Dataset not found"
         return str(error)
     if line := describe_lack_of_memory(error):

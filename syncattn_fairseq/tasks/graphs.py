@@ -163,6 +163,7 @@ class Graph:
         log: what it logs.
         trained: the numbers of the parameters that it has gradients for.
         read: everything else that it reads, kept for as long as the graph is.
+        applied: which losses it computes, as the criterion has them.
     """
 
     replay: Callable[[], None]
@@ -170,6 +171,7 @@ class Graph:
     log: Packed
     trained: list[int]
     read: list[Tensor]
+    applied: dict[str, int]
 
 
 class GraphedTraining:
@@ -279,9 +281,6 @@ class GraphedTraining:
         for name, value in sample["net_input"].items():
             if not torch.is_tensor(value):
                 watch.places.append(f"net_input.{name} is on the host")
-        for name, value in log.items():
-            if not torch.is_tensor(value):
-                watch.places.append(f"{name}, which is logged, is no tensor")
         if _read_generators() != drawn:
             watch.places.append("random numbers of Python or numpy")
         if watch.places:
@@ -311,7 +310,8 @@ class GraphedTraining:
         except Exception as error:
             self.give_up(" ".join(str(error).split()) or type(error).__name__)
         else:
-            self._graphs[shape] = Graph(replay, buffers, log, trained, [*watch.read.values()])
+            read, applied = [*watch.read.values()], dict(self.criterion.applied)
+            self._graphs[shape] = Graph(replay, buffers, log, trained, read, applied)
         for parameter, gradient in zip(self.parameters, earlier, strict=True):
             parameter.grad = gradient
         self.seconds += time.monotonic() - begun
@@ -375,6 +375,7 @@ class GraphedTraining:
             parameter.grad = gradient
         if isinstance(self.optimizer, FP16Optimizer):
             self.optimizer._needs_sync = True  # it would not copy new gradients otherwise
+        self.criterion.applied = dict(graph.applied)
         return graph.log.unpack()
 
 

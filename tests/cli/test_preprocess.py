@@ -4,6 +4,7 @@ import bz2
 import codecs
 import gzip
 import os
+import shutil
 import threading
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import pytest
 from fairseq.data.indexed_dataset import MMapIndexedDataset
 
 from syncattn_fairseq.cli import preprocess
+from syncattn_fairseq.data import links as links_of_words
 from syncattn_fairseq.data import preprocess_texts as preprocessing
 from syncattn_fairseq.data.preparation import stored_schemes
 
@@ -341,7 +343,8 @@ def test_what_is_added_changes_nothing_else(corpus):
     german = {name: marks for name, marks in INDICES.items() if name.endswith(".de")}
     assert read(corpus / "bin") == {**MARKS, **german}
     after = {path.name: path.read_bytes() for path in (corpus / "bin").iterdir()}
-    assert {name: after[name] for name in before} == before
+    changed = {name for name in before if after[name] != before[name]}
+    assert changed == {"fingerprint.json"}
 
 
 LINKS = {"words/train.align": "1-2 2-2 0?0\n\n0-1\n1-1\n", "words/valid.align": "0-1\n"}
@@ -375,7 +378,8 @@ def test_links_can_be_without_heads(corpus):
 @pytest.mark.parametrize(
     ("lines", "message"),
     [
-        ("0-0\n\n\n0:1\n", "train.align:4: 0:1: no link between the 2 words of the source and the"),
+        ("0-0\n\n\n0:1\n", "train.align:4: '0:1' is not a link; write 3-4 (sure), 3?4 or 3p4"),
+        ("26 2 1\n\n\n\n", "train.align:1: links in the format numbered (.wa)"),
         ("0-0\n\n2-0\n\n", "train.align:3: 2-0: no link between the 2 words of the source"),
         ("0-0\n", "train.align:1: 1 lines here but 4 in"),
     ],
@@ -383,6 +387,20 @@ def test_links_can_be_without_heads(corpus):
 def test_links_that_do_not_fit_are_refused(corpus, capfd, lines, message):
     write(corpus, {"words/train.align": lines})
     assert message in refuse(corpus, capfd)
+
+
+def test_training_links_that_count_from_one_are_refused_before_texts_are_binarised(
+    corpus, capfd, monkeypatch
+):
+    """A few pairs can lack a 0 by chance."""
+    write(corpus, {"words/train.align": "1-1:0.5\n\n\n1-1\n", "words/valid.align": "0-1\n"})
+    assert preprocess.main(arguments(corpus)) == 0
+    warning = "warning: {}: {} sentence pairs have links, none with a 0, as if they counted from 1"
+    assert warning.format(f"{corpus}/words/train.align", 2) in capfd.readouterr().err
+    shutil.rmtree(corpus / "bin")
+    monkeypatch.setattr(links_of_words, "_MANY", 2)
+    monkeypatch.setattr(preprocessing, "_binarise_texts", lambda args: pytest.fail("too late"))
+    assert warning.format("train.align", 2)[9:] in refuse(corpus, capfd)
 
 
 def test_parses_of_a_later_test_set_are_added_alone(corpus):
@@ -491,7 +509,9 @@ def test_how_subwords_are_marked_is_stored_without_any_text(corpus):
     assert preprocess.main(marks) == 0
     assert stored_schemes(corpus / "bin") == {"en": "none", "de": "none"}
     after = {path.name: path.read_bytes() for path in (corpus / "bin").iterdir()}
-    assert after == {**before, "subwords.json": b'{"de": "none", "en": "none"}\n'}
+    changed = {name for name in after if after[name] != before.get(name)}
+    assert changed == {"subwords.json", "fingerprint.json"}
+    assert after["subwords.json"] == b'{"de": "none", "en": "none"}\n'
 
 
 def test_too_few_parses_stop_before_anything_is_written(corpus, capfd):

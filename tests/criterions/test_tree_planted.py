@@ -52,11 +52,12 @@ def test_one_side_is_enough():
     model, sample = build.model("transformer_lisa_tiny", encoder_parser="dot").train(), batch()
     loss, _, log = criterion(src_planted_weight=1.0)(model, sample)
     loss.backward()
-    assert "src_planted_loss" in log and "tgt_planted_loss" not in log
+    assert (log["src_planted_loss_applied"], log["tgt_planted_loss_applied"]) == (1, 0)
     with pytest.raises(DataError, match="decoder has no .* add --decoder-dependency-layer 1"):
         criterion(tgt_planted_weight=1.0)(model, sample)
     with torch.no_grad():
-        assert "tgt_planted_loss" not in criterion(tgt_planted_weight=1.0)(model, sample)[2]
+        log = criterion(tgt_planted_weight=1.0)(model, sample)[2]
+        assert log["tgt_planted_loss"] == log["tgt_planted_loss_applied"] == 0
 
 
 @pytest.mark.parametrize("distance", ["tree", "linear", "random"])
@@ -68,7 +69,7 @@ def test_a_batch_without_distances_is_refused_with_the_way_out(distance):
     with pytest.raises(DataError, match=re.escape(message) + ".*--task.*--planted-distance linear"):
         make(model, sample)
     with torch.no_grad():
-        assert "src_planted_loss" not in make(model.eval(), sample)[2]
+        assert make(model.eval(), sample)[2]["src_planted_loss_applied"] == 0
 
 
 @pytest.mark.parametrize("distance", ["tree", "linear", "random"])

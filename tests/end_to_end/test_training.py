@@ -10,7 +10,9 @@ import numpy as np
 import pytest
 import torch
 
+from syncattn_fairseq.cli import preprocess
 from syncattn_fairseq.data.subwords import NO_HEAD
+from syncattn_lab.synthetic.generated_corpus import write_corpus
 from tests.end_to_end import commands
 from tests.end_to_end.commands import finish, logged, start, train, training
 from tests.end_to_end.corpora import VALID
@@ -97,30 +99,87 @@ def test_a_safety_save_is_all_that_a_killed_training_needs(data, tmp_path):
     assert losses(train(*arguments)) == losses(straight)[saved:]
 
 
+def train_by_two(data: Path, save_dir: Path, arch: str, *options: str) -> str:
+    """Train with two processes; return what the first one printed."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    words = training(data, save_dir, arch, *options)
+    words += ["--distributed-world-size=2", "--distributed-no-spawn", "--ddp-backend=legacy_ddp"]
+    words += ["--distributed-backend=gloo", f"--distributed-init-method=tcp://127.0.0.1:{port}"]
+    processes = [start("fairseq-train", *words, f"--distributed-rank={rank}") for rank in (0, 1)]
+    return finish(processes[1]) and finish(processes[0])
+
+
+@pytest.fixture(scope="module")
+def half_linked(tmp_path_factory):
+    """A corpus in words, of which every second pair has no links."""
+    folder = tmp_path_factory.mktemp("half_linked")
+    write_corpus(folder, {"train": 24}, seed=1)
+    links = (folder / "train.align").read_text().splitlines(keepends=True)
+    links[1::2] = ["\n"] * len(links[1::2])
+    (folder / "train.align").write_text("".join(links))
+    words = ["-s=en", "-t=de", f"--trainpref={folder / 'train'}", "--joined-dictionary"]
+    assert preprocess.main([*words, f"--destdir={folder / 'bin'}"]) == 0
+    return folder / "bin"
+
+
+#: A loss that every second sentence has, by the length of its target.
+ODD_LOSS = """
+from dataclasses import dataclass
+import syncattn_fairseq.plugin
+from syncattn_fairseq.base.option_fields import option
+from syncattn_fairseq.criterions.terms import Term, register_term
+
+@dataclass
+class OddOptions:
+    odd_weight: float = option(0.0, "weight of the loss")
+
+@register_term("odd_loss")
+class OddTerm(Term):
+    Options = OddOptions
+    weight_option = "odd_weight"
+    numbers = ("odd_sentences",)
+
+    def applies(self, extra, sample):
+        return self.weight > 0 and sample["ntokens"] % 2 == 1
+
+    def __call__(self, extra, sample):
+        loss = extra["attn"][0].square().sum()
+        return loss, {"odd_sentences": loss.new_ones(())}
+"""
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--load-alignments", "--guided-alignment-weight=0.1"],
+        ["--load-alignments", "--guided-alignment-weight=0.1", "--update-freq=2"],
+        ["--odd-weight=0.1"],
+    ],
+    ids=["links", "update-freq", "plugin"],
+)
+def test_two_processes_whose_batches_have_other_losses(half_linked, tmp_path, options):
+    """fairseq sums what both log, and would wait for ever for a name that only one logs."""
+    (tmp_path / "odd_plugin").mkdir()
+    (tmp_path / "odd_plugin" / "__init__.py").write_text(ODD_LOSS)
+    if "--odd-weight=0.1" in options:
+        options = [*options, f"--user-dir={tmp_path / 'odd_plugin'}"]
+    name = "odd_loss" if "--odd-weight=0.1" in options else "guided_alignment_loss"
+    options += ["--batch-size=1", "--max-update=6", "--no-save", "--disable-validation"]
+    steps = logged(train_by_two(half_linked, tmp_path, "transformer_tiny", *options))
+    assert len(steps) == 6
+    assert any(step.get(name, 0) > 0 for step in steps)
+
+
 def test_two_processes_are_one_with_twice_the_update_frequency(data, tmp_path):
     # Without dropout, whose random numbers the two setups draw in another order.
     arguments = ("transformer_syncattn", *STRAIGHT, "--dropout=0", "--save-interval-updates=2")
     arguments += ("--fast", "--store-ema", "--ema-fp32")
     one = train(data, tmp_path / "one", *arguments, "--update-freq=2")
-
-    def both(*options: str) -> str:
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            port = probe.getsockname()[1]
-        words = training(data, tmp_path / "two", *arguments, *options)
-        words += [
-            "--distributed-world-size=2",
-            "--distributed-no-spawn",
-            "--ddp-backend=legacy_ddp",
-        ]
-        words += ["--distributed-backend=gloo", f"--distributed-init-method=tcp://127.0.0.1:{port}"]
-        processes = [
-            start("fairseq-train", *words, f"--distributed-rank={rank}") for rank in (0, 1)
-        ]
-        return finish(processes[1]) and finish(processes[0])
-
-    two = both("--max-update=2")
-    two += both()  # resumes: the second process is sent the first one's configuration
+    two = train_by_two(data, tmp_path / "two", *arguments, "--max-update=2")
+    # It resumes: the second process is sent the first one's configuration.
+    two += train_by_two(data, tmp_path / "two", *arguments)
     for step_one, step_two in zip(logged(one), logged(two), strict=True):
         for key in (*PARTS, "gnorm"):  # Adam hides the scale of gradients: their norm shows it
             assert step_two[key] == pytest.approx(step_one[key], abs=2e-3), key

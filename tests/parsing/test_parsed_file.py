@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from syncattn_fairseq.base.errors import BadParse, DataError
+from syncattn_fairseq.parsing import parsed_file
 from syncattn_fairseq.parsing.formats.parsed_sentence import Analysis, Surface
 from syncattn_fairseq.parsing.parsed_file import (
     DIFFERENT,
@@ -98,6 +99,31 @@ def test_lines_that_the_parser_left_out_cost_nothing_else(dropped):
     lines = [f"x{number}" for number in range(dropped)]
     found = reasons(["a", *lines, "b", "c"], [chain("a"), chain("b"), chain("c")])
     assert found == [None, *[DROPPED] * dropped, None, None]
+
+
+@pytest.mark.parametrize("changed", [0, 1])
+@pytest.mark.parametrize("lost", [LOOK_AHEAD + 2, 57])
+def test_a_batch_that_the_parser_left_out_costs_nothing_else(lost, changed):
+    """Lines that are alike, before the end of the gap and after it, mislead nobody."""
+    lines = [f"a{n} b" if n % 10 else "no" for n in range(100)]
+    lines[15] = ""
+    analyses = chains(*lines[:9], *["x y"] * changed, *lines[9 + lost :])
+    found = reasons(lines, analyses)
+    expected = [DROPPED] * lost
+    expected[6] = EMPTY
+    assert found[:9] == [None] * 9 and found[9 + lost :] == [None] * (91 - lost)
+    assert found[10 : 9 + lost] == expected[1:]
+
+
+def test_a_text_of_others_is_looked_through_once_in_a_while(monkeypatch):
+    asked = []
+    look = parsed_file._look_far
+    monkeypatch.setattr(parsed_file, "_look_far", lambda *a: asked.append(1) or look(*a))
+    lines = [f"a{n}" for n in range(100)]
+    assert reasons(lines, chains(*["x"] * 100)) == [DIFFERENT] * 100
+    assert len(asked) == 10
+    # One line that fits by chance, far from here, is not enough.
+    assert reasons(lines, chains("x", "a50", *["x"] * 98))[:50] == [DIFFERENT] * 50
 
 
 def test_sentences_after_the_last_line_are_an_error():

@@ -31,6 +31,8 @@ SPAWNED = (
         ("fairseq-train", "FileNotFoundError('no data')", "error: no data\n"),
         ("fairseq-train", "PermissionError(13, 'No', 'dict.txt')", "error: dict.txt: No\n"),
         ("fairseq-train", "OSError('other')", None),
+        ("fairseq-generate", "AssertionError('--a requires --b')", "error: --a requires --b\n"),
+        ("fairseq-generate", "AssertionError('a bug')", None),
         (
             "fairseq-train",
             "ValueError('Cannot register duplicate model (x)')",

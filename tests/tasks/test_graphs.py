@@ -248,12 +248,6 @@ def test_a_loss_that_reads_the_host_is_named(monkeypatch):
         training.epochs(1)
         assert training.played == 0
         assert re.search(said, training.graphs.obstacle)
-    monkeypatch.setattr(
-        SourceDependencyTerm, "__call__", lambda *args: (summed(*args)[0], {"two": 2})
-    )
-    training = Training("transformer_dbsa_tiny")
-    training.epochs(1)
-    assert training.graphs.obstacle == "two, which is logged, is no tensor"
 
 
 def test_a_recording_that_fails_ends_graphs_but_not_the_training(monkeypatch, caplog):

@@ -101,6 +101,7 @@ def _run(args: argparse.Namespace, request: Request, view: ResultsView) -> None:
     from ..recipes.cell import list_stages, make_cells
     from ..recipes.display import Display
     from ..recipes.grid import Grid, describe_run
+    from ..recipes.places import examined
     from ..recipes.processes import Processes
     from ..recipes.run import Runner, select_stages
     from .recipe_check import check_calls, rehearse
@@ -133,12 +134,23 @@ def _run(args: argparse.Namespace, request: Request, view: ResultsView) -> None:
         rest = {cell: [stage for stage in each if stage in chosen] for cell, each in stages.items()}
         grid = Grid(rest, runner, args.jobs, view.path)
         failure = grid.run_after([stage for stage in preparation if stage in chosen], corpus)
+    if any(stage.name == "examine" for stage in chosen):
+        _say_severe(args.work / examined(corpus))
     if any(stage.name == "score" for stage in chosen) and view.path.exists():
         view.print_all(partly=failure is not None)
         if args.report:
             _write_report(args, view, partly=failure is not None)
     if failure:
         raise failure
+
+
+def _say_severe(path: Path) -> None:
+    """Print what is so wrong with a corpus's text that its scores may be, too."""
+    from ..evaluation.findings_file import load_findings
+
+    for finding in load_findings(path) if path.exists() else ():
+        if finding.severe:
+            print(f"warning: {finding}", file=sys.stderr)
 
 
 def _write_report(args: argparse.Namespace, view: ResultsView, partly: bool) -> None:
@@ -171,9 +183,9 @@ def make_parser() -> CommandLine:
         "that was interrupted, or whose limit of updates has grown.",
         example="syncattn-recipe wmt14_en_de transformer syncattn --dry-run",
         epilog="Stages: download, collect, tokenise, clean (for the built-in corpus: generate), "
-        "subwords, parse, binarise; for each system and seed train, "
-        "decode, score. What reads something that was made again since is made again, too; a "
-        "training stops instead. Environment variables: PARSE_OPTIONS holds more "
+        "examine, subwords, parse, binarise; for each system and seed train, decode, score. What "
+        "reads something that was made again since is made again, too; a training stops instead. "
+        "Environment variables: PARSE_OPTIONS holds more "
         "options for syncattn-parse, STANZA_DIR is the folder of its models, PARSER_JA and so on "
         "choose a language's parser, and SYNCATTN_MIRROR names mirrors to download from; a corpus "
         "may name one for the folder of its text.",
@@ -231,7 +243,8 @@ def make_parser() -> CommandLine:
         "--check",
         action="store_true",
         help="list all that is missing: programs, models of parsers, texts and their addresses, "
-        "disk and memory, subwords of the text; then run every stage on 20 sentences",
+        "disk and memory, subwords of the text; and what is wrong with the text, such as test "
+        "sentences in the training text; then run every stage on 20 sentences",
     )
     parser.add_argument(
         "--configs",

@@ -1,28 +1,18 @@
 """Word alignments: read and write them, turn links of subwords into links of words, compute AER."""
 
 import math
-import re
 from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from pathlib import Path
 
-from syncattn_fairseq.base.errors import DataError
+from syncattn_fairseq.base.errors import DataError, naming
 from syncattn_fairseq.base.packed import Packed
 from syncattn_fairseq.base.text import read_lines
+from syncattn_fairseq.data.link_lines import read_links
 from syncattn_fairseq.data.words import Link
 
 from ..printed.sentences import make_link
-
-#: A link, and perhaps its probability.
-_LINK = re.compile(r"([0-9]{1,9})([-?p])([0-9]{1,9})(?::[0-9.e+-]+)?")
-#: The links between what fast_align adds: a score (``-s``), and the texts (``-f``).
-_SCORED = re.compile(r"(?:.* \|\|\| .* \|\|\| )?([0-9-?p ]*)\|\|\| -?([0-9.e+-]+|inf|nan) *")
-#: Other formats of links, by a line that only they have.
-_OTHER_FORMATS = {
-    "GIZA++'s A3": re.compile(r"# Sentence pair \(\d+\) source length "),
-    "numbered (.wa)": re.compile(r"\d+ \d+ \d+( [SP]( [0-9.]+)?)?"),
-}
 
 
 @dataclass(frozen=True)
@@ -113,30 +103,18 @@ def read_alignments(
     possible: Packed[set[Link]] = Packed()
     for number, line in enumerate(read_lines(path), start=1):
         links: dict[bool, set[Link]] = {True: set(), False: set()}  # by whether they are sure
-        for token in _find_links(line):
-            match = _LINK.fullmatch(token)
-            if not match:
-                raise DataError(f"{path}:{number}: {_describe_fault(line, token)}")
-            link = make_link(int(match[1]) - one_based, int(match[3]) - one_based)
+        with naming(f"{path}:{number}"):
+            found = read_links(line)
+        for source, target, is_sure in found:
+            link = make_link(source - one_based, target - one_based)
             if min(link) < 0:
-                raise DataError(f"{path}:{number}: {token!r} counts from 0; leave out --one-based")
-            links[match[2] == "-"].add(link)
+                raise DataError(
+                    f"{path}:{number}: '{source}-{target}' counts from 0; leave out --one-based"
+                )
+            links[is_sure].add(link)
         sure.append(links[True])
         possible.append(links[False])
     return sure, possible
-
-
-def _find_links(line: str) -> list[str]:
-    scored = _SCORED.fullmatch(line)
-    return (scored[1] if scored else line).replace(",", " ").split()
-
-
-def _describe_fault(line: str, token: str) -> str:
-    """Say what a line holds in place of links."""
-    for name, pattern in _OTHER_FORMATS.items():
-        if pattern.match(line):
-            return f"links in the format {name}; write those of a sentence on a line, as 3-4 1-2"
-    return f"{token[:60]!r} is not a link; write 3-4 (sure), 3?4 or 3p4"
 
 
 def say_one_based(

@@ -22,6 +22,7 @@ from syncattn_fairseq.trees.tree import Tree
 from ..printed.sentences import PrintedSentence, PrintedSide
 from .alignment import AlignmentScore, count_links, score_counts
 from .attachment import AttachmentScore, Heads, score_attachment
+from .attachment_baselines import OffsetTable, score_baselines
 from .bracketing import BracketingScore, score_trees
 from .induction import induce_tree
 from .length import BucketScore, count_source_words, score_by_length
@@ -46,6 +47,8 @@ from .word_alignment import align_words
 _UNRELATED_BLEU, _UNRELATED_CHRF = 2, 30
 #: So many translations are not the same as another text by chance.
 _FEWEST_SAME = 20
+#: Translations that are longer, in % of the references, are likely to be something else, too.
+_LONGEST = 150
 #: The BLEU of references after tokenizer and detokeniser that is not worth a word.
 _LOSSLESS = 99.9
 
@@ -102,6 +105,9 @@ class SystemScore:
     """BLEU and the other scores of translations, by the first part of their measures' keys."""
     source_attachment: AttachmentScore | None = None
     target_attachment: AttachmentScore | None = None
+    source_baselines: dict[str, AttachmentScore] = field(default_factory=dict)
+    """Where attachment is scored: the same of parses that know no syntax, by their names."""
+    target_baselines: dict[str, AttachmentScore] = field(default_factory=dict)
     alignment: AlignmentScore | None = None
     left_out: int = 0
     """Sentences without attachment or alignment, since an unknown subword hides the words."""
@@ -141,7 +147,8 @@ class SystemScore:
         ``scores`` has those of tables, by the names of the measures.
         """
         bare = replace(self, source_brackets={}, target_brackets={})  # they hold every sentence
-        numbers = asdict(replace(bare, source_attachment=None, target_attachment=None))
+        bare = replace(bare, source_attachment=None, target_attachment=None)
+        numbers = asdict(replace(bare, source_baselines={}, target_baselines={}))
         numbers |= numbers.pop("texts") | {"scores": self.scores, "signatures": self.signatures}
         for side in _SIDES:
             attachment: AttachmentScore | None = getattr(self, f"{side}_attachment")
@@ -150,6 +157,8 @@ class SystemScore:
                 f"by_{kind}": {name: score.as_dict() for name, score in scores.items()} or None
                 for kind, scores in attachment.parts.items()
             }
+            baselines: dict[str, AttachmentScore] = getattr(self, f"{side}_baselines")
+            numbers[f"{side}_baselines"] = {n: score.as_dict() for n, score in baselines.items()}
             brackets: dict[int, BracketingScore] = getattr(self, f"{side}_brackets")
             numbers[f"{side}_brackets"] = {n: score.as_dict() for n, score in brackets.items()}
         return numbers
@@ -169,6 +178,7 @@ class ScoringOptions:
         words: a command that splits translations and references into words, after their spaces are
             removed (`words_by`).
         parts: names and sizes of the test sets that make up the references, for BLEU of each.
+        tables: counts of heads in other text, by side, to be compared with attachment.
     """
 
     moses_language: str | None = None
@@ -178,6 +188,7 @@ class ScoringOptions:
     compound_split: str | None = None
     words: str | None = None
     parts: Mapping[str, int] | None = None
+    tables: Mapping[str, OffsetTable] = field(default_factory=dict)
 
 
 def score_systems(
@@ -214,7 +225,7 @@ def score_systems(
                 )
             counts[name] = count_ngrams(texts, gold.references, options.tokenize, warn=True)
             scores[name] = _score_texts(texts, counts[name], gold.references, options)
-            analyses = _score_analyses(output, gold)
+            analyses = _score_analyses(output, gold, options.tables)
             scores[name] = replace(scores[name], **analyses)
             _warn_of_mixed_up_files(name, output, scores[name], warn)
             if not all(sentence.forced for sentence in output.beam):
@@ -277,6 +288,12 @@ def _warn_of_mixed_up_files(
             f"system {name}: its translations are the references, as in forced output "
             "(--force, --score-reference), which comes second: --system NAME BEAM FORCED"
         )
+    length = score.bleu.length
+    if length >= _LONGEST:
+        warn(
+            f"system {name}: its translations have {length:.0f} % of the words of the references; "
+            "check that the file has translations alone, split into words as the references are"
+        )
     bleu, chrf = score.bleu.score, score.texts["chrf"].score
     if bleu < _UNRELATED_BLEU and chrf < _UNRELATED_CHRF:
         warn(
@@ -297,7 +314,7 @@ def _warn_of_other_texts(
     if not source:
         source = Packed(" ".join(sentence.source.words) for sentence in output.beam)
     for what, others in (("references", gold.references), ("source", source)):
-        if len(texts) >= _FEWEST_SAME and len(others) == len(texts) and _are_same(texts, others):
+        if len(texts) >= _FEWEST_SAME and any(others) and _are_same(texts, others):
             warn(f"system {name}: its translations are the {what}; was one file given twice?")
             return
     profiles = [Profile() for _ in range(3)]
@@ -391,14 +408,16 @@ def plain_text(
     return detokenize_moses(texts, moses_language) if moses_language else texts
 
 
-def _score_analyses(output: Output, gold: Gold) -> dict[str, Any]:
+def _score_analyses(
+    output: Output, gold: Gold, tables: Mapping[str, OffsetTable]
+) -> dict[str, Any]:
     """Return the fields of a `SystemScore` for parses, trees and links."""
     printed, forced = output.analysed, output.forced is not None
     left_out: set[int] = set()
     fields: dict[str, Any] = {}
     for side in _SIDES if forced else ("source",):
         with naming(side):
-            fields[f"{side}_attachment"] = _score_heads(printed, side, gold, left_out)
+            fields |= _score_heads(printed, side, gold, left_out, tables.get(side))
             trees = getattr(gold, f"{side}_trees")
             fields[f"{side}_brackets"] = _score_trees(printed, side, trees, left_out)
     if forced:
@@ -412,25 +431,36 @@ def _score_analyses(output: Output, gold: Gold) -> dict[str, Any]:
 
 
 def _score_heads(
-    printed: Iterable[PrintedSentence], name: str, gold: Gold, left_out: set[int]
-) -> AttachmentScore | None:
-    """Return None without gold, or if a sentence has no heads."""
+    printed: Sequence[PrintedSentence],
+    name: str,
+    gold: Gold,
+    left_out: set[int],
+    table: OffsetTable | None,
+) -> dict[str, Any]:
+    """Return attachment and what it is compared with; nothing if gold or a sentence has none."""
     truths: Sequence[Heads | None] | None = getattr(gold, f"{name}_heads")
     if truths is None:
-        return None
+        return {}
     predicted: Packed[Heads] = Packed()
     usable: Packed[Heads | None] = Packed()
     for index, (sentence, truth) in enumerate(zip(printed, truths, strict=True)):
         side: PrintedSide = getattr(sentence, name)
         if side.heads is None:
-            return None
+            return {}
         if truth and side.lacks_words(len(truth)):
             left_out.add(index)
             truth = None
         predicted.append(side.heads)
         usable.append(truth)
     # A causal decoder cannot attend to a head that it has yet to produce.
-    return score_attachment(predicted, usable, name == "target", getattr(gold, f"{name}_labels"))
+    left_only = name == "target"
+    score = score_attachment(predicted, usable, left_only, getattr(gold, f"{name}_labels"))
+    if not score.counted:
+        return {f"{name}_attachment": score}
+    sides: Iterable[PrintedSide] = (getattr(sentence, name) for sentence in printed)
+    pieces = ((side.subwords, side.lengths) for side in sides)
+    baselines = score_baselines(usable, left_only, table, pieces)
+    return {f"{name}_attachment": score, f"{name}_baselines": baselines}
 
 
 def _score_trees(

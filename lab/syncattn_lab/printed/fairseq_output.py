@@ -15,7 +15,7 @@ printed X- and L- lines, too, with parses, distances and links of layers; these 
 from __future__ import annotations
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -29,7 +29,8 @@ from syncattn_fairseq.data.words import MARK, Link, choose_scheme, join_text, li
 from .sentences import PrintedSentence, PrintedSide, make_link, make_side
 
 _LINE = re.compile(r"([STHDA])-([0-9]{1,9})\t(.*)")
-_HYPOTHESIS = re.compile(r"H-[0-9]{1,9}\t")
+#: Any line of a sentence.
+_PRINTED = re.compile(r"([STHDPAXLE])-[0-9]{1,9}\t")
 #: Lines of earlier versions: the kind of what they hold.
 _EARLIER = re.compile(r"([XL])-[0-9]{1,9}\t")
 #: How many sentences are read before they are compressed.
@@ -40,8 +41,15 @@ _Fields: TypeAlias = dict[str, Any]
 
 
 def is_fairseq_output(lines: Iterable[str]) -> bool:
-    """Return whether there is a line with a hypothesis."""
-    return any(map(_HYPOTHESIS.match, lines))
+    """Return whether hypotheses are printed: most lines are of sentences, or of several kinds."""
+    filled, found = 0, Counter[str]()
+    for line in lines:
+        filled += bool(line.strip())
+        if match := _PRINTED.match(line):
+            found[match[1]] += 1
+            if len(found) > 1 and "H" in found:
+                return True
+    return "H" in found and 2 * found.total() > filled
 
 
 def read_fairseq_output(

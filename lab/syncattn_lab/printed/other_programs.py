@@ -3,8 +3,10 @@
 ::
 
     der Mann schläft ||| 0-0 1-1 2-2              Marian, --alignment: links of subwords
+    der Mann ||| 0.9,0.1 0.2,0.8                  Marian, --alignment soft
     0 ||| der Mann schläft ||| F0= -1.2 ||| -1.2      Marian and Moses, n-best lists, from 0
     {"sentence_id": 1, "translation": "der Mann schläft", "score": 0.4}        Sockeye, json
+    {"sentence_id": 1, "translations": ["der Mann schläft", "er schläft"]}     and an n-best list
 """
 
 from __future__ import annotations
@@ -20,8 +22,10 @@ from syncattn_fairseq.base.text import read_lines
 _BAR = " ||| "
 _NUMBER = re.compile(r"\d{1,9}")
 _LINKS = re.compile(r"(\d{1,9}-\d{1,9}(:[0-9.e+-]+)?( |$))*")
-#: What Sockeye calls the text, and the number of a sentence.
-_TEXT, _SENTENCE = "translation", "sentence_id"
+#: Probabilities of all subwords of the source, for each of the target and its end.
+_SOFT = re.compile(r"([0-9.][0-9.e-]*,)+[0-9.][0-9.e-]*( ([0-9.][0-9.e-]*,)+[0-9.][0-9.e-]*)*")
+#: What Sockeye calls the text, and the texts of an n-best list.
+_TEXT, _TEXTS = "translation", "translations"
 
 
 def find_reader(lines: list[str]) -> Callable[[str | Path], Iterator[str]] | None:
@@ -54,15 +58,31 @@ def _is_nbest(line: str) -> bool:
 
 def _is_aligned(line: str) -> bool:
     text, bar, links = f"{line} ".rpartition(_BAR)
-    return bool(bar) and _LINKS.fullmatch(links.strip()) is not None
+    links = links.strip()
+    return bool(bar) and any(pattern.fullmatch(links) for pattern in (_LINKS, _SOFT))
 
 
 def _is_sockeye(line: str) -> bool:
+    return _find_translation(line) is not None
+
+
+def _find_translation(line: str) -> str | None:
+    """Return the translation in a line of Sockeye's, the first of several; None in any other."""
     try:
         row = json.loads(line)
     except (ValueError, RecursionError):
-        return False
-    return isinstance(row, dict) and isinstance(row.get(_TEXT), str)
+        return None
+    if not isinstance(row, dict):
+        return None
+    several = row.get(_TEXTS)
+    text = several[0] if isinstance(several, list) and several else row.get(_TEXT)
+    return text if isinstance(text, str) else None
+
+
+def have_columns(lines: list[str]) -> bool:
+    """Return whether most lines have ``|||`` between words, as columns of text have."""
+    filled = [line for line in lines if line.strip()]
+    return 2 * sum(_BAR in line for line in filled) > len(filled)
 
 
 def read_aligned(path: str | Path) -> Iterator[str]:
@@ -112,11 +132,11 @@ def read_sockeye(path: str | Path) -> Iterator[str]:
         DataError: a line has no translation.
     """
     for number, line in enumerate(read_lines(path), 1):
-        if not _is_sockeye(line):
+        text = _find_translation(line)
+        if text is None:
             raise DataError(
                 f'{path}:{number}: expected JSON with a "{_TEXT}", as Sockeye prints it'
             )
-        text: str = json.loads(line)[_TEXT]
         if "\n" in text or any("\ud800" <= character <= "\udfff" for character in text):
             raise DataError(f"{path}:{number}: the {_TEXT} is not a line of text")
         yield text

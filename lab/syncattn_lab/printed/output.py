@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 
 from syncattn_fairseq.base.errors import DataError
@@ -14,7 +14,7 @@ from syncattn_fairseq.data.words import choose_scheme, join_text
 from syncattn_fairseq.inference.record import read_record
 
 from .fairseq_output import is_fairseq_output, read_fairseq_output
-from .other_programs import find_reader
+from .other_programs import find_reader, have_columns
 from .sentences import PrintedSentence, from_record
 
 #: Lines by which a file is recognised.
@@ -48,9 +48,14 @@ def read_output(
             raise DataError(f"{path}: the file is empty; give translations, one on each line")
         if _are_records(first):
             return Packed(_read_records(path))
-        if is_fairseq_output(first) or is_fairseq_output(lines):
+        if is_fairseq_output(chain(first, lines)):
             return read_fairseq_output(path, scheme, warn)
         reader = find_reader(first) or read_lines
+        if reader is read_lines and have_columns(first):
+            warn(
+                f"{path}: most lines have ' ||| ', and none of the programs known here print them "
+                "so; they are read as translations, columns and all"
+            )
         return _read_texts(lambda: reader(path), scheme)
 
 
@@ -59,7 +64,7 @@ def has_analyses(path: str | Path) -> bool:
     with keeping_pipes():
         lines = read_lines(path)
         first = [*islice(lines, _FIRST)]
-        return _are_records(first) or is_fairseq_output(first) or is_fairseq_output(lines)
+        return _are_records(first) or is_fairseq_output(chain(first, lines))
 
 
 def _are_records(lines: Sequence[str]) -> bool:

@@ -117,6 +117,34 @@ def test_json_of_everything(files, capsys):
     assert systems["Ours"]["significance"] is None
 
 
+def test_attachment_is_beside_parses_without_syntax(files, capsys):
+    (files / "train.de").write_text("d@@ er Hund\nd@@ er K@@ ater\nja\n", encoding="utf-8")
+    (files / "train.heads").write_text("2 0\n2 0\n\n", encoding="utf-8")
+    counts = ["--target-counts", "train.de", "train.heads"]
+    assert main([*SYSTEMS, *GOLD, *counts]) == 0
+    out = capsys.readouterr().out
+    # Of "der Hund ja", one word counts: "Hund", the root. Both after "der" were roots.
+    assert "UAS source of parses that know no syntax: best offset " in out
+    assert (
+        "UAS target of parses that know no syntax: best offset root 100.0, counts 100.0, r" in out
+    )
+    assert main([*SYSTEMS, *GOLD, *counts, "--json", "-"]) == 0
+    ours, plain = json.loads(capsys.readouterr().out)["systems"].values()
+    assert [*ours["source_baselines"]] == ["best offset +1", "random trees"]
+    assert ours["target_baselines"]["counts"]["uas"] == 1
+    assert plain["source_baselines"] == plain["target_baselines"] == {}
+
+
+def test_counts_that_do_not_fit(files, capsys):
+    (files / "train.heads").write_text("2 0\n0\n0\n", encoding="utf-8")
+    said = read_error(capsys, main([*SYSTEMS, "--source-counts", "source", "train.heads"]))
+    assert "--source-counts: give --source-heads, too, to compare with" in said
+    said = read_error(capsys, main([*SYSTEMS, *GOLD, "--source-counts", "source", "train.heads"]))
+    assert "train.heads: 3 lines, but source has 2" in said
+    said = read_error(capsys, main([*SYSTEMS, *GOLD, "--source-counts", "source", "heads.en"]))
+    assert "heads.en:2: 11 words, but 1 heads" in said
+
+
 def test_detokenize(files, capsys):
     (files / "beam").write_text("der Hund bellt laut , ja .\n", encoding="utf-8")
     (files / "ref").write_text("der Hund bellt laut, ja.\n", encoding="utf-8")
@@ -130,6 +158,14 @@ def test_detokenize(files, capsys):
 
 
 TOKENISED, PLAIN_TEXT = "der Hund bellt laut , ja .\n", "der Hund bellt laut, ja.\n"
+
+
+@pytest.mark.parametrize(("words", "said"), [("a b c d e", ""), ("a b c d e f", "150 %")])
+def test_translations_that_are_far_too_long_are_noticed(files, capsys, words, said):
+    (files / "plain").write_text(f"{words}\n", encoding="utf-8")
+    (files / "ref").write_text("a b c d\n", encoding="utf-8")
+    assert main([*PLAIN, "--tokenize", "none", "--json", "-"]) == 0
+    assert said in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

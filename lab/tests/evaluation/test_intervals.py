@@ -90,7 +90,9 @@ def test_without_a_rest_there_are_no_blocks(scores):
     assert fit_blocks(scores) is None
 
 
-@pytest.mark.parametrize(("systems", "count", "tests"), [(2, 5, 1), (4, 3, 1), (4, 3, 7)])
+@pytest.mark.parametrize(
+    ("systems", "count", "tests"), [(2, 5, 1), (4, 3, 1), (4, 3, 7), (2, 2, 3), (2, 2, 50)]
+)
 def test_it_is_shown_with_that_power(systems, count, tests):
     generator = np.random.default_rng(1)
     freedom = (systems - 1) * (count - 1)

@@ -95,11 +95,27 @@ def test_lines_of_an_earlier_version_are_named(tmp_path):
             ],
             ["a dog", ""],
         ),
+        (['{"translations": ["a dog", "one"], "scores": [1, 2]}'] * 2, ["a dog", "a dog"]),
+        (['{"translation": null, "translations": ["b"]}'], ["b"]),
+        (['{"translations": []}', '{"translations": [1]}'], None),
         (['{"a": 1}', "[]"], ['{"a": 1}', "[]"]),
+        (["a dog ||| 0.9,.1 1e-05,1 0.5,0.5", "b ||| 0.25,0.75"], ["a dog", "b"]),
+        (["0 ||| a ||| 0-0 ||| F0= -1 ||| -1", "1 ||| b ||| 0-0 ||| F0= -1 ||| -1"], ["a", "b"]),
+        (["a b", "H-1\tis a lorry", "c"], ["a b", "H-1\tis a lorry", "c"]),
+        (["INFO | one", "INFO | two", "INFO | three", "S-0\tx", "H-0\t-1\ta"], ["a"]),
     ],
 )
 def test_translations_of_any_program(tmp_path, lines, expected):
-    assert translations(tmp_path, "".join(f"{one}\n" for one in lines)) == expected
+    found = translations(tmp_path, "".join(f"{one}\n" for one in lines))
+    assert found == (lines if expected is None else expected)
+
+
+def test_columns_that_no_program_prints_are_named(tmp_path):
+    said = []
+    for name, lines in (("bars", "a ||| b\nc ||| d\n"), ("some", "a ||| b\nc\nd\n")):
+        read_output(write(tmp_path / name, lines), warn=said.append)
+    [warning] = said
+    assert warning.startswith(f"{tmp_path / 'bars'}: most lines have ' ||| ', and none of")
 
 
 def test_subwords_are_marked_as_most_lines_show(tmp_path):

@@ -50,7 +50,7 @@ def test_a_corpus_is_written_for_texts(raw, capsys):
     assert corpus.here.test == "{language}/test.{language}.txt"
     assert corpus.subwords.joint and corpus.subwords.size == 1000
     texts = [(name, "uax29") for name in names("train")]
-    assert learn_raw_pieces(texts, 1000), "the text has as many"
+    assert learn_raw_pieces(texts, 1000)[0], "the text has as many"
     assert main([*following[0].split()[2:4], "--dry-run"]) == 0
     out = capsys.readouterr().out
     assert f"--archives {raw} --languages en de" in out and "train: " not in out

@@ -75,10 +75,9 @@ class DependencyTerm(SideTerm):
     def log_metrics(cls, logs: list[dict[str, Any]]) -> None:
         """Log the mean loss per gold parent in nats, and the percentage attended to most."""
         count, correct = f"{cls.side}_dep_parents", f"{cls.side}_dep_correct"
-        if any(count in log for log in logs):
-            log_sums(logs, cls.name, correct, count)
-            log_ratio(cls.name, cls.name, count)
-            log_ratio(f"{cls.side}_uas", correct, count, scale=100)
+        log_sums(logs, cls.name, correct, count)
+        log_ratio(cls.name, cls.name, count)
+        log_ratio(f"{cls.side}_uas", correct, count, scale=100)
 
 
 @register_term("src_dep_loss")
@@ -86,6 +85,7 @@ class SourceDependencyTerm(DependencyTerm):
     """The loss of the encoder's heads."""
 
     weight_option = "src_dep_weight"
+    numbers = ("src_dep_parents", "src_dep_correct")
     side = "src"
 
 
@@ -94,4 +94,5 @@ class TargetDependencyTerm(DependencyTerm):
     """The loss of the decoder's heads, whose rows see no column to their right."""
 
     weight_option = "tgt_dep_weight"
+    numbers = ("tgt_dep_parents", "tgt_dep_correct")
     side = "tgt"

@@ -39,6 +39,8 @@ class Term(ABC):
     weight_option: ClassVar[str]
     #: The name under which it is registered, and its loss is logged.
     name: ClassVar[str]
+    #: The names of the other numbers that it logs.
+    numbers: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self, options: Any, task: Any) -> None:
         check_numbers(options, self.Options)
@@ -55,7 +57,9 @@ class Term(ABC):
     def __call__(self, extra: dict[str, Any], sample: dict[str, Any]) -> tuple[Tensor, Log]:
         """Compute the loss, and more numbers to log, all summed over the batch and on the device.
 
-        The criterion multiplies the loss by its weight, and logs it without.
+        The criterion multiplies the loss by its weight, and logs it without. The numbers have
+        names of :attr:`numbers`. The criterion logs zeros for those that a batch lacks, since
+        fairseq sums what all workers log, and needs the same names of each.
 
         Args:
             extra: what the model returned besides its scores.
@@ -74,11 +78,11 @@ class Term(ABC):
     def log_metrics(cls, logs: list[dict[str, Any]]) -> None:
         """Pass what was logged to fairseq, over all workers; by default, the mean per token.
 
-        The criterion has already logged the sum of ``ntokens``.
+        The criterion has already logged the sum of ``ntokens``. This is called if the loss applied
+        to any batch.
         """
-        if any(cls.name in log for log in logs):
-            log_sums(logs, cls.name)
-            log_ratio(cls.name, cls.name, "ntokens", digits=4)
+        log_sums(logs, cls.name)
+        log_ratio(cls.name, cls.name, "ntokens", digits=4)
 
 
 class SideTerm(Term):

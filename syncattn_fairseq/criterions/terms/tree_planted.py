@@ -81,9 +81,8 @@ class PlantedTerm(SideTerm):
     def log_metrics(cls, logs: list[dict[str, Any]]) -> None:
         """Log the mean loss per word in nats."""
         words = f"{cls.name}_words"
-        if any(words in log for log in logs):
-            log_sums(logs, cls.name, words)
-            log_ratio(cls.name, cls.name, words)
+        log_sums(logs, cls.name, words)
+        log_ratio(cls.name, cls.name, words)
 
 
 @register_term("src_planted_loss")
@@ -91,6 +90,7 @@ class SourcePlantedTerm(PlantedTerm):
     """The loss of the encoder's heads."""
 
     weight_option = "src_planted_weight"
+    numbers = ("src_planted_loss_words",)
     side = "src"
 
 
@@ -99,4 +99,5 @@ class TargetPlantedTerm(PlantedTerm):
     """The loss of the decoder's heads."""
 
     weight_option = "tgt_planted_weight"
+    numbers = ("tgt_planted_loss_words",)
     side = "tgt"
