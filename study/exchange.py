@@ -46,10 +46,11 @@ SYSTEMS: dict[str, tuple[str, dict[str, str]]] = {
 }
 #: The systems that alone decide, and are trained first.
 FIRST = tuple(SYSTEMS)[:4]
-#: How many late checkpoints are averaged, and how many updates they are apart.
-AVERAGED, APART = 5, 200
+#: How many late checkpoints are averaged, and how many updates they are apart: a prime, since
+#: fairseq leaves out a checkpoint that falls on the end of an epoch.
+AVERAGED, APART = 5, 197
 #: Of which one is chosen for each size, and by how many nats the fewest may be worse than the best.
-UPDATES, WITHIN = (2000, 4000, 6000, 8000), 0.005
+UPDATES, WITHIN = (1970, 3940, 5910, 7880), 0.005
 
 
 @dataclass(frozen=True)
@@ -135,6 +136,7 @@ def make_command(work: Path, cell: Cell, updates: int, cpu: bool) -> list[str]:
         "checkpoint.save_dir": str(_find_checkpoints(work, cell)),
         "checkpoint.patience": -1,
         "checkpoint.no_epoch_checkpoints": True,
+        "checkpoint.save_interval": 10**6,  # epochs are a few updates
         "checkpoint.save_interval_updates": APART,
         "checkpoint.keep_interval_updates": -1 if cell.seed == TUNING_SEED else AVERAGED,
         "dataset.disable_validation": True,
@@ -155,8 +157,8 @@ def _find_checkpoints(work: Path, cell: Cell) -> Path:
 def average(folder: Path, updates: int) -> Path:
     """Average the last checkpoints up to a number of updates; return the new one.
 
-    fairseq leaves out one that falls on the end of an epoch. That is the same for all trainings of
-    a size, whose epochs have the same number of updates.
+    Where one fell on the end of an epoch, the one before counts. That is the same for all trainings
+    of a size, whose epochs have the same number of updates.
 
     Raises:
         DataError: there are too few, or the last ones are missing.

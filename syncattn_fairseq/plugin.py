@@ -22,6 +22,7 @@ for name in (
     "cudnn_attention",
     "ngram_blocking",
     "reordered_state",
+    "attention_steps",
     "checkpoint_classes",
     # What writes checkpoints comes before what changes their contents (it refuses otherwise).
     "whole_checkpoints",

@@ -6,6 +6,9 @@ from contextlib import contextmanager
 from difflib import get_close_matches
 from pathlib import Path
 
+#: What PyTorch says of a write that fails, and what the system says, as safetensors quotes it.
+_NOT_WRITTEN = ("unexpected pos ", "PytorchStreamWriter failed", "No space left on device")
+
 
 class DataError(ValueError):
     """Input that cannot be used; ``str(error)`` is the one line that a command prints."""
@@ -79,10 +82,18 @@ def naming(place: object) -> Iterator[None]:
 
 @contextmanager
 def naming_full_disk(path: Path) -> Iterator[None]:
-    """Add a file or folder to errors of a full disk: Python leaves it out."""
+    """Add a file or folder to errors of a full disk, which Python and libraries leave out.
+
+    Raises:
+        DataError: PyTorch or safetensors could not write.
+    """
     try:
         yield
     except OSError as error:
         if error.filename is None and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
             error.filename = str(path)
+        raise
+    except Exception as error:
+        if any(sign in str(error) for sign in _NOT_WRITTEN):
+            raise DataError(f"{path}: cannot be written; is the disk full?") from error
         raise

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from .errors import DataError
+from .errors import DataError, naming_full_disk
 from .locks import locked, refuse_links, remove_locked
 
 _UNFINISHED = ".unfinished"
@@ -36,7 +36,8 @@ def filling(folder: Path) -> Iterator[Path]:
             shutil.rmtree(files, ignore_errors=True)
             files.mkdir()
             try:
-                yield files
+                with naming_full_disk(folder):
+                    yield files
                 check_places(files, folder)
                 files.rename(complete)
                 _move(complete, folder)
@@ -64,7 +65,8 @@ def making(folder: Path) -> Iterator[Path]:
         try:
             shutil.rmtree(files, ignore_errors=True)
             files.mkdir()
-            yield files
+            with naming_full_disk(folder):
+                yield files
             files.rename(folder)
         finally:
             remove_locked(lock)

@@ -126,9 +126,6 @@ def save_checkpoint(state: Any, path: Path | str, follow: bool = True) -> None:
         path: of the file.
         follow: if that is a link, write the file that it points to, in place of the link.
     """
-    try:
-        # As a file: PyTorch would put the temporary name into what it writes.
-        with replacing(Path(path), follow) as temporary, temporary.open("wb") as file:
-            torch.save(state, file)
-    except RuntimeError as error:  # what PyTorch raises when a write fails
-        raise DataError(f"{path}: cannot be written; is the disk full?") from error
+    # As a file: PyTorch would put the temporary name into what it writes.
+    with replacing(Path(path), follow) as temporary, temporary.open("wb") as file:
+        torch.save(state, file)

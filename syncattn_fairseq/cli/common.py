@@ -41,6 +41,8 @@ OF_MODEL = "needed if the model was trained with it; one that only the model nam
 
 T = TypeVar("T")
 
+#: Seconds after which a signal that was lost comes again.
+_AGAIN = 1.0
 #: What a terminal shows in colour: a cross and what follows it, and verdicts in tables.
 _COLOURED = re.compile(r"✗ .*$|(?<=  )(?:better|worse)(?= *$|  )", re.MULTILINE)
 
@@ -103,19 +105,53 @@ def command(run: Callable[[Sequence[str] | None], None]) -> Callable[..., int]:
 
 @contextmanager
 def _ending_in_order() -> Iterator[None]:
-    """Within the block, SIGTERM leaves nothing half-written behind, as an error does not."""
-    if signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL or current_thread() != main_thread():
+    """Within the block, SIGTERM and SIGINT leave nothing half-written behind, as errors do not.
+
+    Python ignores errors in some places, such as the end of an object or of an import: there, a
+    signal would be lost. So it comes again until it ends what is done.
+    """
+    usual: dict[int, Any] = {
+        signal.SIGTERM: signal.SIG_DFL,
+        signal.SIGINT: signal.default_int_handler,
+    }
+    taken = [number for number, handler in usual.items() if signal.getsignal(number) is handler]
+    if not taken or current_thread() != main_thread():
         yield
         return
+    received: list[int] = []
 
     def end(number: int, frame: object) -> None:
-        sys.exit(128 + number)
+        received.append(number)
+        signal.setitimer(signal.ITIMER_REAL, _AGAIN, _AGAIN)
+        raise _make_end(number)
 
-    signal.signal(signal.SIGTERM, end)
+    def end_again(number: int, frame: object) -> None:
+        if not _is_ending(sys.exc_info()[1]):
+            raise _make_end(received[-1])
+
+    alarm = signal.signal(signal.SIGALRM, end_again)
+    for number in taken:
+        signal.signal(number, end)
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, alarm)
+        for number in taken:
+            signal.signal(number, usual[number])
+
+
+def _make_end(number: int) -> BaseException:
+    return KeyboardInterrupt() if number == signal.SIGINT else SystemExit(128 + number)
+
+
+def _is_ending(error: BaseException | None) -> bool:
+    """Tell whether an error, or one that it came from, ends the program."""
+    while error is not None:
+        if isinstance(error, KeyboardInterrupt | SystemExit):
+            return True
+        error = error.__context__
+    return False
 
 
 def _open_closed_streams() -> None:

@@ -113,6 +113,11 @@ class Limits:
     empty: float | None = None
     odd: float | None = None
 
+    def are_passed(self, kind: str, count: int, total: int) -> bool:
+        """Tell whether so many sentences of a kind, of so many in all, are severe."""
+        limit: float | None = getattr(self, kind)
+        return limit is not None and count >= limit * total
+
 
 def read_limits(values: Mapping[str, Any]) -> Limits:
     """Return limits from names and numbers; `DataError` if one is unknown, or no share."""
@@ -207,10 +212,9 @@ def examine(
     found = [*examination.list_findings(languages)] if texts else []
     made = []
     for kind, split, count, total, example in found:
-        limit = getattr(limits, kind)
-        severe, advice = limit is not None and count >= limit * total, KINDS[kind].advice
-        if kind.endswith("_in_training") and split in excluded:
-            severe, advice = False, "clean leaves them out of it"
+        leaves_out = kind.endswith("_in_training") and split in excluded
+        severe = not leaves_out and limits.are_passed(kind, count, total)
+        advice = "clean leaves them out of it" if leaves_out else KINDS[kind].advice
         made.append(Finding(kind, split, count, total, example, severe, advice))
     return sorted(made, key=lambda finding: not finding.severe)
 

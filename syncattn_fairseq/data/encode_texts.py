@@ -27,7 +27,7 @@ Block: TypeAlias = tuple[list[str], ...]
 """Lines of one text (`read_blocks`)."""
 
 #: Characters of a block whose words are counted; adding up the counts takes time, too.
-_COUNTED = 2**22
+_COUNTED = 2**21
 
 
 @contextmanager

@@ -481,8 +481,8 @@ def _add_record(plan: Preprocessing) -> None:
             if model.vocabulary is None
         ]
         store_fingerprint(folder, plan.destination, plan.languages, gone)
-        for path in gone:
-            path.unlink(missing_ok=True)
+        for earlier in gone:
+            earlier.unlink(missing_ok=True)
 
 
 def _check_outputs(plan: Preprocessing, folder: Path, read: Sequence[Path] = ()) -> None:

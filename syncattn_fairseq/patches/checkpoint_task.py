@@ -70,10 +70,8 @@ def _check_data(paths: Any, overrides: Mapping[str, Any], task: Any) -> None:
 
     if task is None:  # fairseq will set up the first checkpoint's
         trained = read_options(paths[0], "task")
-        kind, settings = (
-            TASK_REGISTRY.get(str(trained.get("_name")), object),
-            {**trained, **overrides},
-        )
+        kind = TASK_REGISTRY.get(str(trained.get("_name")), object)
+        settings = {**trained, **overrides}
     else:
         kind, settings = type(task), {name: getattr(task.cfg, name, None) for name in _OF_DATA}
     if not issubclass(kind, TranslationTask):

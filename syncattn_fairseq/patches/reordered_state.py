@@ -25,8 +25,8 @@ def mend() -> None:
     @wrap(EnsembleModel, "reorder_incremental_state")
     def reorder(walk: Any, self: Any, states: Any, order: Any) -> None:
         decoders = [getattr(model, "decoder", None) for model in self.models]
-        kinds = [getattr(type(d), plain.__name__, None) for d in decoders]
-        if any(kind is not plain for kind in kinds):
+        ways = [getattr(decoder, plain.__name__, None) for decoder in decoders]
+        if any(getattr(way, "__func__", None) is not plain for way in ways):
             walk(self, states, order)
             return
         if "_with_state" not in self.__dict__:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import ctypes
 import logging
 import os
 import socket
@@ -34,6 +35,8 @@ _HEADERS = [
 ]
 
 
+#: The number of mallopt's parameter M_ARENA_MAX.
+_ARENA_MAX = -8
 _NOT_HTTP = b'{"error":"not HTTP that can be read"}'
 
 
@@ -180,6 +183,13 @@ def bind(host: str, port: int) -> socket.socket:
     return taken
 
 
+def _share_heap() -> None:
+    """Let threads share glibc's heap: each would have its own, and keep the memory of a batch."""
+    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)  # musl and macOS have none
+    if mallopt is not None:
+        mallopt(_ARENA_MAX, 1)
+
+
 def serve(model: Model, taken: socket.socket, limits: Limits) -> None:
     """Serve a model until SIGTERM or SIGINT.
 
@@ -191,6 +201,7 @@ def serve(model: Model, taken: socket.socket, limits: Limits) -> None:
     Raises:
         DataError: the model cannot translate, such as for lack of a parser.
     """
+    _share_heap()
     model.translate(["a"], warn=False)
     handler = logging.StreamHandler()
     handler.setFormatter(_OneLine())

@@ -1,10 +1,11 @@
+import errno
 import os
 import signal
 from pathlib import Path
 
 import pytest
 
-from syncattn_fairseq.base.errors import DataError
+from syncattn_fairseq.base.errors import DataError, describe
 from syncattn_fairseq.base.folders import filling, making
 from tests.importing import fork
 
@@ -99,6 +100,32 @@ def test_a_folder_in_the_way_is_told_before_anything_is_moved(tmp_path):
     with pytest.raises(DataError, match=f"^{tmp_path}/b: this folder is where a file has to go"):
         fill(tmp_path, "1")
     assert [path.name for path in tmp_path.iterdir()] == ["b"]
+
+
+@pytest.mark.parametrize("begin", [making, filling])
+@pytest.mark.parametrize(
+    ("error", "line"),
+    [
+        (OSError(errno.ENOSPC, "No space left on device"), "new: No space left on device"),
+        (
+            RuntimeError("[enforce fail at inline_container.cc:672] . unexpected pos 64 vs 0"),
+            "full?",
+        ),
+        (
+            ValueError("Io(Os { code: 28, message: 'No space left on device' })"),
+            "is the disk full?",
+        ),
+    ],
+)
+def test_a_full_disk_is_named_with_the_folder(tmp_path, begin, error, line):
+    with pytest.raises((OSError, DataError)) as raised, begin(tmp_path / "new"):
+        raise type(error)(*error.args)  # a new one each time
+    told = raised.value
+    text = describe(told) if isinstance(told, OSError) else str(told)
+    assert text.startswith(str(tmp_path / "new")) and text.endswith(line)
+    assert not (tmp_path / "new").exists()
+    with pytest.raises(RuntimeError, match="^other$"), begin(tmp_path / "new"):
+        raise RuntimeError("other")
 
 
 def test_a_folder_is_made_whole_or_not_at_all(tmp_path):

@@ -37,6 +37,32 @@ def test_an_interruption_is_one_line():
     assert process.returncode == 130
 
 
+#: A loop in which the first signal comes while Python ignores errors.
+LOST = (
+    "class Ending:",
+    "    def __del__(self):",
+    "        os.kill(os.getpid(), {number})",
+    "        time.sleep(0.05)",
+    "Ending()",
+    "print('lost', flush=True)",
+    "try:",
+    "    time.sleep(60)",
+    "finally:",
+    "    time.sleep(0.5)  # nothing comes again meanwhile",
+    "    print('tidy', flush=True)",
+)
+
+
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_that_python_ignores_comes_again(number, status):
+    lines = [line.format(number=int(number)) for line in LOST]
+    before = "import signal\nfrom syncattn_fairseq.cli import common\ncommon._AGAIN = 0.2"
+    process = start(*lines, before=before)
+    out, _ = process.communicate(timeout=60)
+    assert out == "lost\ntidy\n"
+    assert process.returncode == status
+
+
 def test_being_terminated_leaves_nothing_half_written(tmp_path):
     process = start(
         f"with replacing(Path({str(tmp_path / 'out')!r})):",

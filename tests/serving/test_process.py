@@ -14,7 +14,7 @@ import pytest
 from syncattn_fairseq.cli import serve
 from tests.bare_environment import make_bare_environment
 from tests.cli.errors import read_error
-from tests.importing import in_a_process
+from tests.importing import in_a_process, run_program
 
 for _name in ("ctranslate2", "uvicorn", "starlette"):
     pytest.importorskip(_name, reason="needs the extra serve")
@@ -87,3 +87,27 @@ def test_what_is_not_installed_is_named(monkeypatch, capsys):
         "starlette, which this needs, is not installed: pip install 'syncattn-fairseq[serve]'"
         in said
     )
+
+
+ARENAS = """
+import ctypes, sys, threading
+from syncattn_fairseq.serving import server
+if sys.argv[1:]:
+    server._share_heap()
+libc, barrier = ctypes.CDLL(None), threading.Barrier(3)
+def take():
+    libc.malloc(5000)
+    barrier.wait()
+threads = [threading.Thread(target=take) for _ in range(3)]
+[each.start() for each in threads]
+[each.join() for each in threads]
+libc.malloc_stats()
+"""
+
+
+def test_threads_share_a_heap():
+    """Each would keep the memory of the largest batch that it has ever translated."""
+    counts = [run_program(ARENAS, *words).stderr.count("Arena ") for words in ([], ["share"])]
+    if counts == [0, 0]:
+        pytest.skip("not glibc")
+    assert counts[0] > counts[1] == 1

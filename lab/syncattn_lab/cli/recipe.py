@@ -19,6 +19,7 @@ from ..recipes.systems import SHARED
 from .recipe_results import ResultsView
 
 if TYPE_CHECKING:
+    from ..recipes.corpus_facts import Corpus
     from ..recipes.launch import Machines
 
 #: Each parser needs 1 or 2 GB.
@@ -133,9 +134,12 @@ def _run(args: argparse.Namespace, request: Request, view: ResultsView) -> None:
         runner = Runner(args.work, processes, Display(), args.first is not None, provenance)
         rest = {cell: [stage for stage in each if stage in chosen] for cell, each in stages.items()}
         grid = Grid(rest, runner, args.jobs, view.path)
+        for stage in preparation if args.first else ():
+            if stage not in chosen:
+                runner.check_read(stage)
         failure = grid.run_after([stage for stage in preparation if stage in chosen], corpus)
     if any(stage.name == "examine" for stage in chosen):
-        _say_severe(args.work / examined(corpus))
+        _say_severe(corpus, args.work / examined(corpus))
     if any(stage.name == "score" for stage in chosen) and view.path.exists():
         view.print_all(partly=failure is not None)
         if args.report:
@@ -144,12 +148,15 @@ def _run(args: argparse.Namespace, request: Request, view: ResultsView) -> None:
         raise failure
 
 
-def _say_severe(path: Path) -> None:
+def _say_severe(corpus: Corpus, path: Path) -> None:
     """Print what is so wrong with a corpus's text that its scores may be, too."""
+    from syncattn_fairseq.data.doctor import read_limits
+
     from ..evaluation.findings_file import load_findings
 
+    limits = read_limits(corpus.examine)
     for finding in load_findings(path) if path.exists() else ():
-        if finding.severe:
+        if limits.are_passed(finding.kind, finding.count, finding.total):
             print(f"warning: {finding}", file=sys.stderr)
 
 

@@ -4,6 +4,7 @@ import argparse
 import io
 import logging
 import shutil
+import signal
 import tempfile
 import time
 from collections.abc import Container, Iterable, Sequence
@@ -43,6 +44,8 @@ _PREFIX = "syncattn-"
 _PACKAGES = ("syncattn_fairseq.cli", "syncattn_lab.cli")
 #: Its parser is fairseq's, and no config has options for it.
 _FOREIGN = "syncattn-preprocess"
+#: The status of a program that SIGTERM ends.
+_TERMINATED = 128 + signal.SIGTERM
 
 
 def check_calls(stages: Iterable[Stage], data_file: Path) -> None:
@@ -66,7 +69,9 @@ def _check(command: str, arguments: Sequence[str]) -> None:
     ):
         try:
             _parser_of(command).parse_args(arguments)
-        except SystemExit:
+        except SystemExit as end:
+            if end.code == _TERMINATED:
+                raise
             reason = message.getvalue().strip().removeprefix("error: ").rpartition("; see ")[0]
             raise DataError(f"{command}: {reason or 'wrong options'}") from None
 

@@ -12,6 +12,7 @@ from syncattn_fairseq.data.preparation import NAME, SCHEMES_NAME
 from syncattn_fairseq.data.segmenters import name_subwords
 
 from .corpus_facts import Corpus
+from .corpus_texts import UNPARSED
 from .places import (
     MIXED,
     MULTI_TASK,
@@ -27,6 +28,9 @@ from .places import (
 )
 from .stages import Step, command
 from .text_steps import split_by
+
+#: What fairseq calls a further part of the training text, with which it trains in the same epoch.
+FURTHER = "train1"
 
 
 def binarise(corpus: Corpus, cores: int, part: str, destination: Path) -> list[Step]:
@@ -52,6 +56,31 @@ def binarise(corpus: Corpus, cores: int, part: str, destination: Path) -> list[S
     return [
         command("rm -rf --", destination),  # fairseq would keep an old dictionary
         step.declare([*list_texts(corpus, part), *models], made),
+    ]
+
+
+def add_unparsed(corpus: Corpus, cores: int) -> list[Step]:
+    """Binarise the training text without parses, as a further part of the training text."""
+    if not corpus.unparsed:
+        return []
+    binarised = data(corpus)
+    apart = Path(f"{binarised}-{UNPARSED}")
+    dictionaries = [binarised / f"dict.{language}.txt" for language in corpus.languages]
+    step = command(
+        "fairseq-preprocess",
+        **_pair(corpus, apart),
+        srcdict=dictionaries[0],
+        tgtdict=dictionaries[1],
+        workers=cores,
+        trainpref=folder(corpus, PIECES) / UNPARSED,
+    )
+    pair = "-".join(corpus.languages)
+    names = [f"{pair}.{language}.{end}" for language in corpus.languages for end in ("bin", "idx")]
+    return [
+        command("rm -rf --", apart),
+        step.declare([*dictionaries, *list_texts(corpus, PIECES, [UNPARSED])]),
+        *(command("mv", apart / f"train.{x}", binarised / f"{FURTHER}.{x}") for x in names),
+        command("rm -rf --", apart).declare(makes=[binarised / f"{FURTHER}.{x}" for x in names]),
     ]
 
 
@@ -176,4 +205,6 @@ def list_read(
     read = list_record(corpus, binarised) if binarised == data(corpus) else []
     for need in ("", *sorted({*needs} - {MULTI_TASK})):
         read += list_binarised(corpus, binarised, splits, need)
+    if corpus.unparsed and "train" in splits:
+        read += list_binarised(corpus, binarised, [FURTHER])
     return read

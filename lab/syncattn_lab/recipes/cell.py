@@ -41,10 +41,13 @@ def make_cells(
 ) -> list[Cell]:
     """Make the cells of seeds and rows; those of a row share its settings."""
     rows: dict[Row, RowSettings] = {}
-    return [
+    cells = [
         Cell(rows.setdefault(row, RowSettings(row, corpus, overrides)), machines, seed)
         for seed, row in chosen
     ]
+    for settings in rows.values() if corpus.unparsed else ():
+        settings.check_unparsed()
+    return cells
 
 
 def list_needs(corpus: Corpus, cells: Iterable[Cell]) -> set[str]:

@@ -18,7 +18,7 @@ from syncattn_fairseq.data.parses import SPLITS
 from syncattn_fairseq.parsing.formats import FORMATS
 
 from .config_file import check_programs, make, need, read_config
-from .corpus_texts import Archive, Here, Texts
+from .corpus_texts import UNPARSED, Archive, Here, Texts
 from .stages import read_options, split_commands
 from .systems import (
     SHARED,
@@ -171,7 +171,8 @@ def load_corpus(folder: Path, programs: Collection[str] = ()) -> Corpus:
     path = folder / "_data.yaml"
     like, facts = read_facts(search_folders(folder.parent), folder.name, programs)
     if isinstance(here := facts.get("here"), dict):
-        texts = {split: [{"plain": here[split]}] for split in SPLITS if split in here}
+        splits = (*SPLITS, UNPARSED)
+        texts = {split: [{"plain": here[split]}] for split in splits if split in here}
         if twice := [split for split in texts if split in facts and "archives" not in facts]:
             raise DataError(f"{path}: {twice[0]}: given twice, the second time in here")
         facts = {"archives": [], **texts, **facts}
@@ -187,7 +188,7 @@ def load_corpus(folder: Path, programs: Collection[str] = ()) -> Corpus:
         raise DataError(f"{path}: here: give one of variable and folder")
     if isinstance(facts.get("valid"), Mapping):
         facts |= facts.pop("valid")
-    for split in SPLITS:
+    for split in (*SPLITS, UNPARSED):
         facts[split] = _texts(path, split, facts.get(split, []))
     corpora = (*like, folder.name)
     settings = settings_of_all(search_folders(folder.parent), corpora)
@@ -299,6 +300,10 @@ def _check(corpus: Corpus, path: Path) -> None:
             f"{path}: score: references: {references}: give words, or leave it out for untokenised "
             "references, which a generated corpus does not have"
         )
+    if corpus.generated and corpus.unparsed:
+        raise DataError(f"{path}: unparsed: all text of a generated corpus has parses")
+    if corpus.here and bool(corpus.here.unparsed) != bool(corpus.unparsed):
+        raise DataError(f"{path}: here: unparsed: give it if unparsed has texts, and only then")
     if not corpus.generated:
         for language, tokeniser in corpus.words.items():
             with naming(f"{path}: words: {language}"):

@@ -11,9 +11,12 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from syncattn_fairseq.base.errors import DataError
+from syncattn_fairseq.data.parses import SPLITS
 
 from .archives import ARCHIVES, SEPARATOR
 
+#: The name of training text without parses.
+UNPARSED = "unparsed"
 #: The format of texts that have heads and labels.
 TREEBANK = "conllu"
 
@@ -75,6 +78,7 @@ class Here:
         variable: the environment variable that names their folder.
         folder: their folder; it is given if the variable is not.
         valid: the name of the validation texts; None: training pairs are held out.
+        unparsed: that of training texts without parses; None: there are none.
         heads: the name of the heads of all splits; ``{split}`` stands for a split.
         labels: that of the labels.
         parsed: that of files that a parser or a treebank has of the texts, or those of languages;
@@ -88,6 +92,7 @@ class Here:
     variable: str | None = None
     folder: str | None = None
     valid: str | None = None
+    unparsed: str | None = None
     heads: str | None = None
     labels: str | None = None
     parsed: str | dict[str, str] | None = None
@@ -118,6 +123,7 @@ class Texts:
         train: the training texts, each ``FORMAT=ADDRESS`` (`.text_formats`).
         valid: the validation texts, in the same way; empty: training pairs are held out.
         test: the test texts, in the same way.
+        unparsed: training texts that nobody parses, such as back-translations, in the same way.
         here: files that the user may have in place of the archives.
         first: how many training pairs are used; None: all.
         tokenised: the splits that are published tokenised.
@@ -135,6 +141,7 @@ class Texts:
     train: list[str] = field(default_factory=list)
     valid: list[str] = field(default_factory=list)
     test: list[str] = field(default_factory=list)
+    unparsed: list[str] = field(default_factory=list)
     here: Here | None = None
     first: int | None = None
     tokenised: list[str] = field(default_factory=list)
@@ -146,6 +153,11 @@ class Texts:
     def languages(self) -> tuple[str, str]:
         """Source and target language."""
         return self.source, self.target
+
+    @property
+    def splits(self) -> tuple[str, ...]:
+        """The names of its texts, with that of training text without parses, if there is any."""
+        return (*SPLITS, UNPARSED) if self.unparsed else SPLITS
 
     def list_texts(self, split: str) -> list[str]:
         """Return the texts of a split: those that the user has, or those of the archives."""

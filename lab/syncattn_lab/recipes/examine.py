@@ -8,11 +8,10 @@ from pathlib import Path
 
 from syncattn_fairseq.cli.command_line import CommandLine
 from syncattn_fairseq.cli.common import command, new_parser
-from syncattn_fairseq.data.doctor import examine, open_files, read_limits
+from syncattn_fairseq.data.doctor import examine, open_files
 from syncattn_fairseq.data.parses import SPLITS
 
 from ..evaluation.findings_file import store_findings
-from .config_file import read_value
 
 
 @command
@@ -24,12 +23,10 @@ def main(argv: Sequence[str] | None = None) -> None:
         open_files(split, args.texts / f"{split}.{source}", args.texts / f"{split}.{target}")
         for split in SPLITS
     ]
-    limits = {text.partition("=")[0]: read_value(text) for text in args.limits}
-    findings = examine(texts, (source, target), read_limits(limits))
+    findings = examine(texts, (source, target))
     store_findings(args.output, findings)
-    for finding in findings:
-        print(f"{'warning: ' if finding.severe else ''}{finding}")
-    print(f"{args.output}: {len(findings)} kinds of sentences to look at")
+    print(*(f"{finding}\n" for finding in findings), sep="", end="")
+    print(f"{args.output}: what is wrong with the text: {len(findings) or 'nothing'}")
 
 
 def _texts(args: argparse.Namespace) -> list[Path]:
@@ -48,13 +45,6 @@ def make_parser() -> CommandLine:
     parser.add_argument("texts", type=Path, metavar="DIR", help="the folder of train.SRC and so on")
     parser.add_argument(
         "--languages", nargs=2, required=True, metavar=("SRC", "TGT"), help="suffixes of the files"
-    )
-    parser.add_argument(
-        "--limits",
-        nargs="+",
-        default=[],
-        metavar="NAME=SHARE",
-        help="from which share of sentences on a finding is severe, as in a corpus's examine",
     )
     parser.add_argument(
         "--output", type=Path, required=True, metavar="FILE", help="JSON with all that is found"

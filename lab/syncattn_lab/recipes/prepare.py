@@ -8,6 +8,7 @@ from syncattn_fairseq.data.parses import LINKS
 
 from . import binary_steps, text_steps
 from .corpus_facts import Corpus
+from .corpus_texts import UNPARSED
 from .places import MULTI_TASK, PIECES, data
 from .stages import Stage, Step, link_stages, read_options
 
@@ -58,6 +59,7 @@ def _list_steps(corpus: Corpus, cores: int, parsing: int, needs: set[str]) -> di
     for language in parsed:
         stages[f"parse-{language}"] = text_steps.parse(corpus, language, parsing)
     stages["binarise"] = binary_steps.binarise(corpus, cores, PIECES, data(corpus))
+    stages[f"binarise-{UNPARSED}"] = binary_steps.add_unparsed(corpus, cores)
     stages["binarise-record"] = binary_steps.record(corpus)
     for need in sorted(needs - {MULTI_TASK}):
         stages[f"binarise-{need.replace('.', '-', 1)}"] = binary_steps.add_parses(corpus, need)

@@ -45,7 +45,7 @@ def shorten_corpus(corpus: Corpus, work: Path, scratch: Path) -> tuple[Corpus, d
     texts = scratch / "texts"
     texts.mkdir()
     characters, faults = set[str](), dict[str, str]()
-    for split in SPLITS:
+    for split in corpus.splits:
         lists = {split: ["generated"] if corpus.generated else corpus.list_texts(split)}
         lists |= {f"{split}.{kind}": corpus.list_parses(kind, split) for kind in _KINDS}
         names = [name for name, addresses in lists.items() if addresses]
@@ -82,7 +82,8 @@ def shorten_corpus(corpus: Corpus, work: Path, scratch: Path) -> tuple[Corpus, d
     if _link_parsed(corpus, texts):
         parses |= {"parsed": "{split}.{language}.parsed"}
         parses |= {"parsed_format": corpus.here.parsed_format} if corpus.here else {}
-    here = Here("train.{language}", "test.{language}", None, str(texts), valid, **parses)
+    unparsed = "unparsed.{language}" if corpus.unparsed else None
+    here = Here("train.{language}", "test.{language}", None, str(texts), valid, unparsed, **parses)
     return replace(short, here=here, archives=[]), faults
 
 

@@ -97,6 +97,16 @@ class RowSettings:
             found = [list_needs({**config, "task": task}, model) for task in directions]
         return set().union(*found)
 
+    def check_unparsed(self) -> None:
+        """Raise `DataError` if its model needs parses of training text that has none."""
+        model, ignoring = self.model, self.config["task"].get("missing_parses") == "ignore"
+        reads = any(map(model.fields.reads, ("heads", "labels"))) and not ignoring
+        if self.corpus.unparsed and (reads or MULTI_TASK in self.needs):
+            raise DataError(
+                f"{self.row.label}: it needs the parse of every training sentence, and _data.yaml "
+                "names texts without parses, unparsed; leave the system out"
+            )
+
     @property
     def _origin(self) -> str:
         parts = ("model.", "criterion.")

@@ -110,7 +110,7 @@ class Runner:
         _check_mark(mark, stage, before, same)
         if same:
             self._check_files(mark)
-            self._check_own(mark)
+            self.check_read(stage)
         return same and mark is done and before == (stage.settings or {})
 
     def _check_files(self, mark: Path) -> None:
@@ -123,9 +123,10 @@ class Runner:
                 f"make it again with --from {mark.stem.partition('-')[0]}"
             )
 
-    def _check_own(self, mark: Path) -> None:
-        """Refuse a file of the user's own that has changed since the stage of a mark read it."""
-        files = _read_mark(mark)["read"]
+    def check_read(self, stage: Stage) -> None:
+        """Refuse a file of the user's own that has changed since a stage that is done read it."""
+        mark = self.work / stage.log.with_suffix(".done")
+        files = _read_mark(mark)["read"] if mark.exists() else {}
         changed = next(find_changed(files, self.work), None)
         if changed:
             raise DataError(

@@ -14,7 +14,7 @@ from syncattn_fairseq.parsing.stanza_parser import ALIASES
 
 from ..synthetic.generated_corpus import list_written
 from .corpus_facts import Corpus, tokenise_by
-from .corpus_texts import Archive
+from .corpus_texts import UNPARSED, Archive
 from .downloads import SUMS
 from .places import (
     DOWNLOAD,
@@ -94,7 +94,7 @@ def _fetch(corpus: Corpus, archive: Archive) -> Step:
 def collect(corpus: Corpus) -> list[Step]:
     """Extract the texts from the archives, and the gold alignments of the test text."""
     steps = [command("mkdir -p", folder(corpus, RAW))]
-    for split in SPLITS:
+    for split in corpus.splits:
         if getattr(corpus, split):
             links = corpus.gold_alignments if split == "test" else None
             steps.append(_collect(corpus, RAW, split, corpus.list_texts(split), links))
@@ -145,13 +145,14 @@ def tokenise(corpus: Corpus, cores: int) -> list[Step]:
     if corpus.subwords.raw:
         return _copy_sentences(corpus)
     steps = [command("mkdir -p", folder(corpus, TOKENS), folder(corpus, WORDS))]
-    for split in SPLITS:
+    for split in corpus.splits:
         if not getattr(corpus, split):
             continue
-        part = TOKENS if split == "train" and corpus.clean is not None else WORDS
+        trains = split in ("train", UNPARSED)
+        part = TOKENS if trains and corpus.clean is not None else WORDS
         raw, words = (list_texts(corpus, each, [split]) for each in (RAW, part))
         for language, source, output in zip(corpus.languages, raw, words, strict=True):
-            normalise = "--normalise" if split == "train" else ""
+            normalise = "--normalise" if trains else ""
             tokeniser = split_by(corpus, language, cores, normalise)
             if split in corpus.tokenised:
                 tokeniser = f"{tokeniser} --words" if "--lowercase" in tokeniser else "cat"
@@ -162,8 +163,9 @@ def tokenise(corpus: Corpus, cores: int) -> list[Step]:
 def _copy_sentences(corpus: Corpus) -> list[Step]:
     """Copy raw sentences to where parses will be beside them; `clean` writes those of training."""
     words = folder(corpus, WORDS)
-    splits = [split for split in SPLITS if getattr(corpus, split)]
-    copied = [split for split in splits if split != "train" or corpus.clean is None]
+    splits = [split for split in corpus.splits if getattr(corpus, split)]
+    trains = ("train", UNPARSED)
+    copied = [split for split in splits if split not in trains or corpus.clean is None]
     texts, made = (list_texts(corpus, part, copied) for part in (RAW, WORDS))
     return [command("mkdir -p", words), command("cp", *texts, words).declare(texts, made)]
 
@@ -205,17 +207,27 @@ def clean(corpus: Corpus) -> list[Step]:
         held_out=words / "valid" if holds_out else None,
     )
     read = [*list_texts(corpus, part, ["train"]), *excluded]
-    return [step.declare(read, list_texts(corpus, WORDS, made))]
+    steps = [step.declare(read, list_texts(corpus, WORDS, made))]
+    if corpus.unparsed:
+        step = command(
+            "syncattn-clean",
+            languages=[*corpus.languages],
+            input=tokens / UNPARSED,
+            output=words / UNPARSED,
+            raw=corpus.subwords.raw,
+            **how,
+        )
+        read = [*list_texts(corpus, part, [UNPARSED]), *excluded]
+        steps.append(step.declare(read, list_texts(corpus, WORDS, [UNPARSED])))
+    return steps
 
 
 def examine(corpus: Corpus) -> list[Step]:
     """Find what is wrong with the text as it is learnt."""
-    limits = [f"{name}={'null' if x is None else x}" for name, x in corpus.examine.items()]
     step = run_module(
         "examine",
         folder(corpus, WORDS),
         languages=[*corpus.languages],
-        limits=limits,
         output=examined(corpus),
     )
     return [step.declare(list_texts(corpus, WORDS), [examined(corpus)])]
@@ -226,13 +238,15 @@ def split_subwords(corpus: Corpus, cores: int) -> list[Step]:
     pieces = folder(corpus, PIECES)
     steps = [command("mkdir -p", pieces)]
     if corpus.subwords.scheme != "sentencepiece":
-        whole = list_texts(corpus, WORDS if corpus.subwords.unit == "word" else RAW)
-        return [*steps, command("cp", *whole, pieces).declare(whole, list_texts(corpus, PIECES))]
+        part = WORDS if corpus.subwords.unit == "word" else RAW
+        whole, copies = (list_texts(corpus, each, corpus.splits) for each in (part, PIECES))
+        return [*steps, command("cp", *whole, pieces).declare(whole, copies)]
     alone = [[language] for language in corpus.languages]
     groups = [[*corpus.languages]] if corpus.subwords.joint else alone
     for model, languages in zip(subword_models(corpus), groups, strict=True):
         learnt = list_texts(corpus, WORDS, ["train"], languages)
-        texts, outputs = (list_texts(corpus, each, SPLITS, languages) for each in (WORDS, PIECES))
+        parts = (WORDS, PIECES)
+        texts, outputs = (list_texts(corpus, each, corpus.splits, languages) for each in parts)
         learning = command(
             "syncattn-bpe learn",
             raw=[*languages] if corpus.subwords.raw else None,

@@ -138,9 +138,8 @@ def _lead(
 
 def _list_cells(finding: Finding) -> list[str]:
     """Return the cells of a finding in a table."""
-    about = f"{KINDS[finding.kind].about}{', which is severe' if finding.severe else ''}"
     sizes = [f"{finding.count:,}", f"{finding.total:,}", f"{100 * finding.share:.3g} %"]
-    return [about, finding.split, *sizes, finding.example]
+    return [KINDS[finding.kind].about, finding.split, *sizes, finding.example]
 
 
 def _dump(value: Any) -> str:

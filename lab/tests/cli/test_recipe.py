@@ -3,7 +3,9 @@ import os
 import re
 import shlex
 import shutil
+import signal
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +14,11 @@ import yaml
 
 from lab.tests.configs import CORPORA, PAIRS
 from lab.tests.recipes.test_needs import NEEDS
+from syncattn_lab.cli import recipe_check
 from syncattn_lab.cli.recipe import main
 from syncattn_lab.recipes.config_file import check_programs
 from syncattn_lab.recipes.corpus_facts import load_corpus
+from syncattn_lab.recipes.stages import Stage, command
 from tests.cli.errors import read_error
 from tests.importing import in_a_process
 
@@ -775,3 +779,15 @@ def test_a_report_needs_systems(tmp_path, monkeypatch, capsys):
     assert main(["builtin_en_de", "common.seed=2", "--report=r.html"]) == 1
     assert capsys.readouterr().err == "error: --report: name the systems that it is about\n"
     assert not [*tmp_path.iterdir()]
+
+
+def test_a_signal_while_options_are_checked_is_not_their_fault(monkeypatch):
+    class Ended:
+        def parse_args(self, words):
+            sys.exit(128 + signal.SIGTERM)
+
+    monkeypatch.setattr(recipe_check, "_parser_of", lambda name: Ended())
+    stage = Stage("clean", Path("clean"), [command("syncattn-clean")])
+    with pytest.raises(SystemExit) as ended:
+        recipe_check.check_calls([stage], Path("_data.yaml"))
+    assert ended.value.code == 143

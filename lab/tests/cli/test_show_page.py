@@ -128,7 +128,7 @@ def test_what_was_found_in_the_text_is_a_table(arguments, tmp_path, monkeypatch)
     [_, row] = table((tmp_path / "r.html").read_text(encoding="utf-8"), "The text")
     escaped = SCRIPT.replace("<", "&lt;").replace(">", "&gt;")
     assert row == [
-        *("the same file is given twice, which is severe", "test", "3", "1,200", "0.25 %"),
+        *("the same file is given twice", "test", "3", "1,200", "0.25 %"),
         f"a.en, which is {escaped}",
     ]
     store_findings(tmp_path / "found.json", [])

@@ -90,6 +90,7 @@ NOT_RUN = {
     "python -m study.counted_parents": "lab/tests/study/test_analyses.py does",
     "syncattn-score heads": "lab/tests/evaluation/test_head_probe.py does",
     "bash study/exchange.sh": "needs a GPU; lab/tests/study/test_exchange.py does",
+    "python -m study.pascal_released": "downloads; lab/tests/study/test_pascal_released.py does",
     "python -m study.gradients": "needs trainings on Multi30k",
     "python -m study.loops": "the same",
     "python -m study.parser_noise": "takes minutes",

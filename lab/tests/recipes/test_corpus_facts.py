@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from syncattn_fairseq.base.errors import DataError
+from syncattn_fairseq.data.doctor import Limits
 from syncattn_fairseq.data.pieces import learn_raw_pieces
 from syncattn_lab.cli.recipe import main
 from syncattn_lab.recipes.corpus_facts import Corpus, Subwords, load_corpus
@@ -19,7 +20,7 @@ from tests.cli.errors import read_error
 CONFIGS = Path(__file__).parents[3] / "configs"
 FOLDERS = sorted(path.parent for path in CONFIGS.glob("*/_data.yaml"))
 PAGE = (Path(__file__).parents[3] / "docs" / "recipes.md").read_text(encoding="utf-8")
-OWN = PAGE[PAGE.index("## Your own corpus") : PAGE.index("## How long")]
+OWN = PAGE[PAGE.index("## Your own corpus") : PAGE.index("## What is wrong")]
 
 
 @pytest.fixture
@@ -253,6 +254,8 @@ def test_the_table_has_all_keys():
     assert keys == {field.name for field in fields(Corpus)} - derived - {"every", "last"}
     named = {key: row[2] for row in rows for key in re.findall(r"`(\w+)`", row[1])}
     assert "every" in named["valid"] and "last" in named["valid"]
+    limits = PAGE[PAGE.index("| in `examine`") : PAGE.index("`--check` refuses what")]
+    assert {field.name for field in fields(Limits)} <= {*re.findall(r"`(\w+)(?:: 8)?`", limits)}
     for key, kind in (("here", Here), ("archives", Archive), ("subwords", Subwords)):
         assert all(f"`{field.name}" in named[key] for field in fields(kind)), key
 

@@ -54,10 +54,11 @@ def test_scores_of_a_cell(tmp_path):
     scores = {"BLEU": 30.0, "UAS source": 90.0}
     layers = {"layer_alignment": {"2": {"aer": 0.125}}}
     trees = {"target_brackets": {"1": {"sentence": {"f1": 0.5}}}}
-    system = {"scores": scores, "signatures": {"BLEU": "s"}, **layers, **trees}
+    counted = {"target_baselines": {"counts": {"uas": 0.25}}}
+    system = {"scores": scores, "signatures": {"BLEU": "s"}, **layers, **trees, **counted}
     (tmp_path / "scores.json").write_text(json.dumps({"systems": {"x": system}}))
     assert read_scores(tmp_path) == {
-        "scores": {**scores, "AER layer 2": 12.5, "trees layer 1": 50.0},
+        "scores": {**scores, "AER layer 2": 12.5, "trees layer 1": 50.0, "UAS target counts": 25.0},
         "signatures": {"BLEU": "s"},
     }
     ways = {"cell": {"forward": {"aer": 1}}, "cell layer 3": {"forward": {"aer": 0.25}}}

@@ -191,4 +191,4 @@ def test_parses_without_syntax_as_results(tmp_path):
     counted_parents.main([*words, "--first", "2"])  # the third sentence does not count
     Path(files[3]).write_text("")
     with pytest.raises(DataError, match="test.heads: 0 lines, but .*test.pieces has 1"):
-        counted_parents.main(words)
+        counted_parents.main([*words, "--first", "2"])
