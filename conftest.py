@@ -111,6 +111,14 @@ def small_corpus(tmp_path_factory: pytest.TempPathFactory) -> Any:
     return make_corpus(tmp_path_factory.mktemp("corpus"))
 
 
+@pytest.fixture(scope="session")
+def raw_corpus(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """The same of raw sentences, whose words have places in them."""
+    from tests.checkpoints import make_corpus
+
+    return make_corpus(tmp_path_factory.mktemp("raw"), raw=True)
+
+
 @pytest.fixture
 def own_data(small_corpus: Any, tmp_path: Path) -> Path:
     """A copy of the small corpus's binarised data, which a test may change."""

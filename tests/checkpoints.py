@@ -78,20 +78,43 @@ class Corpus:
         return folder
 
 
-def make_corpus(folder: Path) -> Corpus:
+def write_raw(path: Path) -> None:
+    """Write words as people do, into the same file, and beside it where the words are."""
+    texts, places = [], []
+    for line in path.read_text(encoding="utf-8").splitlines():
+        text, spans = "", []
+        for word in line.split():
+            text += " " if text and word not in ".,?!" else ""
+            spans.append(f"{len(text)}-{len(text) + len(word)}")
+            text += word
+        texts.append(text[:1].upper() + text[1:] + "\n")
+        places.append(" ".join(spans) + "\n")
+    path.write_text("".join(texts), encoding="utf-8")
+    split, language = path.name.split(".")
+    path.with_name(f"{split}.spans.{language}").write_text("".join(places), encoding="utf-8")
+
+
+def make_corpus(folder: Path, raw: bool = False) -> Corpus:
+    """Make a corpus; the subwords of a raw one are those of sentences as people write them."""
     made = Corpus(folder)
     words, pieces = folder / "words", folder / "pieces"
     pieces.mkdir()
     write_corpus(words, {"test": 12, "valid": 12, "train": 60}, seed=3)
     texts = [f"{split}.{side}" for split in ("train", "valid", "test") for side in ("en", "de")]
     model = f"--model={folder / 'bpe'}"
-    learned = [str(words / text) for text in texts[:2]]
-    assert bpe.main(["learn", "--vocab-size=200", model, "--input", *learned]) == 0
+    learned = ["--input", *(str(words / text) for text in texts[:2])]
+    if raw:
+        for text in texts:
+            write_raw(words / text)
+        learned += ["--raw", "en", "de"]
+    size = "--vocab-size=450" if raw else "--vocab-size=200"
+    assert bpe.main(["learn", size, model, *learned]) == 0
     inputs, outputs = ([str(place / t) for t in texts] for place in (words, pieces))
     assert bpe.main(["apply", f"{model}.model", "--input", *inputs, "--output", *outputs]) == 0
     arguments = ["-s=en", "-t=de", f"--destdir={made.data}", "--joined-dictionary"]
     for split in ("train", "valid", "test"):
         arguments += [f"--{split}pref={pieces / split}", f"--{split}heads={words / split}"]
+    arguments += [f"--subwords={made.subwords}"] if raw else []
     assert preprocess.main(arguments) == 0
     return made
 

@@ -1,4 +1,4 @@
-"""``syncattn-bpe``: learn subwords, and split words into them so that parses still fit."""
+"""``syncattn-bpe``: learn subwords, and split text into them so that parses still fit."""
 
 import argparse
 import sys
@@ -12,7 +12,8 @@ from ..base.errors import DataError
 from ..base.files import replacing
 from ..base.text import read_lines
 from ..base.worker_pool import map_in_order
-from ..data.pieces import MAX_LINES, apply_pieces, learn_pieces, open_pieces
+from ..data.pieces import MAX_LINES, apply_pieces, learn_pieces, learn_raw_pieces, open_pieces
+from ..data.splitters import choose_splitter
 from ..data.words import MARK, REPLACEMENT
 from .command_line import CommandLine
 from .common import (
@@ -26,7 +27,10 @@ from .common import (
     rewrite_texts,
 )
 
-LEARN = "syncattn-bpe learn --input words/train.en words/train.de --vocab-size 8000 --model bpe"
+LEARN = (
+    "syncattn-bpe learn --raw en de --input raw/train.en raw/train.de \\\n"
+    "--vocab-size 8000 --model bpe"
+)
 
 
 def make_parser() -> CommandLine:
@@ -35,10 +39,15 @@ def make_parser() -> CommandLine:
         "syncattn-bpe", "Learn subwords from text, and split text into them.", example=LEARN
     )
     commands = parser.add_subparsers(dest="command", required=True)
-    learn = add_command(
-        commands, "learn", "Learn a sentencepiece model from tokenised text.", example=LEARN
-    )
+    learn = add_command(commands, "learn", "Learn a sentencepiece model from text.", example=LEARN)
     learn.add_argument("--input", nargs="+", type=Path, required=True, help="text to learn from")
+    learn.add_argument(
+        "--raw",
+        nargs="+",
+        metavar="LANGUAGE",
+        help="the texts are sentences as people write them, in these languages, one for each text; "
+        "no subword will have characters of two words (default: the texts are tokenised)",
+    )
     learn.add_argument("--vocab-size", type=positive, required=True, help="how many subwords")
     learn.add_argument(
         "--model", type=Path, required=True, metavar="PREFIX", help="writes PREFIX.model"
@@ -54,8 +63,8 @@ def make_parser() -> CommandLine:
     apply = add_command(
         commands,
         "apply",
-        "Split tokenised text into subwords.",
-        example="syncattn-bpe apply --model bpe.model --input words/test.en --output pieces.en",
+        "Split text into subwords.",
+        example="syncattn-bpe apply --model bpe.model --input raw/test.en --output pieces.en",
     )
     apply.add_argument(
         "--model", type=Path, required=True, metavar="PREFIX.model", help="the model from learn"
@@ -74,8 +83,14 @@ def _name_model(prefix: Path) -> Path:
 
 def _learn(args: argparse.Namespace) -> None:
     output = _name_model(args.model)
+    if args.raw and len(args.raw) != len(args.input):
+        raise DataError(f"--raw: {len(args.raw)} languages for {len(args.input)} texts")
     with replacing(output) as path:
-        model, chosen = learn_pieces(args.input, args.vocab_size, args.max_lines)
+        if args.raw:
+            texts = [*zip(args.input, map(choose_splitter, args.raw), strict=True)]
+            model, chosen = learn_raw_pieces(texts, args.vocab_size, args.max_lines)
+        else:
+            model, chosen = learn_pieces(args.input, args.vocab_size, args.max_lines)
         path.write_bytes(model)
         size = len(open_pieces(path))
     announce(output, f"{size} subwords" + (f", {chosen}" if chosen else ""))

@@ -4,6 +4,7 @@ import argparse
 import sys
 from collections import Counter
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 from ..base.errors import DataError
@@ -18,6 +19,7 @@ from ..data.parallel_text import (
     simplify,
     write_pairs,
 )
+from ..data.splitters import choose_splitter, split_words
 from ..data.words import REPLACEMENT, without_mark
 from .command_line import CommandLine
 from .common import command, new_parser, positive, progress
@@ -36,13 +38,15 @@ def main(argv: Sequence[str] | None = None) -> None:
     pairs = read_pairs(args.input, args.languages)
     faults: Counter[str | None] = Counter()
     replaced = seen = held = 0
+    counts = [partial(_count_words, args.raw, language) for language in args.languages]
     excluded = [{simplify(line) for line in read_lines(path)} for path in _excluded(args)]
     prefixes = [args.output] if args.held_out is None else [args.output, args.held_out]
     with write_pairs(prefixes, args.languages) as writers:
         for pair in progress(pairs, "pairs", total):
             source, target = map(without_mark, pair)
             replaced += (source, target) != pair
-            fault = find_fault(source, target, args.max_words, args.ratio)
+            words = counts[0](source), counts[1](target)
+            fault = find_fault(*words, args.max_words, args.ratio)
             sentences = map(simplify, (source, target) if excluded else ())
             if fault is None and any(map(set.__contains__, excluded, sentences)):
                 fault = EXCLUDED
@@ -73,6 +77,12 @@ def main(argv: Sequence[str] | None = None) -> None:
         print(f"{replaced} held U+2581, which is {REPLACEMENT} now")
 
 
+def _count_words(raw: bool, language: str, sentence: str) -> int:
+    if not raw:
+        return len(sentence.split())
+    return len(split_words(sentence, choose_splitter(language)))
+
+
 def _excluded(args: argparse.Namespace) -> list[Path]:
     return find_sides(args.exclude, args.languages) if args.exclude else []
 
@@ -93,9 +103,9 @@ def make_parser() -> CommandLine:
     """Make the parser of the command's arguments."""
     parser = new_parser(
         "syncattn-clean",
-        "Remove pairs of tokenised text with an empty, too long or uneven side, and write the "
-        "others to PREFIX.SRC and PREFIX.TGT. Sentences do not change, except that U+2581, which "
-        f"would stop syncattn-bpe, becomes {REPLACEMENT}.",
+        "Remove pairs with an empty, too long or uneven side, and write the others to PREFIX.SRC "
+        "and PREFIX.TGT. Sentences do not change, except that U+2581, which would stop "
+        f"syncattn-bpe, becomes {REPLACEMENT}.",
         example="syncattn-clean --languages en de --input all/train --output words/train \\\n"
         "--max-words 100 --ratio 2",
     )
@@ -107,6 +117,12 @@ def make_parser() -> CommandLine:
     )
     parser.add_argument(
         "--output", type=Path, required=True, metavar="PREFIX", help="write the pairs that are kept"
+    )
+    parser.add_argument(
+        "--raw",
+        action="store_true",
+        help="sentences are as people write them: count the words that the languages have in them "
+        "(default: words are separated by spaces)",
     )
     parser.add_argument(
         "--max-words", type=positive, help="the most words on a side (default: any)"

@@ -28,7 +28,7 @@ from ..base.files import replacing
 from ..base.inputs import keeping_pipes
 from ..base.numbers import read_decimal, read_whole
 from ..base.text import is_encodable
-from ..data.words import SCHEMES
+from ..data.words import SCHEMES, is_scheme
 from ..patches.fairseq_version import MISSING
 from .command_line import CommandLine, claiming_outputs
 
@@ -262,10 +262,18 @@ def add_subword_marks(parser: Any, default: str = "detected in the text") -> Non
     """Add the argument that says how a text's subwords are marked."""
     parser.add_argument(
         "--subword-marks",
-        choices=SCHEMES,
-        help="how subwords are marked: by a final @@, by an initial U+2581, or not at all "
-        f"(default: {default})",
+        type=_scheme,
+        metavar=f"{{{','.join(SCHEMES)},raw:SPLITTER}}",
+        help="how subwords are marked: by a final @@, by an initial U+2581, not at all, or as a "
+        "model of raw sentences marks them, whose words a splitter such as uax29 finds (default: "
+        f"{default})",
     )
+
+
+def _scheme(value: str) -> str:
+    if not is_scheme(value):
+        raise argparse.ArgumentTypeError(f"give {', '.join(SCHEMES)} or raw:SPLITTER, not {value}")
+    return value
 
 
 def add_user_dir(parser: argparse.ArgumentParser, what: str) -> None:

@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ..base.option_fields import flag
-from ..data.parses import MIN_PARSED
+from ..data.languages import find_language
+from ..data.parses import MIN_PARSED, SPANS
+from ..data.splitters import SPLITTERS, choose_splitter
 from ..parsing.executors import Executor, make_local_executor
 from ..parsing.formats import FORMATS
 from ..parsing.parse_corpus import ParsingPlan, convert_parsed, parse_corpus
@@ -22,22 +24,32 @@ from .common import command, fraction, new_parser, positive
 def main(argv: Sequence[str] | None = None) -> None:
     """Parse a text, or convert what a parser wrote of it."""
     args = make_parser().parse_args(argv)
-    named = {HEADS: args.output, LABELS: args.labels, CONLLU: args.conllu}
+    named = {HEADS: args.output, LABELS: args.labels, SPANS: args.spans, CONLLU: args.conllu}
     outputs = {kind: path for kind, path in named.items() if path}
     if args.parsed:
         report, rate = convert_parsed(
-            args.input, args.parsed, args.format, outputs, args.min_parsed
+            args.input, args.parsed, args.format, outputs, args.min_parsed, args.anywhere
         )
     else:
         spec = args.parser
         source = find_parser(spec) if ":" in spec else PARSERS[spec].from_options(args)
         plan = ParsingPlan(
-            args.input, outputs, source, args.max_words, args.shards, args.min_parsed
+            args.input,
+            outputs,
+            source,
+            args.max_words,
+            args.shards,
+            args.min_parsed,
+            _choose_splitter(args) if args.spans else None,
         )
         report, rate = parse_corpus(plan, _make_executor(args), say=print)
     for line, detail in report.failures:
         print(f"{args.input}:{line}: the parser failed: {detail}")
     print(f"{args.output}: {report.summarise()}" + (f", {rate:,.0f} words/s" if rate else ""))
+
+
+def _choose_splitter(args: argparse.Namespace) -> str:
+    return args.splitter or choose_splitter(args.lang or find_language(args.input) or "")
 
 
 def _parser_name(value: str) -> str:
@@ -61,6 +73,10 @@ def _check(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
         for option in ("shards", "workers", "max_words", "executor", "slurm"):
             if getattr(args, option) != parser.get_default(option):
                 parser.error(f"{flag(option)} does not go with --parsed")
+    if args.splitter and (args.parsed or not args.spans):
+        parser.error("--splitter goes with --spans, without --parsed")
+    if args.anywhere and not args.parsed:
+        parser.error("--anywhere needs --parsed")
     if args.slurm and args.executor != "slurm":
         parser.error("--slurm needs --executor slurm")
 
@@ -76,11 +92,11 @@ def make_parser() -> CommandLine:
     """Make the parser of the command's arguments."""
     parser = new_parser(
         "syncattn-parse",
-        "Parse a text of one sentence per line, with white space between words. The "
-        "output has one line for each line of the text, in the same order: 1-based heads, 0 for "
-        "the root. The line is empty if there is no parse: for blank lines, more than --max-words "
-        "words, and sentences on which the parser fails. The last line printed says how many and "
-        "why.",
+        "Parse a text of one sentence per line, with white space between words, or as people "
+        "write it: with --spans. The output has one line for each line of the text, in the same "
+        "order: 1-based heads, 0 for the root. The line is empty if there is no parse: for blank "
+        "lines, more than --max-words words, and sentences on which the parser fails. The last "
+        "line printed says how many and why.",
         example="syncattn-parse --lang de --input words/train.de --output words/train.heads.de \\\n"
         "--labels words/train.labels.de --workers 8",
         epilog="The text is parsed in shards. Finished ones are kept in OUTPUT.shards, and a "
@@ -92,6 +108,18 @@ def make_parser() -> CommandLine:
     parser.add_argument("--input", type=Path, required=True, help="the text")
     parser.add_argument("--output", type=Path, required=True, help="write the heads of its words")
     parser.add_argument("--labels", type=Path, help="write the relations to the heads as well")
+    parser.add_argument(
+        "--spans",
+        type=Path,
+        help="the text is as people write it: find its words, with the parser's own tokenizer if "
+        "it has one, else with --splitter, and write where they are, in characters: 0-3 4-7",
+    )
+    parser.add_argument(
+        "--splitter",
+        choices=SPLITTERS,
+        help="what finds the words for --spans if the parser has no tokenizer (default: that of "
+        "the language, as --lang or the name of the text says it)",
+    )
     parser.add_argument(
         "--conllu",
         type=Path,
@@ -132,6 +160,12 @@ def make_parser() -> CommandLine:
     group.add_argument(
         "--parsed", type=Path, help="instead of running a parser, read what one wrote for this text"
     )
+    group.add_argument(
+        "--anywhere",
+        action="store_true",
+        help="the sentences of --parsed are in any order, and perhaps of other texts, too, such as "
+        "the parses of a whole corpus for one part of it; a sentence's characters find them",
+    )
     group = parser.add_argument_group("shards")
     group.add_argument(
         "--shards", type=positive, help="how many shards (default: one per 2 MB of text)"
@@ -161,7 +195,13 @@ def make_parser() -> CommandLine:
     parser.name_files(
         inputs=["input", "parsed"],
         files=["model", "tagger", "depparse"],
-        outputs=["output", "labels", "conllu", lambda args: [f"{args.output}.manifest.json"]],
+        outputs=[
+            "output",
+            "labels",
+            "spans",
+            "conllu",
+            lambda args: [f"{args.output}.manifest.json"],
+        ],
     )
     return parser
 

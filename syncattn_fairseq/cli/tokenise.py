@@ -10,7 +10,7 @@ from pathlib import Path
 from ..base.errors import DataError
 from ..base.text import read_lines
 from ..base.worker_pool import map_in_order
-from ..data.moses import AS_ENGLISH, load_sacremoses
+from ..data.moses import AS_ENGLISH, RULES, load_sacremoses
 from ..data.preparation import Preparation
 from .common import add_texts, command, new_parser, positive, progress, rewrite_texts
 
@@ -39,7 +39,7 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 def _prepare(args: argparse.Namespace) -> Preparation:
     tokenizer, case = "spaces" if args.words else "moses", "lower" if args.lowercase else "kept"
-    return Preparation(tokenizer, args.lang, args.normalise, args.aggressive, case)
+    return Preparation(tokenizer, args.lang, args.normalise, args.aggressive, case, args.rules)
 
 
 def read_preparation(command: str, truecased: bool = False) -> Preparation:
@@ -49,7 +49,7 @@ def read_preparation(command: str, truecased: bool = False) -> Preparation:
     except ValueError:
         name, options = "", []
     if name == "kytea":
-        return Preparation("kytea", "ja")
+        return Preparation("kytea", "ja", rules=RULES[-1])
     if name != "syncattn-tokenise":
         raise DataError(f"--words-by {command}: give syncattn-tokenise with its options, or kytea")
     preparation = _prepare(make_parser().parse_args(options))
@@ -74,6 +74,15 @@ def make_parser() -> argparse.ArgumentParser:
     parser.add_argument("--lowercase", action="store_true", help="put the words in lower case")
     parser.add_argument(
         "--words", action="store_true", help="the text is already split into words: keep them"
+    )
+    parser.add_argument(
+        "--rules",
+        type=int,
+        choices=RULES,
+        default=RULES[-1],
+        help="1: exactly as sacremoses, for texts that were split so; 2: marks stay with their "
+        "letters, Finnish and Swedish words keep their colons, and translations are put together "
+        f"with fewer faults (default: {RULES[-1]})",
     )
     parser.add_argument("--workers", type=positive, default=1, help="processes (default: 1)")
     add_texts(parser)

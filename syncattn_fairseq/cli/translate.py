@@ -31,6 +31,12 @@ if TYPE_CHECKING:
 
 #: Lines to read and sort by length at a time.
 _LINES = 2000
+#: What there may be of the input's parses, and what it is.
+_PARSES = {
+    "heads": "heads",
+    "labels": "dependency labels, if it reads them,",
+    "spans": "words' places, if it reads sentences as people write them,",
+}
 
 
 @command
@@ -70,21 +76,23 @@ def main(argv: Sequence[str] | None = None) -> None:
 def _read_parses(args: argparse.Namespace) -> Iterator[DependencyTree | None]:
     """Yield the parse of each line of the input, which has as many lines as the files."""
     from ..base.text import count_lines
-    from ..data.parses import read_heads, read_labels
+    from ..data.parses import read_heads, read_labels, read_spans
     from ..parsing.parser import Parse
 
-    count_lines(*filter(None, [args.input, args.input_heads, args.input_labels]))
+    count_lines(*filter(None, [args.input, *(getattr(args, f"input_{x}") for x in _PARSES)]))
     labels = read_labels(args.input_labels) if args.input_labels else repeat(None)
-    for heads, of_words in zip(read_heads(args.input_heads), labels, strict=False):
-        yield None if heads is None else Parse(heads, of_words or [])
+    spans = read_spans(args.input_spans) if args.input_spans else repeat(())
+    for heads, of_words, where in zip(read_heads(args.input_heads), labels, spans, strict=False):
+        yield None if heads is None else Parse(heads, of_words or [], spans=where)
 
 
 def _check_options(parser: CommandLine, args: argparse.Namespace) -> None:
     """End the program if options do not go together."""
     if args.force and not (args.jsonl and args.input):
         parser.error("--force needs --jsonl, and --input FILE with as many lines")
-    if args.input_labels and not args.input_heads:
-        parser.error("--input-labels needs --input-heads")
+    for kind in ("labels", "spans"):
+        if getattr(args, f"input_{kind}") and not args.input_heads:
+            parser.error(f"--input-{kind} needs --input-heads")
     if args.input_heads and not args.input:
         parser.error("--input-heads needs --input FILE with as many lines")
     if args.every_layer and not args.jsonl:
@@ -236,7 +244,7 @@ def make_parser() -> CommandLine:
         help="the input, and the file of --force, are in subwords already, as the text of a "
         "binarised corpus is; no subword model is needed",
     )
-    for kind, what in (("heads", "heads"), ("labels", "dependency labels, if it reads them")):
+    for kind, what in _PARSES.items():
         parser.add_argument(
             f"--input-{kind}",
             metavar="FILE",
@@ -305,7 +313,7 @@ def make_parser() -> CommandLine:
         "all heads)",
     )
     parser.name_files(
-        inputs=["input", "force", "input_heads", "input_labels"],
+        inputs=["input", "force", *(f"input_{kind}" for kind in _PARSES)],
         files=[lambda args: args.path.split(os.pathsep)],
     )
     parser.check = _check_options

@@ -17,9 +17,9 @@ from ..base.errors import BadParse, DataError
 from ..base.text import count_lines, read_blocks
 from ..base.worker_pool import map_in_order
 from .mmap_blocks import check_dataset, count_sentences, read_sizes, write_dataset
-from .parses import are_trees, check_parsed, check_tree, parse_heads
+from .parses import are_trees, check_parsed, check_tree, parse_heads, parse_spans
 from .subwords import CONTINUATION, NO_HEAD
-from .words import MARK, find_word_starts, join_subwords, without_mark
+from .words import MARK, find_word_starts, is_raw, join_subwords, split_units, without_mark
 
 #: What there may be of every word, as in file names.
 KINDS = HEADS, LABELS = "heads", "labels"
@@ -64,6 +64,9 @@ class AnnotatedText:
         kind: of the values, ``heads`` or ``labels``.
         scheme: how the text's subwords are written; see `find_word_starts`.
         words: the text before it was split into subwords, to compare with; or None.
+        spans: where the words are in the sentences of ``words``; None: as the scheme finds them.
+            Only subwords of raw sentences have these.
+        heads: of labels of raw sentences, the heads of their words; or None.
         on_bad_parse: ``stop`` if heads or labels do not fit their sentence, or ``drop`` them and
             keep the sentence without.
         min_parsed: the smallest share of sentences whose heads or labels must fit them.
@@ -76,6 +79,8 @@ class AnnotatedText:
     words: Path | None = None
     on_bad_parse: str = "stop"
     min_parsed: float = 0.0
+    spans: Path | None = None
+    heads: Path | None = None
 
     def process(
         self, work: Callable[[Block], tuple[T, TextCounts]], counts: TextCounts, workers: int
@@ -99,7 +104,7 @@ class AnnotatedText:
         check_parsed(self.values, counts.parsed, sentences, self.min_parsed)
 
     def _read_blocks(self) -> Iterator[Block]:
-        paths = [self.text, self.values, *([self.words] if self.words else [])]
+        paths = [self.text, *self.list_files()]
         number = 1
         total = count_lines(*paths)
         with tqdm(desc=self.values.name, total=total, unit=" sentences", disable=None) as bar:
@@ -107,6 +112,14 @@ class AnnotatedText:
                 yield number, lines
                 number += len(lines[0])
                 bar.update(len(lines[0]))
+
+    @property
+    def _others(self) -> tuple[Path | None, ...]:
+        return self.words, self.spans, self.heads
+
+    def list_files(self) -> list[Path]:
+        """Return the files besides the text that have a line for each of its lines."""
+        return [self.values, *(path for path in self._others if path)]
 
     def check(self, block: Block) -> tuple[list[list[Any]], list[list[bool]], TextCounts]:
         """Return the heads or labels of a block's sentences, and where its words begin.
@@ -118,8 +131,9 @@ class AnnotatedText:
         Raises:
             DataError: the first fault, with file and line.
         """
-        begin, (texts, lines, *others) = block
-        plains = others[0] if others else [""] * len(texts)
+        begin, (texts, lines, *read) = block
+        others = [read.pop(0) if path else [""] * len(texts) for path in self._others]
+        plains = others[0]
         subwords = [text.split() for text in texts]
         starts = [find_word_starts(pieces, self.scheme) for pieces in subwords]
         rows = self._read_sound(lines, begin)
@@ -130,7 +144,12 @@ class AnnotatedText:
             row = self._read_values(lines[index], number) if rows is None else rows[index]
             counts.words += size
             try:
-                if row:
+                if row and is_raw(self.scheme):
+                    other = [each[index] for each in others]
+                    row, starts[index] = self._map_words(row, subwords[index], other, number)
+                    counts.words += len(row) - size
+                    counts.parsed += 1
+                elif row:
                     self._check_size(row, size, plains[index] or texts[index])
                     if rows is None:
                         check_tree(row)
@@ -149,6 +168,31 @@ class AnnotatedText:
                 row = []
             values.append(row)
         return values, starts, counts
+
+    def _map_words(
+        self, values: list[Any], subwords: list[str], other: Sequence[str], number: int
+    ) -> tuple[list[Any], list[bool]]:
+        """Return the values of the units of a raw sentence, and where they begin."""
+        sentence, spans, heads = other
+        words = parse_spans(spans, self.spans, number) if self.spans else None
+        units = split_units(subwords, self.scheme, words, sentence)
+        above = values if self.kind == HEADS else None
+        if self.heads:
+            above = parse_heads(heads, self.heads, number)
+        for name, found in ((self.kind, values), (HEADS, above or values)):
+            if len(found) != len(units.of_words):
+                where = self.spans or f"{self.text} ({self.scheme})"
+                raise BadParse(
+                    f"wrong number of {name}",
+                    f"{len(found)} {name}, but {len(units.of_words)} words in {where}",
+                )
+        if not above:  # each unit has the label of its first word
+            above = [0] * len(values)
+        else:
+            check_tree(above)
+        if self.kind == HEADS:
+            return units.map_heads(values), units.starts
+        return units.map_labels(values, above), units.starts
 
     def _read_values(self, line: str, number: int) -> list[Any]:
         return parse_heads(line, self.values, number) if self.kind == HEADS else line.split()

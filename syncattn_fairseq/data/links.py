@@ -2,53 +2,82 @@
 
 import sys
 from collections.abc import Iterator, Sequence
-from itertools import accumulate, product
+from itertools import pairwise, product, repeat
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
-from ..base.errors import DataError, naming
+from ..base.errors import BadParse, DataError, naming
 from ..base.text import count_lines, read_lines
 from .link_lines import read_links
 from .mmap_blocks import write_dataset
-from .words import count_subwords
+from .parses import parse_spans
+from .words import split_units
 
 #: How many pairs have links if none of them can lack a 0 by chance.
 _MANY = 10
 
 
-def binarise_links(
-    path: Path, texts: Sequence[Path], schemes: Sequence[str], dataset: Path
-) -> None:
+class LinkedText(NamedTuple):
+    """One side of sentence pairs whose words are linked.
+
+    Attributes:
+        text: the sentences in subwords.
+        scheme: how these are marked.
+        sentences: raw sentences as people wrote them, if `spans` are of these.
+        spans: where the words of raw sentences are; None: as the scheme finds them.
+    """
+
+    text: Path
+    scheme: str
+    sentences: Path | None = None
+    spans: Path | None = None
+
+    def locate_words(self) -> Iterator[list[range]]:
+        """Yield where the subwords of each word of a sentence are; words of a unit share them."""
+        paths = self.sentences, self.spans
+        others = (read_lines(path) if path else repeat("") for path in paths)
+        lines = zip(read_lines(self.text), *others)  # noqa: B905  (repeat)
+        for number, (line, sentence, places) in enumerate(lines, 1):
+            pieces = line.split()
+            spans = parse_spans(places, self.spans, number) if self.spans and places else None
+            try:
+                units = split_units(pieces, self.scheme, spans, sentence)
+            except BadParse as fault:
+                raise DataError(f"{self.spans}:{number}: {fault}") from None
+            begins = [place for place, starts in enumerate(units.starts) if starts]
+            bounds = [*pairwise([*begins, len(pieces)])]
+            yield [range(*bounds[unit]) for unit in units.of_words]
+
+
+def binarise_links(path: Path, sides: Sequence[LinkedText], dataset: Path) -> None:
     """Link all subwords of words that are linked, and write the links as fairseq reads them.
 
     Args:
         path: the links, one sentence pair per line, see `.link_lines`: words of source and target,
             from 0. Those that are only possible do not count.
-        texts, schemes: source and target in subwords, and how these are marked.
+        sides: source and target.
         dataset: path without suffix.
 
     Raises:
         DataError: a line is wrong, there are too many or too few, or the links of many pairs count
             from 1.
     """
-    count_lines(*texts, path)
-    write_dataset(dataset, np.int32, _spread(path, texts, schemes))
+    others = [side[2:] for side in sides]
+    more = [path for paths in others for path in paths if path]
+    count_lines(*(side.text for side in sides), path, *more)
+    write_dataset(dataset, np.int32, _spread(path, sides))
 
 
-def _spread(
-    path: Path, texts: Sequence[Path], schemes: Sequence[str]
-) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+def _spread(path: Path, sides: Sequence[LinkedText]) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     linked, from_zero = 0, False
-    lines = zip(read_lines(path), *map(read_lines, texts), strict=True)
-    for number, (line, *pair) in enumerate(lines, 1):
+    words = (side.locate_words() for side in sides)
+    for number, (line, source, target) in enumerate(zip(read_lines(path), *words, strict=True), 1):
         with naming(f"{path}:{number}"):
             links = read_links(line)
         linked += bool(links)
         from_zero = from_zero or any(0 in link[:2] for link in links)
-        source, target = (
-            _locate_words(text.split(), scheme) for text, scheme in zip(pair, schemes, strict=True)
-        )
         numbers: list[int] = []
         for one, other, is_sure in links:
             if one >= len(source) or other >= len(target):
@@ -68,8 +97,3 @@ def _spread(
         if linked >= _MANY:
             raise DataError(message)
         print(f"warning: {message}", file=sys.stderr)
-
-
-def _locate_words(pieces: Sequence[str], scheme: str) -> list[range]:
-    lengths = count_subwords(pieces, scheme)
-    return [range(end - size, end) for size, end in zip(lengths, accumulate(lengths), strict=True)]

@@ -1,13 +1,27 @@
-"""The Moses tokenizer, an optional dependency."""
+"""The Moses tokenizer, an optional dependency, and what is mended in it.
+
+Texts are prepared by numbered rules, so that those of earlier ones stay as they are. Rules 1 are
+sacremoses's. By rules 2, marks stay with their letters, Finnish and Swedish words keep their colons
+(*EU:n*), and the detokeniser leaves the spaces before Czech numbers and none before a danda and its
+like, or inside quotes of some languages.
+"""
 
 import re
+import unicodedata
 from collections.abc import Callable
+from functools import cache
 from typing import Any
+
+import regex
 
 from ..base.errors import DataError
 
 #: Languages of our recipes without rules in Moses: treating them as English, as it does, is right.
 AS_ENGLISH = ("tr",)
+
+
+#: The rules, the last ones for new texts.
+RULES = 1, 2
 
 
 def load_sacremoses() -> Any:
@@ -33,6 +47,50 @@ def check_language(language: str) -> None:
         )
 
 
+@cache
+def _list_joined() -> str:
+    """Return Unicode's marks, and what joins letters, which stay where they are, for a pattern."""
+    # Of the first plane, as Moses's letters are: with others, patterns are ten times slower.
+    marks = (c for c in map(chr, range(0x10000)) if unicodedata.category(c).startswith("M"))
+    return "".join(marks) + "\u200c\u200d"
+
+
+#: Languages with colons in words, before small letters.
+_WITH_COLONS = ("fi", "sv")
+
+
+def open_tokenizer(language: str, rules: int = RULES[-1]) -> Any:
+    """Return sacremoses's tokenizer of a language; of one that it does not know, of English.
+
+    Args:
+        language: its code.
+        rules: one of `RULES`.
+    """
+    tokenizer = load_sacremoses().MosesTokenizer(language)
+    if rules == 1:
+        return tokenizer
+    joined = _list_joined()
+    for letters in (tokenizer.IsAlnum, tokenizer.IsAlpha):
+        for name in dir(tokenizer):
+            value = getattr(tokenizer, name)
+            if name.endswith("APOSTROPHE") and isinstance(value, list):
+                setattr(tokenizer, name, [_add(joined, pair, letters) for pair in value])
+            elif isinstance(value, tuple) and letters in getattr(value[0], "pattern", ""):
+                setattr(tokenizer, name, _add(joined, value, letters))
+    # What is neither a letter nor a digit has spaces around it and its marks.
+    kept = rf"{tokenizer.IsAlnum}{joined}\s.'`,\-"
+    pattern = f"[^{kept}][{joined}]*"
+    if language in _WITH_COLONS:
+        small = tokenizer.IsLower
+        pattern = rf"[^{kept}:][{joined}]*|(?<!\d):(?![{small}])|:(?![{small}\d])"
+    tokenizer.PAD_NOT_ISALNUM = re.compile(f"({pattern})"), r" \1 "
+    return tokenizer
+
+
+def _add(joined: str, pair: tuple[Any, str], letters: str) -> tuple[Any, str]:
+    return re.compile(pair[0].pattern.replace(letters, letters + joined)), pair[1]
+
+
 #: Turkish case endings and the like, which an apostrophe separates from names and numbers.
 _ENDINGS = (
     "(?!dedi|diye|ile|ise)(?:[yns]?[ae]|[yns]?[ıiuü]|[yn]?[dt][aeıiuü][nrmk]?|[nyms]?[ıiuü][nmz]|l[aeıiuü]"
@@ -56,29 +114,76 @@ _APART = {
 }
 
 
-def open_detokenizer(language: str) -> Callable[[str], str]:
-    """Return what undoes the Moses tokenizer in a line of words; errors as `check_language`.
+#: Languages whose quotes open as Romanian ones, and what closes those that rules 1 leave apart.
+_OPENED = ("hu", "pl")
+_CLOSED = {
+    **dict.fromkeys(("fi", "sv"), (re.compile(r"(?<!\S)” ([^”]*?) ?”"), r"”\1”")),
+    **dict.fromkeys(("hi", *_OPENED), (re.compile(r" ([”»])(?!\w)"), r"\1")),
+}
+#: What ends a sentence or a part of it, but what Moses knows: ASCII's, Chinese and Japanese ends.
+_ENDS = regex.compile(
+    r" +(?=[\p{Terminal_Punctuation}--\p{ASCII}--\p{Script_Extensions=Han}](?!\w))", regex.V1
+)
+#: After the last word: Moses takes the end of a Czech sentence for what is before each number.
+_LAST = "\ue002"
+
+
+def open_detokenizer(language: str, rules: int = RULES[-1]) -> Callable[[str], str]:
+    """Return what undoes the Moses tokenizer in a line of words.
 
     Apostrophes are put back as the language has them: Moses's own detokeniser takes those of most
     languages for quotation marks.
+
+    Args:
+        language: its code.
+        rules: one of `RULES`.
+
+    Raises:
+        DataError: as `check_language`.
     """
     check_language(language)
     detokenizer = load_sacremoses().MosesDetokenizer(language)
+    more = _APART["ro"][:1] if rules > 1 and language in _OPENED else ()
     general = () if language in ("en", "fr", "it") else _APART[""]
-    rules = [(re.compile(p), joined) for p, joined in (*_APART.get(language, ()), *general)]
+    apart = [(re.compile(p), joined) for p, joined in (*_APART.get(language, ()), *more, *general)]
 
     def detokenize(words: str) -> str:
         text = f" {' '.join(words.split())} "
-        for pattern, joined in rules:
+        for pattern, joined in apart:
             text = pattern.sub(joined, text)
-        plain: str = detokenizer.detokenize(text.split())
-        return plain.replace(f"{_GLUE} ", "").replace(_GLUE, "").replace(_GAP, "")
+        last = [_LAST] if rules > 1 and language == "cs" else []
+        plain: str = detokenizer.detokenize([*text.split(), *last])
+        plain = plain.removesuffix(_LAST).rstrip()
+        plain = plain.replace(f"{_GLUE} ", "").replace(_GLUE, "").replace(_GAP, "")
+        if rules == 1:
+            return plain
+        plain = _ENDS.sub("", plain)
+        closed = _CLOSED.get(language)
+        return closed[0].sub(closed[1], plain) if closed else plain
 
     return detokenize
 
 
 def lower_case(text: str, language: str) -> str:
     """Return a text in a language's lower case: Turkish and Azeri have an i without a dot."""
-    if re.split("[-_]", language)[0] in ("tr", "az"):
+    if _has_two_i(language):
         text = text.replace("I\u0307", "i").replace("I", "ı").replace("İ", "i")
     return text.lower()
+
+
+def raise_first(text: str, language: str) -> str:
+    """Return a sentence with a capital, if its first word is one that gets it.
+
+    Numbers do not, nor do words with a capital inside, such as *iPhone*, and letters without a
+    capital of one character, such as *ß*.
+    """
+    match = re.match(r"(?:[^\w]|_)*([^\W\d_])([^\W\d_]*)", text)
+    if match is None or any(map(str.isupper, match[2])):
+        return text
+    at = match.start(1)
+    capital = "İ" if text[at] == "i" and _has_two_i(language) else text[at].title()
+    return text if len(capital) > 1 else text[:at] + capital + text[at + 1 :]
+
+
+def _has_two_i(language: str) -> bool:
+    return re.split("[-_]", language)[0] in ("tr", "az")

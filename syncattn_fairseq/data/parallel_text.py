@@ -85,12 +85,16 @@ def simplify(sentence: str) -> str:
     return "".join(sentence.split()).lower()
 
 
-def find_fault(source: str, target: str, max_words: int | None, ratio: float | None) -> str | None:
-    """Return why a pair of tokenised sentences is left out, or None if it is kept.
+def find_fault(source: int, target: int, max_words: int | None, ratio: float | None) -> str | None:
+    """Return why a pair of sentences is left out, or None if it is kept.
 
-    ``ratio`` says how many times longer than the other a side may be; None: any number.
+    Args:
+        source: the number of its words.
+        target: that of the other side.
+        max_words: the most words of a side; None: any number.
+        ratio: how many times longer than the other a side may be; None: any number.
     """
-    shorter, longer = sorted((len(source.split()), len(target.split())))
+    shorter, longer = sorted((source, target))
     if shorter == 0:
         return EMPTY
     if max_words is not None and longer > max_words:

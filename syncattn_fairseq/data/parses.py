@@ -1,4 +1,4 @@
-"""Read word-level dependency heads and labels, and check that heads form a tree."""
+"""Read the dependency heads, labels and spans of words, and check that heads form a tree."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -10,12 +10,17 @@ import numpy as np
 from ..base.errors import BadParse, DataError
 from ..base.numbers import read_whole
 from ..base.text import read_lines
+from .spans import Span
 
 SPLITS = ("train", "valid", "test")
 """The parts of a corpus, as fairseq-preprocess names them."""
 LINKS = "align"
 """The name of links between words, as in file names; fairseq's."""
 
+SPANS = "spans"
+"""The name of the words' spans in raw sentences, as in file names."""
+
+_SPANS = re.compile("([0-9]{1,9}-[0-9]{1,9}( |$))*")
 _HEADS = re.compile("[0-9]{1,9}(?: [0-9]{1,9})*")
 
 POLICIES = ("stop", "drop")
@@ -32,6 +37,26 @@ def read_labels(path: Path | str) -> Iterator[list[str] | None]:
     """Yield each sentence's labels, one per word; None for an empty line, no parse."""
     for line in read_lines(path):
         yield line.split() or None
+
+
+def read_spans(path: Path | str) -> Iterator[list[Span]]:
+    """Yield the spans of each sentence's words; see `parse_spans`."""
+    for number, line in enumerate(read_lines(path), 1):
+        yield parse_spans(line, path, number)
+
+
+def parse_spans(line: str, path: Path | str, number: int) -> list[Span]:
+    """Return the spans on a line, ``0-3 4-7``; `DataError`, with path and number, if it has others.
+
+    They are in characters of the sentence, from 0; a span ends before its second number.
+    """
+    if not _SPANS.fullmatch(line):
+        raise DataError(
+            f"{path}:{number}: expected a span for each word, such as 0-3 4-7, got {line[:60]!r}; "
+            "characters from 0, an empty line without a parse"
+        )
+    pairs = (span.split("-") for span in line.split())
+    return [(int(begin), int(end)) for begin, end in pairs]
 
 
 def parse_heads(line: str, path: Path | str, number: int) -> list[int]:

@@ -1,24 +1,32 @@
-"""Split words into subwords with sentencepiece, configured so that parses still fit.
+"""Split sentences into subwords with sentencepiece, configured so that parses still fit.
 
-Nothing is normalised. Every word becomes a run of pieces, the first of which begins with U+2581,
-and they join to exactly that word, even if the model does not know a character.
+A model of raw sentences (`learn_raw_pieces`) reads them as people write them, and its pieces join
+to exactly the sentence: only white space becomes plain spaces, and U+2581 becomes ``_``. Characters
+that it does not know become bytes.
+
+A model of words (`learn_pieces`) reads tokenised text. Nothing is normalised. Every word becomes a
+run of pieces, the first of which begins with U+2581, and they join to exactly that word, even if
+the model does not know a character.
 """
 
 import io
-from collections.abc import Iterable, Iterator
-from itertools import chain
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain, pairwise
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import sentencepiece
 
 from ..base.errors import DataError
 from ..base.files import read_file
 from ..base.text import clean_line, read_lines
-from .words import MARK, REPLACEMENT, without_mark
+from .words import MARK, RAW, REPLACEMENT, SYMBOLS, UNKNOWN, find_words, without_mark
 
 #: What reading a line makes a space of.
 SPACES = [c for c in map(chr, range(1, 0x3001)) if clean_line(f"a{c}b").split() == ["a", "b"]]
+#: What a line is read as, by character.
+_READING = {space: " " for space in SPACES if space != " "} | {MARK: REPLACEMENT}
 
 
 #: Lines that sentencepiece gets, which holds each in some 415 bytes.
@@ -50,6 +58,75 @@ def learn_pieces(
     def sentences() -> Iterator[str]:
         return map(_cuttable, chain.from_iterable(map(read_lines, paths)))
 
+    return _learn(
+        sentences,
+        vocab_size,
+        max_lines,
+        normalization_rule_name="identity",
+        remove_extra_whitespaces=False,
+        character_coverage=1.0,
+    )
+
+
+#: Of the characters of the training text, which occur as often as they do, so many are pieces.
+_COVERAGE = 0.9998
+#: Stands between words of the training text; U+241F is a picture of a separator, and no word's.
+_DELIMITER, _PICTURE = "\u241f", "\u241e"
+
+
+def learn_raw_pieces(
+    texts: Sequence[tuple[Path | str, str]], vocab_size: int, max_lines: int = MAX_LINES
+) -> tuple[bytes, str]:
+    """Learn a sentencepiece model from raw texts.
+
+    No piece has characters of two words of the training text, as their splitters find them. The
+    same text always gives the same model.
+
+    Args:
+        texts: files with a sentence on each line, and what splits each into words (`.splitters`).
+        vocab_size: how many pieces, with 256 bytes, <unk>, <s> and </s>.
+        max_lines: as for `learn_pieces`.
+
+    Returns:
+        as of `learn_pieces`.
+
+    Raises:
+        DataError: a text is not UTF-8, or they are too small or large for that size, or what a
+            splitter needs is not installed.
+    """
+
+    def sentences() -> Iterator[str]:
+        for path, splitter in texts:
+            for line in read_lines(path):
+                yield _delimit(" ".join(without_mark(line).split()), splitter)
+
+    model, chosen = _learn(
+        sentences,
+        vocab_size,
+        max_lines,
+        normalization_rule_name="identity",
+        byte_fallback=True,
+        character_coverage=_COVERAGE,
+        pretokenization_delimiter=_DELIMITER,
+    )
+    return add_line_reading(model), chosen
+
+
+def _delimit(line: str, splitter: str) -> str:
+    """Put the delimiter between the words of a sentence; spaces stay with the word that follows."""
+    line = line.replace(_DELIMITER, _PICTURE)
+    begins = [begin for begin, _ in find_words(line, f"{RAW}{splitter}")]
+    bounds = [0, *(_before_spaces(line, begin) for begin in begins[1:]), len(line)]
+    return _DELIMITER.join(line[begin:end] for begin, end in pairwise(bounds))
+
+
+def _before_spaces(line: str, place: int) -> int:
+    return len(line[:place].rstrip())
+
+
+def _learn(
+    sentences: Callable[[], Iterator[str]], vocab_size: int, max_lines: int, **options: Any
+) -> tuple[bytes, str]:
     # Read everything once before sentencepiece does: it would hide our errors of a bad line.
     total = characters = 0
     for sentence in sentences():
@@ -65,12 +142,10 @@ def learn_pieces(
             model_writer=model,
             vocab_size=vocab_size,
             model_type="bpe",
-            normalization_rule_name="identity",
-            remove_extra_whitespaces=False,
-            character_coverage=1.0,
             max_sentence_length=2**20,
             num_threads=1,
             minloglevel=3,
+            **options,
         )
     except (RuntimeError, OverflowError, TypeError, ValueError) as error:
         # "INTERNAL: file.cc(1) [condition] What is wrong."
@@ -86,6 +161,23 @@ def draw_lines(lines: Iterable[str], total: int, number: int) -> Iterator[str]:
         if random.random() * left < number:
             number -= 1
             yield line
+
+
+#: What tells a model that reads raw sentences: bytes, white space, U+2581, and what others change.
+_PROBE, _READ = f"ﬁ{MARK}\u3000 \t５：ำe\u0301 ", f"{MARK}ﬁ{REPLACEMENT}{MARK}５：ำe\u0301"
+
+
+def reads_raw_text(processor: sentencepiece.SentencePieceProcessor) -> bool:
+    """Return whether a model reads raw sentences, as those of `learn_raw_pieces` do."""
+    return processor.normalize(_PROBE) == _READ and all(
+        processor.piece_to_id(f"<0x{byte:02X}>") != processor.unk_id() for byte in range(256)
+    )
+
+
+def list_pieces(processor: sentencepiece.SentencePieceProcessor) -> list[str]:
+    """Return all pieces that a model may make of a text, but for <unk>."""
+    pieces = (processor.id_to_piece(number) for number in range(len(processor)))
+    return [piece for piece in pieces if piece not in SYMBOLS and piece != UNKNOWN]
 
 
 def apply_pieces(processor: sentencepiece.SentencePieceProcessor, sentence: str) -> list[str]:
@@ -123,8 +215,8 @@ def add_line_reading(model: bytes) -> bytes:
     except RuntimeError:  # there are none
         rules = {}
     except AttributeError:
-        raise DataError("this format needs sentencepiece 0.2.3 or later") from None
-    rules |= {space: " " for space in SPACES if space != " "} | {MARK: REPLACEMENT}
+        raise DataError("this needs sentencepiece 0.2.3 or later") from None
+    rules |= _READING
     normalizer = sentencepiece.SentencePieceNormalizer(
         norm_map=[*rules.items()], remove_extra_whitespaces=True
     )

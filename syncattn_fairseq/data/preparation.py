@@ -16,14 +16,22 @@ from ..base.errors import DataError, naming
 from ..base.files import read_file, read_json, replacing
 from ..base.locks import refuse_links
 from ..base.text import split_lines
-from .moses import load_sacremoses, lower_case, open_detokenizer
-from .words import SCHEMES
+from .moses import (
+    RULES,
+    load_sacremoses,
+    lower_case,
+    open_detokenizer,
+    open_tokenizer,
+    raise_first,
+)
+from .words import SCHEMES, is_scheme
 
 NAME = "preparation.json"
 SCHEMES_NAME = "subwords.json"
 _LARGEST = 2**16
-TOKENIZERS = ("moses", "kytea", "spaces")
+TOKENIZERS = ("moses", "kytea", "spaces", "raw")
 CASES = ("kept", "lower", "true")
+_MOSES_LANGUAGES = r"[A-Za-z]{2,3}([-_]\w{1,20})?"
 _KYTEA = ("kytea", "-notags", "-out", "tok")
 _WITHOUT_KYTEA = "; install KyTea, which splits this model's text, or give words: --tokenised"
 
@@ -33,12 +41,15 @@ class Preparation:
     """How sentences of one language became words.
 
     Attributes:
-        tokenizer: ``moses``, ``kytea`` (Japanese), or ``spaces``: they are words already.
-        language: as Moses names it.
+        tokenizer: ``moses``, ``kytea`` (Japanese), ``spaces``: they are words already, or ``raw``:
+            subwords were made of the sentences themselves.
+        language: as Moses names it, or of raw sentences, as the text's files do.
         normalise: whether quotes, dashes and the like were unified first.
         aggressive: whether Moses split words at hyphens.
         case: ``kept``; ``lower``; or ``true``: a sentence begins with a capital only if its first
             word always has one.
+        rules: those of :mod:`.moses`, and how sentences get their capitals; of records that do not
+            say it, the first.
     """
 
     tokenizer: str
@@ -46,6 +57,7 @@ class Preparation:
     normalise: bool = False
     aggressive: bool = False
     case: str = "kept"
+    rules: int = 1
 
     def tokenise(self, sentences: Sequence[str]) -> list[str]:
         """Return the words of sentences, separated by spaces."""
@@ -64,16 +76,25 @@ class Preparation:
             )
         return lower_case(text, self.language) if self.case == "lower" else text
 
+    def find_first(self, words: Sequence[str]) -> int | None:
+        """Return which word of a sentence its capital is of, if it has one; None: it has none."""
+        if self.rules == 1:
+            return next((i for i, word in enumerate(words) if word[:1].isalpha()), 0)
+        first = next((i for i, word in enumerate(words) if any(map(str.isalnum, word))), None)
+        return first if first is not None and words[first][0].isalpha() else None
+
     def detokenise(self, lines: Sequence[str]) -> list[str]:
         """Return sentences as people write them."""
         texts = [self._detokenize(line) for line in lines]
-        if self.case == "true":
+        if self.case == "true" and self.rules > 1:
+            texts = [raise_first(text, self.language) for text in texts]
+        elif self.case == "true":
             texts = [re.sub(r"[^\W\d_]", lambda m: m[0].upper(), t, count=1) for t in texts]
         return texts
 
     @cached_property
     def _tokenizer(self) -> Any:
-        return load_sacremoses().MosesTokenizer(self.language)
+        return open_tokenizer(self.language, self.rules)
 
     @cached_property
     def _normalizer(self) -> Any:
@@ -83,11 +104,11 @@ class Preparation:
     def _detokenize(self) -> Callable[[str], str]:
         if self.tokenizer == "moses":
             try:
-                return open_detokenizer(self.language)
+                return open_detokenizer(self.language, self.rules)
             except DataError:
                 load_sacremoses()  # or says that it is missing
-                return open_detokenizer("en")  # as the tokenizer does
-        return str if self.tokenizer == "spaces" else lambda line: "".join(line.split())
+                return open_detokenizer("en", self.rules)  # as the tokenizer does
+        return str if self.tokenizer in ("spaces", "raw") else lambda line: "".join(line.split())
 
 
 def split_by(
@@ -136,12 +157,15 @@ def stored_preparations(folder: Path) -> dict[str, Preparation]:
 
 
 def _is_sound(preparation: Preparation) -> bool:
+    languages = r"[\w.+-]{1,100}" if preparation.tokenizer == "raw" else _MOSES_LANGUAGES
     return (
         preparation.tokenizer in TOKENIZERS
         and isinstance(preparation.language, str)
-        and re.fullmatch(r"[A-Za-z]{2,3}([-_]\w{1,20})?", preparation.language) is not None
+        and re.fullmatch(languages, preparation.language) is not None
         and type(preparation.normalise) is type(preparation.aggressive) is bool
         and preparation.case in CASES
+        and type(preparation.rules) is int
+        and preparation.rules in RULES
     )
 
 
@@ -200,9 +224,10 @@ def stored_schemes(folder: Path | str) -> dict[str, str]:
         return {}
     except ValueError:
         schemes = None
-    if not isinstance(schemes, dict) or any(value not in SCHEMES for value in schemes.values()):
+    if not isinstance(schemes, dict) or not all(map(is_scheme, schemes.values())):
         raise DataError(
-            f"{path}: expected one of {', '.join(SCHEMES)} for each language; remove it"
+            f"{path}: expected one of {', '.join(SCHEMES)}, raw:SPLITTER for each language; "
+            "remove it"
         )
     return schemes
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from fairseq.data import Dictionary
 from fairseq_cli import preprocess
@@ -29,6 +30,7 @@ from ..base.text import (
     read_lines,
 )
 from .binarise import (
+    HEADS,
     KINDS,
     LABELS,
     AnnotatedText,
@@ -55,9 +57,10 @@ from .labels import (
     locate_dictionary,
     save_dictionary,
 )
-from .links import binarise_links
+from .links import LinkedText, binarise_links
 from .mmap_blocks import store_checksums
-from .parses import LINKS, SPLITS
+from .parses import LINKS, SPANS, SPLITS
+from .pieces import list_pieces
 from .preparation import (
     NAME,
     Preparation,
@@ -67,8 +70,9 @@ from .preparation import (
     stored_schemes,
 )
 from .record_checks import check_languages, check_record
-from .segmenters import SubwordModel, name_vocabulary, store_subwords
-from .words import SYMBOLS, UNKNOWN, detect_scheme, find_schemes
+from .segmenters import RawPieces, SubwordModel, name_vocabulary, store_subwords
+from .splitters import choose_splitter
+from .words import RAW, SYMBOLS, UNKNOWN, detect_scheme, find_schemes, is_raw
 
 #: What ends a line for fairseq (a carriage return), and what is no white space.
 _READ_OTHERWISE = re.compile("[\r\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f]")
@@ -89,6 +93,7 @@ class Preprocessing:
         add: the only heads or labels to binarise, for texts that are binarised already.
         preparations: how sentences became the words of each language; empty: not said.
         subwords: the subword models that split the words; `None`: not said.
+        raw_models: of these, those that read sentences as people write them, by language.
         raw: the prefix of sentences as people write them, to see what is lost; or `None`.
         fairseq: the arguments of ``fairseq-preprocess``, which binarises the texts.
     """
@@ -106,6 +111,7 @@ class Preprocessing:
     add: Sequence[str]
     preparations: Mapping[str, Preparation]
     subwords: Sequence[SubwordModel] | None
+    raw_models: Mapping[str, RawPieces]
     raw: str | None
     fairseq: argparse.Namespace
 
@@ -129,6 +135,18 @@ def read_arguments(
     if args.source_lang is None or (args.target_lang is None and not args.only_source):
         raise DataError("--source-lang and --target-lang are needed to find the files")
     languages = args.source_lang, str(args.target_lang)  # fairseq writes en-None, too
+    opened = zip(languages, subwords or (), strict=False)
+    models = {language: model.open() for language, model in opened}
+    raw = {name: model for name, model in models.items() if isinstance(model, RawPieces)}
+    known = dict(zip(languages, preparations, strict=bool(preparations)))
+    if raw and known:
+        raise DataError(
+            "--words-by: the subword model reads sentences as people write them, not words; leave "
+            "the option out, or give the model of the words"
+        )
+    tables = [list_pieces(model.processor) for model in raw.values()]
+    if args.joined_dictionary and tables[1:] and tables[0] != tables[1]:
+        raise DataError("--joined-dictionary: give one subword model for both languages")
     return Preprocessing(
         languages=languages,
         only_source=args.only_source,
@@ -141,8 +159,9 @@ def read_arguments(
         on_bad_parse=args.on_bad_parse,
         min_parsed=args.min_parsed,
         add=args.add or (),
-        preparations=dict(zip(languages, preparations, strict=bool(preparations))),
+        preparations=known | {name: Preparation("raw", name) for name in raw},
         subwords=subwords,
+        raw_models=raw,
         raw=args.raw,
         fairseq=args,
     )
@@ -259,7 +278,7 @@ def _list_annotations(
             names.add(LINKS)
         if missing := {*plan.add} - names:
             raise DataError(f"--add {min(missing)}: no such file; see --trainheads")
-    if not found and not linked:
+    if not found and not linked and not plan.raw_models:
         sought = ", ".join(str(part.values(kind)) for part in parts for kind in KINDS)
         raise DataError(
             f"no heads or labels found; looked for {sought or 'none, as --trainpref is missing'}; "
@@ -289,6 +308,8 @@ def _examine(plan: Preprocessing, parts: Sequence[SplitText]) -> None:
 def _choose_schemes(plan: Preprocessing, used: Sequence[SplitText]) -> dict[str, str]:
     """Return how each language's subwords are marked: as is said, stored, or seen in its texts."""
     schemes = stored_schemes(plan.destination)
+    for language in plan.raw_models:
+        schemes[language] = f"{RAW}{choose_splitter(language)}"
     for language in dict.fromkeys(part.language for part in used):
         if plan.scheme:
             schemes[language] = plan.scheme
@@ -310,6 +331,8 @@ def _say_what_lacks(parts: Sequence[SplitText], annotations: Sequence[Annotation
 
 def _describe(plan: Preprocessing, part: SplitText, kind: str, scheme: str) -> AnnotatedText:
     """Return a text with its heads or labels."""
+    spans, heads = part.values(SPANS), part.values(HEADS)
+    reads = is_raw(scheme)
     return AnnotatedText(
         part.text,
         kind,
@@ -318,7 +341,17 @@ def _describe(plan: Preprocessing, part: SplitText, kind: str, scheme: str) -> A
         part.words,
         plan.on_bad_parse,
         plan.min_parsed,
+        spans if reads and spans.exists() else None,
+        heads if reads and kind == LABELS and heads.exists() else None,
     )
+
+
+def _describe_side(part: SplitText, scheme: str) -> LinkedText:
+    """Return a side of linked texts."""
+    spans = part.values(SPANS)
+    if not is_raw(scheme) or not spans.exists():
+        return LinkedText(part.text, scheme)
+    return LinkedText(part.text, scheme, part.words, spans)
 
 
 def _load_label_dictionaries(
@@ -394,8 +427,8 @@ def preprocess_texts(plan: Preprocessing) -> None:
         datasets = {}
         for one, other in zip(linked[::2], linked[1::2], strict=True):
             datasets[one] = folder / f"{one.split}.{LINKS}.{'-'.join(plan.languages)}"
-            of_both = [schemes[language] for language in plan.languages]
-            binarise_links(one.links, (one.text, other.text), of_both, datasets[one])
+            sides = [_describe_side(part, schemes[part.language]) for part in (one, other)]
+            binarise_links(one.links, sides, datasets[one])
         if not plan.add:
             _binarise_texts(plan, folder)
         store_schemes(folder, schemes)
@@ -412,8 +445,8 @@ def preprocess_texts(plan: Preprocessing) -> None:
         written = [plan.locate(plan.destination, part) for part in parts]
         if not plan.add:
             drop_same_dictionaries(folder, plan.destination, plan.languages, written)
-        read = [path for part, _ in sources for path in (part.text, part.words) if path]
-        read += [source.values for _, source in sources] + [part.links for part in linked]
+        read = [path for _, source in sources for path in (source.text, *source.list_files())]
+        read += [part.links for part in linked]
         _check_outputs(plan, folder, read)
         gone = list_earlier(folder, plan.destination, plan.languages, written, anew)
         gone = [] if plan.add else gone
@@ -433,8 +466,9 @@ def _add_record(plan: Preprocessing) -> None:
     with filling(plan.destination) as folder:
         check_earlier(plan.destination, plan.languages)
         schemes = stored_schemes(plan.destination)
-        if plan.scheme:
-            schemes = dict.fromkeys(plan.languages, plan.scheme)
+        if plan.scheme or plan.raw_models:
+            said = dict.fromkeys(plan.languages, plan.scheme) if plan.scheme else {}
+            schemes = _choose_schemes(plan, ()) | said
             store_schemes(folder, schemes)
         for language in plan.languages:
             rows = read_rows(plan.destination, plan.languages, language)
@@ -527,7 +561,24 @@ def _store_preparations(plan: Preprocessing, folder: Path) -> None:
 
 
 def _binarise_texts(plan: Preprocessing, folder: Path) -> None:
-    args = argparse.Namespace(**vars(plan.fairseq) | {"destdir": str(folder)})
+    """Binarise the texts into a folder, with the dictionaries of models that read raw text.
+
+    Others are made of the texts; of bytes, and of pieces that are only parts of others, few occur
+    there.
+    """
+    with TemporaryDirectory() as made:
+        changes = {"destdir": str(folder)}
+        for option, language in zip(("srcdict", "tgtdict"), plan.languages, strict=True):
+            joined = option == "tgtdict" and plan.fairseq.joined_dictionary
+            if language in plan.raw_models and not getattr(plan.fairseq, option) and not joined:
+                path = Path(made, f"{option}.txt")
+                pieces = list_pieces(plan.raw_models[language].processor)
+                path.write_text("".join(f"{piece} 1\n" for piece in pieces), encoding="utf-8")
+                changes[option] = str(path)
+        _run_fairseq(argparse.Namespace(**vars(plan.fairseq) | changes))
+
+
+def _run_fairseq(args: argparse.Namespace) -> None:
     handlers = [*preprocess.logger.handlers]
     preprocess.logger.addFilter(_names_no_folder)
     try:

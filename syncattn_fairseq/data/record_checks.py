@@ -9,7 +9,7 @@ from ..base.errors import DataError
 from .moses import load_sacremoses
 from .preparation import Preparation
 from .segmenters import Codes, Segmenter, SubwordModel
-from .words import join_subwords
+from .words import is_raw, join_subwords, join_text
 
 
 def check_record(
@@ -33,7 +33,8 @@ def check_record(
     """
     if model is not None:
         segmenter = model.open()
-        if segmenter.scheme != scheme:
+        of_sentences = is_raw(segmenter.scheme) and is_raw(scheme)  # however their words are split
+        if segmenter.scheme != scheme and not of_sentences:
             raise DataError(
                 f"{model.path}: marks subwords as {segmenter.scheme}, but {where} as {scheme}; "
                 "give the model that split it"
@@ -60,7 +61,12 @@ def check_subwords(
         DataError: most are split in another way.
     """
     known = [[*row] for row in rows if row and "<unk>" not in row]
-    same = sum(segmenter.segment(join_subwords(row, segmenter.scheme)) == row for row in known)
+    raw = is_raw(segmenter.scheme)
+    texts = (
+        [join_text(row, segmenter.scheme)] if raw else join_subwords(row, segmenter.scheme)
+        for row in known
+    )
+    same = sum(segmenter.segment(text) == row for text, row in zip(texts, known, strict=True))
     if 2 * same < len(known):
         raise DataError(
             f"{path}: splits {len(known) - same} of {len(known)} sentences of {where} in another "

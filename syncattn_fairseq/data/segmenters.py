@@ -12,13 +12,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
+from sentencepiece import SentencePieceProcessor
+
 from ..base.errors import BadSentence, DataError
 from ..base.files import open_file
 from ..base.numbers import read_whole
 from ..base.text import clean_line, is_encodable, read_file_lines
-from .pieces import apply_pieces, open_pieces
+from .moses import lower_case
+from .pieces import apply_pieces, open_pieces, reads_raw_text
 from .preparation import Preparation, stored_preparations
-from .words import SYMBOLS, UNKNOWN, detect_scheme
+from .splitters import UAX29, choose_splitter
+from .words import MARK, RAW, SYMBOLS, UNKNOWN, detect_scheme, is_raw, join_text
 
 _REMEDY = "give the codes that subword-nmt learned, or a sentencepiece model"
 
@@ -118,8 +122,14 @@ class Segmenter(ABC):
     def _lower_first(self, line: str) -> str:
         """Begin a sentence in lower case if the model knows its first word better like that."""
         words = line.split(" ")
-        index = next((i for i, word in enumerate(words) if word[:1].isalpha()), 0)
-        spellings = words[index], words[index][:1].lower() + words[index][1:]
+        assert self.preparation is not None
+        index = self.preparation.find_first(words)
+        if index is None:
+            return line
+        small = words[index][:1].lower()
+        if self.preparation.rules > 1:
+            small = lower_case(words[index][:1], self.preparation.language)
+        spellings = words[index], small + words[index][1:]
         words[index] = min(spellings, key=self._rate)
         return " ".join(words)
 
@@ -203,13 +213,28 @@ class Pieces(Segmenter):
 
     scheme = "sentencepiece"
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, processor: SentencePieceProcessor) -> None:
         super().__init__()
-        self.processor = open_pieces(path)
+        self.processor = processor
 
     def segment(self, words: Sequence[str]) -> list[str]:
         """Return the pieces; U+2581 in a word becomes ``_``."""
         return apply_pieces(self.processor, " ".join(words))
+
+
+class RawPieces(Pieces):
+    """Splits sentences as people write them, with a model of `.pieces.learn_raw_pieces`."""
+
+    scheme = f"{RAW}{UAX29}"
+
+    def _refuse_subwords(self, number: int, words: Sequence[str]) -> None:
+        """Refuse what are certainly pieces; every other line is a sentence."""
+        marked = len(words) > 1 and words[0].startswith(MARK)
+        if marked and self.segment([join_text(words, self.scheme)]) == [*words]:
+            line, remedy = " ".join(words), _CUT[MARK][1]
+            raise BadSentence(
+                number, f"in subwords already ({line[:40]!r}); give sentences: {remedy}"
+            )
 
 
 class Codes(Segmenter):
@@ -257,7 +282,10 @@ def open_segmenter(path: Path) -> Segmenter:
     """Load a subword model of either kind; `DataError` if the file is neither."""
     with open_file(path) as file:
         # Protocol buffers begin with a line feed, the tag of their first field; codes are text.
-        return Pieces(path) if file.read(1) == b"\n" else Codes(path)
+        if file.read(1) != b"\n":
+            return Codes(path)
+    processor = open_pieces(path)
+    return RawPieces(processor) if reads_raw_text(processor) else Pieces(processor)
 
 
 def is_file_name(name: object) -> bool:
@@ -336,7 +364,8 @@ def open_segmenters(
     preparations = {} if in_subwords else next(records, {})
     segmenters: list[Segmenter] = []
     for side, language, vocabulary in zip((0, 1), languages, vocabularies, strict=True):
-        scheme = schemes[side] or detect_scheme(vocabulary)
+        scheme, preparation = schemes[side], preparations.get(language)
+        scheme = scheme or detect_scheme(vocabulary)
         if pair is None and scheme != "none" and not in_subwords:
             raise DataError(
                 f"the model reads and writes subwords ({scheme}), and no subword model is in "
@@ -346,6 +375,12 @@ def open_segmenters(
             segmenter: Segmenter = Subwords(scheme)
         else:
             segmenter = pair[side].open() if pair else Words()
+        if isinstance(segmenter, RawPieces):
+            preparation = preparation or Preparation("raw", language)
+            if schemes[side] is None:
+                scheme = f"{RAW}{choose_splitter(language)}"
+            if is_raw(scheme) and preparation.tokenizer == "raw":
+                segmenter.scheme = scheme
         if pair and segmenter.scheme != scheme:
             raise DataError(
                 f"{pair[side].path}: marks subwords as {segmenter.scheme}, but the text of "
@@ -353,7 +388,7 @@ def open_segmenters(
             )
         known = (word for word in vocabulary if word not in SYMBOLS and word != UNKNOWN)
         segmenter.known = {word: rank for rank, word in enumerate(known)}
-        segmenter.preparation = preparations.get(language)
+        segmenter.preparation = preparation
         segmenters.append(segmenter)
     return segmenters[0], segmenters[1]
 

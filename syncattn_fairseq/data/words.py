@@ -5,12 +5,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate, compress, count, groupby, pairwise
 from typing import TypeAlias
 
-from ..base.errors import DataError
+from ..base.errors import BadParse, DataError
+from .spans import Span, Units, check_spans, find_owners, find_units, skip_spaces
 
 Link: TypeAlias = tuple[int, int]
 """A source and a target word, or two subwords, that are linked; both from 0."""
 
 SCHEMES = ("subword_nmt", "sentencepiece", "none")
+RAW = "raw:"
+"""Begins the scheme of subwords of raw sentences; what splits these into words follows."""
 #: Begins the first piece of a word in sentencepiece, so no word may contain it.
 MARK, REPLACEMENT = "\u2581", "_"
 #: Symbols with a meaning of their own in a fairseq dictionary, and what stands for unknown words.
@@ -19,6 +22,7 @@ SYMBOLS, UNKNOWN = frozenset(("<s>", "<pad>", "</s>")), "<unk>"
 _BYTE = re.compile("<0x([0-9A-F]{2})>")
 #: What stands for bytes that are no character, and for characters that would break the line.
 _BROKEN = re.compile("[\udc80-\udcff\x00-\x1f\x7f-\x9f]")
+_BYTE_ALONE = re.compile("[\udc80-\udcff]")
 #: In sentencepiece's text, a word's first piece or, with ``treat_whitespace_as_suffix``, its last.
 _BEGINNING, _ENDING = re.compile("(?<!\\S)▁+[^\\s▁]"), re.compile("[^\\s▁]▁+(?!\\S)")
 
@@ -31,12 +35,19 @@ def find_word_starts(tokens: Sequence[str], scheme: str) -> list[bool]:
         scheme: how subwords are written, as in fairseq's ``--post-process``: ``subword_nmt``
             (``@@`` at the end: the word continues), ``sentencepiece`` (U+2581 at the start: a word
             begins; a lone U+2581 belongs to the word that follows; fairseq's ``characters`` are
-            written like this, too; if it ends subwords and begins none, all this is mirrored) or
-            ``none`` (a token is a word).
+            written like this, too; if it ends subwords and begins none, all this is mirrored),
+            ``none`` (a token is a word), or ``raw:SPLITTER`` (sentencepiece has split the sentence
+            as people wrote it; its words are those of :mod:`.splitters`, and a subword belongs to
+            the word with most of its characters).
 
     Raises:
         ValueError: the scheme is unknown.
+        DataError: what the splitter needs is not installed.
     """
+    if is_raw(scheme):
+        text, spans = read_pieces(tokens)
+        owners = find_owners(spans, find_words(text, scheme))
+        return [True, *(one != other for one, other in pairwise(owners))][: len(owners)]
     check_choice("scheme", scheme, SCHEMES)
     if scheme == "none" or not tokens:
         return [True] * len(tokens)
@@ -68,9 +79,14 @@ def join_subwords(tokens: Sequence[str], scheme: str) -> list[str]:
     """Join the subwords of one sentence into words; see `find_word_starts`.
 
     Those of sentencepiece are joined as its own decoder does: subwords such as ``<0xE4>`` are the
-    bytes of characters. A character that would break the line becomes U+FFFD.
+    bytes of characters. A character that would break the line becomes U+FFFD. A word of a raw
+    sentence has the characters of its subwords.
     """
     starts = find_word_starts(tokens, scheme)
+    if is_raw(scheme):
+        text, spans = read_pieces(tokens)
+        first = [begin for (begin, _), start in zip(spans, starts, strict=True) if start]
+        return [text[begin:end].strip(" ") for begin, end in pairwise([*first, len(text)])]
     if scheme == "subword_nmt":
         tokens = [token.removesuffix("@@") for token in tokens]
     begins = [*compress(count(), starts), len(tokens)]
@@ -80,17 +96,127 @@ def join_subwords(tokens: Sequence[str], scheme: str) -> list[str]:
     return [_join_pieces(word).strip(MARK).replace(MARK, " ") for word in words]
 
 
+def join_text(tokens: Sequence[str], scheme: str) -> str:
+    """Join the subwords of one sentence into its text: raw ones are the sentence itself.
+
+    Others make words, which are separated by spaces; see `join_subwords`.
+    """
+    if is_raw(scheme):
+        return read_pieces(tokens)[0]
+    return " ".join(join_subwords(tokens, scheme))
+
+
+def read_pieces(pieces: Sequence[str]) -> tuple[str, list[Span]]:
+    """Join the pieces of a raw sentence; return it, and the span of each piece.
+
+    They are joined as sentencepiece's decoder joins them. Of the bytes of a character, all but the
+    last have no characters.
+    """
+    parts: list[str] = []
+    ends = [0]
+    for piece, size in _read_surfaces(pieces):
+        parts.append(piece.replace(MARK, " "))
+        ends += [ends[-1]] * (size - 1)
+        ends.append(ends[-1] + len(piece))
+    whole = "".join(parts)
+    text = whole.strip(" ")
+    skipped = len(whole) - len(whole.lstrip(" "))
+    ends = [min(max(end - skipped, 0), len(text)) for end in ends]
+    return text, [*pairwise(ends)]
+
+
+def _read_surfaces(pieces: Sequence[str]) -> Iterator[tuple[str, int]]:
+    """Yield each piece, or character of bytes, and of how many pieces it is made."""
+    for are_bytes, run in groupby(pieces, lambda piece: _BYTE.fullmatch(piece) is not None):
+        if not are_bytes:
+            for piece in run:
+                yield piece, 1
+            continue
+        data = bytes.fromhex("".join(_BYTE.sub(r"\1", piece) for piece in run))
+        for character in data.decode("utf-8", "surrogateescape"):
+            size = 1 if _BYTE_ALONE.match(character) else len(character.encode())
+            yield _BROKEN.sub("\ufffd", character), size
+
+
+def split_units(
+    pieces: Sequence[str], scheme: str, words: Sequence[Span] | None = None, sentence: str = ""
+) -> Units:
+    """Return the units that words make with the subwords of a sentence.
+
+    Args:
+        pieces: the subwords.
+        scheme: how they are marked, see `find_word_starts`.
+        words: of a raw sentence, the spans of its words, from a parser or a treebank. None: the
+            words are those of the scheme.
+        sentence: as people wrote it; empty: as the subwords join to it.
+
+    Raises:
+        BadParse: the words are not in the sentence, or the subwords are of another one.
+    """
+    if not is_raw(scheme):
+        starts = find_word_starts(pieces, scheme)
+        return Units(starts, [*range(sum(starts))])
+    text, spans = read_pieces(pieces)
+    sentence = sentence or text
+    if words is None:
+        sentence, words = text, find_words(text, scheme)
+    elif without_mark("".join(sentence.split())) != "".join(text.split()):
+        raise BadParse(
+            "another sentence", f"the subwords are of {text[:60]!r}, not of {sentence[:60]!r}"
+        )
+    else:
+        check_spans(words, len(sentence))
+    return find_units(skip_spaces(spans, text), skip_spaces(words, sentence))
+
+
+def find_words(text: str, scheme: str) -> list[Span]:
+    """Return the words of a raw sentence, split as a scheme such as ``raw:uax29`` says.
+
+    Raises:
+        DataError: there is no such splitter, or what it needs is not installed.
+    """
+    from .splitters import split_words  # needs a library that few commands need
+
+    return split_words(text, scheme.removeprefix(RAW))
+
+
+def locate_words(words: Iterable[str], text: str) -> list[Span] | None:
+    """Return where the words of a text are in it; None if it has others.
+
+    Args:
+        words: all words, in order; white space in them does not count.
+        text: as people write it.
+    """
+    letters = ["".join(word.split()) for word in words]
+    places = [n for n, character in enumerate(text) if not character.isspace()]
+    if "".join(letters) != without_mark("".join(text.split())):
+        return None
+    spans, at = [], 0
+    for word in letters:
+        end = at + len(word)
+        spans.append((places[at], places[end - 1] + 1) if word else (0, 0))
+        at = end
+    return spans
+
+
 def _join_pieces(pieces: Sequence[str]) -> str:
     if not any(map(_BYTE.fullmatch, pieces)):
         return "".join(pieces)
-    text = ""
-    for are_bytes, run in groupby(pieces, lambda piece: _BYTE.fullmatch(piece) is not None):
-        joined = "".join(run)
-        if are_bytes:
-            data = bytes.fromhex(_BYTE.sub(r"\1", joined))
-            joined = _BROKEN.sub("\ufffd", data.decode("utf-8", "surrogateescape"))
-        text += joined
-    return text
+    return "".join(surface for surface, _ in _read_surfaces(pieces))
+
+
+def is_raw(scheme: str) -> bool:
+    """Return whether subwords are of raw sentences: pieces that join to them."""
+    return scheme.startswith(RAW)
+
+
+def is_scheme(name: object) -> bool:
+    """Return whether something is the name of a scheme, see `find_word_starts`."""
+    if not isinstance(name, str) or not is_raw(name):
+        return name in SCHEMES
+    from .splitters import SPLITTERS
+
+    return name.removeprefix(RAW) in SPLITTERS
 
 
 def detect_scheme(texts: Iterable[str]) -> str:

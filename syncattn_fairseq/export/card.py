@@ -50,24 +50,35 @@ def make_card(
     return "\n\n".join(parts) + "\n"
 
 
-def tokenise_code(preparation: Preparation | None, sentence: str = '"A sentence."') -> str:
-    """Return Python that makes a sentence, also Python, into words, as plain programs need them."""
-    if preparation is None or preparation.tokenizer != "moses":
-        return '"A sentence ."'
-    language = f'"{preparation.language}"'
-    if preparation.normalise:
-        sentence = f"sacremoses.MosesPunctNormalizer({language}).normalize({sentence})"
-    options = "aggressive_dash_splits=True, " * preparation.aggressive + "escape=False"
-    tokenizer = f"sacremoses.MosesTokenizer({language})"
-    code = f"{tokenizer}.tokenize({sentence}, {options}, return_str=True)"
-    return f"{code}.lower()" if preparation.case == "lower" else code
+def sentence_code(preparation: Preparation | None) -> str:
+    """Return a sentence, in Python, as a subword model reads it.
+
+    Only models of raw sentences read them as people write them. What splits other sentences into
+    words, and their first words into small letters, is in `syncattn_fairseq.load`: no library does
+    exactly the same.
+    """
+    if preparation is not None and preparation.tokenizer == "raw":
+        return '"A sentence."'
+    return '"A sentence ."'
 
 
-def detokenise_code(preparation: Preparation | None, words: str) -> str:
-    """Return Python that makes words, also Python, into a sentence."""
-    if preparation is None or preparation.tokenizer != "moses":
-        return words
-    return f'sacremoses.MosesDetokenizer("{preparation.language}").detokenize({words}.split())'
+def describe_words(preparation: Preparation | None) -> str:
+    """Return a line of Python that says which words a model reads and writes; raw ones need none.
+
+    Empty: that is not known, or they are sentences.
+    """
+    if preparation is None or preparation.tokenizer == "raw":
+        return ""
+    if preparation.tokenizer != "moses":
+        return f"# In words, as they are split by {preparation.tokenizer}.\n"
+    options = [f"--lang {preparation.language}"]
+    options += ["--normalise"] * preparation.normalise + ["--aggressive"] * preparation.aggressive
+    options += ["--lowercase"] * (preparation.case == "lower") + [f"--rules {preparation.rules}"]
+    small = ", and with a small letter at the beginning, except of names"
+    return (
+        f"# In words, as syncattn-tokenise {' '.join(options)} splits them"
+        f"{small * (preparation.case == 'true')}.\n"
+    )
 
 
 def read_scores(path: str | Path, system: str | None = None) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from ..data.segmenters import Pieces, name_subwords
 from ..functional.controls.t5 import FURTHEST
 from ..inference.exported import FACTOR, load_ctranslate2
 from ..modules.positions import POSITIONS
-from .card import detokenise_code, tokenise_code
+from .card import describe_words, sentence_code
 from .check import Sample
 from .fold import FoldedModel
 from .format import Format
@@ -106,16 +106,16 @@ class CTranslate2Format(Format):
         if folded.labels is not None or not are_sentencepiece(folded):
             return [ours]
         source, target = (name_subwords(each) for each in (folded.source, folded.target))
-        words = "target.decode(result.hypotheses[0])"
         return [
             ours,
-            "import ctranslate2, sacremoses, sentencepiece\n"
-            f'source, target = (sentencepiece.SentencePieceProcessor("{folder}/" + name)\n'
-            f'    for name in ("{source}", "{target}"))\n'
-            f"words = {tokenise_code(folded.sides[0])}\n"
-            f'[result] = ctranslate2.Translator("{folder}").translate_batch(\n'
-            "    [source.encode(words, out_type=str)], beam_size=5)\n"
-            f"print({detokenise_code(folded.sides[1], words)})",
+            f"import ctranslate2, sentencepiece\n"
+            "source, target = map(sentencepiece.SentencePieceProcessor, "
+            f'("{folder}/{source}", "{folder}/{target}"))\n'
+            f"{describe_words(folded.sides[0])}"
+            f"pieces = source.encode({sentence_code(folded.sides[0])}, out_type=str)\n"
+            f'[result] = ctranslate2.Translator("{folder}").translate_batch([pieces], '
+            "beam_size=5)\n"
+            "print(target.decode(result.hypotheses[0]))",
         ]
 
 

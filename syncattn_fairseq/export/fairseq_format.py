@@ -89,6 +89,8 @@ class FairseqFormat(Format):
             dashes = not source.aggressive
             options += f', tokenizer="moses", moses_no_escape=True, moses_no_dash_splits={dashes}'
             sentence = "A sentence."
+        if source and source.tokenizer == "raw":
+            sentence = "A sentence."
         return [
             "from fairseq.models.transformer import TransformerModel\n"
             f'model = TransformerModel.from_pretrained("{folder}", "model.pt", "."{options})\n'

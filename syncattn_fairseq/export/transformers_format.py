@@ -10,7 +10,7 @@ from ..base.errors import DataError
 from ..base.files import read_file
 from ..data.pieces import add_line_reading
 from ..inference.model import MAX_LEN, SHORT
-from .card import detokenise_code, tokenise_code
+from .card import describe_words, sentence_code
 from .check import Sample, target_scores
 from .ctranslate2_format import are_sentencepiece, refuse_options, refuse_positions
 from .fold import FoldedModel
@@ -108,19 +108,18 @@ class TransformersFormat(Format):
 
     def usage(self, folded: FoldedModel, folder: Path) -> list[str]:
         """Translate with Hugging Face's ``generate``."""
-        words = "tokenizer.batch_decode(found, skip_special_tokens=True)[0]"
         return [
-            "import sacremoses\n"
             "from transformers import AutoTokenizer, FSMTForConditionalGeneration as FSMT\n"
             f'tokenizer, model = (kind.from_pretrained("{folder}") for kind in '
             "(AutoTokenizer, FSMT))\n"
-            f"words = {tokenise_code(folded.sides[0])}\n"
-            'batch = tokenizer([words], return_tensors="pt")\n'
+            f"{describe_words(folded.sides[0])}text = {sentence_code(folded.sides[0])}\n"
+            "# After a space: >>x<< at the beginning is a language for Marian's tokenizer.\n"
+            "batch = tokenizer([f' {text}'], return_tensors='pt')\n"
             "# A translation may have 4 to 8 times the subwords of its batch's longest source.\n"
             'size = batch["input_ids"].shape[1] - 1\n'
             f"most = min(max({SHORT}, 4 << (size - 1).bit_length()) + 2, {_find_longest(folded)})\n"
             "found = model.generate(**batch, max_length=most)\n"
-            f"print({detokenise_code(folded.sides[1], words)})"
+            "print(tokenizer.batch_decode(found, skip_special_tokens=True)[0])"
         ]
 
 

@@ -11,13 +11,17 @@ from typing import Generic, TypeVar
 import numpy as np
 
 from ..base.errors import DataError
+from ..data.spans import Span
 from ..data.words import (
     Link,
     count_subwords,
     find_word_heads,
     find_word_starts,
+    is_raw,
     join_subwords,
+    join_text,
     link_words,
+    locate_words,
 )
 from ..parsing.parser import Parse as DependencyTree
 from ..trees.binary import split_by_distances
@@ -49,9 +53,14 @@ class Sentence:
         """The number of subwords of each word."""
         return count_subwords(self.pieces, self.scheme)
 
+    @cached_property
+    def spans(self) -> list[Span]:
+        """Where each word is in the text of `str`, in characters from 0."""
+        return locate_words(self.words, str(self)) or []
+
     def __str__(self) -> str:
-        """Return the words as a line of text."""
-        return " ".join(self.words)
+        """Return the line of text that the subwords make up: the words, or a raw sentence."""
+        return join_text(self.pieces, self.scheme)
 
 
 class Translation(str):
@@ -140,7 +149,9 @@ class Parse:
         A model's heads have no labels: every relation except ``root`` is ``dep``.
         """
         labels = ["dep" if head else "root" for head in self.tree]
-        return format_conllu(self.sentence.words, self.tree, labels)
+        sentence = self.sentence
+        where = (str(sentence), sentence.spans) if is_raw(sentence.scheme) else None
+        return format_conllu(sentence.words, self.tree, labels, where=where)
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ import re
 import struct
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from ..base.files import hash_file, open_file, read_json
 from ..data.fingerprint import check_text_steps, read_stored
 from ..data.preparation import stored_schemes
 from ..data.segmenters import SubwordFiles, is_file_name, open_segmenters
+from ..data.words import split_units
 from .analysis import Analysis, Question
 from .answers import Alignment, Sentence, Translation
 from .model import FORKED, Model, make_batches, make_unaligned
@@ -323,12 +325,15 @@ class CTranslate2Model(Model):
         parses = self._list_trees(sources)
         rows = []
         for source, parse in zip(sources, parses, strict=True):
-            labels = parse.labels if parse else ["<unk>"] * len(source.words)
-            of_pieces = np.repeat(labels, source.lengths).tolist()
+            spans = (parse and parse.spans) or None
+            units = split_units(source.pieces, source.scheme, spans)
+            labels = ["<unk>"] * sum(units.starts)
+            if parse:
+                labels = units.map_labels(parse.labels, parse.heads)
             rows.append(
                 [
-                    f"{piece.replace(FACTOR, '<unk>')}{FACTOR}{label}"
-                    for piece, label in zip(source.pieces, of_pieces, strict=True)
+                    f"{piece.replace(FACTOR, '<unk>')}{FACTOR}{labels[number - 1]}"
+                    for piece, number in zip(source.pieces, accumulate(units.starts), strict=True)
                 ]
             )
         return rows, [index for index, parse in enumerate(parses) if parse is None]

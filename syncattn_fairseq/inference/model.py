@@ -15,12 +15,14 @@ import numpy as np
 from .. import __version__
 from ..base.errors import BadSentence, DataError
 from ..data.segmenters import Segmenter, Subwords
+from ..data.words import is_raw
 from ..parsing.parser import Parse as DependencyTree
+from ..parsing.subwords import parse_subwords
 from .analysis import Analysis, Question
 from .answers import Alignment, Distances, Pair, Parse, Sentence, Translation
 from .decoding import DEFAULT, Decoding
 from .shared_batches import Search, SharedBatches
-from .sources import Parses, check_parse, read_parses, read_texts
+from .sources import Parses, check_parse, place_parse, read_parses, read_texts
 
 NO_PARSER = (
     "the model reads the parse of its source; name a parser, as in source_parser='stanza:en' "
@@ -68,6 +70,11 @@ class Model(ABC):
 
     def __init__(self, segmenters: tuple[Segmenter, Segmenter], tokenised: bool = False) -> None:
         self.source_segmenter, self.target_segmenter = segmenters
+        if tokenised and any(is_raw(segmenter.scheme) for segmenter in segmenters):
+            raise DataError(
+                "tokenised (--tokenised): the model reads sentences as people write them, not "
+                "words; leave it out"
+            )
         unknown = any(segmenter.preparation is None for segmenter in segmenters)
         self.tokenised = tokenised or unknown
         self._batches = SharedBatches(self._translate)
@@ -373,12 +380,16 @@ class Model(ABC):
         trees = read_parses(parses)
         if len(trees) != len(sources):
             raise DataError(f"{len(trees)} parses for {len(sources)} sentences")
+        given = []
         for number, (tree, source) in enumerate(zip(trees, sources, strict=True), 1):
+            whole = isinstance(self.source_segmenter, Subwords)
+            text = str(source) if whole else sentences[number - 1]
             try:
-                check_parse(tree, source, self.reads)
+                given.append(place_parse(tree, source, text))
+                check_parse(given[-1], source, self.reads)
             except DataError as fault:
                 raise BadSentence(number, str(fault)) from None
-        return [replace(x, given=tree) for x, tree in zip(sources, trees, strict=True)]
+        return [replace(x, given=tree) for x, tree in zip(sources, given, strict=True)]
 
     def _read_translations(
         self, translations: Sequence[str], count: int, decoding: Decoding
@@ -412,10 +423,13 @@ class Model(ABC):
 
     def _list_trees(self, sources: Sequence[Sentence]) -> list[DependencyTree | None]:
         """Return the trees that are given, and those that the parser finds of the others."""
-        trees = [source.given for source in sources]
-        others = [source.words for source in sources if source.given is None]
-        parsed = iter(self.parser(others) if self.parser and others else [None] * len(others))
-        return [next(parsed) if tree is None else tree for tree in trees]
+        others = [source for source in sources if source.given is None]
+        parsed = iter(
+            parse_subwords(self.parser, [source.pieces for source in others], others[0].scheme)
+            if self.parser and others
+            else [None] * len(others)
+        )
+        return [next(parsed) if source.given is None else source.given for source in sources]
 
     def _search(
         self, sources: Sequence[Sentence], decoding: Decoding, seconds: float | None

@@ -4,6 +4,7 @@
 
     {"score": -0.21, "forced": false, "fault": "",
      "source": {"text": "The man sleeps.", "words": ["The", "man", "sleeps", "."],
+                "spans": [[0, 3], [4, 7], [8, 14], [14, 15]],
                 "subwords": ["▁The", "▁man", "▁sleep", "s", "▁."], "lengths": [1, 1, 2, 1],
                 "heads": [2, 3, 0, 3], "tree": [2, 3, 0, 3],
                 "distances": {"1": [0.1, -0.2, 0.3, 0.9, 0]}},
@@ -15,6 +16,8 @@
 * ``forced``: whether the translation was given to the model (``--force``).
 * ``fault``: what may be wrong with the translation, in words; empty: nothing.
 * ``lengths``: the number of subwords of each word.
+* ``spans``: where each word is in the text, in characters from 0; missing if the text has other
+  words, as after a tokenizer that changes characters.
 * ``heads``: for each word the word that it attends to most, from 1, 0 for itself; they may form
   cycles. ``tree``: the most probable tree, 0 for its root. A model without dependency heads has
   neither.
@@ -33,7 +36,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..data.words import Link
+from ..data.spans import Span
+from ..data.words import Link, locate_words
 from .analysis import Analysis
 from .answers import Distances, Parse, Sentence
 
@@ -56,6 +60,7 @@ class SideRecord:
         heads: the word that each word attends to most, from 1, 0 for itself.
         tree: each word's parent in the most probable tree, from 1, 0 for the root.
         distances: for each gated layer, from 1, the gap before each subword.
+        spans: where each word is in the text, in characters from 0; None if it has other words.
     """
 
     text: str
@@ -65,6 +70,7 @@ class SideRecord:
     heads: list[int] | None = None
     tree: list[int] | None = None
     distances: dict[int, list[float]] = field(default_factory=dict)
+    spans: list[Span] | None = None
 
 
 @dataclass(frozen=True)
@@ -128,6 +134,7 @@ def _make_side(
         heads=parse.heads if parse else None,
         tree=parse.tree if parse else None,
         distances={n: [round(gap, _DIGITS) for gap in gaps] for n, gaps in layers.items()},
+        spans=locate_words(sentence.words, text),
     )
 
 
@@ -216,7 +223,19 @@ def _read_side(name: str, side: Any) -> SideRecord:
         _check(place, layer, _is_layer(layer))
         _check(place, gaps, _is_list(gaps, _is_number) and len(gaps) == len(subwords))
         by_layer[int(layer)] = [float(gap) for gap in gaps]
-    return SideRecord(text, words, subwords, lengths, side.get("heads"), side.get("tree"), by_layer)
+    spans = side.get("spans")
+    _check(f"{name}.spans", spans, spans is None or _are_spans(spans, len(text), size))
+    places = None if spans is None else [(begin, end) for begin, end in spans]
+    trees = side.get("heads"), side.get("tree")
+    return SideRecord(text, words, subwords, lengths, *trees, by_layer, places)
+
+
+def _are_spans(spans: Any, longest: int, count: int) -> bool:
+    def is_span(span: Any) -> bool:
+        is_pair = _is_list(span, lambda number: type(number) is int) and len(span) == 2
+        return is_pair and 0 <= span[0] <= span[1] <= longest
+
+    return _is_list(spans, is_span) and len(spans) == count
 
 
 def _read_links(name: str, links: Any, sizes: Sequence[int]) -> list[Link]:

@@ -13,8 +13,12 @@ from typing import TypeAlias
 from ..base.errors import BadSentence, DataError, shorten
 from ..base.text import is_encodable
 from ..data.parses import check_tree
+from ..data.spans import check_spans, move_spans
+from ..data.words import is_raw, split_units
 from ..parsing.formats import FORMATS
+from ..parsing.formats.parsed_sentence import Analysis
 from ..parsing.parser import Parse as DependencyTree
+from ..parsing.realign import place_words
 from .answers import Sentence
 
 Parses: TypeAlias = "str | Sequence[Sequence[int] | DependencyTree | None] | None"
@@ -51,17 +55,44 @@ def read_texts(lines: Sequence[str], what: str) -> list[str]:
 
 def read_parses(
     parses: str | Sequence[Sequence[int] | DependencyTree | None],
-) -> list[DependencyTree | None]:
+) -> list[DependencyTree | Analysis | None]:
     """Return the tree of each sentence, or None for a sentence without one."""
     if isinstance(parses, str):
         read = FORMATS["conllu"](parses.split("\n"), "parses")
-        return [None if x.heads is None else DependencyTree(x.heads, x.labels) for x in read]
-    trees = []
+        return [None if analysis.heads is None else analysis for analysis in read]
+    trees: list[DependencyTree | Analysis | None] = []
     for row in parses:
         if row is not None and not isinstance(row, DependencyTree):
             row = DependencyTree([*row], [])
         trees.append(row)
     return trees
+
+
+def place_parse(
+    tree: DependencyTree | Analysis | None, source: Sentence, text: str
+) -> DependencyTree | None:
+    """Return a parse; that of a raw sentence with spans in what its subwords join to.
+
+    Args:
+        tree: the parse. That of a raw sentence has spans in the text, or is of the words that the
+            model's splitter finds.
+        source: the sentence.
+        text: the sentence as it was given.
+
+    Raises:
+        DataError: the words are not in the sentence.
+    """
+    if isinstance(tree, Analysis):
+        if not is_raw(source.scheme):
+            return DependencyTree(tree.heads or [], tree.labels)
+        placed = place_words(text, tree)
+        if placed is None:
+            raise DataError(f"a parse of other words ({' '.join(tree.words)[:40]!r})")
+        tree = placed
+    if tree is None or not is_raw(source.scheme) or not tree.spans:
+        return tree
+    check_spans(tree.spans, len(text))
+    return tree._replace(spans=move_spans(tree.spans, text, str(source)))
 
 
 def check_parse(tree: DependencyTree | None, source: Sentence, reads: frozenset[str]) -> None:
@@ -78,8 +109,9 @@ def check_parse(tree: DependencyTree | None, source: Sentence, reads: frozenset[
     """
     if tree is None:
         return
-    if len(tree.heads) != len(source.words):
-        raise DataError(f"a parse of {len(tree.heads)} words for {len(source.words)} words")
+    words = len(tree.spans) or len(split_units(source.pieces, source.scheme).of_words)
+    if len(tree.heads) != words:
+        raise DataError(f"a parse of {len(tree.heads)} words for {words} words")
     if "labels" in reads and not tree.labels:
         raise DataError("the model reads labels, too; give the parses as CoNLL-U")
     if not all(map(is_encodable, tree.labels)):

@@ -35,7 +35,10 @@ class Manifest:
     ) -> Manifest:
         """Describe parses about to be made of a text; `DataError` if the parser lacks files."""
         settings = {**source.describe(), "syncattn-fairseq": __version__, **options}
-        models = {str(path): hash_file(path) for path in source.files()}
+        paths = source.files()
+        if options.get("splitter"):
+            paths += source.splitting_files() or []
+        models = {str(path): hash_file(path) for path in paths}
         return cls(text, settings, models, shards, {}, ParseReport())
 
     def list_differences(self, earlier: Manifest) -> list[str]:

@@ -2,24 +2,25 @@
 
 import shutil
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tqdm import tqdm
 
-from ..base.errors import DataError
+from ..base.errors import BadParse, DataError
 from ..base.files import hash_file, open_file, replacing
 from ..base.inputs import keeping_pipes
 from ..base.locks import claiming, locked, refuse_links, remove_locked
 from ..base.text import is_plain, read_lines
-from ..data.parses import check_parsed
+from ..data.parses import SPANS, check_parsed
+from ..data.splitters import check_splitter
 from .executors import Executor
 from .formats import FORMATS
 from .manifest import Manifest
-from .parsed_file import EMPTY, match_parses
-from .parser import ParserSource
+from .parsed_file import EMPTY, find_parses, match_parses
+from .parser import Parse, ParserSource
 from .shards import Shard, ShardTask, is_whole, plan_shards
 from .writer import HEADS, ParseReport, open_writer
 
@@ -32,13 +33,15 @@ class ParsingPlan:
     """What to parse, with which parser, and into which files.
 
     Args:
-        text: one sentence per line, words separated by white space. If it is compressed or a pipe,
-            a copy is parsed, which is kept with the shards.
+        text: one sentence per line, as people write it, or words separated by white space. If it
+            is compressed or a pipe, a copy is parsed, which is kept with the shards.
         outputs: the files to write, by kind, see `ParseWriter`; must include heads.
         source: the parser.
         max_words: sentences of more words are not parsed.
         count: how many shards; None: one per 2 MB.
         min_parsed: the smallest share of non-empty sentences that must get a parse.
+        splitter: what finds the words of a text as people write it, if the parser does not, see
+            :meth:`.parser.Parser.split`; None: they are separated by white space.
     """
 
     text: Path
@@ -47,6 +50,7 @@ class ParsingPlan:
     max_words: int
     count: int | None = None
     min_parsed: float = 0.0
+    splitter: str | None = None
 
     @property
     def output(self) -> Path:
@@ -108,7 +112,8 @@ def parse_corpus(
             return earlier.report, 0.0
         if earlier:
             say(f"{plan.output}: made again: {stale}")
-        task = ShardTask(text, plan.shards, plan.source, plan.max_words, tuple(plan.outputs))
+        kinds = tuple(plan.outputs)
+        task = ShardTask(text, plan.shards, plan.source, plan.max_words, kinds, plan.splitter)
         missing = _find_missing(manifest, plan.shards, say)
         began = time.monotonic()
         try:
@@ -139,9 +144,12 @@ def _describe(plan: ParsingPlan, text: Path) -> Manifest:
     """Describe what is about to be parsed, and divide it into shards."""
     count = plan.count or -(-text.stat().st_size // _SHARD_BYTES) or 1
     shards, sha256 = plan_shards(text, count)
-    return Manifest.describe(
-        sha256, shards, plan.source, max_words=plan.max_words, outputs=sorted(plan.outputs)
-    )
+    options = {"max_words": plan.max_words, "outputs": sorted(plan.outputs)}
+    if plan.splitter is None:
+        return Manifest.describe(sha256, shards, plan.source, **options)
+    if plan.source.splitting_files() is None:
+        check_splitter(plan.splitter)
+    return Manifest.describe(sha256, shards, plan.source, splitter=plan.splitter, **options)
 
 
 def _parse_missing(
@@ -260,15 +268,19 @@ def convert_parsed(
     file_format: str,
     outputs: Mapping[str, Path],
     min_parsed: float = 0.0,
+    anywhere: bool = False,
 ) -> tuple[ParseReport, float]:
     """Take the parses of a text from what a parser wrote.
 
     Args:
-        text: one sentence per line, words separated by white space.
+        text: one sentence per line; if spans are written, as people write it, else words separated
+            by white space.
         parsed: the parser's output.
         file_format: its format, one of `formats.FORMATS`.
         outputs: the files to write, by kind, see `ParseWriter`; must include heads.
         min_parsed: the smallest share of non-empty sentences that must get a parse.
+        anywhere: whether the parser's sentences are in any order, and perhaps of other texts, too;
+            then all parses of the text are held in memory.
 
     Returns:
         The report, and the words converted per second.
@@ -282,12 +294,18 @@ def convert_parsed(
             raise DataError(f"{path}: already exists; move it away")
     began = time.monotonic()
     analyses = FORMATS[file_format](read_lines(parsed), str(parsed))
-    parses = match_parses(read_lines(text), analyses, str(parsed))
+    raw = SPANS in outputs
+    parses: Iterable[Parse | BadParse] = (
+        find_parses([*read_lines(text)], analyses, raw)
+        if anywhere
+        else match_parses(read_lines(text), analyses, str(parsed), raw)
+    )
     lines = tqdm(read_lines(text), unit="sentence", disable=None)
     with ExitStack() as stack:
         paths = {kind: stack.enter_context(replacing(path)) for kind, path in outputs.items()}
         with open_writer(paths) as writer:
             for line, parse in zip(lines, parses, strict=True):
-                writer.write(line.split(), parse)
+                own = parse.words if isinstance(parse, Parse) else ()
+                writer.write(own or line.split(), parse, line if raw else None)
         _check_parsed(parsed, writer.report, min_parsed)
     return writer.report, writer.report.words / (time.monotonic() - began)

@@ -1,7 +1,7 @@
 """Matching the sentences of a parsed file to the lines of the text."""
 
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice, product
@@ -11,7 +11,7 @@ from ..base.errors import BadParse, DataError
 from ..data.parses import check_tree
 from .formats.parsed_sentence import Analysis
 from .parser import Parse
-from .realign import realign, reduce_to_characters
+from .realign import place_words, realign, reduce_to_characters
 
 LOOK_AHEAD = 10
 """How far ahead to look, in lines and sentences, when the two do not match."""
@@ -31,7 +31,7 @@ _SKIPS = sorted(product(range(LOOK_AHEAD + 1), repeat=2), key=lambda skip: (sum(
 
 
 def match_parses(
-    text_lines: Iterable[str], analyses: Iterable[Analysis], name: str
+    text_lines: Iterable[str], analyses: Iterable[Analysis], name: str, raw: bool = False
 ) -> Iterator[Parse | BadParse]:
     """Yield the parse of each line of the text, or why there is none.
 
@@ -41,6 +41,12 @@ def match_parses(
     sentences, or left out lines, up to ``LOOK_FAR`` if two sentences in a row then fit again. A
     sentence is never assigned to a line with other characters.
 
+    Args:
+        text_lines: the lines of the text.
+        analyses: the sentences of the parsed file.
+        name: of the parsed file.
+        raw: whether the lines are as people write them; then the parses have words and spans.
+
     Raises:
         DataError: the parsed file, by name, has more sentences than the text.
     """
@@ -48,13 +54,46 @@ def match_parses(
     sentences = _Queue(_Sentence(analysis) for analysis in analyses if analysis.words)
     gap = _Gap()
     for line in lines:
-        yield _find_parse(line, lines, sentences, gap)
+        yield _find_parse(line, lines, sentences, gap, raw)
     left_over = sentences.ahead(1)
     if left_over:
         raise DataError(
             f"{name}: more sentences than the text has lines, the first extra one being "
             f"{' '.join(left_over[0].analysis.words)[:60]!r}; parse exactly this text"
         )
+
+
+def find_parses(
+    text_lines: Sequence[str], analyses: Iterable[Analysis], raw: bool = False
+) -> list[Parse | BadParse]:
+    """Return the parse of each line of the text among sentences in any order, also of other texts.
+
+    A line and a sentence are one if they have the same characters (:mod:`.realign`). Of a line that
+    occurs several times, each has the next one of the sentences, or the last one.
+
+    Args:
+        text_lines: the lines of the text.
+        analyses: the sentences.
+        raw: see `match_parses`.
+    """
+    lines = [_Line(text) for text in text_lines]
+    results: list[Parse | BadParse] = [_refuse(DROPPED if line.words else EMPTY) for line in lines]
+    waiting: dict[str, deque[int]] = {}
+    for place, line in enumerate(lines):
+        if line.words:
+            waiting.setdefault(line.characters, deque()).append(place)
+    found: dict[str, Analysis] = {}
+    for sentence in (_Sentence(analysis) for analysis in analyses if analysis.words):
+        for characters in dict.fromkeys(sentence.characters):
+            if places := waiting.get(characters):
+                place = places.popleft()
+                results[place] = _parse(lines[place], sentence.analysis, raw)
+                found[characters] = sentence.analysis
+                break
+    for characters in found:
+        for place in waiting[characters]:
+            results[place] = _parse(lines[place], found[characters], raw)
+    return results
 
 
 @dataclass
@@ -72,7 +111,7 @@ class _Gap:
 
 class _Line:
     def __init__(self, text: str) -> None:
-        self.words = text.split()
+        self.text, self.words = text, text.split()
 
     @cached_property
     def characters(self) -> str:
@@ -115,7 +154,7 @@ class _Queue(Generic[_Item]):
 
 
 def _find_parse(
-    line: _Line, lines: _Queue[_Line], sentences: _Queue[_Sentence], gap: _Gap
+    line: _Line, lines: _Queue[_Line], sentences: _Queue[_Sentence], gap: _Gap, raw: bool
 ) -> Parse | BadParse:
     """Find the parse of a line, and consume the sentences that belong to it."""
     lost = gap.lines > 0
@@ -150,7 +189,7 @@ def _find_parse(
         sentences.skip(skipped)
         following = following[skipped:]
     sentences.skip(1)
-    return _parse(line, following[0].analysis)
+    return _parse(line, following[0].analysis, raw)
 
 
 def _split(line: _Line, sentences: list[_Sentence]) -> int:
@@ -195,14 +234,15 @@ def _follows(lines: list[_Line], sentence: _Sentence) -> bool:
     return bool(lines) and sentence.fits(lines[0])
 
 
-def _parse(line: _Line, analysis: Analysis) -> Parse | BadParse:
+def _parse(line: _Line, analysis: Analysis, raw: bool) -> Parse | BadParse:
     if analysis.heads is None:
         return _refuse(NO_TREE)
     try:
         check_tree(analysis.heads)
     except BadParse as fault:
         return fault
-    return realign(line.words, analysis) or _refuse(DIFFERENT)
+    found = place_words(line.text, analysis) if raw else realign(line.words, analysis)
+    return found or _refuse(DIFFERENT)
 
 
 def _refuse(reason: str) -> BadParse:

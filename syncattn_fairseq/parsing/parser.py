@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, Self, TypeAlias
 
 from ..base.errors import BadParse, DataError
+from ..data.spans import Span
+from ..data.splitters import split_words
 
 #: Longer sentences are not parsed: time and memory grow faster than the square of the length, and
 #: reach 2 s and 0.4 GB at this many words on a CPU.
@@ -22,6 +24,9 @@ _FAILURES = 100
 
 Sentences: TypeAlias = Sequence[Sequence[str]]
 """The words of each sentence."""
+
+Tokens: TypeAlias = tuple[list[str], list[Span]]
+"""The words of a sentence as people write it, and where they are; several may share a place."""
 
 
 class Morphology(NamedTuple):
@@ -40,15 +45,19 @@ class Parse(NamedTuple):
         heads: for each word the 1-based position of its head; 0 for the root.
         labels: the relation of each word to its head.
         morphology: further facts about each word; empty, or one entry per word.
+        words: those of a sentence as people write it; empty: the words were given.
+        spans: where each of these is in the sentence, in characters.
     """
 
     heads: list[int]
     labels: list[str]
     morphology: Sequence[Morphology] = ()
+    words: Sequence[str] = ()
+    spans: Sequence[Span] = ()
 
 
 class Parser(ABC):
-    """Anything that parses sentences already split into words."""
+    """Anything that parses sentences already split into words; some split sentences as well."""
 
     #: How many sentences the parser was called for since the last one with a parse.
     in_a_row = 0
@@ -63,6 +72,37 @@ class Parser(ABC):
         Raises:
             DataError: the parser does not work at all.
         """
+
+    def split(self, sentences: Sequence[str], splitter: str) -> list[Tokens]:
+        """Split sentences as people write them into the words that `analyse` parses.
+
+        Args:
+            sentences: any number, each without line ends; blank ones have no words.
+            splitter: of :mod:`..data.splitters`, for a parser that cannot split; others do not use
+                it.
+
+        Returns:
+            The words and their spans. A word that shares its span with others is what the parser
+            has in place of a part of the sentence: German *zum* stands for *zu dem*.
+
+        Raises:
+            DataError: the splitter is not installed.
+        """
+        return [split_by_rule(sentence, splitter) for sentence in sentences]
+
+    def parse_raw(self, sentences: Sequence[str], splitter: str) -> list[Parse | None]:
+        """Parse sentences as people write them: as a call, but the parses have words and spans.
+
+        Args:
+            sentences: any number, each without line ends.
+            splitter: see `split`.
+        """
+        tokens = self.split(sentences, splitter)
+        parses = self([words for words, _ in tokens])
+        return [
+            parse and parse._replace(words=words, spans=spans)
+            for parse, (words, spans) in zip(parses, tokens, strict=True)
+        ]
 
     def __call__(self, sentences: Sentences) -> list[Parse | None]:
         """Parse any number of sentences, whose words may contain any character, even spaces.
@@ -128,6 +168,10 @@ class ParserSource(ABC):
         """List every file that parses are known to depend on; `DataError` if one is missing."""
         return []
 
+    def splitting_files(self) -> list[Path] | None:
+        """List the further files that its own way to split sentences needs; None: it has none."""
+        return None
+
     @abstractmethod
     def describe(self) -> dict[str, str]:
         """Return what else the parses depend on, by name."""
@@ -143,6 +187,12 @@ class ParserSource(ABC):
         Raises:
             DataError: something is missing.
         """
+
+
+def split_by_rule(sentence: str, splitter: str) -> Tokens:
+    """Split a sentence by one of :mod:`..data.splitters`; `DataError` if it is not installed."""
+    spans = split_words(sentence, splitter)
+    return [sentence[begin:end] for begin, end in spans], spans
 
 
 def parse_in_halves(

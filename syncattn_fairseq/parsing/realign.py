@@ -26,6 +26,7 @@ from html import unescape
 from itertools import accumulate
 from unicodedata import category, normalize
 
+from ..data.spans import Span, split_span
 from ..trees.brackets import PTB_ESCAPES
 from .formats.parsed_sentence import Analysis, Surface
 from .parser import Parse
@@ -68,6 +69,37 @@ def realign(words: Sequence[str], analysis: Analysis) -> Parse | None:
         blocks = _find_blocks(words, reading)
         if blocks is not None:
             return _carry_over(analysis.heads, analysis.labels, *blocks)
+    return None
+
+
+def place_words(sentence: str, analysis: Analysis) -> Parse | None:
+    """Find a parser's words in a sentence as people write it; None if the characters differ.
+
+    Words that are written as one share its span, unless they are the parts of it (`split_span`);
+    so do words that divide a character of the sentence, such as two quotes for one.
+    """
+    assert analysis.heads is not None
+    if not sentence.strip():
+        return None
+    for reading in analysis.list_readings():
+        blocks = _find_blocks([*sentence], reading)
+        if blocks is None:
+            continue
+        places: dict[int, list[int]] = {}
+        for place, block in enumerate(blocks[0]):
+            if not sentence[place].isspace():
+                places.setdefault(block, []).append(place)
+        of_units = [blocks[1][unit.first] for unit in reading]
+        spans: list[Span] = []
+        for unit, block in zip(reading, of_units, strict=True):
+            # A word that nobody sees, before all others, is with the first of these.
+            found = places.get(block) or next(iter(places.values()))
+            span, forms = (found[0], found[-1] + 1), analysis.words[unit.first : unit.past]
+            alone = of_units.count(block) == 1
+            surface = sentence[slice(*span)]
+            spans += split_span(span, surface, forms) if alone else [span] * len(forms)
+        heads, labels = list(analysis.heads), list(analysis.labels)
+        return Parse(heads, labels, (), list(analysis.words), spans)
     return None
 
 

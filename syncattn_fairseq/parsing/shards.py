@@ -17,7 +17,7 @@ from ..base.errors import BadParse, DataError
 from ..base.files import flush, hash_file, open_file, read_json
 from ..base.text import MAX_LINE, read_lines, split_lines
 from .parsed_file import EMPTY
-from .parser import Parse, Parser, ParserSource
+from .parser import Parse, Parser, ParserSource, Tokens
 from .writer import ParseReport, open_writer
 
 if TYPE_CHECKING:
@@ -98,6 +98,8 @@ class ShardTask:
     """Parses shards of a text into a folder; submitit restarts it when a job was preempted.
 
     Sentences of more than ``max_words`` are not parsed; kinds of output are those of `ParseWriter`.
+    The splitter is of a text as people write it, see `Parser.split`; None: its words are separated
+    by white space.
     """
 
     text: Path
@@ -105,6 +107,7 @@ class ShardTask:
     source: ParserSource
     max_words: int
     kinds: tuple[str, ...]
+    splitter: str | None = None
 
     def __call__(self, shards: Sequence[Shard]) -> None:
         """Parse in its own job those of the shards that are not finished yet."""
@@ -127,22 +130,31 @@ class ShardTask:
 
         ``progress`` is called with the number of words parsed since the last call.
         """
-        sentences = [line.split() for line in shard.read(self.text)]
+        lines = shard.read(self.text)
+        sizes = [len(line.split()) for line in lines]
+        if self.splitter is None:
+            tokens: list[Tokens] = [(line.split(), []) for line in lines]
+        else:
+            tokens = parser.split(lines, self.splitter)
+        sentences = [words for words, _ in tokens]
         results: list[Parse | BadParse | None] = [
             refuse_sentence(words, self.max_words) for words in sentences
         ]
         indices = [index for index, refused in enumerate(results) if refused is None]
-        progress(sum(len(sentences[i]) for i, refused in enumerate(results) if refused is not None))
+        progress(sum(sizes[i] for i, refused in enumerate(results) if refused is not None))
         for index, result in parser.analyse([sentences[index] for index in indices]):
-            results[indices[index]] = result
-            progress(len(sentences[indices[index]]))
+            number = indices[index]
+            if isinstance(result, Parse):
+                result = result._replace(words=sentences[number], spans=tokens[number][1])
+            results[number] = result
+            progress(sizes[number])
         folder = Path(mkdtemp(prefix=f".{shard.number:05}.", dir=self.shards))
         try:
             paths = {kind: folder / kind for kind in self.kinds}
             with open_writer(paths, shard.first_line) as writer:
-                for words, outcome in zip(sentences, results, strict=True):
+                for line, words, outcome in zip(lines, sentences, results, strict=True):
                     assert outcome is not None  # parsers answer for every sentence
-                    writer.write(words, outcome)
+                    writer.write(words, outcome, line if self.splitter else None)
             (folder / _REPORT).write_text(json.dumps(vars(writer.report)))
             sums = {name: hash_file(folder / name) for name in (*self.kinds, _REPORT)}
             (folder / _SUMS).write_text(json.dumps(sums))

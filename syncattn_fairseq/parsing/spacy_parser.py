@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Self
 
 from ..base.errors import BadParse, DataError
-from .parser import Morphology, Parse, Parser, ParserSource, Sentences, parse_in_halves
+from .parser import Morphology, Parse, Parser, ParserSource, Sentences, Tokens, parse_in_halves
 
 #: The pipeline components that trees and the other columns of CoNLL-U depend on. Other components
 #: may join words, as GiNZA's do.
@@ -61,6 +61,10 @@ class SpacyModel(ParserSource):
         files = sorted(path for path in folder.rglob("*") if path.is_file())
         return [path for path in files if "__pycache__" not in path.parts]
 
+    def splitting_files(self) -> list[Path]:
+        """List none: the model that parses also splits."""
+        return []
+
     def describe(self) -> dict[str, str]:
         """Return the model and spaCy's version."""
         return {"parser": "spacy", "model": self.model, "spacy": str(_spacy().__version__)}
@@ -95,6 +99,10 @@ class SpacyParser(Parser):
         blocks = (range(len(sentences))[start : start + _SENTENCES_AT_ONCE] for start in starts)
         return parse_in_halves(self._parse, sentences, blocks)
 
+    def split(self, sentences: Sequence[str], splitter: str) -> list[Tokens]:
+        """Split sentences with the model's own tokenizer."""
+        return [_read_tokens(self.pipeline.make_doc(sentence)) for sentence in sentences]
+
     def _parse(self, sentences: Sentences) -> Iterator[Parse | BadParse]:
         from spacy.tokens import Doc
 
@@ -103,6 +111,11 @@ class SpacyParser(Parser):
             return Doc(self.pipeline.vocab, words=list(words), sent_starts=starts)
 
         return map(_parse, self.pipeline.pipe(map(document, sentences)))
+
+
+def _read_tokens(document: Any) -> Tokens:
+    words = [word for word in document if not word.is_space]
+    return [w.text for w in words], [(w.idx, w.idx + len(w.text)) for w in words]
 
 
 def _parse(document: Any) -> Parse:

@@ -4,15 +4,27 @@ from __future__ import annotations
 
 import gc
 from argparse import Namespace
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, ClassVar, Self
 
 from ..base.errors import BadParse, DataError, shorten
 from ..base.files import open_file
-from .parser import Morphology, Parse, Parser, ParserSource, Sentences, parse_in_halves
+from ..data.spans import split_span
+from .parser import (
+    Morphology,
+    Parse,
+    Parser,
+    ParserSource,
+    Sentences,
+    Tokens,
+    parse_in_halves,
+    split_by_rule,
+)
 
 # Enough for full batches, few enough for the memory of a small machine.
 _WORDS_AT_ONCE = 20_000
@@ -22,6 +34,10 @@ _WORDS_IN_GPU_BATCH = 5_000
 
 _PROCESSORS = ("pos", "lemma", "depparse")
 _NEEDED = (*_PROCESSORS, "pretrain", "forward_charlm", "backward_charlm")
+ALIASES = {"zh": "zh-hans", "no": "nb", "ku": "kmr", "se": "sme", "kv": "kpv"}
+"""Languages that Stanza has by another code."""
+#: What splits sentences: into tokens, and these into words, in languages that need it.
+_SPLITTING = ("tokenize", "mwt")
 
 
 @dataclass(frozen=True)
@@ -78,6 +94,13 @@ class StanzaModels(ParserSource):
         return Path(self.directory or default).expanduser()
 
     @property
+    def code(self) -> str:
+        """The language as Stanza's folders have it: ``zh`` is in ``zh-hans``."""
+        if (self.folder / self.language).is_dir():
+            return self.language
+        return ALIASES.get(self.language, self.language)
+
+    @property
     def own(self) -> tuple[Path, Path] | None:
         """Your own tagger and parser; None for Stanza's."""
         if self.tagger and self.depparse:
@@ -98,11 +121,17 @@ class StanzaModels(ParserSource):
         """List the models of one's own, or Stanza's of the language."""
         if self.own:
             return list(self.own)
-        folder = self.folder / self.language
+        folder = self.folder / self.code
         paths = [path for kind in _NEEDED for path in sorted((folder / kind).glob("*.pt"))]
         if not paths:
             raise self.make_missing_error()
         return paths
+
+    def splitting_files(self) -> list[Path] | None:
+        """List Stanza's models that split sentences; None if they are not there."""
+        folder = self.folder / self.code
+        tokenizers, others = (sorted((folder / kind).glob("*.pt")) for kind in _SPLITTING)
+        return tokenizers + others if tokenizers else None
 
     def describe(self) -> dict[str, str]:
         """Return the language, and the versions of Stanza and PyTorch."""
@@ -172,6 +201,8 @@ class StanzaParser(Parser):
                 f"{named}: Stanza cannot open it ({type(error).__name__}: {shorten(error, 200)}); "
                 "download or train it again"
             ) from error
+        self.models, self.device = models, device
+        self.tokenizer: Any = None
         model = self.pipeline.processors["depparse"].trainer.model
         if hasattr(model, "forward_scores"):  # graph parsers, since Stanza 1.15
             model.predict = arborescence.make_predictor(model)
@@ -179,6 +210,23 @@ class StanzaParser(Parser):
     def analyse(self, sentences: Sentences) -> Iterator[tuple[int, Parse | BadParse]]:
         """Parse sentences of similar length together."""
         return parse_in_halves(self._parse, sentences, _cut_blocks(sentences))
+
+    def split(self, sentences: Sequence[str], splitter: str) -> list[Tokens]:
+        """Split sentences with Stanza's models if they are there, else with the splitter."""
+        if self.models.splitting_files() is None:
+            return super().split(sentences, splitter)
+        if self.tokenizer is None:
+            self.tokenizer = _open_tokenizer(self.models, self.device)
+        try:
+            return _split(self.tokenizer, sentences)
+        except Exception:  # Stanza fails on one of them
+            return [self._split_alone(sentence, splitter) for sentence in sentences]
+
+    def _split_alone(self, sentence: str, splitter: str) -> Tokens:
+        try:
+            return _split(self.tokenizer, [sentence])[0]
+        except Exception:
+            return split_by_rule(sentence, splitter)
 
     def _parse(self, sentences: Sentences) -> list[Parse]:
         collecting = gc.isenabled()
@@ -197,6 +245,23 @@ def _parse(words: Any) -> Parse:
         [word.deprel for word in words],
         [Morphology(*(v or "_" for v in (w.lemma, w.upos, w.xpos, w.feats))) for w in words],
     )
+
+
+def _split(tokenizer: Any, sentences: Sequence[str]) -> list[Tokens]:
+    """Split sentences, which Stanza takes for paragraphs: blank lines separate them."""
+    found: list[Tokens] = [([], []) for _ in sentences]
+    begins = [*accumulate((len(sentence) + 2 for sentence in sentences), initial=0)]
+    if not any(sentence.strip() for sentence in sentences):
+        return found
+    text = "\n\n".join(sentences)
+    for token in (token for part in tokenizer(text).sentences for token in part.tokens):
+        number = bisect_right(begins, token.start_char) - 1
+        span = token.start_char - begins[number], token.end_char - begins[number]
+        forms = [word.text for word in token.words]
+        words, spans = found[number]
+        words += forms
+        spans += split_span(span, sentences[number][span[0] : span[1]], forms)
+    return found
 
 
 def _cut_blocks(sentences: Sentences) -> Iterator[Sequence[int]]:
@@ -219,6 +284,27 @@ def _stanza() -> Any:
     return stanza
 
 
+def _open_tokenizer(models: StanzaModels, device: str | None) -> Any:
+    paths = models.splitting_files() or []
+    for path in paths:
+        _check_file(path)
+    try:
+        return _stanza().Pipeline(
+            models.code,
+            dir=str(models.folder),
+            processors=",".join(dict.fromkeys(path.parent.name for path in paths)),
+            tokenize_no_ssplit=True,
+            download_method=None,
+            logging_level="ERROR",
+            device=device,
+        )
+    except Exception as error:  # whatever a damaged model leads to
+        raise DataError(
+            f"{', '.join(map(str, paths))}: Stanza cannot split sentences with it "
+            f"({type(error).__name__}: {shorten(error, 200)}); download it again"
+        ) from error
+
+
 def _load_pipeline(models: StanzaModels, folder: Path, device: str | None) -> Any:
     stanza = _stanza()
     options: dict[str, Any] = {
@@ -233,7 +319,7 @@ def _load_pipeline(models: StanzaModels, folder: Path, device: str | None) -> An
         options["depparse_batch_size"] = _WORDS_IN_GPU_BATCH
     if not models.own:
         processors = ",".join(("tokenize", *_PROCESSORS))
-        return stanza.Pipeline(models.language, dir=str(folder), processors=processors, **options)
+        return stanza.Pipeline(models.code, dir=str(folder), processors=processors, **options)
     tagger, depparse = map(str, models.own)
     with TemporaryDirectory() as catalogue:  # an empty catalogue of Stanza's models
         (Path(catalogue) / "resources.json").write_text("{}")

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from ..base.errors import BadParse
-from ..data.parses import check_tree
+from ..data.parses import SPANS, check_tree
+from ..data.spans import check_spans, format_spans
 from ..trees.tree import format_conllu
 from .parser import FAILED, Parse
 
@@ -70,8 +71,9 @@ class ParseReport:
 class ParseWriter:
     """Writes the parses of a text's lines, and counts them.
 
-    Heads and labels have one line per line of the text, empty if there is no parse. CoNLL-U has the
-    sentences with a parse, with the line number as ``sent_id``; the first line may have another.
+    Heads, labels and spans have one line per line of the text, empty if there is no parse. CoNLL-U
+    has the sentences with a parse, with the line number as ``sent_id``; the first line may have
+    another.
     """
 
     def __init__(self, files: Mapping[str, TextIO], first_line: int = 1) -> None:
@@ -79,14 +81,25 @@ class ParseWriter:
         self.first_line = first_line
         self.report = ParseReport()
 
-    def write(self, words: Sequence[str], result: Parse | BadParse) -> None:
-        """Write the parse of the next line, if it is a tree over the line's words."""
+    def write(
+        self, words: Sequence[str], result: Parse | BadParse, sentence: str | None = None
+    ) -> None:
+        """Write the parse of the next line, if it is a tree over the line's words.
+
+        Args:
+            words: of the line.
+            result: the parse, or why there is none.
+            sentence: the line as people write it, in which the parse has spans; None: its words
+                are separated by spaces.
+        """
         line = self.first_line + self.report.sentences
         self.report.sentences += 1
         self.report.words += len(words)
-        lines = {HEADS: "\n", LABELS: "\n", CONLLU: ""}
+        lines = {HEADS: "\n", LABELS: "\n", SPANS: "\n", CONLLU: ""}
         try:
             parse = _check(words, result)
+            if sentence is not None:
+                _check_spans(parse, sentence)
         except BadParse as fault:
             self.report.empty[fault.reason] += 1
             if fault.reason == FAILED:
@@ -94,10 +107,11 @@ class ParseWriter:
         else:
             lines[HEADS] = " ".join(map(str, parse.heads)) + "\n"
             lines[LABELS] = " ".join(parse.labels) + "\n"
+            lines[SPANS] = format_spans(parse.spans) + "\n"
             if CONLLU in self.files:
-                lines[CONLLU] = format_conllu(
-                    words, parse.heads, parse.labels, parse.morphology, line
-                )
+                columns = words, parse.heads, parse.labels, parse.morphology, line
+                where = None if sentence is None else (sentence, parse.spans)
+                lines[CONLLU] = format_conllu(*columns, where)
         for kind, file in self.files.items():
             file.write(lines[kind])
 
@@ -109,6 +123,12 @@ def _check(words: Sequence[str], result: Parse | BadParse) -> Parse:
         raise BadParse("words differ", f"{len(result.heads)} heads for {len(words)} words")
     check_tree(result.heads)
     return result
+
+
+def _check_spans(parse: Parse, sentence: str) -> None:
+    if len(parse.spans) != len(parse.heads):
+        raise BadParse("words differ", f"{len(parse.spans)} spans for {len(parse.heads)} words")
+    check_spans(parse.spans, len(sentence))
 
 
 @contextmanager

@@ -9,9 +9,10 @@ from torch import Tensor
 from ..base.errors import BadParse, DataError
 from ..data.parses import check_tree, read_heads, read_labels
 from ..data.subwords import NO_HEAD, mark_subwords
-from ..data.words import detect_scheme, find_word_starts, join_subwords
+from ..data.words import detect_scheme, is_raw, split_units
 from ..parsing.parser import Parse
 from ..parsing.parsers import open_parser
+from ..parsing.subwords import parse_subwords
 
 T = TypeVar("T", list[int], list[str])
 
@@ -52,20 +53,24 @@ class InputParses:
         """
         subwords = [text.split() for text in texts]
         if parses is None and self.parser:
-            parses = self.parser([join_subwords(tokens, self.scheme) for tokens in subwords])
+            parses = parse_subwords(self.parser, subwords, self.scheme)
         parses = parses or [None] * len(texts)
         heads_marks, labels_marks = [], []
         for tokens, parse in zip(subwords, parses, strict=True):
             self.line += 1
-            starts = find_word_starts(tokens, self.scheme)
+            units = split_units(tokens, self.scheme, (parse and parse.spans) or None)
+            size, starts = len(units.of_words), units.starts
             heads, labels = (parse.heads, parse.labels) if parse else (None, None)
-            heads = self._from_file(self.heads_file, self.heads_lines, starts, heads)
-            labels = self._from_file(self.labels_file, self.labels_lines, starts, labels)
+            heads = self._from_file(self.heads_file, self.heads_lines, size, heads)
+            labels = self._from_file(self.labels_file, self.labels_lines, size, labels)
             if heads and self.heads_file:
                 try:
                     check_tree(heads)
                 except BadParse as fault:
                     raise DataError(f"{self.heads_file}:{self.line}: {fault}") from None
+            if heads and is_raw(self.scheme):
+                labels = units.map_labels(labels, heads) if labels else None
+                heads = units.map_heads(heads)
             heads_marks.append(_mark_words(heads, starts))
             if self.labels is not None:
                 indices = [self.labels.index(label) for label in labels] if labels else None
@@ -76,7 +81,7 @@ class InputParses:
         self,
         path: str | None,
         lines: Iterator[T | None] | None,
-        starts: Sequence[bool],
+        size: int,
         default: T | None,
     ) -> T | None:
         """Return the file's entry for this line, or ``default`` without a file."""
@@ -89,9 +94,9 @@ class InputParses:
                 f"{path}: ends after {self.line - 1} lines, before the input; it needs one line "
                 "for each line of input, empty if there is no parse"
             ) from None
-        if entry is not None and len(entry) != sum(starts):
+        if entry is not None and len(entry) != size:
             raise DataError(
-                f"{path}:{self.line}: {len(entry)} entries for the {sum(starts)} words of the input"
+                f"{path}:{self.line}: {len(entry)} entries for the {size} words of the input"
             )
         return entry
 

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import repeat
+from itertools import repeat, takewhile
 
 WORD = "XX"
 #: Lemma, both parts of speech and features of a word that nothing is known about.
@@ -94,6 +94,7 @@ def format_conllu(
     labels: Iterable[str],
     morphology: Iterable[Sequence[str]] | None = None,
     number: int | None = None,
+    where: tuple[str, Sequence[tuple[int, int]]] | None = None,
 ) -> str:
     """Return a sentence as CoNLL-U, including the blank line after it.
 
@@ -101,10 +102,23 @@ def format_conllu(
         words, heads, labels: its words, their 1-based heads, 0 = root, and relations to these.
         morphology: lemma, both parts of speech and features of each word; None: unknown.
         number: its ``sent_id``; None: it has none.
+        where: the sentence as people write it, and where its words are; words that share a place
+            are a range. None: the words are separated by spaces.
     """
     rows = [] if number is None else [f"# sent_id = {number}"]
-    rows.append(f"# text = {' '.join(words)}")
+    sentence, spans = where or (" ".join(words), ())
+    rows.append(f"# text = {sentence}")
     columns = zip(words, morphology or repeat(UNKNOWN), heads, labels)  # noqa: B905  (repeat)
+    places = dict(enumerate(spans, 1))
     for index, (word, known, head, label) in enumerate(columns, 1):
-        rows.append("\t".join([str(index), word, *known, str(head), label, "_", "_"]))
+        after = "_"
+        if places and places[index] != places.get(index - 1):
+            begin, end = places[index]
+            last = index + sum(1 for _ in takewhile(places[index].__eq__, spans[index:]))
+            # Without it, a space follows.
+            after = "_" if sentence[end : end + 1].strip() == "" else "SpaceAfter=No"
+            if last > index:
+                rows.append("\t".join([f"{index}-{last}", sentence[begin:end], *"_" * 7, after]))
+                after = "_"
+        rows.append("\t".join([str(index), word, *known, str(head), label, "_", after]))
     return "\n".join(rows) + "\n\n"

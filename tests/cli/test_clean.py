@@ -156,3 +156,25 @@ def test_sentences_of_a_test_set_are_left_out_however_they_are_written(tmp_path,
     assert clean(tmp_path, "--exclude", f"{tmp_path}/test") == 0
     assert read(tmp_path / "out") == [("a", "b"), ("c", "d")]
     assert "2 left out: a side is one of --exclude" in capsys.readouterr().out
+
+
+def test_words_of_raw_sentences_are_counted_by_language(tmp_path):
+    pairs = [
+        ("L’eau.", "Water!"),
+        ("a,b", "c d e f g h i j"),
+        ("ein sehr kurzer Satz.", "猫が好き。"),
+    ]
+    write(tmp_path / "in", pairs)
+    assert clean(tmp_path, "--ratio=2") == 0
+    assert read(tmp_path / "out") == [pairs[0]]
+    assert clean(tmp_path, "--ratio=2", "--raw") == 0
+    assert read(tmp_path / "out") == [pairs[0], pairs[2]]
+    assert clean(tmp_path, "--max-words=4", "--raw") == 0
+    assert read(tmp_path / "out") == [pairs[0]]
+    for language, other in zip(LANGUAGES, ("fr", "sv"), strict=True):
+        text = (tmp_path / f"in.{language}").read_text("utf-8")
+        (tmp_path / f"in.{other}").write_text(text, "utf-8")
+    # L’ is a word in French.
+    paths = [f"--input={tmp_path}/in", f"--output={tmp_path}/out"]
+    assert main(["--languages", "fr", "sv", *paths, "--ratio=1", "--raw"]) == 0
+    assert (tmp_path / "out.sv").read_text("utf-8") == "猫が好き。\n"

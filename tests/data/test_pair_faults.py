@@ -14,21 +14,20 @@ def test_pairs_are_kept_as_defined(source, target, max_words, ratio):
         kept = kept and max(source, target) <= max_words
     if kept and ratio is not None:
         kept = source / target <= ratio and target / source <= ratio
-    words = ("wort " * source, " ".join(["word"] * target))
-    assert (find_fault(*words, max_words, ratio) is None) == kept
+    assert (find_fault(source, target, max_words, ratio) is None) == kept
 
 
 @pytest.mark.parametrize(
     ("source", "target", "fault"),
     [
-        ("a b", "a b c", None),
-        ("a b c", "a b", None),
-        ("a b", "a b c d", UNEVEN),
-        ("a b c d", "a b", UNEVEN),
-        ("a b c d e", "a", LONG),
-        ("a b c d", "a b c d e", LONG),
-        ("a b c d e", " ", EMPTY),
-        ("", "", EMPTY),
+        (2, 3, None),
+        (3, 2, None),
+        (2, 4, UNEVEN),
+        (4, 2, UNEVEN),
+        (5, 1, LONG),
+        (4, 5, LONG),
+        (5, 0, EMPTY),
+        (0, 0, EMPTY),
     ],
 )
 def test_the_first_fault_counts(source, target, fault):

@@ -67,9 +67,11 @@ def test_sentences_go_in_and_come_out(small_corpus, data, tmp_path, capsys):
             command = [f"--path={tmp_path / format}", f"--input={lines}", "--device=cpu", *option]
             assert translate.main(command) == 0
             assert capsys.readouterr().out.splitlines() == expected
-    code = read_codes(tmp_path / "ctranslate2")[1].replace('"A sentence."', repr(sources[0]))
-    exec(code, {})
-    assert capsys.readouterr().out[1:-1] == translations[0][1:] and "syncattn" not in code
+    code = read_codes(tmp_path / "ctranslate2")[1]
+    said = "# In words, as syncattn-tokenise --lang en --rules 2 splits them, and with a small "
+    assert said in code and "import syncattn" not in code
+    exec(code.replace('"A sentence ."', repr(sources[0])), {})
+    assert capsys.readouterr().out == f"{words[0]}\n"
 
 
 def test_a_sentence_begins_with_the_more_frequent_spelling():
@@ -88,10 +90,10 @@ def test_hugging_face_reads_sentences(small_corpus, data, tmp_path, capsys):
     assert stored_preparations(tmp_path / "out") == stored_preparations(data)
     [code] = read_codes(tmp_path / "out")
     capsys.readouterr()
-    exec(code.replace("A sentence.", small_corpus.learned()[0]), {})
-    model = syncattn_fairseq.load(path, data, device="cpu")
-    [expected] = model.translate([as_written(small_corpus.learned()[0])])
-    assert capsys.readouterr().out.splitlines()[-1][1:] == expected[1:]
+    model = syncattn_fairseq.load(path, data, device="cpu", tokenised=True)
+    for words in (small_corpus.learned()[0], ">>the old man<< sees the dog ."):
+        exec(code.replace('"A sentence ."', repr(words)), {})
+        assert capsys.readouterr().out.splitlines()[-1] == model.translate([words])[0]
 
 
 def test_the_record_goes_beside_checkpoints(data, tmp_path):
@@ -102,8 +104,9 @@ def test_the_record_goes_beside_checkpoints(data, tmp_path):
 
 def test_what_commands_say():
     command = "syncattn-tokenise --lang tr --workers 2 --normalise --aggressive --lowercase"
-    assert read_preparation(command) == Preparation("moses", "tr", True, True, "lower")
-    assert read_preparation("tr -d ' ' | kytea -notags -out tok") == Preparation("kytea", "ja")
+    assert read_preparation(command) == Preparation("moses", "tr", True, True, "lower", 2)
+    kytea = read_preparation("tr -d ' ' | kytea -notags -out tok")
+    assert kytea == Preparation("kytea", "ja", rules=2)
     for command in ("sed s/x/y/", "", "'"):
         with pytest.raises(DataError, match="--words-by .*: give syncattn-tokenise"):
             read_preparation(command)

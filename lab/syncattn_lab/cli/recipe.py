@@ -76,8 +76,10 @@ def _write_corpus(folder: Path, args: argparse.Namespace) -> None:
     from ..recipes.new_corpus import write_corpus
 
     gpus = _choose_machines(args)[1]
-    sizes, findings = write_corpus(folder, args.words, gpus > 0 and not args.cpu)
+    sizes, findings, notes = write_corpus(folder, args.words, gpus > 0 and not args.cpu)
     announce(folder, sizes)
+    for note in notes:
+        print(f"note: {note}", file=sys.stderr)
     for finding in (each for each in findings if each.is_notable):
         print(f"warning: {finding}", file=sys.stderr)
     print(f"next: syncattn-recipe {folder} @all --check")

@@ -24,7 +24,7 @@ from syncattn_fairseq.base.errors import DataError, naming
 from syncattn_fairseq.base.numbers import read_whole
 from syncattn_fairseq.base.packed import BLOCK, Packed, pack, unpack
 from syncattn_fairseq.base.text import read_lines
-from syncattn_fairseq.data.words import Link, choose_scheme, join_subwords, link_words
+from syncattn_fairseq.data.words import MARK, Link, choose_scheme, join_text, link_words
 
 from .sentences import PrintedSentence, PrintedSide, make_link, make_side
 
@@ -188,10 +188,18 @@ def _make_sentence(known: _Fields, schemes: Mapping[str, str]) -> PrintedSentenc
     target = make_side(known["H"].split(), schemes["H"])
     translation = str(known.get("D", known["H"]))
     if schemes["D"] != "none":
-        translation = " ".join(join_subwords(translation.split(), schemes["D"]))
+        translation = join_text(translation.split(), schemes["D"])
+    elif "<0x" in translation and translation == _join_pieces(known["H"]):
+        # fairseq leaves the bytes of characters as they are.
+        translation = join_text(known["H"].split(), schemes["H"])
     links = None
     if "A" in known:
         links = link_words(known["A"], source.lengths, target.lengths)
     # The reference has <<unk>> for words that the dictionary lacks.
     forced = "T" in known and known["T"].replace("<<unk>>", "<unk>") == known["H"]
     return PrintedSentence(translation, source, target, links, forced=forced)
+
+
+def _join_pieces(text: str) -> str:
+    """Join pieces as fairseq's ``--remove-bpe sentencepiece`` does."""
+    return text.replace(" ", "").replace(MARK, " ").strip()

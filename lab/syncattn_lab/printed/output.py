@@ -10,7 +10,7 @@ from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.base.inputs import keeping_pipes
 from syncattn_fairseq.base.packed import Packed
 from syncattn_fairseq.base.text import read_lines
-from syncattn_fairseq.data.words import choose_scheme, join_subwords
+from syncattn_fairseq.data.words import choose_scheme, join_text
 from syncattn_fairseq.inference.record import read_record
 
 from .fairseq_output import is_fairseq_output, read_fairseq_output
@@ -86,7 +86,7 @@ def _read_texts(read: Callable[[], Iterator[str]], scheme: str | None) -> Sequen
     chosen = scheme if scheme and shown != "none" else shown
     if chosen == "none":
         return Packed(map(PrintedSentence, read()))
-    return Packed(PrintedSentence(" ".join(join_subwords(x.split(), chosen))) for x in read())
+    return Packed(PrintedSentence(join_text(x.split(), chosen)) for x in read())
 
 
 def _read_records(path: str | Path) -> Iterator[PrintedSentence]:

@@ -36,21 +36,26 @@ FURTHER = "train1"
 def binarise(corpus: Corpus, cores: int, part: str, destination: Path) -> list[Step]:
     """Binarise the texts in a part of a corpus, in so many processes (cores).
 
-    The destination is the folder of the binarised corpus.
+    The destination is the folder of the binarised corpus. The dictionary of raw sentences is that
+    of their subword models, which are stored there, too.
     """
     known_words = corpus.subwords.size if corpus.subwords.unit == "word" else None
+    models = subword_models(corpus) if corpus.subwords.raw and part == PIECES else []
     step = command(
-        "fairseq-preprocess",
+        "syncattn-preprocess" if models else "fairseq-preprocess",
         **_pair(corpus, destination),
         joined_dictionary=corpus.subwords.joined,
         nwordssrc=known_words,
         nwordstgt=known_words,
         workers=cores,
         **_name_texts(corpus, part),
+        subwords=models,
     )
+    made = list_binarised(corpus, destination)
+    made += list_record(corpus, destination) if models else []
     return [
         command("rm -rf --", destination),  # fairseq would keep an old dictionary
-        step.declare(list_texts(corpus, part), list_binarised(corpus, destination)),
+        step.declare([*list_texts(corpus, part), *models], made),
     ]
 
 
@@ -91,7 +96,12 @@ def _name_texts(corpus: Corpus, part: str) -> dict[str, object]:
 
 
 def record(corpus: Corpus) -> list[Step]:
-    """Store beside the binarised corpus how its text was prepared, as far as that is known."""
+    """Store beside the binarised corpus how its text was prepared, as far as that is known.
+
+    That of raw sentences is stored when they are binarised.
+    """
+    if corpus.subwords.raw:
+        return []
     binarised, commands = data(corpus), _list_tokenisers(corpus)
     in_words = corpus.generated or "test" in corpus.tokenised
     raw = None if in_words or not commands else folder(corpus, RAW) / "test"
@@ -113,7 +123,7 @@ def record(corpus: Corpus) -> list[Step]:
 def list_record(corpus: Corpus, destination: Path) -> list[Path]:
     """List the files that say how a corpus was prepared, in a folder that they are stored in."""
     names = [SCHEMES_NAME]
-    if _list_tokenisers(corpus):
+    if corpus.subwords.raw or _list_tokenisers(corpus):
         names.append(NAME)
     if _has_known_subwords(corpus):
         names += map(name_subwords, corpus.languages)
@@ -122,7 +132,8 @@ def list_record(corpus: Corpus, destination: Path) -> list[Path]:
 
 def _has_known_subwords(corpus: Corpus) -> bool:
     """Tell whether the record has the subword models, which is of no use without tokenisers."""
-    return bool(_list_tokenisers(corpus)) and corpus.subwords.scheme == "sentencepiece"
+    known = corpus.subwords.raw or bool(_list_tokenisers(corpus))
+    return known and corpus.subwords.scheme == "sentencepiece"
 
 
 def _list_tokenisers(corpus: Corpus) -> list[str]:

@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from syncattn_fairseq.data.parses import SPANS
+
 from .binary_steps import list_read, list_record
 from .cell_results import ANALYSES, REVERSED
 from .corpus_facts import Corpus
@@ -249,6 +251,8 @@ class Cell:
             parses["input_heads"] = words / f"test.heads.{source}"
         if row.model.fields.reads("labels"):
             parses["input_labels"] = words / f"test.labels.{source}"
+        if parses and self.corpus.subwords.raw:
+            parses["input_spans"] = words / f"test.{SPANS}.{source}"
         texts = [pieces / f"test.{language}" for language in (source, target)]
         step = command(
             "syncattn-translate",
@@ -277,7 +281,9 @@ class Cell:
         if corpus.generated and "links" in shown:
             gold["alignments"] = words / "test.align"
         for side, language in (("source", corpus.source), ("target", corpus.target)):
-            if shown and language in self.settings.parsed_languages:
+            # Words of raw sentences are the parser's here, and the splitter's in analyses.
+            parsed = language in self.settings.parsed_languages and not corpus.subwords.raw
+            if shown and parsed:
                 gold[f"{side}_heads"] = words / f"test.heads.{language}"
                 pieces = folder(corpus, PIECES) / f"train.{language}"
                 counted[f"{side}_counts"] = [pieces, words / f"train.heads.{language}"]

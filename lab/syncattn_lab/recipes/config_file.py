@@ -38,7 +38,8 @@ _OPTIONS = {
     "clean": ("max_words", "ratio", "exclude"),
     "score": ("references", "tokenize", "detokenize", "words_by", "subword_marks")
     + ("compound_split", "parts", "by_length"),
-    "words": ("--lang", "--normalise", "--aggressive", "--lowercase", "--words", "--workers"),
+    "words": ("--lang", "--normalise", "--aggressive", "--lowercase", "--words", "--workers")
+    + ("--rules",),
     "parses": ("--parser", "--lang", "--max-words", "--min-parsed", "--stanza-dir"),
 }
 

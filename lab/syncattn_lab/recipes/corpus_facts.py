@@ -13,7 +13,9 @@ from omegaconf import OmegaConf
 
 from syncattn_fairseq.base.errors import DataError, naming, suggest
 from syncattn_fairseq.data.doctor import read_limits
+from syncattn_fairseq.data.languages import know_language
 from syncattn_fairseq.data.parses import SPLITS
+from syncattn_fairseq.parsing.formats import FORMATS
 
 from .config_file import check_programs, make, need, read_config
 from .corpus_texts import UNPARSED, Archive, Here, Texts
@@ -47,12 +49,16 @@ class Subwords:
         unit: ``subword``, or ``word``: words are not split, and all but the ``size`` most frequent
             words of each side are unknown.
         joined_dictionary: whether both sides share fairseq's dictionary; None: if ``joint``.
+        raw: whether subwords are learnt from sentences as people write them, which are not split
+            into words then; parses and links have the words of `syncattn_fairseq.data.splitters`,
+            or of the parser.
     """
 
     joint: bool
     size: int | None = None
     unit: str = "subword"
     joined_dictionary: bool | None = None
+    raw: bool = False
 
     @property
     def scheme(self) -> str:
@@ -177,6 +183,7 @@ def load_corpus(folder: Path, programs: Collection[str] = ()) -> Corpus:
     for name, kind in (("subwords", Subwords), ("here", Here)):
         if name in facts:
             facts[name] = make(kind, path, facts[name])
+    _check_raw(facts, path)
     if (own := facts.get("here")) and bool(own.variable) == bool(own.folder):
         raise DataError(f"{path}: here: give one of variable and folder")
     if isinstance(facts.get("valid"), Mapping):
@@ -192,7 +199,7 @@ def load_corpus(folder: Path, programs: Collection[str] = ()) -> Corpus:
         check_language(task[name], settings.place_of(f"task.{name}"))
     languages = {"source": task["source_lang"], "target": task["target_lang"]}
     for language in languages.values():
-        _add_tools(facts, language)
+        _add_tools(facts, language, tokenise_by(folder, language))
     if isinstance(words := facts.get("words"), dict):
         facts["words"] = {name: words[name] for name in languages.values() if name in words} | words
     corpus: Corpus = make(
@@ -202,10 +209,40 @@ def load_corpus(folder: Path, programs: Collection[str] = ()) -> Corpus:
     return corpus
 
 
-def _add_tools(facts: dict[str, Any], language: str) -> None:
+def tokenise_by(folder: Path, language: str) -> str:
+    """Return what splits a language into words if a corpus does not say it.
+
+    The texts of our own corpora stay as they were published.
+    """
+    ours = folder.resolve().is_relative_to(SHARED.resolve())
+    code = know_language(language) or language
+    return f"syncattn-tokenise --lang {code}" + " --rules 1" * ours
+
+
+def _reads_raw(facts: Mapping[str, Any]) -> bool:
+    return getattr(facts.get("subwords"), "raw", False)
+
+
+def _check_raw(facts: Mapping[str, Any], path: Path) -> None:
+    """Check what is said of a corpus of raw sentences, if it is one."""
+    if not _reads_raw(facts):
+        return
+    subwords, score = facts["subwords"], facts.get("score")
+    of_words = [name for name in ("generated", "tokenised", "words") if facts.get(name)]
+    of_words += [f"score: {name}" for name in ("detokenize", "words_by") if name in (score or ())]
+    if subwords.unit == "word" or subwords.size is None:
+        raise DataError(f"{path}: subwords: raw: give size, and no unit")
+    if of_words:
+        raise DataError(
+            f"{path}: {of_words[0]}: sentences are not split into words (subwords: raw); leave it "
+            "out"
+        )
+
+
+def _add_tools(facts: dict[str, Any], language: str, tokeniser: str) -> None:
     tools = {"parses": ""}
-    if not facts.get("generated"):
-        tools["words"] = f"syncattn-tokenise --lang {language} --workers {{cores}}"
+    if not facts.get("generated") and not _reads_raw(facts):
+        tools["words"] = f"{tokeniser} --workers {{cores}}"
     for name, command in tools.items():
         if isinstance(facts.setdefault(name, {}), dict):
             facts[name].setdefault(language, command)
@@ -219,7 +256,8 @@ def _complete(parsing: str, language: str) -> str:
     given = read_options(parsing)
     stanza = given.get("--parser", "stanza") == "stanza"
     parser = "" if "--parser" in given else "--parser stanza"
-    spoken = f"--lang {language}" if stanza and "--lang" not in given else ""
+    code = know_language(language) or language
+    spoken = f"--lang {code}" if stanza and "--lang" not in given else ""
     return " ".join(filter(None, (parser, parsing, spoken)))
 
 
@@ -277,6 +315,11 @@ def _check(corpus: Corpus, path: Path) -> None:
             )
         if [bool(corpus.valid), bool(corpus.every), bool(corpus.last)].count(True) != 1:
             raise DataError(f"{path}: valid: give one of texts, every: N and last: N")
+        if corpus.here and corpus.here.parsed_format not in FORMATS:
+            raise DataError(
+                f"{path}: here: parsed_format: {corpus.here.parsed_format!r}; choose from "
+                f"{', '.join(FORMATS)}"
+            )
         if corpus.here and bool(corpus.here.valid) != bool(corpus.valid):
             raise DataError(f"{path}: here: valid: give it if valid has texts, and only then")
     if isinstance(corpus.checkpoint, str) and corpus.checkpoint not in ("best", "last"):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -79,6 +81,10 @@ class Here:
         unparsed: that of training texts without parses; None: there are none.
         heads: the name of the heads of all splits; ``{split}`` stands for a split.
         labels: that of the labels.
+        parsed: that of files that a parser or a treebank has of the texts, or those of languages;
+            ``{language}`` stands for a language. Their sentences are found by their characters, so
+            one file can be for all splits. None: those of texts in CoNLL-U.
+        parsed_format: their format, one of `FORMATS`.
     """
 
     train: str
@@ -89,6 +95,8 @@ class Here:
     unparsed: str | None = None
     heads: str | None = None
     labels: str | None = None
+    parsed: str | dict[str, str] | None = None
+    parsed_format: str = TREEBANK
 
     @property
     def path(self) -> Path | None:
@@ -97,6 +105,11 @@ class Here:
         if path and not path.is_dir():
             raise DataError(f"{path}: no such folder; _data.yaml says here that texts are in it")
         return path
+
+
+def name_format(address: str) -> str:
+    """Return the format of a text that a user has: sentences in CoNLL-U, or plain text."""
+    return f"{TREEBANK}_text" if re.search(r"\.conllu(\.gz|\.bz2)?$", address) else "plain"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -150,7 +163,7 @@ class Texts:
         """Return the texts of a split: those that the user has, or those of the archives."""
         if self.here is not None and self.here.path is not None:
             address = getattr(self.here, split)
-            return [f"plain={address}"] if address else []
+            return [f"{name_format(address)}={address}"] if address else []
         texts = (text.partition("=") for text in getattr(self, split))
         return [f"{name}={self.locate(address)}" for name, _, address in texts]
 
@@ -165,6 +178,23 @@ class Texts:
         if not self.list_parses("heads", "train"):
             return []
         return [x for x in self.languages if self.treebank is None or x in self.treebank]
+
+    def find_parsed(self, language: str, split: str) -> str | None:
+        """Return the file with a parser's sentences of a split, as a user has it; None: none."""
+        here = self.here
+        if here is None or here.path is None:
+            return None
+        if getattr(here, split) is None:
+            split = "train"  # whose pairs are held out
+        text: str = getattr(here, split)
+        pattern = here.parsed
+        if isinstance(pattern, Mapping):
+            pattern = pattern.get(language)
+        elif pattern is None and name_format(text) != "plain":
+            pattern = text
+        if pattern is None:
+            return None
+        return str(here.path / pattern.replace("{split}", split).replace("{language}", language))
 
     def list_parses(self, kind: str, split: str) -> list[str]:
         """Return the heads or labels of a split that come with the text, if any are used."""

@@ -37,6 +37,12 @@ def list_missing_parsers(corpus: Corpus, needs: set[str]) -> dict[str, str]:
     """Return what is wrong with parsers, by language; recipes download Stanza's models."""
     faults = {}
     for language in [] if corpus.generated else list_parsed(corpus, needs):
+        if corpus.find_parsed(language, "train"):
+            own = (corpus.find_parsed(language, split) for split in SPLITS)
+            lacking = [path for path in own if path and not Path(path).is_file()]
+            if lacking:
+                faults[language] = f"{lacking[0]}: no such file; _data.yaml says here: parsed"
+            continue
         values = read_options(corpus.parses[language])
         spec = values.get("--parser", "")
         if spec == "stanza":
@@ -169,6 +175,7 @@ def list_vocabulary_faults(corpus: Corpus, work: Path) -> Iterator[str]:
     sources, targets = zip(*pairs, strict=True)
     texts = [[*sources, *targets]] if corpus.subwords.joint else [sources, targets]
     most = min(map(count_subwords, texts))
+    most += 259 * corpus.subwords.raw  # bytes, and three symbols
     if len(pairs) < _PAIRS and size > most:
         yield (
             f"subwords: size: {size:,}: the training text has {most:,} different ones at most; "

@@ -5,6 +5,7 @@ import math
 import os
 import re
 from array import array
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,10 +13,11 @@ from typing import Any
 from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.base.files import replacing
 from syncattn_fairseq.data.doctor import Finding, Text, examine
-from syncattn_fairseq.data.moses import check_language as check_moses
 from syncattn_fairseq.data.parallel_text import simplify, write_pairs
 from syncattn_fairseq.data.parses import SPLITS
 
+from .corpus_texts import name_format
+from .language_tools import describe_language, has_parser, name_scoring, separate_words
 from .missing import count_subwords
 from .systems import check_group, check_language
 from .text_formats import collect
@@ -43,7 +45,8 @@ _PARTS = re.compile(
     r"(?<![^./_-])[a-z]{2,3}[_-][A-Z][a-z]{3}(?:[_-][A-Z]{2})?(?![^./_-])"
     r"|(?<![^./_-])[a-z]{2}[_-](?:[A-Z]{2}|[0-9]{3})(?![^./_-])|[./_-]|[^./_-]+"
 )
-_KYTEA = "kytea -notags -out tok"
+#: Subwords besides characters that a model of raw sentences has at least.
+_BYTES = 300
 
 _DATA = """\
 # {name}: {languages}, {pairs:,} pairs, written by syncattn-recipe --init.
@@ -53,17 +56,24 @@ here:
   train: {train}
   valid: {valid}
   test: {test}
-words: # what splits each language into words
-  {source}: "{source_words}"
-  {target}: "{target_words}"
+{parsed}\
 # Training pairs are left out that are longer or more uneven, or have a sentence of the test text.
 clean: {{max_words: 100, ratio: 9, exclude: test}}
-subwords: {{size: {size}, joint: {joint}}} # joint: both languages share them, as they share letters
+# raw: subwords are pieces of the sentences as they are. joint: both languages share them, as they
+# share letters.
+subwords: {{size: {size}, joint: {joint}, raw: true}}
 checkpoint: best # what translates: best, last, or a number of epochs, whose mean it is
-score: {score}
-# What @all trains. syncattn also needs parses; models of Stanza are downloaded for them.
-systems: [transformer, lpsi, syncattn]
+score: {{tokenize: {tokenize}}}
+{systems}
 """
+#: The systems, with parses of both languages, parses of the user's own, or without.
+_SYSTEMS = {
+    "stanza": "# What @all trains. syncattn also needs parses; models of Stanza are downloaded for "
+    "them.\nsystems: [transformer, lpsi, syncattn]",
+    "own": "# What @all trains. syncattn also needs the parses.\n"
+    "systems: [transformer, lpsi, syncattn]",
+    "none": "# What @all trains, without parses.\nsystems: [transformer, lpsi]",
+}
 _CORPUS = """\
 # {name}: sizes for {pairs:,} pairs, trained {where}.
 common: {{fp16: {fp16}}}
@@ -80,18 +90,22 @@ generation: {{beam: 5}}
 """
 
 
-def write_corpus(folder: Path, files: Sequence[str], gpu: bool) -> tuple[str, list[Finding]]:
+def write_corpus(
+    folder: Path, files: Sequence[str], gpu: bool
+) -> tuple[str, list[Finding], list[str]]:
     """Write ``_data.yaml`` and ``_corpus.yaml``; and the text, if parts of it are held out.
 
     Nothing that is there already is written over.
 
     Args:
         folder: the corpus's.
-        files: source and target of the training text, and perhaps of validation and test.
+        files: source and target of the training text, and perhaps of validation and test; text, or
+            treebanks in CoNLL-U, whose sentences and trees are used.
         gpu: whether it will be trained on a GPU.
 
     Returns:
-        The sizes that were chosen, in a line; and what is wrong with the text.
+        The sizes that were chosen, in a line; what is wrong with the text; and lines about its
+        languages.
 
     Raises:
         DataError: the files are no parallel text, or the folder has a corpus or texts already.
@@ -131,6 +145,16 @@ def write_corpus(folder: Path, files: Sequence[str], gpu: bool) -> tuple[str, li
         raise DataError(f"{files[0]}: {pairs} pairs; a training needs {_FEWEST} at least")
     fixed = (os.path.dirname(name.partition("{")[0]) for name in names.values())
     place = os.path.commonpath([*fixed])
+    treebanks = {split: name_format(name) != "plain" for split, name in names.items()}
+    parsed = _quote(names["train"]) if treebanks["train"] else None
+    if not left and all(treebanks.values()):
+        parsed = None  # each of its own
+    elif parsed and any(split != "train" for split in names):
+        raise DataError(
+            f"{files[0]}: in CoNLL-U; give the other texts in CoNLL-U, too, or the training text "
+            "alone, of which they are held out"
+        )
+    own = treebanks["train"]
     if left:
         pairs = _hold_out(left, names, languages, survey.choose(left), folder)
         place, names = "texts", {split: f"{split}.{{language}}" for split in SPLITS}
@@ -140,10 +164,12 @@ def write_corpus(folder: Path, files: Sequence[str], gpu: bool) -> tuple[str, li
         **{"name": folder.name, "languages": "-".join(languages), "pairs": pairs},
         **{"source": _quote(languages[0]), "target": _quote(languages[1]), "folder": _quote(place)},
         **{split: _quote(name) for split, name in names.items()},
-        **_choose_sizes(survey.sample, pairs, gpu),
-        "source_words": _name_tokeniser(languages[0]),
-        "target_words": _name_tokeniser(languages[1]),
-        "score": _name_scores(languages[1]),
+        **_choose_sizes(survey.sample, languages, pairs, gpu),
+        "tokenize": name_scoring(languages[1]),
+        "parsed": f"  parsed: {parsed} # of all texts\n" if parsed else "",
+        "systems": _SYSTEMS[
+            "own" if own else "stanza" if all(map(has_parser, languages)) else "none"
+        ],
     }
     folder.mkdir(parents=True, exist_ok=True)
     for name, template in (("_data", _DATA), ("_corpus", _CORPUS)):
@@ -153,7 +179,7 @@ def write_corpus(folder: Path, files: Sequence[str], gpu: bool) -> tuple[str, li
         f"{pairs:,} pairs, {values['size']:,} subwords, {values['layers']} layers of "
         f"{values['width']}, {values['updates']:,} updates {values['where']}"
     )
-    return sizes, findings
+    return sizes, findings, [note for x in languages for note in describe_language(x, own)]
 
 
 def _quote(text: str) -> str:
@@ -194,7 +220,7 @@ def _name_files(pattern: str, languages: tuple[str, str]) -> tuple[str, str]:
 
 
 def _read(pattern: str, languages: tuple[str, str]) -> Iterator[tuple[str, str]]:
-    return collect(Path(), "plain", pattern, languages, keep_empty=True)
+    return collect(Path(), name_format(pattern), pattern, languages, keep_empty=True)
 
 
 class _Survey:
@@ -269,16 +295,30 @@ def _hold_out(
     return kept
 
 
-def _choose_sizes(sample: Sequence[tuple[str, str]], pairs: int, gpu: bool) -> dict[str, Any]:
+def _share_letters(source: Sequence[str], target: Sequence[str]) -> bool:
+    """Tell whether most of the letters of both texts, as often as they occur, are in both."""
+    counts = [Counter(c for line in side for c in line if c.isalpha()) for side in (source, target)]
+    shared = counts[0].keys() & counts[1].keys()
+    return all(2 * sum(side[c] for c in shared) > side.total() for side in counts)
+
+
+def _choose_sizes(
+    sample: Sequence[tuple[str, str]], languages: tuple[str, str], pairs: int, gpu: bool
+) -> dict[str, Any]:
     sides = [[*side] for side in zip(*sample, strict=True)]
-    letters = [{c for line in side for c in line if c.isalpha()} for side in sides]
-    joint = 2 * len(letters[0] & letters[1]) > min(map(len, letters))
-    texts = [sides[0] + sides[1]] if joint else sides
+    joint = _share_letters(*sides)
+    words = [
+        [separate_words(line, language) for line in side]
+        for side, language in zip(sides, languages, strict=True)
+    ]
+    texts = [words[0] + words[1]] if joint else words
     most = min(map(count_subwords, texts)) // 4 if pairs <= _SAMPLE else 32_000
     size = min(32_000, most, 500 * math.ceil(40 * math.sqrt(pairs) / 500))
+    characters = max(len({c for line in lines for c in line}) for lines in texts)
+    size = max(size, characters + _BYTES)
     layers, width, inner, heads, dropout, lr = _MODELS[max(n for n in _MODELS if n <= pairs)]
-    words = max(sum(len(line.split()) for line in side) for side in sides) / len(sample)
-    tokens = 1.3 * max(words, 1) * pairs
+    longer = max(sum(len(line.split()) for line in side) for side in words) / len(sample)
+    tokens = 1.3 * max(longer, 1) * pairs
     updates = min(_UPDATES[gpu], max(500, 100 * round(_PASSES * tokens / _BATCH[gpu] / 100)))
     return {
         **{"size": size, "joint": str(joint).lower(), "fp16": str(gpu).lower()},
@@ -288,25 +328,3 @@ def _choose_sizes(sample: Sequence[tuple[str, str]], pairs: int, gpu: bool) -> d
         **{"batch": _BATCH[gpu], "passes": max(1, round(updates * _BATCH[gpu] / tokens))},
         "where": "on a GPU" if gpu else "without a GPU",
     }
-
-
-def _knows(language: str) -> bool:
-    try:
-        check_moses(language)
-    except DataError:
-        return False
-    return True
-
-
-def _name_tokeniser(language: str) -> str:
-    if language == "ja":
-        return f"tr -d ' ' | {_KYTEA}"
-    return f"syncattn-tokenise --lang {language if _knows(language) else 'en'} --workers {{cores}}"
-
-
-def _name_scores(language: str) -> str:
-    if language == "ja":
-        return f'{{words_by: "{_KYTEA}", tokenize: none}}'
-    if not _knows(language):
-        return "{references: words, tokenize: none}"
-    return f'{{detokenize: "moses:{language}", tokenize: {"zh" if language == "zh" else "13a"}}}'

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from syncattn_fairseq.data.parses import LINKS, SPLITS
+from syncattn_fairseq.data.parses import LINKS, SPANS, SPLITS
 
 from .corpus_facts import Corpus
 
@@ -58,8 +58,16 @@ def list_texts(
 
 
 def list_parses(corpus: Corpus, need: str) -> list[Path]:
-    """List the files with what systems need of the words, in all splits: such as ``heads.en``."""
-    return [folder(corpus, WORDS) / f"{split}.{need}" for split in SPLITS]
+    """List the files with what systems need of the words, in all splits: such as ``heads.en``.
+
+    That of raw sentences needs the places of their words, and labels need heads.
+    """
+    kind, _, language = need.partition(".")
+    kinds = [kind]
+    if corpus.subwords.raw and language:
+        kinds = [*dict.fromkeys((kind, "heads", SPANS))]
+    names = [f"{each}.{language}" if language else each for each in kinds]
+    return [folder(corpus, WORDS) / f"{split}.{name}" for name in names for split in SPLITS]
 
 
 def list_binarised(

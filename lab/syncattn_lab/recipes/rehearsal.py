@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import chain, islice
+from itertools import chain, islice, product
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,8 @@ from .text_formats import collect, collect_lines
 SENTENCES, UPDATES = 20, 2
 #: Subwords besides the characters of the text.
 _PIECES = 20
+#: Pieces of subwords of raw sentences that are no characters.
+_BYTES = 256
 #: Settings of all trainings.
 CHANGES: dict[str, Any] = {
     "optimization.max_update": UPDATES,
@@ -65,7 +67,8 @@ def shorten_corpus(corpus: Corpus, work: Path, scratch: Path) -> tuple[Corpus, d
         last=5 if corpus.last else None,
     )
     if corpus.subwords.scheme == "sentencepiece":
-        pieces = replace(corpus.subwords, size=len(characters) + _PIECES)
+        bytes_too = _BYTES if corpus.subwords.raw else 0
+        pieces = replace(corpus.subwords, size=len(characters) + bytes_too + _PIECES)
         short = replace(short, subwords=pieces)
     if corpus.generated:
         return replace(short, generated=corpus.generated | dict.fromkeys(SPLITS, SENTENCES)), {}
@@ -76,9 +79,24 @@ def shorten_corpus(corpus: Corpus, work: Path, scratch: Path) -> tuple[Corpus, d
         short = replace(short, gold_alignments="links")
     parses = {k: f"{{split}}.{k}.{{language}}" for k in _KINDS if corpus.list_parses(k, "train")}
     valid = "valid.{language}" if corpus.valid else None
+    if _link_parsed(corpus, texts):
+        parses |= {"parsed": "{split}.{language}.parsed"}
+        parses |= {"parsed_format": corpus.here.parsed_format} if corpus.here else {}
     unparsed = "unparsed.{language}" if corpus.unparsed else None
     here = Here("train.{language}", "test.{language}", None, str(texts), valid, unparsed, **parses)
     return replace(short, here=here, archives=[]), faults
+
+
+def _link_parsed(corpus: Corpus, texts: Path) -> bool:
+    """Make links to a user's parsed files beside the short texts; tell whether there are any."""
+    linked = False
+    for split, language in product(SPLITS, corpus.languages):
+        if path := corpus.find_parsed(language, split):
+            link = texts / f"{split}.{language}.parsed"
+            link.unlink(missing_ok=True)
+            link.symlink_to(Path(path).absolute())
+            linked = True
+    return linked
 
 
 def read_pairs(

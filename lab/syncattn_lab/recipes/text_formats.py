@@ -138,6 +138,13 @@ def _read_analyses(
             yield " ".join(map(str, write(analysis)))
 
 
+def read_sentences(file: BinaryIO, name: str) -> Iterator[str]:
+    """Read the sentences of a treebank in CoNLL-U as people write them, from its ``# text``."""
+    for analysis in FORMATS["conllu"](decoded_lines(file, name), name):
+        if analysis.words:
+            yield join_line(analysis.text)
+
+
 def _join_words(analysis: Analysis) -> Iterator[str]:
     """Yield the words; white space in a word becomes ``_``, so that each is one word."""
     return (join_line(word).replace(" ", "_") or "_" for word in analysis.words)
@@ -152,6 +159,7 @@ TEXTS: dict[str, Callable[[BinaryIO, str], Iterator[str]]] = {
     "iwslt_tags": read_ted_talks,
     "iwslt_xml": read_ted_segments,
     "conllu": partial(_read_analyses, write=_join_words),
+    "conllu_text": read_sentences,
     "conllu_heads": partial(_read_analyses, write=lambda analysis: iter(analysis.heads or ())),
     "conllu_labels": partial(_read_analyses, write=lambda analysis: iter(analysis.labels)),
 }

@@ -9,10 +9,11 @@ from pathlib import Path
 
 from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.data.parallel_text import sides
-from syncattn_fairseq.data.parses import SPLITS
+from syncattn_fairseq.data.parses import SPANS, SPLITS
+from syncattn_fairseq.parsing.stanza_parser import ALIASES
 
 from ..synthetic.generated_corpus import list_written
-from .corpus_facts import Corpus
+from .corpus_facts import Corpus, tokenise_by
 from .corpus_texts import UNPARSED, Archive
 from .downloads import SUMS
 from .places import (
@@ -33,6 +34,8 @@ from .text_formats import list_archives
 
 #: Processors of Stanza whose models are downloaded.
 PROCESSORS = "pos,lemma,depparse"
+#: Those that find the words of raw sentences.
+SPLITTING = "tokenize,mwt"
 
 
 def generate(corpus: Corpus) -> list[Step]:
@@ -44,11 +47,15 @@ def generate(corpus: Corpus) -> list[Step]:
 
 def download_models(corpus: Corpus, language: str) -> list[Step]:
     """Download Stanza's models of a language, unless it has another parser or the user has them."""
+    if corpus.find_parsed(language, "train"):
+        return []
     given = read_options(corpus.parses[language])
     own = os.environ.get("STANZA_DIR") or "--stanza-dir" in given
     if given.get("--parser") != "stanza" or own:
         return []
-    models = f"import stanza; stanza.download({language!r}, processors={PROCESSORS!r})"
+    needed = f"{SPLITTING},{PROCESSORS}" if corpus.subwords.raw else PROCESSORS
+    code = str(given.get("--lang", language))
+    models = f"import stanza; stanza.download({ALIASES.get(code, code)!r}, processors={needed!r})"
     return [command("python -c", models)]
 
 
@@ -134,7 +141,9 @@ def _collect(
 
 
 def tokenise(corpus: Corpus, cores: int) -> list[Step]:
-    """Split the texts into words, in so many processes (cores)."""
+    """Split the texts into words, in so many processes (cores); raw sentences stay as they are."""
+    if corpus.subwords.raw:
+        return _copy_sentences(corpus)
     steps = [command("mkdir -p", folder(corpus, TOKENS), folder(corpus, WORDS))]
     for split in corpus.splits:
         if not getattr(corpus, split):
@@ -151,6 +160,16 @@ def tokenise(corpus: Corpus, cores: int) -> list[Step]:
     return steps
 
 
+def _copy_sentences(corpus: Corpus) -> list[Step]:
+    """Copy raw sentences to where parses will be beside them; `clean` writes those of training."""
+    words = folder(corpus, WORDS)
+    splits = [split for split in corpus.splits if getattr(corpus, split)]
+    trains = ("train", UNPARSED)
+    copied = [split for split in splits if split not in trains or corpus.clean is None]
+    texts, made = (list_texts(corpus, part, copied) for part in (RAW, WORDS))
+    return [command("mkdir -p", words), command("cp", *texts, words).declare(texts, made)]
+
+
 def split_by(corpus: Corpus, language: str, cores: int, normalise: str) -> str:
     """Return the command that splits a language's text into words.
 
@@ -160,7 +179,7 @@ def split_by(corpus: Corpus, language: str, cores: int, normalise: str) -> str:
         cores: how many processes.
         normalise: what the command has in place of ``{normalise}``.
     """
-    text = corpus.words.get(language, f"syncattn-tokenise --lang {language}")
+    text = corpus.words.get(language, tokenise_by(corpus.folder, language))
     return text.replace("{cores}", str(cores)).replace("{normalise}", normalise)
 
 
@@ -168,7 +187,8 @@ def clean(corpus: Corpus) -> list[Step]:
     """Leave out training pairs that are no good, and hold out those for validation."""
     if corpus.clean is None:
         return []
-    words, tokens = folder(corpus, WORDS), folder(corpus, TOKENS)
+    part = RAW if corpus.subwords.raw else TOKENS
+    words, tokens = folder(corpus, WORDS), folder(corpus, part)
     how, excluded = dict(corpus.clean), list[Path]()
     if "exclude" in how:
         how["exclude"] = words / str(how["exclude"])
@@ -180,12 +200,13 @@ def clean(corpus: Corpus) -> list[Step]:
         languages=[*corpus.languages],
         input=tokens / "train",
         output=words / "train",
+        raw=corpus.subwords.raw,
         **how,
         every=corpus.every,
         last=corpus.last,
         held_out=words / "valid" if holds_out else None,
     )
-    read = [*list_texts(corpus, TOKENS, ["train"]), *excluded]
+    read = [*list_texts(corpus, part, ["train"]), *excluded]
     steps = [step.declare(read, list_texts(corpus, WORDS, made))]
     if corpus.unparsed:
         step = command(
@@ -193,9 +214,10 @@ def clean(corpus: Corpus) -> list[Step]:
             languages=[*corpus.languages],
             input=tokens / UNPARSED,
             output=words / UNPARSED,
+            raw=corpus.subwords.raw,
             **how,
         )
-        read = [*list_texts(corpus, TOKENS, [UNPARSED]), *excluded]
+        read = [*list_texts(corpus, part, [UNPARSED]), *excluded]
         steps.append(step.declare(read, list_texts(corpus, WORDS, [UNPARSED])))
     return steps
 
@@ -227,6 +249,7 @@ def split_subwords(corpus: Corpus, cores: int) -> list[Step]:
         texts, outputs = (list_texts(corpus, each, corpus.splits, languages) for each in parts)
         learning = command(
             "syncattn-bpe learn",
+            raw=[*languages] if corpus.subwords.raw else None,
             vocab_size=corpus.subwords.size,
             model=model.with_suffix(""),
             input=learnt,
@@ -260,7 +283,7 @@ def collect_parses(corpus: Corpus, needs: set[str]) -> list[Step]:
 
 
 def parse(corpus: Corpus, language: str, workers: int) -> list[Step]:
-    """Parse the words of a language, in so many processes (workers)."""
+    """Parse the words of a language, in so many processes (workers), or take a user's parses."""
     words = folder(corpus, WORDS)
     parser = corpus.parses[language]
     heads = "parsed" if language in corpus.list_treebanks() else "heads"
@@ -271,6 +294,23 @@ def parse(corpus: Corpus, language: str, workers: int) -> list[Step]:
     for split in SPLITS:
         text, output = words / f"{split}.{language}", words / f"{split}.{heads}.{language}"
         labels = words / f"{split}.labels.{language}" if language == corpus.source else None
+        spans = words / f"{split}.{SPANS}.{language}" if corpus.subwords.raw else None
+        own = corpus.find_parsed(language, split)
+        if corpus.here and own:
+            made = [path for path in (output, labels, spans) if path]
+            steps.append(command("rm -f", *made))
+            step = command(
+                "syncattn-parse",
+                parsed=own,
+                format=corpus.here.parsed_format,
+                anywhere=True,
+                input=text,
+                output=output,
+                labels=labels,
+                spans=spans,
+            )
+            steps.append(step.declare([text, Path(own)], made))
+            continue
         step = command(
             "syncattn-parse",
             *split_words(parser),
@@ -278,9 +318,10 @@ def parse(corpus: Corpus, language: str, workers: int) -> list[Step]:
             input=text,
             output=output,
             labels=labels,
+            spans=spans,
             workers=workers,
         )
         made = [output, output.with_name(f"{output.name}.manifest.json")]
-        made += [labels] if labels else []
+        made += [path for path in (labels, spans) if path]
         steps.append(step.adding(*more).declare([text], made))
     return steps

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from lab.tests.commands.parsing import refusal
+from syncattn_fairseq.data.spans import format_spans
 from syncattn_lab.synthetic.generated_corpus import write_corpus
 from tests.end_to_end.commands import BIN, FORKED
 
@@ -33,7 +34,7 @@ _WIDTHS = (f"model.{side}_embed_dim=32" for side in ("encoder", "decoder", "enco
 _SMALL = " ".join(("model.encoder_layers=2", "model.decoder_layers=2", *_WIDTHS))
 #: What is smaller here; nothing else of a block is changed.
 SMALLER = {
-    "--vocab-size 2000": "--vocab-size 300",
+    "--vocab-size 2000": "--vocab-size 400",
     "mine syncattn --report": f"mine syncattn {_SMALL} optimization.max_update=2 "
     "generation.max_len_b=9 --report",
     "mine syncattn --check": f"mine syncattn {_SMALL} --check",
@@ -70,6 +71,7 @@ NOT_RUN = {
     "syncattn-parse --lang de": "needs a model of Stanza; tests/parsing runs it with small ones",
     "bash scripts/recipe.sh builtin_en_de @lpsi --seeds 1 2 3 --table": "there are no results",
     "bash scripts/recipe.sh mine --plan": "lab/tests/recipes/test_plan.py does",
+    "syncattn-recipe --init treebanks": "lab/tests/recipes/test_own_parses.py does",
     "syncattn-recipe --init en_de": "docs/own_data.md does the same",
     "syncattn-recipe en_de syncattn": "the same",
     "syncattn-export --path checkpoints/en_de": "the same",
@@ -164,7 +166,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     write_corpus(folder / "words", {"test": 6, "valid": 7, "train": 400}, seed=3)
     (folder / "raw").mkdir()
     for split, language in product(("train", "valid", "test"), ("en", "de")):
-        shutil.copy(folder / "words" / f"{split}.{language}", folder / "raw")
+        text = folder / "words" / f"{split}.{language}"
+        shutil.copy(text, folder / "raw")
+        # Its heads are those of what is between spaces.
+        words = (re.finditer(r"\S+", line) for line in text.read_text().splitlines())
+        spans = (format_spans([word.span() for word in found]) for found in words)
+        text.with_name(f"{split}.spans.{language}").write_text("".join(f"{s}\n" for s in spans))
     (folder / "printed").mkdir()
     return folder
 

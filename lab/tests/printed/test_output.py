@@ -137,6 +137,22 @@ def test_translations_whose_subwords_fairseq_joined_stay(tmp_path):
     assert translations(tmp_path, "".join(lines)) == ["cd", "cd @@ d", *99 * ["cd"]]
 
 
+def test_bytes_that_fairseq_left_in_its_translations_are_joined(tmp_path):
+    """Of a model of raw sentences; what fairseq detokenised stays, and so does a text's own."""
+    hypothesis = "▁C af <0xC3> <0xA9> !"
+    for joined, expected in (
+        ("Caf<0xC3><0xA9>!", "Café!"),
+        ("Caf<0xC3><0xA9> !", "Caf<0xC3><0xA9> !"),
+        (hypothesis, "Café!"),
+    ):
+        text = f"H-0\t-1\t{hypothesis}\nD-0\t-1\t{joined}\n"
+        assert translations(tmp_path, text) == [expected]
+    assert translations(tmp_path, "H-0\t-1\t<0xC3>\nD-0\t-1\t<0xC3>\n") == ["<0xC3>"]
+    (tmp_path / "out").write_text(f"H-0\t-1\t{hypothesis}\n", "utf-8")
+    [sentence] = read_output(tmp_path / "out", "raw:uax29")
+    assert (sentence.translation, sentence.target.words) == ("Café!", ["Café", "!"])
+
+
 def test_lines_in_any_order(tmp_path, monkeypatch):
     """More sentences than are kept uncompressed, and lines of one sentence far from each other."""
     monkeypatch.setattr(fairseq_output, "BLOCK", 3)

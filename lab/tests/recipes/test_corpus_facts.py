@@ -8,7 +8,7 @@ import pytest
 
 from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.data.doctor import Limits
-from syncattn_fairseq.data.pieces import learn_pieces
+from syncattn_fairseq.data.pieces import learn_raw_pieces
 from syncattn_lab.cli.recipe import main
 from syncattn_lab.recipes.corpus_facts import Corpus, Subwords, load_corpus
 from syncattn_lab.recipes.corpus_texts import Archive, Here
@@ -50,7 +50,8 @@ def test_a_corpus_is_written_for_texts(raw, capsys):
     assert corpus.languages == ("en", "de") and corpus.here and corpus.here.path == raw
     assert corpus.here.test == "{language}/test.{language}.txt"
     assert corpus.subwords.joint and corpus.subwords.size == 1000
-    assert learn_pieces(names("train"), 1000)[0], "the text has as many"
+    texts = [(name, "uax29") for name in names("train")]
+    assert learn_raw_pieces(texts, 1000)[0], "the text has as many"
     assert main([*following[0].split()[2:4], "--dry-run"]) == 0
     out = capsys.readouterr().out
     assert f"--archives {raw} --languages en de" in out and "train: " not in out
@@ -161,7 +162,7 @@ def test_names_of_files_and_languages_come_back(raw, first, second, languages):
     assert [Path(pattern.replace("{language}", x)) for x in languages] == [
         Path(name).absolute() for name in (first, second)
     ]
-    assert {*languages} <= corpus.words.keys()
+    assert {*languages} == corpus.parses.keys() and corpus.subwords.raw
     [read] = corpus.list_texts("train")
     form, _, address = read.partition("=")
     assert len([*collect(corpus.here.path, form, address, languages)]) == 400
@@ -231,13 +232,19 @@ def test_languages_have_their_own_tools(raw):
         return load_corpus(Path(target))
 
     japanese = written("en", "ja")
-    assert japanese.words["ja"].endswith("kytea -notags -out tok") and not japanese.subwords.joint
-    assert (
-        "words_by" in japanese.score
-        and japanese.system("transformer").load()["model"]["share_decoder_input_output_embed"]
-    )
+    assert japanese.score == {"tokenize": "char"} and not japanese.subwords.joint
+    assert japanese.system("transformer").load()["model"]["share_decoder_input_output_embed"]
+    foreign = " abcdefghijklmnopqrstuvwxyz" * 2  # of names, which other scripts have, too
+    with Path("raw/train.ja").open("a") as file:
+        file.write(foreign + "\n")
+    with Path("raw/train.en").open("a") as file:
+        file.write(foreign + "\n")
+    splits = ("train", "valid", "test")
+    write_corpus(Path("mixed"), [f"raw/{s}.{x}" for s in splits for x in ("en", "ja")], False)
+    assert not load_corpus(Path("mixed")).subwords.joint
     unknown = written("en", "xx")
-    assert "--lang en" in unknown.words["xx"] and unknown.score["references"] == "words"
+    assert unknown.score == {"tokenize": "13a"} and unknown.subwords.raw
+    assert not japanese.words and not unknown.words
 
 
 def test_the_table_has_all_keys():

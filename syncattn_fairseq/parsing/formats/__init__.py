@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Iterator
 from .columns import CONLLU, CONLLX, CORENLP_CONLL, EDA, EDA_CONLL
 from .corenlp import read_corenlp_json
 from .parsed_sentence import Analysis
+from .stanza_json import read_stanza_json
 
 #: Readers take a file's lines, from `read_lines`, and its name, and yield its sentences. Each holds
 #: one sentence at a time and raises `DataError` with the file's name and the line.
@@ -17,6 +18,7 @@ FORMATS: dict[str, Reader] = {
     "eda-conll": EDA_CONLL.read,
     "corenlp-json": read_corenlp_json,
     "corenlp-conll": CORENLP_CONLL.read,
+    "stanza-json": read_stanza_json,
 }
 
 __all__ = ["FORMATS", "Analysis", "Reader"]

@@ -10,12 +10,13 @@
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ...base.errors import DataError
 from ...base.numbers import read_whole
 from .parsed_sentence import Analysis, Surface
 
+_TEXT = "# text = "
 _NUMBER = re.compile(r"[0-9]{1,9}")
 _RANGE = re.compile(r"([0-9]{1,9})-([0-9]{1,9})")
 _EMPTY_NODE = re.compile(r"[0-9]+\.[0-9]+")
@@ -59,9 +60,13 @@ class Table:
         heads: list[int | None] = []
         labels: list[str] = []
         surface: list[Surface] = []
+        glued: set[int] = set()  # the last words of what no space follows
+        text = ""
         for number, line in block:
             location = f"{name}:{number}"
             if line.startswith(self.header):
+                if self.multiword and line.startswith(_TEXT):
+                    text = line.removeprefix(_TEXT).strip()
                 continue
             fields = line.split(self.separator)
             if len(fields) < self.columns:
@@ -78,10 +83,14 @@ class Table:
                 if first != len(words) or first < covered or past <= first:
                     raise _make_order_error(location, index, words)
                 surface.append(Surface(fields[self.form], first, past))
+                if "SpaceAfter=No" in fields[-1].split("|"):
+                    glued.add(past)
             elif not (self.multiword and _EMPTY_NODE.fullmatch(index)):
                 if not _NUMBER.fullmatch(index) or int(index) != len(words) + 1:
                     raise _make_order_error(location, index, words)
                 words.append(fields[self.form])
+                if self.multiword and "SpaceAfter=No" in fields[-1].split("|"):
+                    glued.add(len(words))
                 heads.append(_read_head(location, fields[self.head]))
                 label = fields[self.label] if len(fields) > self.label else ""
                 labels.append("_".join(label.split()) or "_")
@@ -92,8 +101,14 @@ class Table:
             )
         known = [head for head in heads if head is not None]
         if len(known) < len(words):
-            return Analysis(words, surface=surface)
-        return Analysis(words, known, labels, surface)
+            analysis = Analysis(words, surface=surface)
+        else:
+            analysis = Analysis(words, known, labels, surface)
+        if self.multiword:
+            units = analysis.list_readings()[0]
+            joined = "".join(f"{unit.form}{' ' * (unit.past not in glued)}" for unit in units)
+            analysis = replace(analysis, text=text or joined.strip())
+        return analysis
 
 
 def _make_order_error(location: str, index: str, words: list[str]) -> DataError:

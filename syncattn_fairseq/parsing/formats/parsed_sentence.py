@@ -22,12 +22,14 @@ class Analysis:
             checked to form a tree.
         labels: the relation of each word to its head, without white space; empty: no tree.
         surface: the runs of words written as one, in order.
+        text: the sentence as people write it, if the format says it.
     """
 
     words: list[str]
     heads: list[int] | None = None
     labels: list[str] = field(default_factory=list)
     surface: list[Surface] = field(default_factory=list)
+    text: str = field(default="", compare=False)
 
     def list_readings(self) -> list[list[Surface]]:
         """List the ways to write the sentence: with surface forms, if any, then word by word."""

@@ -1,0 +1,79 @@
+"""What a language needs in a new corpus: what finds its words, a parser, a way to score."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from syncattn_fairseq.base.errors import DataError
+from syncattn_fairseq.data.languages import LANGUAGES, know_language
+from syncattn_fairseq.data.splitters import (
+    DICTIONARIES,
+    UAX29,
+    check_splitter,
+    choose_splitter,
+    split_words,
+)
+from syncattn_fairseq.parsing.stanza_parser import ALIASES
+
+#: Languages that Stanza splits into words, but does not parse.
+_NO_TREES = ("my",)
+
+
+def has_parser(language: str) -> bool:
+    """Return whether Stanza has a parser of a language; without Stanza, whether it may have one."""
+    code = know_language(language)
+    if code is None:
+        return False
+    try:
+        from stanza.resources.default_packages import default_treebanks
+    except ImportError:
+        return True
+    return ALIASES.get(code, code) in default_treebanks and code not in _NO_TREES
+
+
+def separate_words(line: str, language: str) -> str:
+    """Return the words of a sentence with spaces between them, as well as they can be found here.
+
+    Without what its language needs, each letter of a script without spaces is a word.
+    """
+    splitter = choose_splitter(language)
+    try:
+        check_splitter(splitter)
+    except DataError:
+        splitter = UAX29
+    return " ".join(line[begin:end] for begin, end in split_words(line, splitter))
+
+
+def name_scoring(language: str) -> str:
+    """Return sacrebleu's tokeniser for a language: characters where there are no spaces."""
+    if know_language(language) == "zh":
+        return "zh"
+    return "char" if choose_splitter(language) in DICTIONARIES else "13a"
+
+
+def describe_language(language: str, parsed: bool) -> Iterator[str]:
+    """Yield a line for each thing that a user has to know about a language of a new corpus.
+
+    Args:
+        language: as the corpus names it.
+        parsed: whether the user has parses of it.
+    """
+    code = know_language(language)
+    if code is None:
+        yield (
+            f"{language}: not a language that is known here, so its words are those of Unicode's "
+            f"rules, and {'your' if parsed else 'no'} parses are used; if it is the name of one of "
+            f"{len(LANGUAGES)} languages, name the files by its code, such as train.en"
+        )
+        return
+    name = LANGUAGES[code]
+    splitter = choose_splitter(code)
+    try:
+        check_splitter(splitter)
+    except DataError as fault:
+        yield f"{language}: the words of {name} are found by {splitter}: {fault}"
+    if not parsed and not has_parser(language):
+        yield (
+            f"{language}: no parser of {name} is known, so _data.yaml has the systems that need no "
+            "parses; if you have parses, say so there: here: parsed"
+        )
