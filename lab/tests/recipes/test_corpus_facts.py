@@ -19,7 +19,7 @@ from tests.cli.errors import read_error
 CONFIGS = Path(__file__).parents[3] / "configs"
 FOLDERS = sorted(path.parent for path in CONFIGS.glob("*/_data.yaml"))
 PAGE = (Path(__file__).parents[3] / "docs" / "recipes.md").read_text(encoding="utf-8")
-OWN = PAGE[PAGE.index("## Your own corpus") : PAGE.index("## How long")]
+OWN = PAGE[PAGE.index("## Your own corpus") : PAGE.index("## What is wrong")]
 
 
 @pytest.fixture
