@@ -124,7 +124,7 @@ def test_python_refuses_both(small_corpus, code, plugin, monkeypatch):
 
 def test_another_dictionary_is_named(small_corpus, intact, data, tmp_path):
     said = "was trained with another dictionary, of 192 source subwords; the one "
-    earlier = change_checkpoint(intact, tmp_path / "checkpoint_last.pt", task_state=None)
+    earlier = change_checkpoint(intact, tmp_path / "checkpoint_last.pt", task_state={})
     output = generate(data, earlier, fails=True)
     assert output.splitlines()[-1].startswith(f"error: {earlier}: {said}here has ")
     sizes = ["--decoder-layers=3", *(f"--{side}-embed-dim=16" for side in ("encoder", "decoder"))]
