@@ -133,8 +133,8 @@ def test_another_dictionary_is_named(small_corpus, intact, data, tmp_path):
     last = output.splitlines()[-1]
     assert last.startswith(f"error: {tmp_path / 'checkpoint_last.pt'}: {said}here has ")
     assert "choose another --save-dir" in last
-    with pytest.raises(DataError, match=f"^{intact}: {said}in {data} has \\d+; use the data of "):
-        syncattn_fairseq.load(intact, data, small_corpus.subwords, device="cpu")
+    with pytest.raises(DataError, match=f"^{earlier}: {said}in {data} has \\d+; use the data of "):
+        syncattn_fairseq.load(earlier, data, small_corpus.subwords, device="cpu")
 
 
 def test_a_plugin_that_the_caller_names_is_imported(small_corpus, plugin):
