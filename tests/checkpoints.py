@@ -179,7 +179,7 @@ def make_checkpoint(
 
 
 def change_checkpoint(path: Path, output: Path, **changes: Any) -> Path:
-    """Copy a checkpoint with other contents; ``task_state=None`` is one of an earlier version."""
+    """Copy a checkpoint with other contents; ``task_state={}`` is one of an earlier version."""
     state = read_checkpoint(path)
     torch.save({**state, **changes}, output)
     return output

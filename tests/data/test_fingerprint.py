@@ -240,7 +240,7 @@ def test_another_record_is_refused(small_corpus, own_data, tmp_path):
     told = f"{path}: preparation.json (en) here differs from the one of its training"
     fails(told, small_corpus.load, path, data_bin=own_data)
     assert small_corpus.load(path, data_bin=own_data, tokenised=True)
-    earlier = change_checkpoint(path, tmp_path / "earlier.pt", task_state=None)
+    earlier = change_checkpoint(path, tmp_path / "earlier.pt", task_state={})
     beside.write_text(json.dumps({"en": content["de"], "de": content["en"]}))
     told = "says that en was prepared as de, and de as en: the languages are swapped"
     fails(told, small_corpus.load, earlier, data_bin=own_data)
@@ -264,7 +264,7 @@ def test_other_test_sets_are_translated(small_corpus, path, tmp_path):
 def test_what_earlier_versions_wrote_works_with_one_line(
     small_corpus, path, own_data, tmp_path, caplog
 ):
-    earlier = change_checkpoint(path, tmp_path / "earlier.pt", task_state=None)
+    earlier = change_checkpoint(path, tmp_path / "earlier.pt", task_state={})
     (own_data / NAME).unlink()
     caplog.set_level(logging.INFO, "syncattn_fairseq.data.fingerprint")
     for _ in range(2):

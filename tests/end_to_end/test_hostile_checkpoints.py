@@ -124,7 +124,7 @@ def test_python_refuses_both(small_corpus, code, plugin, monkeypatch):
 
 def test_another_dictionary_is_named(small_corpus, intact, data, tmp_path):
     said = "was trained with another dictionary, of 192 source subwords; the one "
-    earlier = change_checkpoint(intact, tmp_path / "checkpoint_last.pt", task_state=None)
+    earlier = change_checkpoint(intact, tmp_path / "checkpoint_last.pt", task_state={})
     output = generate(data, earlier, fails=True)
     assert output.splitlines()[-1].startswith(f"error: {earlier}: {said}here has ")
     sizes = ["--decoder-layers=3", *(f"--{side}-embed-dim=16" for side in ("encoder", "decoder"))]
@@ -133,8 +133,8 @@ def test_another_dictionary_is_named(small_corpus, intact, data, tmp_path):
     last = output.splitlines()[-1]
     assert last.startswith(f"error: {tmp_path / 'checkpoint_last.pt'}: {said}here has ")
     assert "choose another --save-dir" in last
-    with pytest.raises(DataError, match=f"^{intact}: {said}in {data} has \\d+; use the data of "):
-        syncattn_fairseq.load(intact, data, small_corpus.subwords, device="cpu")
+    with pytest.raises(DataError, match=f"^{earlier}: {said}in {data} has \\d+; use the data of "):
+        syncattn_fairseq.load(earlier, data, small_corpus.subwords, device="cpu")
 
 
 def test_a_plugin_that_the_caller_names_is_imported(small_corpus, plugin):

@@ -192,7 +192,7 @@ def test_a_plain_export_is_still_a_parser(small_corpus, tmp_path, rows):
 def test_an_export_knows_how_subwords_are_marked(small_corpus, own_data, tmp_path, format):
     (own_data / "subwords.json").write_text('{"de": "none", "en": "none"}\n', encoding="utf-8")
     (own_data / "fingerprint.json").unlink()
-    path = change_checkpoint(small_corpus.trained(), tmp_path / "earlier.pt", task_state=None)
+    path = change_checkpoint(small_corpus.trained(), tmp_path / "earlier.pt", task_state={})
     export(path, own_data, format, tmp_path / "out")
     model = syncattn_fairseq.load(tmp_path / "out", device="cpu")
     [alignment] = model.align(["▁the ▁dog s"], ["▁der ▁H und"])

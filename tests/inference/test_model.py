@@ -267,7 +267,7 @@ def test_one_head_aligns(small_corpus, model):
 def test_subwords_are_marked_as_was_stored_beside_the_data(small_corpus, own_data, tmp_path):
     """Words may begin as sentencepiece's pieces do; what the corpus says of itself counts."""
     path = small_corpus.checkpoint("transformer_dbsa")
-    path = change_checkpoint(path, tmp_path / "earlier.pt", task_state=None)
+    path = change_checkpoint(path, tmp_path / "earlier.pt", task_state={})
     (own_data / "subwords.json").write_text('{"de": "none", "en": "none"}\n', encoding="utf-8")
     (own_data / "fingerprint.json").unlink()
     model = small_corpus.load(path, data_bin=own_data, subwords=None)
