@@ -109,7 +109,10 @@ def _ending_in_order() -> Iterator[None]:
     Python ignores errors in some places, such as the end of an object or of an import: there, a
     signal would be lost. So it comes again until it ends what is done.
     """
-    usual = {signal.SIGTERM: signal.SIG_DFL, signal.SIGINT: signal.default_int_handler}
+    usual: dict[int, Any] = {
+        signal.SIGTERM: signal.SIG_DFL,
+        signal.SIGINT: signal.default_int_handler,
+    }
     taken = [number for number, handler in usual.items() if signal.getsignal(number) is handler]
     if not taken or current_thread() != main_thread():
         yield
