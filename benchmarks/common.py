@@ -4,7 +4,7 @@ import argparse
 import statistics
 import time
 from argparse import Namespace
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from types import SimpleNamespace
 from typing import Any
 
@@ -234,7 +234,7 @@ def synchronize(device: torch.device) -> None:
 
 
 def measure_memory(
-    actions: dict[str, Callable[[], object]], device: torch.device
+    actions: Mapping[str, Callable[[], object]], device: torch.device
 ) -> dict[str, float]:
     """Return each action's peak memory beyond what was already allocated, in MiB.
 
@@ -255,14 +255,14 @@ def measure_memory(
 
 
 def interleaved(
-    actions: dict[str, Callable[[], object]], rounds: int, device: torch.device, warmup: int = 2
+    actions: Mapping[str, Callable[[], object]], rounds: int, device: torch.device, warmup: int = 2
 ) -> dict[str, list[float]]:
     """Time each action once per round, in a rotating order, and return seconds by name."""
     return interleaved_twice(actions, rounds, device, warmup)[0]
 
 
 def interleaved_twice(
-    actions: dict[str, Callable[[], object]], rounds: int, device: torch.device, warmup: int = 2
+    actions: Mapping[str, Callable[[], object]], rounds: int, device: torch.device, warmup: int = 2
 ) -> tuple[dict[str, list[float]], dict[str, list[float]]]:
     """Do as :func:`interleaved`, and return the seconds and the CPU seconds."""
     seconds: dict[str, list[float]] = {name: [] for name in actions}

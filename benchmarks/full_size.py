@@ -60,7 +60,7 @@ DIRTY = [
     ("R&D &amp; <b> {x} ||", "[A] „B“ ’s"),
     ("  \t ", "blank."),
 ]
-STAGES = ("download", "collect", "tokenise", "clean", "subwords", "parse", "binarise")
+STAGES = ("download", "collect", "tokenise", "clean", "examine", "subwords", "parse", "binarise")
 
 
 def make_words(language: str) -> np.ndarray:

@@ -12,17 +12,19 @@ That is systems, what is asked of each of them, and a file below ``study/results
   and the tests that were planned; any other has all seeds that there are;
 - of all of them together what is in `TOGETHER`.
 
-In the name of a system or a file, ``*`` stands for anything; only what is asked of all together may
-then be of several. ``FILE/SYSTEM`` is a system of another file.
+``A & B`` is the mean of two systems, seed by seed. In the name of a system or a file, ``*`` stands
+for anything; only what is asked of all together may then be of several. ``FILE/SYSTEM`` is a system
+of another file.
 """
 
 from __future__ import annotations
 
+import math
 import re
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from statistics import mean
 from typing import Any
@@ -33,8 +35,15 @@ from syncattn_fairseq.base.errors import DataError, suggest
 from syncattn_fairseq.base.files import read_json
 from syncattn_lab.evaluation import measures
 from syncattn_lab.evaluation.contrast import Cell, Cells, Contrast
-from syncattn_lab.evaluation.differences import Difference, compare
-from syncattn_lab.evaluation.intervals import Interval, equivalence, welch, welch_interval
+from syncattn_lab.evaluation.differences import Difference, compare, fit_steady_blocks
+from syncattn_lab.evaluation.intervals import (
+    Blocks,
+    Interval,
+    equivalence,
+    fit_blocks,
+    welch,
+    welch_interval,
+)
 from syncattn_lab.evaluation.measures import NLL, NLL_PER_WORD, Measure
 from syncattn_lab.evaluation.results_file import load_results
 from syncattn_lab.evaluation.table_rows import index_rows, list_contrasts, make_rows
@@ -110,6 +119,10 @@ class Results:
         Raises:
             DataError: there is no such system, or it was not measured.
         """
+        if _MEAN in system:
+            each = [self.list_values(one, measure) for one in system.split(_MEAN)]
+            seeds = set.intersection(*map(set, each))
+            return {seed: mean(values[seed] for values in each) for seed in sorted(seeds)}
         slash = system.partition(":")[0].rfind("/")
         if slash > 0 and system not in self.known:
             return open_results(system[:slash]).list_values(system[slash + 1 :], measure)
@@ -119,6 +132,27 @@ class Results:
             raise DataError(f"{system}: {self.name} has no {measure.name} of it")
         return values
 
+    def list_pool(self, measure: Measure, seeds: Sequence[int]) -> list[list[float]]:
+        """Return the numbers over some seeds of all systems of the corpus that have them all.
+
+        Those are the systems of this file and of the plan's, without settings of their own. NLL of
+        the test text that a training did not record is that of ``likelihood/``.
+        """
+        places = [f"{folder}/{self.corpus}" for folder in ("likelihood", "planned")]
+        there = [open_results(name) for name in places if (RESULTS / f"{name}.json").exists()]
+        planned: dict[str, dict[int, float]] = {}
+        for results in there:
+            planned |= results.list_measured(measure)
+        own = {} if self.is_planned else self.list_measured(measure)
+        pool = [*planned.values(), *own.values()]
+        return [[x[seed] for seed in seeds] for x in pool if x.keys() >= {*seeds}]
+
+    def list_measured(self, measure: Measure) -> dict[str, dict[int, float]]:
+        """Return what was measured of each system without settings, by seed."""
+        systems = [name for name in self.known if ":" not in name and name not in self.plan.names]
+        values = {name: measure.by_seed(self.known[name].values()) for name in systems}
+        return {name: numbers for name, numbers in values.items() if numbers}
+
     def find_system(self, name: str) -> str:
         """Return the system that a page means; `DataError`: there is not exactly one."""
         names = [known for known, cells in self.known.items() if cells]
@@ -127,6 +161,17 @@ class Results:
             fault = "several systems" if found else f"no such system{suggest(name, names)}"
             raise DataError(f"{name}: {fault} in {self.name}")
         return found[0]
+
+    def find_cells(self, system: str) -> Mapping[int, Cell]:
+        """Return the trainings of a system, perhaps of another file, by seed.
+
+        Raises:
+            DataError: there is no such system.
+        """
+        slash = system.partition(":")[0].rfind("/")
+        if slash > 0 and system not in self.known:
+            return open_results(system[:slash]).find_cells(system[slash + 1 :])
+        return self.known[self.find_system(system)]
 
     def find_contrast(self, ours: str, theirs: str) -> Contrast | None:
         """Return the planned contrast of two systems, whichever is first in the plan."""
@@ -222,6 +267,21 @@ class Pair:
         ends = ttest_rel(ours, theirs).confidence_interval()
         return Interval(mean(ours) - mean(theirs), float(ends.low), float(ends.high))
 
+    def pooled(self) -> Interval:
+        """Return the difference with its interval with seeds as blocks of all of the corpus."""
+        difference, blocks, sizes = self._pool()
+        return blocks.interval(difference, sizes)
+
+    def pooled_p(self) -> float:
+        """Return the p of the test that fits `pooled`, not corrected."""
+        difference, blocks, sizes = self._pool()
+        return blocks.p(difference, sizes=sizes)
+
+    def pooled_same(self) -> float:
+        """Return the p of the same test that both differ by less than the plan's margin."""
+        difference, blocks, sizes = self._pool()
+        return blocks.p(difference, find_margin(self.results), sizes)
+
     def corrected(self) -> float:
         """Return p, corrected for the plan's family, or else for the table of all systems."""
         if self._contrast() is not None:
@@ -247,6 +307,21 @@ class Pair:
         if verdict == "the same":
             return [self.same()]
         return [self.corrected()] if verdict in ("better", "worse") else []
+
+    def _pool(self) -> tuple[float, Blocks, tuple[int, int]]:
+        """Return the difference, the fit of seeds as blocks, and how many systems are averaged."""
+        ours, theirs = self._list()
+        seeds = sorted(ours.keys() & theirs.keys())
+        if len(seeds) < 2:
+            return self._known(None)  # which raises
+        sides = [side.split(_MEAN) for side in (self.ours, self.theirs)]
+        each = [self.results.list_values(one, self.measure) for side in sides for one in side]
+        compared = [[values[seed] for seed in seeds] for values in each]
+        pool = self.results.list_pool(self.measure, seeds)
+        pool += [numbers for numbers in compared if numbers not in pool]
+        blocks = fit_steady_blocks(compared, pool)
+        difference = mean(ours[seed] - theirs[seed] for seed in seeds)
+        return difference, self._known(blocks), (len(sides[0]), len(sides[1]))
 
     def _list(self) -> tuple[dict[int, float], dict[int, float]]:
         """Return what was measured of both, by seed."""
@@ -295,6 +370,11 @@ FORMS: dict[str, Callable[[Pair], list[float]]] = {
     "ends within seeds": lambda pair: _ends(pair.within_seeds()),
     "paired": lambda pair: _all(pair.paired()),
     "ends paired": lambda pair: _ends(pair.paired()),
+    "pooled": lambda pair: _all(pair.pooled()),
+    "ends pooled": lambda pair: _ends(pair.pooled()),
+    "only pooled": lambda pair: [pair.pooled().difference],
+    "p pooled": lambda pair: [pair.pooled_p()],
+    "p same pooled": lambda pair: [pair.pooled_same()],
     "p": lambda pair: [pair.corrected()],
     "p same": lambda pair: [pair.same()],
     "p uncorrected": lambda pair: [pair.uncorrected()],
@@ -302,7 +382,12 @@ FORMS: dict[str, Callable[[Pair], list[float]]] = {
     "verdict": lambda pair: pair.deciding(),
 }
 #: Those that are p. If it is corrected and below .1, a page has three digits of it.
-_TESTS = ("p", "p same", "p uncorrected", "p same uncorrected", "verdict")
+_TESTS = (
+    *("p", "p same", "verdict"),
+    *(f"{p} {way}" for p in ("p", "p same") for way in ("uncorrected", "pooled")),
+)
+#: Stands between systems whose mean is meant.
+_MEAN = " & "
 
 
 def count(results: Results, systems: Sequence[str]) -> Number:
@@ -333,6 +418,74 @@ def correlate(results: Results, systems: Sequence[str], place: str) -> Number:
     return Number(float(spearmanr(*means).statistic), 2)
 
 
+def scatter(results: Results, systems: Sequence[str], first: str, last: str) -> Number:
+    """Return by how much one validation scatters around a line through its neighbours.
+
+    It is the standard deviation of a validation's NLL, in nats: if those of neighbours are
+    independent, the distance to their mean has 3/2 of its variance.
+    """
+    squares = []
+    for curve in _list_curves(results, systems):
+        nats = [*_choose(curve, first, last).values()]
+        for before, here, after in zip(nats, nats[1:], nats[2:], strict=False):
+            squares.append((here - (before + after) / 2) ** 2)
+    return Number(math.sqrt(mean(squares) / 1.5), 3)
+
+
+def deviate(results: Results, systems: Sequence[str]) -> Number:
+    """Return the deviation within seeds of NLL at the checkpoint that was chosen, in nats."""
+    return Number(_fit(results, systems, NLL.of_cell), 4)
+
+
+def deviate_late(results: Results, systems: Sequence[str], first: str, last: str) -> Number:
+    """Return the deviation within seeds of the mean NLL of validations at fixed updates."""
+    return Number(_fit(results, systems, partial(_average, updates=(first, last))), 4)
+
+
+def count_worth(results: Results, systems: Sequence[str], first: str, last: str) -> Number:
+    """Return how many times the seeds the mean of late validations is worth."""
+    chosen, late = deviate(results, systems), deviate_late(results, systems, first, last)
+    return Number((chosen.value / late.value) ** 2, 1)
+
+
+def _fit(results: Results, systems: Sequence[str], measure: Callable[[Cell], Any]) -> float:
+    """Return the deviation that systems + seeds leave."""
+    found = [results.find_cells(system) for system in systems]
+    seeds = sorted(set.intersection(*(set(cells) for cells in found)))
+    blocks = fit_blocks([[measure(cells[seed]) for seed in seeds] for cells in found])
+    if blocks is None:
+        raise DataError(f"{', '.join(systems)}: too few systems or seeds")
+    return blocks.deviation
+
+
+def _average(cell: Cell, updates: tuple[str, str]) -> float:
+    chosen = _choose(read_curve(cell), *updates)
+    if not chosen:
+        raise DataError(f"{cell['system']}: no validation in updates {' to '.join(updates)}")
+    return mean(chosen.values())
+
+
+def _choose(curve: Mapping[int, float], first: str, last: str) -> dict[int, float]:
+    least, most = (int(update.replace(",", "")) for update in (first, last))
+    return {update: nats for update, nats in curve.items() if least <= update <= most}
+
+
+def _list_curves(results: Results, systems: Sequence[str]) -> list[dict[int, float]]:
+    found = [results.find_cells(system) for system in systems]
+    return [read_curve(cell) for cells in found for cell in cells.values()]
+
+
+def read_curve(cell: Cell) -> dict[int, float]:
+    """Return NLL of the validation text by update, in nats.
+
+    Raises:
+        DataError: an older version made the cell, which has none.
+    """
+    if "nll_by_update" not in cell:
+        raise DataError(f"{cell['system']}, seed {cell['seed']}: has no NLL by update")
+    return {int(k): NLL.factor * float(v) for k, v in cell["nll_by_update"].items()}
+
+
 def _match(results: Results, systems: Sequence[str]) -> list[Cell]:
     return [
         cell
@@ -347,6 +500,10 @@ TOGETHER: dict[str, Callable[..., Number]] = {
     r"ended at (\d[\d,]*)": count_ended,
     "margin": read_margin,
     "rank correlation with (.+)": correlate,
+    r"scatter of updates ([\d,]+) to ([\d,]+)": scatter,
+    "deviation": deviate,
+    r"deviation of the mean of updates ([\d,]+) to ([\d,]+)": deviate_late,
+    r"times the seeds with the mean of updates ([\d,]+) to ([\d,]+)": count_worth,
 }
 
 _PLACE = re.compile(r"(\S+)(?: seeds? (\d+)(?:-(\d+))?)?")
@@ -416,5 +573,5 @@ def _ask(results: Results, systems: Sequence[str], quantity: str) -> list[Number
 def _number(value: float, form: str, measure: Measure) -> Number:
     if form not in _TESTS:
         return Number(value, measure.digits)
-    few = "uncorrected" in form or value >= 0.1
+    few = form.endswith(("uncorrected", "pooled")) or value >= 0.1
     return Number(value, 2 if few else 3, is_p=True)

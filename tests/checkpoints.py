@@ -12,6 +12,7 @@ from fairseq.dataclass.configs import FairseqConfig
 from omegaconf import OmegaConf
 
 import syncattn_fairseq.plugin  # registers the models
+from syncattn_fairseq.checkpoints.checkpoint_file import read_checkpoint
 from syncattn_fairseq.cli import bpe, preprocess
 from syncattn_fairseq.export import export
 from syncattn_fairseq.tasks.translation_with_syntax import (
@@ -146,11 +147,19 @@ def make_checkpoint(
                 "lr_scheduler_state": {},
             }
         ],
+        "task_state": task.state_dict(),
         "extra_state": {},
         "last_optimizer_state": None,
     }
     torch.save(state, path)
     return path
+
+
+def change_checkpoint(path: Path, output: Path, **changes: Any) -> Path:
+    """Copy a checkpoint with other contents; ``task_state=None`` is one of an earlier version."""
+    state = read_checkpoint(path)
+    torch.save({**state, **changes}, output)
+    return output
 
 
 def _train(model: Any, task: Any, updates: int) -> None:

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 import torch
 
+import syncattn_fairseq.plugin  # noqa: F401  (knows the models' options)
 from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.checkpoints.averaging import average_checkpoints, find_last_checkpoints
 from syncattn_fairseq.checkpoints.checkpoint_file import read_checkpoint
@@ -77,6 +78,63 @@ def test_other_models_are_refused(tmp_path, other, message):
     with pytest.raises(DataError, match=f"2.pt and .*1.pt: not the same model, {message}"):
         average_checkpoints([one, save(tmp_path / "2.pt", 2, other)], tmp_path / "mean.pt")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["1.pt", "2.pt"]
+
+
+def train(folder: Path, number: int, **settings: dict[str, Any]) -> Path:
+    """Save a checkpoint of a training with these settings."""
+    cfg = {
+        "model": {"arch": "transformer_lpsi", "gate_temperature": 1.0, "dropout": 0.1},
+        "common": {"seed": 1},
+        "checkpoint": {"save_dir": "a", "finetune_from_model": None},
+        "criterion": {"_name": "label_smoothed_cross_entropy", "label_smoothing": 0.1},
+    }
+    cfg = {name: {**values, **settings.get(name, {})} for name, values in cfg.items()}
+    meaning = {"dict.en.txt": "0" * 64, **settings.get("meaning", {})}
+    task_state = {"fingerprint": {"meaning": meaning, "provenance": []}}
+    weights = {"w": torch.ones(1)}
+    return save(folder / f"{number}.pt", number, weights, cfg=cfg, task_state=task_state)
+
+
+OTHER = {"checkpoint": {"save_dir": "b"}}
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"meaning": {"dict.en.txt": "1" * 64}}, "not of the same data, dict.en.txt differs"),
+        ({"model": {"gate_temperature": 2.0}}, "not the same model, gate_temperature is 2.0 and "),
+        ({"model": {"arch": "transformer_dbsa"}}, "not the same model, arch is transformer_dbsa "),
+        ({"common": {"seed": 2}, **OTHER}, "of two trainings, common.seed is 2 and 1; average"),
+        (
+            {"criterion": {"label_smoothing": 0.0}, **OTHER},
+            "of two trainings, criterion.label_smoothing is 0.0 and 0.1; average checkpoints of",
+        ),
+    ],
+)
+def test_checkpoints_of_two_trainings_are_not_averaged(tmp_path, settings, message):
+    paths = [train(tmp_path, 1), train(tmp_path, 2, **settings)]
+    with pytest.raises(DataError, match=f"^{paths[1]} and {paths[0]}: {message}"):
+        average_checkpoints(paths, tmp_path / "mean.pt")
+    assert len([*tmp_path.iterdir()]) == 2
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        OTHER,  # it was moved
+        {"common": {"seed": 2}, "criterion": {"label_smoothing": 0.0}},  # it was resumed
+        {"model": {"dropout": 0.3}},
+        {"common": {"seed": 2}, "checkpoint": {"save_dir": "b", "finetune_from_model": "x.pt"}},
+        {"meaning": {"subwords.en": "2" * 64}},
+    ],
+)
+def test_checkpoints_of_one_training_or_start_are_averaged(tmp_path, settings):
+    paths = [train(tmp_path, 1), train(tmp_path, 2, **settings)]
+    assert average_checkpoints(paths, tmp_path / "mean.pt") == [1, 2]
+    kept = read_checkpoint(tmp_path / "mean.pt")["task_state"]["fingerprint"]["meaning"]
+    assert kept["dict.en.txt"] == "0" * 64
+    bare = save(tmp_path / "3.pt", 3, {"w": torch.ones(1)})  # says nothing of itself
+    assert average_checkpoints([paths[0], bare], tmp_path / "mean.pt") == [1, 3]
 
 
 @pytest.mark.parametrize(

@@ -71,12 +71,16 @@ def hash_file(path: Path, algorithm: str = "sha256") -> str:
 
 
 @contextmanager
-def replacing(path: Path) -> Iterator[Path]:
+def replacing(path: Path, follow: bool = True) -> Iterator[Path]:
     """Yield a temporary file next to ``path``, renamed to ``path`` when the block succeeds.
 
     A link is followed: the file that it points to is replaced. Anything else, such as ``/dev/null``
     or a pipe, is yielded itself. Leftovers of killed runs are removed. What was written is on the
     disk before the file has its name.
+
+    Args:
+        path: of the file.
+        follow: False: a link to a file is itself replaced, as nobody has named it as an output.
 
     Raises:
         DataError: the folder does not exist, or another process is writing the file.
@@ -87,6 +91,8 @@ def replacing(path: Path) -> Iterator[Path]:
             yield path
             return
         target = Path(os.path.realpath(path))
+        if not follow:
+            target = Path(os.path.realpath(path.parent), path.name)
         if target.is_dir():
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
         if not target.parent.is_dir():

@@ -38,7 +38,7 @@ def filling(folder: Path) -> Iterator[Path]:
             try:
                 with naming_full_disk(folder):
                     yield files
-                _check_places(files, folder)
+                check_places(files, folder)
                 files.rename(complete)
                 _move(complete, folder)
             finally:
@@ -72,9 +72,14 @@ def making(folder: Path) -> Iterator[Path]:
             remove_locked(lock)
 
 
-def _check_places(files: Path, folder: Path) -> None:
-    """Check that a file can move to each place."""
+def check_places(files: Path, folder: Path) -> None:
+    """Check that each file of a folder can move into another folder.
+
+    Raises:
+        DataError: a folder or a link is in the place of a file.
+    """
     for place in (folder / path.name for path in files.iterdir()):
+        refuse_links(place)
         if place.is_dir():
             raise DataError(f"{place}: this folder is where a file has to go; move it away")
 

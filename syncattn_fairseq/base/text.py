@@ -29,6 +29,10 @@ _COMPRESSED: dict[re.Pattern[bytes], Any] = {
 }
 _SUFFIXES = (".gz", ".bz2")
 
+#: How files begin that are no text with a sentence on each line. In UTF-16, every other byte is 0.
+_UTF_16 = re.compile(r"\udcff\udcfe|\udcfe\udcff|(?:[^\0]\0){6}|(?:\0[^\0]){6}")
+_XML = re.compile(r"\s*<(\?xml\s|!doctype\s|tmx\b|xliff\b)", re.IGNORECASE)
+
 #: Control characters (Unicode's Cc) but the tab, which separates columns.
 _CONTROL = re.compile("[\x00-\x08\n-\x1f\x7f-\x9f]")
 
@@ -48,6 +52,15 @@ def _is_seen(character: str) -> bool:
     return not character.isspace() and category(character) != "Cf"
 
 
+def is_encodable(text: str) -> bool:
+    """Return whether a text can be UTF-8: it has no half of a character (lone surrogates)."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def join_line(text: str) -> str:
     """Return a text on one line, with one plain space for each run of white space.
 
@@ -60,10 +73,30 @@ def join_line(text: str) -> str:
 def read_lines(path: Path | str | int) -> Iterator[str]:
     """Yield the lines (`clean_line`) of a UTF-8 text, a file or an open file descriptor.
 
-    `DataError` names a line that is not UTF-8, or longer than `MAX_LINE`, or a damaged file.
+    `DataError` names a line that is not UTF-8, or longer than `MAX_LINE`, a damaged file, or one of
+    another kind (`check_first_line`).
     """
     with open_text(path, errors="surrogateescape") as file:
         yield from _lines(file, name_input(path))
+
+
+def check_first_line(line: str, name: str, is_xml: bool = False) -> None:
+    """Raise `DataError` if a file begins like XML or UTF-16, which would be read as odd sentences.
+
+    Args:
+        line: its first line; bytes that are not UTF-8 are lone surrogates.
+        name: what the error calls the file.
+        is_xml: whether it should be XML.
+    """
+    if _UTF_16.match(line):
+        raise DataError(
+            f"{name}:1: UTF-16, not UTF-8; convert it: iconv -f UTF-16 -t UTF-8 FILE > NEW"
+        )
+    if _XML.match(line) and not is_xml:
+        raise DataError(
+            f"{name}:1: XML, as TMX and XLIFF are, and no text; write a file for each language, "
+            "with one sentence on each line"
+        )
 
 
 def read_file_lines(path: Path | str) -> Iterator[str]:
@@ -83,6 +116,8 @@ def _lines(file: TextIO, name: str) -> Iterator[str]:
     number = 0
     while line := file.readline(MAX_LINE + 1):
         number += 1
+        if number == 1:
+            check_first_line(line, name)
         if len(line) > MAX_LINE:
             raise DataError(
                 f"{name}:{number}: a line of more than {MAX_LINE:,} characters; is the file text?"
@@ -91,11 +126,31 @@ def _lines(file: TextIO, name: str) -> Iterator[str]:
         if text.isprintable() and not text.isspace():
             yield text  # there is nothing to clean, and looking for it takes longer
             continue
-        try:
-            line.encode()
-        except UnicodeEncodeError:
-            raise DataError(f"{name}:{number}: not UTF-8; convert the file to UTF-8") from None
+        if not is_encodable(line):
+            raise DataError(f"{name}:{number}: not UTF-8; convert the file to UTF-8")
         yield clean_line(line)
+
+
+def read_blocks(*paths: Path | str, characters: int = 2**18) -> Iterator[tuple[list[str], ...]]:
+    """Yield the lines of texts (`read_lines`) in blocks, which many processes can work on.
+
+    Args:
+        paths: of texts with as many lines each.
+        characters: a block ends with the line that makes its texts so long together.
+
+    Yields:
+        the block's lines of each text.
+    """
+    block: list[tuple[str, ...]] = []
+    size = 0
+    for lines in zip(*map(read_lines, paths), strict=False):
+        block.append(lines)
+        size += sum(map(len, lines)) + 1
+        if size >= characters:
+            yield tuple(map(list, zip(*block, strict=True)))
+            block, size = [], 0
+    if block:
+        yield tuple(map(list, zip(*block, strict=True)))
 
 
 def count_lines(*paths: Path) -> int:

@@ -17,7 +17,7 @@ from .locks import can_share_locks
 T = TypeVar("T")
 R = TypeVar("R")
 
-#: Items sent to a process together.
+#: Items sent to a process together, unless it is said.
 BLOCK = 1000
 #: Blocks per process that wait to be processed, or whose results wait to be read.
 AHEAD = 3
@@ -25,12 +25,20 @@ AHEAD = 3
 _work: Callable[[Any], Any]
 
 
-def map_in_order(work: Callable[[T], R], items: Iterable[T], workers: int) -> Iterator[R]:
+def map_in_order(
+    work: Callable[[T], R], items: Iterable[T], workers: int, together: int = BLOCK
+) -> Iterator[R]:
     """Yield the result of each item, in the order of the items.
 
-    At most ``(AHEAD * workers + 1) * BLOCK`` items are read ahead of the results. ``work`` is
+    At most ``(AHEAD * workers + 1) * together`` items are read ahead of the results. ``work`` is
     copied to each process once; one worker means this process, as no shared memory does. Its errors
     are passed on; a process that is killed is a `DataError`.
+
+    Args:
+        work: what to do with an item.
+        items: what may be many.
+        workers: the number of processes.
+        together: how many items are sent to a process at once; 1 for items that are large.
     """
     if workers == 1 or not can_share_locks():
         yield from map(work, items)
@@ -39,7 +47,7 @@ def map_in_order(work: Callable[[T], R], items: Iterable[T], workers: int) -> It
     with ProcessPoolExecutor(workers, initializer=_begin, initargs=(work,)) as pool:
         waiting: deque[Future[list[R]]] = deque()
         try:
-            while block := list(islice(rest, BLOCK)):
+            while block := list(islice(rest, together)):
                 waiting.append(pool.submit(_do, block))
                 if len(waiting) > AHEAD * workers:
                     yield from waiting.popleft().result()

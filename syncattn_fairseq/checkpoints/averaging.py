@@ -11,11 +11,25 @@ from torch import Tensor
 from tqdm import tqdm
 
 from ..base.errors import DataError
+from ..data.fingerprint import check_same_meaning
 from .checkpoint_file import read_checkpoint, save_checkpoint
+from .option_checks import list_options
+from .registered_options import list_options as list_registered
 
 _NAMES = {
     "epoch": re.compile(r"checkpoint(\d+)\.pt"),
     "update": re.compile(r"checkpoint_\d+_(\d+)\.pt"),
+}
+
+
+#: Options of models that may change within a training.
+_OF_TRAINING = re.compile("drop|_path$|noise|activations")
+#: What the settings of one training have in common: of a group, these options, or all.
+_SETTINGS: dict[str, tuple[str, ...]] = {
+    "common": ("seed",),
+    "criterion": (),
+    "optimizer": (),
+    "lr_scheduler": (),
 }
 
 
@@ -57,6 +71,9 @@ def average_checkpoints(paths: Sequence[str | Path], output: str | Path) -> list
     models = [state["model"] for state in states]
     for path, model in zip(paths[1:], models[1:], strict=True):
         _check_same_parameters(models[0], model, f"{path} and {paths[0]}")
+    check_same_meaning(paths, states)
+    for path, state in zip(paths[1:], states[1:], strict=True):
+        _check_same_training(states[0], state, f"{path} and {paths[0]}")
 
     means: OrderedDict[str, Tensor] = OrderedDict()
     shared: dict[Any, Tensor] = {}  # tied parameters stay one tensor, which keeps the file small
@@ -85,3 +102,38 @@ def _check_same_parameters(one: dict[str, Tensor], other: dict[str, Tensor], whe
         shapes = [tuple(model[key].shape) if key in model else None for model in (other, one)]
         if shapes[0] != shapes[1]:
             raise DataError(f"{where}: not the same model, {key} is {shapes[0]} and {shapes[1]}")
+
+
+def _check_same_training(one: dict[str, Any], other: dict[str, Any], where: str) -> None:
+    """Check that two checkpoints are of one training, or of two that started from one model.
+
+    The parameters of others have nothing in common, and their means are no model.
+
+    Raises:
+        DataError: they are not.
+    """
+    first, second = (_list_sections(state) for state in (one, other))
+    # Beside a model's own options, fairseq stores those of all that a command has.
+    known = {"arch"} | list_registered("model", str(first["model"].get("arch")))
+    for name in sorted(known & first["model"].keys() & second["model"].keys()):
+        values = first["model"][name], second["model"][name]
+        if values[0] != values[1] and not _OF_TRAINING.search(name):
+            raise DataError(f"{where}: not the same model, {name} is {values[1]} and {values[0]}")
+    checkpoints = first["checkpoint"], second["checkpoint"]
+    folders = {str(each.get("save_dir")) for each in checkpoints}
+    if len(folders) == 1 or any(each.get("finetune_from_model") for each in checkpoints):
+        return
+    for section, names in _SETTINGS.items():
+        for name in sorted(first[section].keys() & second[section].keys()):
+            values = first[section][name], second[section][name]
+            if values[0] != values[1] and (not names or name in names):
+                raise DataError(
+                    f"{where}: of two trainings, {section}.{name} is {values[1]} and {values[0]}; "
+                    "average checkpoints of one"
+                )
+
+
+def _list_sections(state: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    options = list_options(state.get("cfg") or {})
+    names = ("model", "checkpoint", *_SETTINGS)
+    return {name: list_options(options.get(name) or {}) for name in names}

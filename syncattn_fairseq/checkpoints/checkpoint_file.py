@@ -34,19 +34,30 @@ def read_checkpoint(path: str | Path) -> dict[str, Any]:
 def read_options(path: str | Path, section: str) -> dict[str, Any]:
     """Return a group of a checkpoint's options, not checked; none if the file is not one."""
     try:
-        written = Path(path).stat()
-        options = _read_all_options(path, written.st_mtime_ns, written.st_size)
-        return list_options(options.get(section))
+        return list_options(list_options(_read_small_parts(path)["cfg"]).get(section))
     except Exception:  # whoever loads it says what is wrong
         return {}
 
 
+def read_task_state(path: str | Path) -> Any:
+    """Return what a checkpoint stores of the task, not checked; None if the file is not one."""
+    try:
+        return _read_small_parts(path)["task_state"] or {}
+    except Exception:  # whoever loads it says what is wrong
+        return None
+
+
+def _read_small_parts(path: str | Path) -> dict[str, Any]:
+    written = Path(path).stat()
+    return _read_as_written(path, written.st_mtime_ns, written.st_size)
+
+
 @lru_cache(maxsize=8)
-def _read_all_options(path: str | Path, *_written: int) -> dict[str, Any]:
-    """Read all options of a file as it was written last: a command asks for them several times."""
+def _read_as_written(path: str | Path, *_written: int) -> dict[str, Any]:
+    """Read options and task of a file as it was written last: a command asks several times."""
     open_file(path).close()
     state = torch.load(path, map_location="cpu", weights_only=True, mmap=True)
-    return list_options(state["cfg"])
+    return {name: state.get(name) for name in ("cfg", "task_state")}
 
 
 def load_checkpoint(path: Path | str, read: Callable[[], Any]) -> dict[str, Any]:
@@ -107,8 +118,14 @@ def _has_history(state: Any) -> bool:
         return False
 
 
-def save_checkpoint(state: Any, path: Path | str) -> None:
-    """Write a checkpoint, whole or not at all; `DataError` if the disk is full."""
+def save_checkpoint(state: Any, path: Path | str, follow: bool = True) -> None:
+    """Write a checkpoint, whole or not at all; `DataError` if the disk is full.
+
+    Args:
+        state: its contents.
+        path: of the file.
+        follow: if that is a link, write the file that it points to, in place of the link.
+    """
     # As a file: PyTorch would put the temporary name into what it writes.
-    with replacing(Path(path)) as temporary, temporary.open("wb") as file:
+    with replacing(Path(path), follow) as temporary, temporary.open("wb") as file:
         torch.save(state, file)

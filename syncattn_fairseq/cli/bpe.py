@@ -12,7 +12,7 @@ from ..base.errors import DataError
 from ..base.files import replacing
 from ..base.text import read_lines
 from ..base.worker_pool import map_in_order
-from ..data.pieces import apply_pieces, learn_pieces, open_pieces
+from ..data.pieces import MAX_LINES, apply_pieces, learn_pieces, open_pieces
 from ..data.words import MARK, REPLACEMENT
 from .command_line import CommandLine
 from .common import (
@@ -43,6 +43,13 @@ def make_parser() -> CommandLine:
     learn.add_argument(
         "--model", type=Path, required=True, metavar="PREFIX", help="writes PREFIX.model"
     )
+    learn.add_argument(
+        "--max-lines",
+        type=positive,
+        default=MAX_LINES,
+        help="of longer texts, learn from so many lines, drawn at random with a fixed seed; each "
+        f"takes some 415 bytes of memory (default: {MAX_LINES:,})",
+    )
     learn.name_files(inputs=["input"], outputs=[lambda args: [_name_model(args.model)]])
     apply = add_command(
         commands,
@@ -68,9 +75,10 @@ def _name_model(prefix: Path) -> Path:
 def _learn(args: argparse.Namespace) -> None:
     output = _name_model(args.model)
     with replacing(output) as path:
-        path.write_bytes(learn_pieces(args.input, args.vocab_size))
+        model, chosen = learn_pieces(args.input, args.vocab_size, args.max_lines)
+        path.write_bytes(model)
         size = len(open_pieces(path))
-    announce(output, f"{size} subwords")
+    announce(output, f"{size} subwords" + (f", {chosen}" if chosen else ""))
 
 
 def _apply(args: argparse.Namespace) -> None:

@@ -27,6 +27,7 @@ from ..base.extras import describe_missing
 from ..base.files import replacing
 from ..base.inputs import keeping_pipes
 from ..base.numbers import read_decimal, read_whole
+from ..base.text import is_encodable
 from ..data.words import SCHEMES
 from ..patches.fairseq_version import MISSING
 from .command_line import CommandLine, claiming_outputs
@@ -93,7 +94,7 @@ def command(run: Callable[[Sequence[str] | None], None]) -> Callable[..., int]:
                     line = describe_missing("train", error.name)
                 else:
                     raise
-            elif error.name not in ("fairseq", "torch", "omegaconf"):
+            elif error.name not in ("fairseq", "omegaconf", "starlette", "torch", "uvicorn"):
                 raise
             print(f"error: {line}", file=sys.stderr)
             return 1
@@ -169,10 +170,8 @@ def _open_closed_streams() -> None:
 
 def _check_words(words: Sequence[str]) -> None:
     for word in words:
-        try:
-            word.encode()
-        except UnicodeEncodeError:
-            raise DataError(f"argument {word!r}: not UTF-8; if it is a file, rename it") from None
+        if not is_encodable(word):
+            raise DataError(f"argument {word!r}: not UTF-8; if it is a file, rename it")
 
 
 def _describe(error: Exception) -> str:

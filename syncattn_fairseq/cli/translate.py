@@ -174,11 +174,8 @@ class _Run:
     def _write(self, analysis: Analysis) -> str:
         from ..inference.record import make_record, write_record
 
-        translation = analysis.translation
-        faults = [*self.model.list_warnings([translation], ("cut", "unparsed"))]
-        if translation.too_long:
-            faults.append(translation.too_long)
-        return write_record(make_record(analysis, "; ".join(faults)))
+        fault = self.model.describe_faults(analysis.translation)
+        return write_record(make_record(analysis, fault))
 
     def _print(
         self, sentences: list[str], translations: list[Translation], parses: Parses

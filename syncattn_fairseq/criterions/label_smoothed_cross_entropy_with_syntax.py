@@ -102,6 +102,14 @@ class LabelSmoothedCrossEntropyWithSyntax(LabelSmoothedCrossEntropyCriterion):
             fields |= term.list_fields()
         return fields
 
+    def reads_parses(self) -> bool:
+        """Tell whether a loss may read parses although the model has no dependency heads."""
+        return any(
+            type(term).__module__.partition(".")[0] != __name__.partition(".")[0]
+            or any(field.control != "words" for field in term.list_fields())
+            for term in self.terms
+        )
+
     def forward(
         self, model: Any, sample: dict[str, Any], reduce: bool = True
     ) -> tuple[Tensor, int, dict[str, Any]]:

@@ -1,29 +1,32 @@
 """Check the heads and labels of a text against it, and write them as fairseq datasets."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import islice, repeat
+from functools import partial
+from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias, TypeVar
 from unicodedata import normalize
 
 import numpy as np
 from fairseq.data import Dictionary
-from fairseq.data.indexed_dataset import MMapIndexedDataset, index_file_path
 from tqdm import tqdm
 
 from ..base.errors import BadParse, DataError
-from ..base.text import count_lines, read_lines
-from .mmap_blocks import check_dataset, write_dataset
-from .parses import check_parsed, check_tree, parse_heads
-from .subwords import NO_HEAD, mark_subwords
+from ..base.text import count_lines, read_blocks
+from ..base.worker_pool import map_in_order
+from .mmap_blocks import check_dataset, count_sentences, read_sizes, write_dataset
+from .parses import are_trees, check_parsed, check_tree, parse_heads
+from .subwords import CONTINUATION, NO_HEAD
 from .words import MARK, find_word_starts, join_subwords, without_mark
 
 #: What there may be of every word, as in file names.
 KINDS = HEADS, LABELS = "heads", "labels"
-#: Sentences that are written together.
-_BLOCK = 1000
+
+T = TypeVar("T")
+Block: TypeAlias = tuple[int, tuple[list[str], ...]]
+"""Which line of its files a block begins with, from 1, and their lines (`read_blocks`)."""
 
 
 @dataclass
@@ -37,6 +40,11 @@ class TextCounts:
     without_parse: int = 0
     unknown: int = 0
     dropped: Counter[str] = field(default_factory=Counter)
+
+    def add(self, other: "TextCounts") -> None:
+        """Add what another part of the file has."""
+        for name, value in vars(other).items():
+            setattr(self, name, getattr(self, name) + value)
 
     def __str__(self) -> str:
         line = (
@@ -69,61 +77,109 @@ class AnnotatedText:
     on_bad_parse: str = "stop"
     min_parsed: float = 0.0
 
-    def read(self, counts: TextCounts) -> Iterator[tuple[list[Any], list[bool]]]:
-        """Yield the heads or labels of each sentence, and whether each subword begins a word.
+    def process(
+        self, work: Callable[[Block], tuple[T, TextCounts]], counts: TextCounts, workers: int
+    ) -> Iterator[T]:
+        """Yield what each block of sentences becomes, in order, and update ``counts``.
 
-        There are none if the sentence has no parse, or if it was dropped. ``counts`` is updated.
-        `DataError` says the first fault, with file and line, or that too few have a parse.
+        Args:
+            work: what to do with a block, in another process if there are several.
+            counts: of all blocks that were yielded.
+            workers: the number of processes.
+
+        Raises:
+            DataError: the files have different numbers of lines, or too few sentences a parse.
         """
-        count_lines(self.text, self.values, *([self.words] if self.words else []))
-        words = read_lines(self.words) if self.words else repeat("")
-        texts = tqdm(read_lines(self.text), self.values.name, unit=" sentences", disable=None)
-        for text, line, plain in zip(texts, read_lines(self.values), words, strict=False):
-            subwords = text.split()
-            starts = find_word_starts(subwords, self.scheme)
-            size = sum(starts)
-            counts.sentences += 1
+        for result, counted in map_in_order(work, self._read_blocks(), workers, together=1):
+            counts.add(counted)
+            yield result
+        if not counts.subwords:
+            raise DataError(f"{self.text}: every line is empty")
+        sentences = counts.parsed + counts.without_parse + counts.dropped.total()
+        check_parsed(self.values, counts.parsed, sentences, self.min_parsed)
+
+    def _read_blocks(self) -> Iterator[Block]:
+        paths = [self.text, self.values, *([self.words] if self.words else [])]
+        number = 1
+        total = count_lines(*paths)
+        with tqdm(desc=self.values.name, total=total, unit=" sentences", disable=None) as bar:
+            for lines in read_blocks(*paths):
+                yield number, lines
+                number += len(lines[0])
+                bar.update(len(lines[0]))
+
+    def check(self, block: Block) -> tuple[list[list[Any]], list[list[bool]], TextCounts]:
+        """Return the heads or labels of a block's sentences, and where its words begin.
+
+        Returns:
+            the values of each sentence, none if it has no parse or was dropped; whether each
+            subword of each sentence begins a word; and what was counted.
+
+        Raises:
+            DataError: the first fault, with file and line.
+        """
+        begin, (texts, lines, *others) = block
+        plains = others[0] if others else [""] * len(texts)
+        subwords = [text.split() for text in texts]
+        starts = [find_word_starts(pieces, self.scheme) for pieces in subwords]
+        rows = self._read_sound(lines, begin)
+        counts = TextCounts(len(texts), subwords=sum(map(len, subwords)))
+        values = []
+        for index, size in enumerate(map(sum, starts)):
+            number = begin + index
+            row = self._read_values(lines[index], number) if rows is None else rows[index]
             counts.words += size
-            counts.subwords += len(subwords)
-            values: list[Any] = line.split()
-            if self.kind == HEADS:
-                values = parse_heads(line, self.values, counts.sentences)
             try:
-                if values:
-                    self._check(values, size, text, plain)
+                if row:
+                    self._check_size(row, size, plains[index] or texts[index])
+                    if rows is None:
+                        check_tree(row)
+                    if self.words and not are_words(plains[index], subwords[index], self.scheme):
+                        self._check_words(subwords[index], plains[index])
                     counts.parsed += 1
                 elif size:
                     counts.without_parse += 1
             except BadParse as fault:
                 if self.on_bad_parse == "stop":
                     raise DataError(
-                        f"{self.values}:{counts.sentences}: {fault}; correct it, leave the line "
-                        "empty for no parse, or use --on-bad-parse drop"
+                        f"{self.values}:{number}: {fault}; correct it, leave the line empty for "
+                        "no parse, or use --on-bad-parse drop"
                     ) from None
                 counts.dropped[fault.reason] += 1
-                values = []
-            yield values, starts
-        if not counts.subwords:
-            raise DataError(f"{self.text}: every line is empty")
-        sentences = counts.parsed + counts.without_parse + counts.dropped.total()
-        check_parsed(self.values, counts.parsed, sentences, self.min_parsed)
+                row = []
+            values.append(row)
+        return values, starts, counts
 
-    def _check(self, values: list[Any], size: int, text: str, plain: str) -> None:
+    def _read_values(self, line: str, number: int) -> list[Any]:
+        return parse_heads(line, self.values, number) if self.kind == HEADS else line.split()
+
+    def _read_sound(self, lines: Sequence[str], begin: int) -> list[list[Any]] | None:
+        """Read the values of a block; None if some heads form no tree, for a look at each.
+
+        A look at all at once takes a tenth of the time.
+        """
+        if self.kind == LABELS:
+            return [line.split() for line in lines]
+        try:
+            rows = [
+                parse_heads(line, self.values, number) for number, line in enumerate(lines, begin)
+            ]
+        except DataError:
+            return None
+        return rows if are_trees(rows) else None
+
+    def _check_size(self, values: list[Any], size: int, text: str) -> None:
         if len(values) != size:
-            spaces = sorted({f"U+{ord(c):04X}" for c in plain or text if c.isspace() and c != " "})
+            spaces = sorted({f"U+{ord(c):04X}" for c in text if c.isspace() and c != " "})
             hint = f"; parsers split words at {', '.join(spaces)}, write spaces there"
             raise BadParse(
                 f"wrong number of {self.kind}",
                 f"{len(values)} {self.kind}, but {size} words in {self.text} ({self.scheme})"
                 + (hint if spaces else ""),
             )
-        if self.kind == HEADS:
-            check_tree(values)
-        subwords = text.split()
-        if self.words and not are_words(plain, subwords, self.scheme):
-            self._check_words(join_subwords(subwords, self.scheme), plain)
 
-    def _check_words(self, joined: list[str], plain: str) -> None:
+    def _check_words(self, subwords: list[str], plain: str) -> None:
+        joined = join_subwords(subwords, self.scheme)
         ours, theirs = (_comparable(line) for line in (" ".join(joined), plain))
         folds = self.scheme == "sentencepiece"  # which can do that itself, ``nmt_nfkc_cf``
         for number, (our, their) in enumerate(zip(ours, theirs, strict=False), 1):
@@ -162,18 +218,40 @@ def are_words(plain: str, subwords: list[str], scheme: str) -> bool:
     return text.split() == plain.split()
 
 
+def count_values(source: AnnotatedText, workers: int = 1) -> Counter[Any]:
+    """Count the heads or labels that a text has, in so many processes; errors as of `process`."""
+    counted: Counter[Any] = Counter()
+    for block in source.process(partial(_count, source), TextCounts(), workers):
+        counted.update(block)
+    return counted
+
+
+def _count(source: AnnotatedText, block: Block) -> tuple[Counter[Any], TextCounts]:
+    values, _, counts = source.check(block)
+    return Counter(chain.from_iterable(values)), counts
+
+
 def binarise(
-    source: AnnotatedText, destination: Path, dictionary: Dictionary | None = None
+    source: AnnotatedText,
+    destination: Path,
+    dictionary: Dictionary | None = None,
+    workers: int = 1,
 ) -> TextCounts:
     """Write the marks of a text (:mod:`.subwords`) as a memory-mapped dataset, whole or not at all.
 
-    ``destination`` is its path without suffix; ``dictionary`` is of the labels, whose indices are
-    the marks. Heads have none. Errors are those of `AnnotatedText.read`.
+    Args:
+        source: the text and its heads or labels.
+        destination: the dataset's path without suffix.
+        dictionary: of the labels, whose indices are the marks; heads have none.
+        workers: the number of processes.
+
+    Raises:
+        DataError: as of :meth:`AnnotatedText.process`.
     """
     try:
-        return _write(source, destination, np.int16, dictionary)
+        return _write(source, destination, np.int16, dictionary, workers)
     except OverflowError:  # a sentence of more than 32,767 words, or as many labels
-        return _write(source, destination, np.int32, dictionary)
+        return _write(source, destination, np.int32, dictionary, workers)
 
 
 def _write(
@@ -181,25 +259,35 @@ def _write(
     destination: Path,
     dtype: type[np.signedinteger],
     dictionary: Dictionary | None,
+    workers: int,
 ) -> TextCounts:
     counts = TextCounts()
-
-    def blocks() -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        sentences = source.read(counts)
-        while block := [*islice(sentences, _BLOCK)]:
-            marks: list[int] = []
-            for values, starts in block:
-                if dictionary:
-                    unknown = dictionary.unk()
-                    values = [dictionary.indices.get(label, unknown) for label in values]
-                    counts.unknown += values.count(unknown)
-                marks += mark_subwords(values or repeat(NO_HEAD), starts)
-            if max(marks, default=0) > np.iinfo(dtype).max:
-                raise OverflowError
-            yield np.array(marks, dtype), np.array([len(starts) for _, starts in block])
-
-    write_dataset(destination, dtype, blocks())
+    mark = partial(_mark, source, dtype, dictionary)
+    write_dataset(destination, dtype, source.process(mark, counts, workers))
     return counts
+
+
+def _mark(
+    source: AnnotatedText,
+    dtype: type[np.signedinteger],
+    dictionary: Dictionary | None,
+    block: Block,
+) -> tuple[tuple[np.ndarray, np.ndarray], TextCounts]:
+    """Return the marks of a block's subwords, and how many each sentence has."""
+    values, starts, counts = source.check(block)
+    numbers: list[int] = []
+    for row, begins in zip(values, starts, strict=True):
+        if dictionary:
+            indices = [dictionary.indices.get(label, dictionary.unk()) for label in row]
+            counts.unknown += indices.count(dictionary.unk())
+            row = indices
+        numbers += row or [NO_HEAD] * sum(begins)
+    begin_words = np.fromiter(chain.from_iterable(starts), bool, counts.subwords)
+    if max(numbers, default=0) > np.iinfo(dtype).max:
+        raise OverflowError
+    marks = np.full(counts.subwords, CONTINUATION, dtype)
+    marks[begin_words] = numbers
+    return (marks, np.array([*map(len, starts)])), counts
 
 
 def check_lengths(source: AnnotatedText, marks: Path, text: Path) -> None:
@@ -208,15 +296,16 @@ def check_lengths(source: AnnotatedText, marks: Path, text: Path) -> None:
     ``marks`` and ``text``, which fairseq binarised, are paths without suffix.
     """
     check_dataset(str(text))
-    # Sizes are views of their indices' memory maps.
-    indices = [MMapIndexedDataset.Index(index_file_path(str(path))) for path in (marks, text)]
-    ours, theirs = (index.sizes for index in indices)
-    if len(ours) != len(theirs):
-        raise DataError(f"{text}: {len(theirs)} sentences, not as many as {source.text} has now")
-    wrong = np.flatnonzero(ours != theirs - 1)  # the end of sentence
-    if len(wrong):
-        raise DataError(
-            f"{source.text}:{wrong[0] + 1}: {ours[wrong[0]]} subwords here, but "
-            f"{theirs[wrong[0]] - 1} in {text}; binarise the text and its {source.kind} in the "
-            "same run"
-        )
+    ours, theirs = (count_sentences(str(path)) for path in (marks, text))
+    if ours != theirs:
+        raise DataError(f"{text}: {theirs} sentences, not as many as {source.text} has now")
+    number = 1
+    for sizes, lengths in zip(read_sizes(str(marks)), read_sizes(str(text)), strict=True):
+        wrong = np.flatnonzero(sizes != lengths - 1)  # the end of sentence
+        if len(wrong):
+            raise DataError(
+                f"{source.text}:{number + wrong[0]}: {sizes[wrong[0]]} subwords here, but "
+                f"{lengths[wrong[0]] - 1} in {text}; binarise the text and its {source.kind} in "
+                "the same run"
+            )
+        number += len(sizes)

@@ -19,7 +19,7 @@ from fairseq.data.indexed_dataset import MMapIndexedDataset
 from torch import Tensor
 
 from ..base.errors import DataError
-from .controls import CONTROLS, count_words, draw_other, take_tree
+from .controls import CONTROLS, SameLength, count_words, draw_other, take_tree
 from .fields import NOTHING, LossField, SourceField, SourceFields
 from .mmap_blocks import check_checksums, check_dataset, has_entry
 from .padding import add_rows, repeat_links
@@ -53,6 +53,8 @@ class SyntaxPairDataset(BaseWrapperDataset):
         plan: the shapes to which batches are padded (:mod:`.shapes`), with rows of padding after
             their sentences (:mod:`.padding`); None for fairseq's own, as wide as a batch's longest
             sentences.
+        drawn: the controls of a side that are in files (:mod:`.drawn_controls`), by both names;
+            others are drawn when their sentence is read.
     """
 
     plan: Plan | None = None
@@ -78,9 +80,8 @@ class SyntaxPairDataset(BaseWrapperDataset):
         controls = {("source", field.control) for field in self.fields}
         controls |= {(field.side, field.control) for field in self.loss_fields}
         self.controls = sorted(pair for pair in controls if pair[1] != "parse")
-        self.alike = {
-            side: self._group_by_words(side) for side, name in self.controls if name == "another"
-        }
+        self.drawn: dict[tuple[str, str], Any] = {}
+        self._alike: dict[str, SameLength] = {}
         self.dictionaries = {"source": pairs.src_dict, "target": pairs.tgt_dict}
         self.schemes = {
             side: scheme or detect_scheme(self.dictionaries[side].symbols)
@@ -113,25 +114,33 @@ class SyntaxPairDataset(BaseWrapperDataset):
             marks = item.get(f"{side}_marks")
             if control == "words":
                 marks = self._mark_words(item[side], side) if marks is None else marks
+            elif (side, control) in self.drawn:
+                marks = self.drawn[side, control][index]
             elif marks is not None:
-                generator = np.random.default_rng(zlib.crc32(item[side].numpy().tobytes()))
-                if control == "another":
-                    alike = self.alike[side].get(count_words(marks), [])
-                    other = draw_other(index, alike, generator)
-                    marks = take_tree(marks, None if other is None else self.heads[side][other])
-                else:
-                    marks = CONTROLS[control](marks, generator)
+                marks = self.draw(side, control, index, item[side], marks)
             if marks is not None:
                 item[_name_marks(side, control)] = marks
         return item
 
-    def _group_by_words(self, side: str) -> dict[int, list[int]]:
-        alike: dict[int, list[int]] = {}
-        heads = self.heads[side]
-        for index in range(0 if heads is None else len(self)):
-            if words := count_words(heads[index]):
-                alike.setdefault(words, []).append(index)
-        return alike
+    def draw(self, side: str, control: str, index: int, tokens: Tensor, marks: Tensor) -> Tensor:
+        """Draw a sentence's control, which is always the same.
+
+        Args:
+            side: ``source`` or ``target``.
+            control: one of :mod:`.controls`.
+            index: the sentence's number.
+            tokens, marks: the sentence and its marks, ``(n + 1,)`` and ``(n,)``.
+        """
+        generator = np.random.default_rng(zlib.crc32(tokens.numpy().tobytes()))
+        if control != "another":
+            return CONTROLS[control](marks, generator)
+        if side not in self._alike:
+            heads = self.heads[side]
+            words = (count_words(heads[number]) for number in range(len(self)))
+            self._alike[side] = SameLength(np.fromiter(words, np.int32, len(self)))
+        alike = self._alike[side].find(count_words(marks))
+        other = draw_other(index, alike, generator)
+        return take_tree(marks, None if other is None else self.heads[side][other])
 
     def _mark_words(self, tokens: Tensor, side: str) -> Tensor:
         """Mark where the words of a sentence without heads begin; its last token is its end."""

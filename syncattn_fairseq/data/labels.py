@@ -1,5 +1,6 @@
 """The dictionary of dependency labels: a fairseq dictionary next to the binarised text."""
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from io import StringIO
@@ -10,6 +11,9 @@ from fairseq.data import Dictionary
 from ..base.errors import DataError
 from ..base.files import replacing
 from ..base.text import read_file_lines
+
+#: A line of Marian's vocabulary, and by how many the file is known.
+_MARIANS, _FIRST = re.compile(r".*: [0-9]+ *"), 100
 
 
 def locate_dictionary(folder: Path | str, language: str) -> Path:
@@ -29,7 +33,13 @@ def build_dictionary(tally: Counter[str]) -> Dictionary:
 def load_dictionary(path: Path) -> Dictionary:
     """Read a dictionary; `DataError` if the file is not one of fairseq's."""
     dictionary = Dictionary()
-    text = StringIO("\n".join(read_file_lines(path)))
+    lines = [*read_file_lines(path)]
+    if len(lines) > 1 and all(map(_MARIANS.fullmatch, lines[:_FIRST])):
+        raise DataError(
+            f"{path}:1: a vocabulary in YAML, WORD: NUMBER, as Marian has; a dictionary of fairseq "
+            "has WORD COUNT on each line; leave it out, and one is made of the text"
+        )
+    text = StringIO("\n".join(lines))
     try:
         dictionary.add_from_file(text)
     except (ValueError, RuntimeError) as error:

@@ -7,16 +7,17 @@ are named by their paths without suffix.
 
 import re
 import struct
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from fairseq.data.huffman import HuffmanMMapIndex
 from fairseq.data.indexed_dataset import (
     IndexedDataset,
     MMapIndexedDataset,
-    MMapIndexedDatasetBuilder,
     _code_to_dtype,
+    _dtype_header_code,
     data_file_path,
     index_file_path,
 )
@@ -30,6 +31,8 @@ SUFFIX = ".sha256"
 _LINE = re.compile("([0-9a-f]{64})  .+")
 _MEND = "binarise the text and its parses again, with syncattn-preprocess"
 _HEADER = struct.Struct("<9sQBQ")
+#: Sentences whose sizes are read together.
+_SENTENCES = 2**18
 _DAMAGED = "damaged or cut short; binarise the text again"
 #: How the indices of fairseq's other kinds of dataset begin.
 _OTHERS = (IndexedDataset._HDR_MAGIC, HuffmanMMapIndex._HDR_MAGIC[:8])
@@ -40,21 +43,51 @@ def check_dataset(dataset: str) -> None:
     if not _is_mapped(dataset):
         return
     index_path, data_path = map(Path, (index_file_path(dataset), data_file_path(dataset)))
+    dtype, sentences = _read_header(index_path)
+    at = 0
     with open_file(index_path) as index:
+        index.seek(_HEADER.size + 4 * sentences)
+        for sizes in read_sizes(dataset):
+            ends = at + sizes.cumsum(dtype=np.int64) * dtype().itemsize
+            begins = np.fromfile(index, np.int64, len(sizes))
+            if sizes.min() < 0 or begins[0] != at or not np.array_equal(begins[1:], ends[:-1]):
+                raise DataError(f"{index_path}: {_DAMAGED}")
+            at = int(ends[-1])
+    if data_path.stat().st_size != at:
+        raise DataError(f"{data_path}: {_DAMAGED}")
+
+
+def _read_header(path: Path) -> tuple[Any, int]:
+    """Return the type of a dataset's entries, and how many sentences its index has."""
+    with open_file(path) as index:
         magic, version, code, sentences = _HEADER.unpack(
             index.read(_HEADER.size).ljust(_HEADER.size)
         )
-        dtype = _code_to_dtype.get(code)
-        sound = (magic, version) == (MMapIndexedDataset.Index._HDR_MAGIC, 1)
-        if not sound or not dtype or index_path.stat().st_size != _HEADER.size + 12 * sentences:
-            raise DataError(f"{index_path}: {_DAMAGED}")
-        sizes = np.fromfile(index, np.int32, sentences)
-        begins = np.fromfile(index, np.int64, sentences)
-    ends = np.append(0, sizes.cumsum(dtype=np.int64) * dtype().itemsize)
-    if sizes.min(initial=0) < 0 or not np.array_equal(begins, ends[:-1]):
-        raise DataError(f"{index_path}: {_DAMAGED}")
-    if data_path.stat().st_size != ends[-1]:
-        raise DataError(f"{data_path}: {_DAMAGED}")
+    dtype = _code_to_dtype.get(code)
+    sound = (magic, version) == (MMapIndexedDataset.Index._HDR_MAGIC, 1)
+    if not sound or not dtype or path.stat().st_size != _HEADER.size + 12 * sentences:
+        raise DataError(f"{path}: {_DAMAGED}")
+    return dtype, sentences
+
+
+def count_sentences(dataset: str) -> int:
+    """Return how many sentences a dataset has; `DataError` if its index is damaged."""
+    return _read_header(Path(index_file_path(dataset)))[1]
+
+
+def read_sizes(dataset: str) -> Iterator[np.ndarray]:
+    """Yield how many entries each sentence of a dataset has, in arrays of `_SENTENCES`.
+
+    `DataError`: the index is damaged.
+    """
+    path = Path(index_file_path(dataset))
+    _, sentences = _read_header(path)
+    with open_file(path) as index:
+        index.seek(_HEADER.size)
+        while sentences:
+            sizes = np.fromfile(index, np.int32, min(sentences, _SENTENCES))
+            yield sizes
+            sentences -= len(sizes)
 
 
 def check_symbols(dataset: str, symbols: int) -> None:
@@ -86,30 +119,57 @@ def _read_entries(dataset: str) -> Iterator[np.ndarray]:
 
 
 def write_dataset(
-    dataset: Path,
-    dtype: type[np.signedinteger],
-    blocks: Iterable[tuple[np.ndarray, np.ndarray]],
+    dataset: Path, dtype: Any, blocks: Iterable[tuple[np.ndarray, np.ndarray]]
 ) -> None:
-    """Write a dataset, named without suffix; it appears whole or not at all.
+    """Write a dataset, named without suffix, byte for byte as fairseq does, but in little memory.
 
-    A block has the entries of some sentences, one after the other, ``(entries,)``, and how many
-    each sentence has, ``(sentences,)``.
+    It appears whole or not at all.
+
+    Args:
+        dataset: its path without suffix.
+        dtype: numpy's type of its entries.
+        blocks: the entries of some sentences, one after the other, ``(entries,)``, and how many
+            each sentence has, ``(sentences,)``.
     """
     index_path, data_path = index_file_path(str(dataset)), data_file_path(str(dataset))
     # The index appears last: without it, the dataset does not exist for fairseq.
     with replacing(Path(index_path)) as index_name, replacing(Path(data_path)) as data_name:
-        builder = MMapIndexedDatasetBuilder(str(data_name), dtype)
-        with builder._data_file as data:
-            for entries, sizes in blocks:  # not sentence by sentence, which takes much longer
-                data.write(entries.astype(dtype, copy=False).tobytes())
-                builder._sizes += sizes.tolist()
-        builder.finalize(str(index_name))
+        write_files(index_name, data_name, dtype, blocks)
+
+
+def write_files(
+    index_path: Path, data_path: Path, dtype: Any, blocks: Iterable[tuple[np.ndarray, np.ndarray]]
+) -> None:
+    """Write the two files of a dataset; see `write_dataset`."""
+    magic, code = MMapIndexedDataset.Index._HDR_MAGIC, _dtype_header_code(dtype)
+    sentences = at = 0
+    with index_path.open("wb") as index, data_path.open("wb") as data:
+        index.write(_HEADER.pack(magic, 1, code, 0))
+        for entries, sizes in blocks:  # not sentence by sentence, which takes much longer
+            data.write(entries.astype(dtype, copy=False).tobytes())
+            index.write(sizes.astype(np.int32, copy=False).tobytes())
+            sentences += len(sizes)
+        index.flush()
+        with open_file(index_path) as written:
+            written.seek(_HEADER.size)
+            for begin in range(0, sentences, _SENTENCES):
+                sizes = np.fromfile(written, np.int32, min(_SENTENCES, sentences - begin))
+                ends = at + sizes.cumsum(dtype=np.int64) * dtype().itemsize
+                index.write(np.append(at, ends[:-1]).tobytes())
+                at = int(ends[-1])
+        index.seek(0)
+        index.write(_HEADER.pack(magic, 1, code, sentences))
 
 
 def store_checksums(text: str, marks: str) -> None:
     """Write the checksums of a text and of its marks, both binarised; paths without suffix."""
-    with replacing(Path(marks + SUFFIX)) as temporary:
-        lines = [f"{hash_file(path)}  {path.name}\n" for path in _list_files(text, marks)]
+    write_sums(Path(marks + SUFFIX), list_files(text, marks))
+
+
+def write_sums(path: Path, files: Iterable[Path]) -> None:
+    """Write the checksums of some files into another one."""
+    with replacing(path) as temporary:
+        lines = [f"{hash_file(file)}  {file.name}\n" for file in files]
         temporary.write_text("".join(lines), encoding="utf-8")
 
 
@@ -119,7 +179,7 @@ def check_checksums(text: str, marks: str) -> None:
     if not path.exists():  # from an earlier version
         return
     matches = [_LINE.fullmatch(line) for line in read_file_lines(path)]
-    files = _list_files(text, marks)
+    files = list_files(text, marks)
     if len(matches) != len(files) or None in matches:
         raise DataError(f"{path}: not the checksums of {len(files)} files; remove it, or {_MEND}")
     for match, file in zip(matches, files, strict=True):
@@ -127,5 +187,14 @@ def check_checksums(text: str, marks: str) -> None:
             raise DataError(f"{file}: not the file that {path} was made for; {_MEND}")
 
 
-def _list_files(*datasets: str) -> list[Path]:
+def have_sums(path: Path, files: Sequence[Path]) -> bool:
+    """Return whether the checksums of some files are those that `write_sums` wrote."""
+    if not all(file.exists() for file in (path, *files)):
+        return False
+    sums = [line.split(" ")[0] for line in read_file_lines(path)]
+    return sums == [hash_file(file) for file in files]
+
+
+def list_files(*datasets: str) -> list[Path]:
+    """Return the files of datasets, whose paths are without suffix."""
     return [Path(name(path)) for path in datasets for name in (index_file_path, data_file_path)]

@@ -2,7 +2,10 @@
 
 import re
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from pathlib import Path
+
+import numpy as np
 
 from ..base.errors import BadParse, DataError
 from ..base.numbers import read_whole
@@ -76,3 +79,24 @@ def check_tree(heads: Sequence[int]) -> None:
             word = heads[word - 1]
         if word and walked[word] == walk:
             raise BadParse("cycle", f"following the heads from word {word} leads back to it")
+
+
+def are_trees(sentences: Sequence[Sequence[int]]) -> bool:
+    """Return whether the heads of every sentence form one tree (`check_tree`), all at once."""
+    sizes = np.array([len(heads) for heads in sentences], np.int64)
+    try:
+        heads = np.fromiter(chain.from_iterable(sentences), np.int64, sizes.sum())
+    except OverflowError:
+        return False
+    ends = sizes.cumsum()
+    if (heads < 0).any() or (heads > sizes.repeat(sizes)).any():
+        return False
+    roots = heads == 0
+    before = np.append(0, roots.cumsum())
+    if (before[ends] - before[ends - sizes] != (sizes > 0)).any():
+        return False
+    columns = np.arange(len(heads))
+    reached = np.where(roots, columns, (ends - sizes).repeat(sizes) + heads - 1)
+    for _ in range(int(sizes.max(initial=0)).bit_length()):
+        reached = reached[reached]  # twice as many steps up
+    return bool(roots[reached].all())

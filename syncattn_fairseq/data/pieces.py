@@ -8,6 +8,7 @@ import io
 from collections.abc import Iterable, Iterator
 from itertools import chain
 from pathlib import Path
+from random import Random
 
 import sentencepiece
 
@@ -20,11 +21,29 @@ from .words import MARK, REPLACEMENT, without_mark
 SPACES = [c for c in map(chr, range(1, 0x3001)) if clean_line(f"a{c}b").split() == ["a", "b"]]
 
 
-def learn_pieces(paths: Iterable[Path | str], vocab_size: int) -> bytes:
-    """Learn a sentencepiece model from tokenised texts, and return the content of its file.
+#: Lines that sentencepiece gets, which holds each in some 415 bytes.
+MAX_LINES = 10_000_000
+#: Of the random choice among more lines.
+SEED = 1
 
-    The same text always gives the same model. The size of the vocabulary includes <unk>, <s>
-    and </s>. `DataError`: the text is not UTF-8, or too small or large for that size.
+
+def learn_pieces(
+    paths: Iterable[Path | str], vocab_size: int, max_lines: int = MAX_LINES
+) -> tuple[bytes, str]:
+    """Learn a sentencepiece model from tokenised texts.
+
+    The same text always gives the same model.
+
+    Args:
+        paths: of the texts.
+        vocab_size: how many pieces, including <unk>, <s> and </s>.
+        max_lines: of longer texts, so many lines are drawn, all with the same probability.
+
+    Returns:
+        the content of the model's file; and which lines it was learnt from, if not from all.
+
+    Raises:
+        DataError: the text is not UTF-8, or too small or large for that size.
     """
     paths = list(paths)
 
@@ -32,12 +51,17 @@ def learn_pieces(paths: Iterable[Path | str], vocab_size: int) -> bytes:
         return map(_cuttable, chain.from_iterable(map(read_lines, paths)))
 
     # Read everything once before sentencepiece does: it would hide our errors of a bad line.
-    if not sum(map(len, sentences())):
+    total = characters = 0
+    for sentence in sentences():
+        total += 1
+        characters += len(sentence)
+    if not characters:
         raise DataError("no words to learn from: every line of the input is empty")
+    drawn = draw_lines(sentences(), total, max_lines) if total > max_lines else sentences()
     model = io.BytesIO()
     try:
         sentencepiece.SentencePieceTrainer.train(
-            sentence_iterator=sentences(),
+            sentence_iterator=drawn,
             model_writer=model,
             vocab_size=vocab_size,
             model_type="bpe",
@@ -51,7 +75,17 @@ def learn_pieces(paths: Iterable[Path | str], vocab_size: int) -> bytes:
     except (RuntimeError, OverflowError, TypeError, ValueError) as error:
         # "INTERNAL: file.cc(1) [condition] What is wrong."
         raise DataError(f"sentencepiece: {str(error).rpartition('] ')[2]}") from None
-    return model.getvalue()
+    chosen = f"learnt from {max_lines:,} of {total:,} lines, drawn with seed {SEED}"
+    return model.getvalue(), chosen if total > max_lines else ""
+
+
+def draw_lines(lines: Iterable[str], total: int, number: int) -> Iterator[str]:
+    """Draw so many of all lines, in their order; no line is held."""
+    random = Random(SEED)
+    for left, line in zip(range(total, 0, -1), lines, strict=True):
+        if random.random() * left < number:
+            number -= 1
+            yield line
 
 
 def apply_pieces(processor: sentencepiece.SentencePieceProcessor, sentence: str) -> list[str]:

@@ -6,7 +6,7 @@ This, and how the words' subwords are marked, is stored beside data, whose text 
 import json
 import re
 import subprocess
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
@@ -14,6 +14,7 @@ from typing import Any
 
 from ..base.errors import DataError, naming
 from ..base.files import read_file, read_json, replacing
+from ..base.locks import refuse_links
 from ..base.text import split_lines
 from .moses import load_sacremoses, lower_case, open_detokenizer
 from .words import SCHEMES
@@ -144,12 +145,39 @@ def _is_sound(preparation: Preparation) -> bool:
     )
 
 
-def copy_record(source: Path, destination: Path) -> None:
-    """Copy how the text was prepared, and its subword models, from one folder into another."""
-    for name in (NAME, "subwords.*", "vocabulary.*"):
-        for path in source.glob(name):
-            with replacing(destination / path.name) as temporary:
-                temporary.write_bytes(read_file(path))
+def list_record(languages: Iterable[str]) -> list[str]:
+    """List the names of the files that say how the text of languages was prepared."""
+    names = [NAME, SCHEMES_NAME]
+    for language in languages:
+        names += [f"subwords.{language}", f"vocabulary.{language}"]
+    return names
+
+
+def copy_record(source: Path, destination: Path, languages: Iterable[str], is_new: bool) -> None:
+    """Copy how the text was prepared, and its subword models, from one folder into another.
+
+    Args:
+        source, destination: the folders.
+        languages: of the text.
+        is_new: whether all that is in the destination is from somebody else.
+
+    Raises:
+        DataError: a link is in the place of a file, or the record of another text is there.
+    """
+    if source.resolve() == destination.resolve():
+        return
+    names = list_record(languages)
+    found = [name for name in names if (source / name).is_file()]
+    refuse_links(*(destination / name for name in found))
+    for name in {*names} - {*found} if is_new else ():
+        if (destination / name).exists():
+            raise DataError(
+                f"{destination / name}: of another text, as {source} has none; remove it, or "
+                "choose another --save-dir"
+            )
+    for name in found:
+        with replacing(destination / name) as temporary:
+            temporary.write_bytes(read_file(source / name))
 
 
 def score_round_trip(preparation: Preparation, references: Sequence[str]) -> float:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import argparse
 import logging
 import re
-from collections import Counter
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import chain
+from itertools import islice
 from pathlib import Path
 
 from fairseq.data import Dictionary
@@ -17,7 +17,7 @@ from fairseq_cli import preprocess
 
 from ..base.clashes import check_files
 from ..base.errors import DataError
-from ..base.folders import filling
+from ..base.folders import check_places, filling
 from ..base.text import (
     MAX_LINE,
     clean_line,
@@ -25,9 +25,29 @@ from ..base.text import (
     find_text,
     is_plain,
     open_text,
+    read_blocks,
     read_lines,
 )
-from .binarise import KINDS, LABELS, AnnotatedText, TextCounts, binarise, check_lengths
+from .binarise import (
+    KINDS,
+    LABELS,
+    AnnotatedText,
+    TextCounts,
+    binarise,
+    check_lengths,
+    count_values,
+)
+from .doctor import examine, open_files
+from .earlier_runs import (
+    SAMPLE,
+    SAMPLED,
+    check_earlier,
+    drop_same_dictionaries,
+    list_earlier,
+    read_rows,
+    store_fingerprint,
+)
+from .encode_texts import encoding_blocks
 from .labels import (
     build_dictionary,
     load_dictionary,
@@ -36,7 +56,7 @@ from .labels import (
     save_dictionary,
 )
 from .links import binarise_links
-from .mmap_blocks import SUFFIX, store_checksums
+from .mmap_blocks import store_checksums
 from .parses import LINKS, SPLITS
 from .preparation import (
     NAME,
@@ -46,8 +66,9 @@ from .preparation import (
     store_schemes,
     stored_schemes,
 )
-from .segmenters import SubwordModel, store_subwords
-from .words import SYMBOLS, UNKNOWN, find_schemes
+from .record_checks import check_languages, check_record
+from .segmenters import SubwordModel, name_vocabulary, store_subwords
+from .words import SYMBOLS, UNKNOWN, detect_scheme, find_schemes
 
 #: What ends a line for fairseq (a carriage return), and what is no white space.
 _READ_OTHERWISE = re.compile("[\r\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f]")
@@ -194,6 +215,8 @@ def _check_lines(path: Path) -> None:
     with open_text(path, errors="surrogateescape") as file:
         for number, line in enumerate(iter(partial(file.readline, MAX_LINE), ""), 1):
             text = line.removesuffix("\n").removesuffix("\r")
+            if text.isprintable() and "<" not in text:
+                continue  # there is nothing to see, and looking for it takes longer
             words = text.split() if "<" in text else ()
             fault = ""
             if odd := _READ_OTHERWISE.search(text):
@@ -210,7 +233,9 @@ def _check_lines(path: Path) -> None:
 
 
 def _detect_scheme(paths: Sequence[Path]) -> str:
-    schemes = {*find_schemes(line for path in paths for line in read_lines(path))}
+    # Marks are found between spaces, as which a block's line ends do.
+    blocks = (" ".join(lines) for path in paths for (lines,) in read_blocks(path))
+    schemes = {*find_schemes(blocks)}
     if len(schemes) > 1:
         raise DataError(
             f"{paths[0]}: text has both '@@ ' and U+2581; choose one with --subword-marks"
@@ -247,6 +272,18 @@ def _check_sides(parts: Sequence[SplitText]) -> None:
     """Raise `DataError` if the languages of a split have different numbers of lines."""
     for split in dict.fromkeys(part.split for part in parts):
         count_lines(*(part.text for part in parts if part.split == split))
+
+
+def _examine(plan: Preprocessing, parts: Sequence[SplitText]) -> None:
+    """Print what is wrong with the texts of both sides."""
+    sides: dict[str, list[Path]] = {}
+    for part in parts:
+        sides.setdefault(part.split, []).append(part.text)
+    if not plan.only_source:
+        texts = [open_files(split, source, target) for split, (source, target) in sides.items()]
+        for finding in examine(texts, plan.languages):
+            if finding.is_notable:
+                print(f"warning: {finding}", file=sys.stderr)
 
 
 def _choose_schemes(plan: Preprocessing, used: Sequence[SplitText]) -> dict[str, str]:
@@ -319,14 +356,15 @@ def preprocess_texts(plan: Preprocessing) -> None:
         load_unambiguous(Path(path))  # or says what is wrong with it
     _check_preparations(plan)
     if (plan.preparations or plan.scheme) and not any(plan.texts.values()):
-        if plan.scheme:
-            store_schemes(plan.destination, dict.fromkeys(plan.languages, plan.scheme))
-        _store_preparations(plan, plan.destination)
+        _add_record(plan)
         return
     parts = list(_list_parts(plan))
     if plan.fairseq.dict_only:
-        _refuse_dictionaries(plan)
-        _binarise_texts(plan.fairseq)
+        with filling(plan.destination) as folder:
+            _refuse_dictionaries(plan)
+            _binarise_texts(plan, folder)
+            drop_same_dictionaries(folder, plan.destination, plan.languages, ())
+            _check_outputs(plan, folder)
         return
     if plan.fairseq.dataset_impl != "mmap":
         raise DataError("--dataset-impl: heads and labels need mmap, the default")
@@ -344,9 +382,13 @@ def preprocess_texts(plan: Preprocessing) -> None:
     sources = [
         (part, _describe(plan, part, kind, schemes[part.language])) for part, kind in annotations
     ]
+    _check_record_of_texts(plan, parts, schemes)
+    anew = not plan.add and any(part.split == "train" for part in parts)
     with filling(plan.destination) as folder:
         if not plan.add:
             _refuse_dictionaries(plan)
+        if not anew:
+            check_earlier(plan.destination, plan.languages, plan.subwords, plan.preparations)
         # All that may have faults comes before the text, which takes longer.
         made = [_binarise_values(plan, folder, *source, dictionaries) for source in sources]
         datasets = {}
@@ -355,7 +397,7 @@ def preprocess_texts(plan: Preprocessing) -> None:
             of_both = [schemes[language] for language in plan.languages]
             binarise_links(one.links, (one.text, other.text), of_both, datasets[one])
         if not plan.add:
-            _binarise_texts(argparse.Namespace(**vars(plan.fairseq) | {"destdir": str(folder)}))
+            _binarise_texts(plan, folder)
         store_schemes(folder, schemes)
         _store_preparations(plan, folder)
         for language, dictionary in dictionaries.items():
@@ -367,12 +409,84 @@ def preprocess_texts(plan: Preprocessing) -> None:
             print(f"{plan.destination / marks.name}: {counts}")
         for one, dataset in datasets.items():
             print(f"{plan.destination / dataset.name}: the links of {one.links}")
+        written = [plan.locate(plan.destination, part) for part in parts]
+        if not plan.add:
+            drop_same_dictionaries(folder, plan.destination, plan.languages, written)
         read = [path for part, _ in sources for path in (part.text, part.words) if path]
         read += [source.values for _, source in sources] + [part.links for part in linked]
-        check_files(read, outputs=[plan.destination / path.name for path in folder.iterdir()])
+        _check_outputs(plan, folder, read)
+        gone = list_earlier(folder, plan.destination, plan.languages, written, anew)
+        gone = [] if plan.add else gone
+        store_fingerprint(folder, plan.destination, plan.languages, gone)
+        for earlier in gone:
+            earlier.unlink(missing_ok=True)
         if not plan.add:
-            _remove_earlier(plan, parts)
             print(f"{plan.destination}: the binarised text and its dictionaries")
+    if not plan.add:
+        _examine(plan, parts)
+
+
+def _add_record(plan: Preprocessing) -> None:
+    """Store how the text that is in a folder already was prepared, and how subwords are marked."""
+    if not plan.destination.is_dir():
+        raise DataError(f"{plan.destination}: no such folder; binarise the text first")
+    with filling(plan.destination) as folder:
+        check_earlier(plan.destination, plan.languages)
+        schemes = stored_schemes(plan.destination)
+        if plan.scheme:
+            schemes = dict.fromkeys(plan.languages, plan.scheme)
+            store_schemes(folder, schemes)
+        for language in plan.languages:
+            rows = read_rows(plan.destination, plan.languages, language)
+            _check_record(plan, language, rows, schemes, plan.destination)
+        _store_preparations(plan, folder)
+        _check_outputs(plan, folder)
+        gone = [
+            plan.destination / name_vocabulary(language)
+            for model, language in zip(plan.subwords or (), plan.languages, strict=False)
+            if model.vocabulary is None
+        ]
+        store_fingerprint(folder, plan.destination, plan.languages, gone)
+        for earlier in gone:
+            earlier.unlink(missing_ok=True)
+
+
+def _check_outputs(plan: Preprocessing, folder: Path, read: Sequence[Path] = ()) -> None:
+    """Check that the files of a folder can go where they have to, and are not read themselves."""
+    named: list[Path] = [*read]
+    for model in plan.subwords or ():
+        named += [Path(path) for path in (model.path, model.vocabulary) if path is not None]
+    named += map(Path, filter(None, (*plan.dictionaries, *plan.label_dictionaries)))
+    check_files(named, outputs=[plan.destination / path.name for path in folder.iterdir()])
+    check_places(folder, plan.destination)
+
+
+def _check_record_of_texts(
+    plan: Preprocessing, parts: Sequence[SplitText], schemes: Mapping[str, str]
+) -> None:
+    """Check that subword models and preparations fit the texts that are binarised with them."""
+    for language in plan.written:
+        texts = {part.split: part.text for part in parts if part.language == language}
+        split = next((split for split in SAMPLED if split in texts), None)
+        if split is not None:
+            rows = [line.split() for line in islice(read_lines(texts[split]), SAMPLE)]
+            _check_record(plan, language, rows, schemes, texts[split])
+
+
+def _check_record(
+    plan: Preprocessing,
+    language: str,
+    rows: Sequence[Sequence[str]],
+    schemes: Mapping[str, str],
+    where: Path,
+) -> None:
+    """Check that subword model and preparation of a language fit subwords of its sentences."""
+    if not rows:
+        return
+    scheme = schemes.get(language) or detect_scheme([*{piece for row in rows for piece in row}])
+    side = plan.languages.index(language)
+    model = plan.subwords[side] if plan.subwords else None
+    check_record(model, plan.preparations.get(language), rows, scheme, where)
 
 
 def _binarise_values(
@@ -386,15 +500,16 @@ def _binarise_values(
     dictionary = None
     if source.kind == LABELS:
         if part.language not in dictionaries:  # labels of the training text
-            labels = chain.from_iterable(labels for labels, _ in source.read(TextCounts()))
-            dictionaries[part.language] = build_dictionary(Counter(labels))
+            labels = count_values(source, plan.fairseq.workers)
+            dictionaries[part.language] = build_dictionary(labels)
         dictionary = dictionaries[part.language]
     marks = plan.locate(folder, part, source.kind)
-    return marks, binarise(source, marks, dictionary)
+    return marks, binarise(source, marks, dictionary, plan.fairseq.workers)
 
 
 def _check_preparations(plan: Preprocessing) -> None:
     """Open the subword models, and print what tokenizer and detokeniser lose of the target."""
+    check_languages(plan.preparations, plan.languages, "--words-by")
     for model in plan.subwords or ():
         model.open()
     if plan.raw and plan.languages[1] in plan.preparations:
@@ -411,11 +526,13 @@ def _store_preparations(plan: Preprocessing, folder: Path) -> None:
         store_subwords(folder, plan.languages, plan.subwords)
 
 
-def _binarise_texts(args: argparse.Namespace) -> None:
+def _binarise_texts(plan: Preprocessing, folder: Path) -> None:
+    args = argparse.Namespace(**vars(plan.fairseq) | {"destdir": str(folder)})
     handlers = [*preprocess.logger.handlers]
     preprocess.logger.addFilter(_names_no_folder)
     try:
-        preprocess.main(args)
+        with encoding_blocks():
+            preprocess.main(args)
     except AssertionError as error:
         raise DataError(str(error)) from None
     finally:  # fairseq leaves its log open, where it was before it moved
@@ -428,14 +545,6 @@ def _binarise_texts(args: argparse.Namespace) -> None:
 def _names_no_folder(record: logging.LogRecord) -> bool:
     """Leave out the message with the folder that fairseq writes to, a temporary one."""
     return not record.getMessage().startswith("Wrote preprocessed data to")
-
-
-def _remove_earlier(plan: Preprocessing, parts: Sequence[SplitText]) -> None:
-    """Remove heads and labels of an earlier run, which do not belong to the new text."""
-    for part in parts:
-        for kind in KINDS:
-            for suffix in (".idx", ".bin", SUFFIX):
-                Path(f"{plan.locate(plan.destination, part, kind)}{suffix}").unlink(missing_ok=True)
 
 
 def _refuse_dictionaries(plan: Preprocessing) -> None:

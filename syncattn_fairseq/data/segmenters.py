@@ -15,7 +15,7 @@ from typing import TypeAlias
 from ..base.errors import BadSentence, DataError
 from ..base.files import open_file
 from ..base.numbers import read_whole
-from ..base.text import clean_line, read_file_lines
+from ..base.text import clean_line, is_encodable, read_file_lines
 from .pieces import apply_pieces, open_pieces
 from .preparation import Preparation, stored_preparations
 from .words import SYMBOLS, UNKNOWN, detect_scheme
@@ -135,6 +135,8 @@ class Segmenter(ABC):
         """
         rows = []
         for number, sentence in enumerate(sentences, 1):
+            if not is_encodable(sentence):
+                raise BadSentence(number, "not UTF-8: it has half of a character")
             words = clean_line(sentence).split()
             self._refuse_subwords(number, words)
             pieces = self.segment(words)
@@ -278,9 +280,19 @@ def store_subwords(folder: Path, languages: Sequence[str], models: Sequence[Subw
     for model, language in zip(models, languages, strict=True):
         shutil.copyfile(model.path, folder / name_subwords(language))
         if model.vocabulary is not None:
-            counts = read_vocabulary(model.vocabulary, model.threshold)
-            lines = "".join(f"{subword} {count}\n" for subword, count in counts.items())
+            lines = format_vocabulary(model)
             (folder / name_vocabulary(language)).write_text(lines, encoding="utf-8")
+
+
+def format_vocabulary(model: SubwordModel) -> str:
+    """Return the subwords that a model's vocabulary allows, and their counts, as they are stored.
+
+    It has none: nothing.
+    """
+    if model.vocabulary is None:
+        return ""
+    counts = read_vocabulary(model.vocabulary, model.threshold)
+    return "".join(f"{subword} {count}\n" for subword, count in counts.items())
 
 
 def find_subwords(

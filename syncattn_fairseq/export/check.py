@@ -10,8 +10,7 @@ import torch
 from torch import Tensor
 
 from ..base.errors import DataError
-from ..data.segmenters import Codes
-from ..data.words import join_subwords
+from ..data.record_checks import check_languages, check_subwords
 from .fold import FoldedModel
 
 #: Splits to take sentences from; the first one that exists is used.
@@ -91,21 +90,11 @@ def compare(
     return f"{len(expected)} sentences score the same to {difference:.1g} nats per token"
 
 
-def check_subwords(folded: FoldedModel, sample: Sample) -> None:
-    """Split sentences of the corpus again; `DataError` if most are split in another way.
-
-    Sentences with unknown subwords are left out. A few others may differ, such as those with white
-    space inside words.
-    """
+def check_text_steps(folded: FoldedModel, sample: Sample) -> None:
+    """Check that subword models and record fit sentences of the corpus; `DataError` if not."""
+    check_languages(folded.preparations, (folded.source, folded.target), folded.task.cfg.data)
     if folded.subwords is None or folded.segmenters is None:
         return
     sides = sample.sources(folded.source_words), sample.targets(folded.target_words)
     for model, segmenter, rows in zip(folded.subwords, folded.segmenters, sides, strict=True):
-        known = [row for row in rows if row and "<unk>" not in row]
-        same = sum(segmenter.segment(join_subwords(row, segmenter.scheme)) == row for row in known)
-        if 2 * same < len(known):
-            raise DataError(
-                f"{model.path}: splits {len(known) - same} of {len(known)} sentences of "
-                f"{folded.task.cfg.data} in another way; give the subword model of the training"
-                + (", and its --vocabulary if it had one" if isinstance(segmenter, Codes) else "")
-            )
+        check_subwords(model.path, segmenter, rows, folded.task.cfg.data)

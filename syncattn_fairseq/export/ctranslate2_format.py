@@ -16,7 +16,7 @@ from .check import Sample
 from .fold import FoldedModel
 from .format import Format
 
-_ACTIVATIONS = {"relu": "RELU", "gelu": "GELU", "gelu_fast": "GELUTanh", "swish": "SWISH"}
+_ACTIVATIONS = {"relu": "RELU", "gelu": "GELU", "gelu_fast": "GELUTanh"}
 
 #: The ``--positions`` that its attention can have.
 _POSITIONS = ("rotary", "bias")

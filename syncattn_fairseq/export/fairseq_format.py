@@ -13,6 +13,7 @@ from fairseq.tasks.translation import TranslationConfig
 from omegaconf import OmegaConf
 
 from ..base.errors import DataError
+from ..data.fingerprint import IN_CHECKPOINTS
 from ..data.segmenters import Pieces
 from .check import Sample, scores
 from .ctranslate2_format import refuse_positions
@@ -55,6 +56,7 @@ class FairseqFormat(Format):
             ),
             "model": dict(folded.model.state_dict()),
             "optimizer_history": _values(folded.history),
+            "task_state": {IN_CHECKPOINTS: folded.fingerprint.as_plain()},
             "extra_state": {},
             "last_optimizer_state": None,
         }

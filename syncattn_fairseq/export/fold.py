@@ -15,6 +15,13 @@ from fairseq.models.transformer import TransformerModel, TransformerModelBase
 from torch import Tensor
 
 from ..base.errors import DataError
+from ..data.fingerprint import (
+    Fingerprint,
+    check_text_steps,
+    describe_meaning,
+    describe_preparations,
+    describe_subwords,
+)
 from ..data.preparation import Preparation, stored_preparations
 from ..data.segmenters import (
     Segmenter,
@@ -130,6 +137,7 @@ class FoldedModel:
         subwords: the subword models of source and target; None if there are none.
         preparations: how sentences became the words of each language; empty: not said.
         history: the training's history, as fairseq keeps it.
+        fingerprint: what it was trained with.
     """
 
     name: str
@@ -145,6 +153,7 @@ class FoldedModel:
     segmenters: tuple[Segmenter, Segmenter] | None
     preparations: Mapping[str, Preparation]
     history: list[dict[str, Any]]
+    fingerprint: Fingerprint
 
     @property
     def positions(self) -> str:
@@ -197,7 +206,14 @@ def fold_checkpoint(
     refuse(model, str(path))
     embedding = getattr(model.encoder, "label_embedding", None)
     folders, languages = [ensemble.paths[0].parent, ensemble.data], ensemble.languages
+    check_text_steps(ensemble.fingerprints, subwords, folders, languages)
     paths = pair_subwords(subwords) or find_subwords(folders, *languages)
+    preparations = next(filter(None, map(stored_preparations, folders)), {})
+    [trained] = ensemble.fingerprints.values()
+    meaning = describe_meaning([ensemble.data], languages)
+    for language, each in zip(languages, paths or (), strict=False):
+        meaning |= describe_subwords(language, each)
+    meaning |= describe_preparations(preparations, languages)
     return FoldedModel(
         name=str(path),
         original=model.float().eval(),
@@ -211,6 +227,9 @@ def fold_checkpoint(
         subwords=paths,
         segmenters=paths
         and open_segmenters(paths, (), languages, ensemble.vocabularies, ensemble.task.schemes),
-        preparations=next(filter(None, map(stored_preparations, folders)), {}),
+        preparations=preparations,
         history=ensemble.history,
+        fingerprint=Fingerprint(meaning, trained.provenance if trained else ()).of_reader(
+            embedding is not None
+        ),
     )

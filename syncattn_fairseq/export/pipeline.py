@@ -10,7 +10,7 @@ from ..data.preparation import store_preparations, store_schemes
 from ..data.segmenters import SubwordFiles, store_subwords
 from ..inference.exported import About
 from .card import make_card
-from .check import check_subwords, compare, load_sample, scores
+from .check import check_text_steps, compare, load_sample, scores
 from .ctranslate2_format import CTranslate2Format
 from .fairseq_format import FairseqFormat
 from .fold import FoldedModel, fold_checkpoint
@@ -70,7 +70,7 @@ def export(
     if shortlist and folded.labels is not None:
         folded.reject("--shortlist does not go with dependency labels in the source")
     sample = load_sample(folded.task, folded.model.max_positions())
-    check_subwords(folded, sample)
+    check_text_steps(folded, sample)
     with making(output) as folder:
         kind.write(folded, folder, quantization)
         expected = scores(folded.original, sample.net_input, sample.target)
@@ -80,6 +80,7 @@ def export(
             write_shortlist(folded, folder, shortlist)
         if folded.preparations:
             store_preparations(folder, folded.preparations)
+        folded.fingerprint.write(folder)
         if kind.loads_here:
             _add_subwords(folded, folder)
             longest_source, longest_target = (n - 1 for n in folded.model.max_positions())

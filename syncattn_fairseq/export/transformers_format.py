@@ -9,14 +9,14 @@ import torch
 from ..base.errors import DataError
 from ..base.files import read_file
 from ..data.pieces import add_line_reading
-from ..inference.model import MAX_LEN
+from ..inference.model import MAX_LEN, SHORT
 from .card import detokenise_code, tokenise_code
 from .check import Sample, target_scores
 from .ctranslate2_format import are_sentencepiece, refuse_options, refuse_positions
 from .fold import FoldedModel
 from .format import Format
 
-_ACTIVATIONS = {"relu": "relu", "gelu": "gelu", "swish": "silu"}
+_ACTIVATIONS = {"relu": "relu", "gelu": "gelu"}
 
 
 class TransformersFormat(Format):
@@ -43,11 +43,6 @@ class TransformersFormat(Format):
             folded.reject(
                 "FSMT of Hugging Face has no --layernorm-embedding and no learned positions; use "
                 "--format ctranslate2"
-            )
-        if not cfg.share_decoder_input_output_embed:
-            folded.reject(
-                "FSMT of Hugging Face shares the decoder's input and output embeddings, but the "
-                "model does not (--share-decoder-input-output-embed)"
             )
         if cfg.activation_fn not in _ACTIVATIONS:
             folded.reject(f"FSMT of Hugging Face has no --activation-fn {cfg.activation_fn}")
@@ -76,7 +71,8 @@ class TransformersFormat(Format):
             attention_dropout=cfg.attention_dropout,
             activation_dropout=cfg.activation_dropout,
             scale_embedding=not cfg.no_scale_embedding,
-            tie_word_embeddings=True,
+            # It ties the tables of both sides, too.
+            tie_word_embeddings=cfg.share_all_embeddings,
         )
         model = transformers.FSMTForConditionalGeneration(config)
         state = {f"model.{key}": value for key, value in folded.model.state_dict().items()}
@@ -87,9 +83,9 @@ class TransformersFormat(Format):
         wrong += [key for key in unexpected if not key.endswith((".version", "._float_tensor"))]
         if wrong:
             raise DataError(f"{folded.name}: FSMT has different parameters: {', '.join(wrong)}")
-        # With the token that begins a translation and the one that ends it.
-        longest = min(MAX_LEN, folded.model.max_positions()[1] - 1) + 2
-        model.generation_config.max_length = longest
+        # It cuts no translation that we would not cut. What keeps a search that does not end from
+        # holding its batch for so long depends on the source: see `usage`.
+        model.generation_config.max_length = _find_longest(folded)
         # The search of fairseq: it ends when as many translations as beams have ended.
         model.generation_config.num_beams = 5
         model.generation_config.early_stopping = True
@@ -119,9 +115,18 @@ class TransformersFormat(Format):
             f'tokenizer, model = (kind.from_pretrained("{folder}") for kind in '
             "(AutoTokenizer, FSMT))\n"
             f"words = {tokenise_code(folded.sides[0])}\n"
-            'found = model.generate(**tokenizer([words], return_tensors="pt"))\n'
+            'batch = tokenizer([words], return_tensors="pt")\n'
+            "# A translation may have 4 to 8 times the subwords of its batch's longest source.\n"
+            'size = batch["input_ids"].shape[1] - 1\n'
+            f"most = min(max({SHORT}, 4 << (size - 1).bit_length()) + 2, {_find_longest(folded)})\n"
+            "found = model.generate(**batch, max_length=most)\n"
             f"print({detokenise_code(folded.sides[1], words)})"
         ]
+
+
+def _find_longest(folded: FoldedModel) -> int:
+    """Return the most tokens of a translation, with the two that begin and end it."""
+    return min(MAX_LEN, folded.model.max_positions()[1] - 1) + 2
 
 
 def _load_transformers() -> Any:

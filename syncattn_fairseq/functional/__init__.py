@@ -28,7 +28,7 @@ precision inputs are summed, and turned, in float32.
 """
 
 from .controls.alibi import alibi_slopes, linear_biases
-from .controls.dasa import released_tree_weights, tree_weights
+from .controls.dasa import log_tree_weights, released_tree_weights, tree_weights
 from .controls.forget_gate import forget_log_gates
 from .controls.guided_alignment import guided_alignment_loss
 from .controls.rotary import rotary_angles, rotate

@@ -22,7 +22,7 @@ from .analysis import Analysis, Question
 from .answers import Alignment, Distances, Parse, Sentence, Translation
 from .ensemble import Ensemble
 from .forced import ForcedDecoding
-from .model import Model, make_batches, make_unaligned
+from .model import FORKED, Model, make_batches, make_unaligned
 from .shared_batches import Search
 
 
@@ -92,6 +92,12 @@ class CheckpointModel(Model):
     def parser(self) -> Any:
         """That of the task."""
         return self.task.input_parses.parser if self.reads else None
+
+    def _reopen(self) -> None:
+        """Compute in one thread: PyTorch's others were the parent's, and it would wait for them."""
+        if self.device.type != "cpu":
+            raise DataError(f"{self.name}: {FORKED}")
+        torch.set_num_threads(1)
 
     def _list_layers_exposing(self, side: str, name: str) -> list[int]:
         """Return the layers of a side whose heads show something, in any of the models."""

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
-from ..base.errors import DataError
+from ..base.errors import DataError, shorten
 
 #: What happens to a source of more subwords than the model reads.
 TOO_LONG = ("stop", "empty")
+
+#: The largest absolute value of the length penalty: beyond it, scores leave the range of floats.
+MOST_PENALTY = 10
+#: The largest number of anything that is counted.
+_MOST = 999_999_999
 
 
 @dataclass(frozen=True)
@@ -46,15 +50,25 @@ class Decoding:
             if getattr(self, name) is not None:
                 _check_count(name, getattr(self, name))
         penalty = self.length_penalty
-        if type(penalty) not in (int, float) or not math.isfinite(penalty):
-            raise DataError(f"length_penalty {penalty!r}: give a finite number")
+        if type(penalty) not in (int, float) or not -MOST_PENALTY <= penalty <= MOST_PENALTY:
+            raise DataError(
+                f"length_penalty {_show(penalty)}: give a number from {-MOST_PENALTY} to "
+                f"{MOST_PENALTY}"
+            )
         if self.too_long not in TOO_LONG:
-            raise DataError(f"too_long {self.too_long!r}: choose one of {', '.join(TOO_LONG)}")
+            raise DataError(f"too_long {_show(self.too_long)}: choose one of {', '.join(TOO_LONG)}")
 
 
 def _check_count(name: str, value: object) -> None:
-    if type(value) is not int or value < 1:
-        raise DataError(f"{name} {value!r}: give a whole number from 1")
+    if type(value) is not int or not 1 <= value <= _MOST:
+        raise DataError(f"{name} {_show(value)}: give a whole number from 1 to {_MOST:,}")
+
+
+def _show(value: object) -> str:
+    try:
+        return shorten(repr(value), 40)
+    except ValueError:  # Python writes no number of more than 4,300 digits
+        return "of thousands of digits"
 
 
 #: The settings of calls that give none.

@@ -19,6 +19,7 @@ from ..base.user_dir import import_user_dir
 from ..checkpoints.building import build, naming_checkpoint
 from ..checkpoints.option_checks import list_options, require_plugin
 from ..data.dataset import SyntaxPairDataset, Unparsed
+from ..data.fingerprint import check_data, find_fingerprint
 from ..data.segmenters import is_file_name
 from ..tasks.options import TranslationWithSyntaxConfig
 from ..tasks.translation_with_syntax import TranslationWithSyntaxTask
@@ -35,7 +36,8 @@ class Ensemble:
         user_dir: folder of the plugin that they were trained with; nothing else is imported.
 
     Raises:
-        DataError: a file is not a translation model's checkpoint, or the dictionaries are missing.
+        DataError: a file is not a translation model's checkpoint, or the dictionaries are missing,
+            or not those of its training.
     """
 
     @hushed("fairseq.tasks", "fairseq.data")  # they log the size of everything they load
@@ -56,6 +58,13 @@ class Ensemble:
                 require_plugin(path, _section(path, state, "common").get("user_dir"))
         trained = _task_options(self.paths[0], states[0])
         self.data = self._find_data(data, trained)
+        #: What each was trained with, by its path.
+        self.fingerprints = {
+            str(path): find_fingerprint(path, state)
+            for path, state in zip(self.paths, states, strict=True)
+        }
+        for name, fingerprint in self.fingerprints.items():
+            check_data(name, fingerprint, self.data, self.languages)
         self.task = self._make_task(trained)
         self.models = [
             self._make_model(path, state) for path, state in zip(self.paths, states, strict=True)

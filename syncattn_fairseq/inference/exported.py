@@ -17,11 +17,12 @@ import numpy as np
 
 from ..base.errors import DataError, shorten
 from ..base.files import hash_file, open_file, read_json
+from ..data.fingerprint import check_text_steps, read_stored
 from ..data.preparation import stored_schemes
 from ..data.segmenters import SubwordFiles, is_file_name, open_segmenters
 from .analysis import Analysis, Question
 from .answers import Alignment, Sentence, Translation
-from .model import Model, make_batches, make_unaligned
+from .model import FORKED, Model, make_batches, make_unaligned
 from .shared_batches import Search
 
 #: Separates a subword from its dependency label.
@@ -144,6 +145,9 @@ class CTranslate2Model(Model):
         _check_config(folder, vocabularies[1])
         stored = stored_schemes(folder)
         schemes = stored.get(about.source), stored.get(about.target)
+        if not in_subwords:
+            trained = {str(folder): read_stored(folder)}
+            check_text_steps(trained, subwords, [folder], self.languages, tokenised)
         segmenters = open_segmenters(
             subwords, [folder], self.languages, vocabularies, schemes, in_subwords
         )
@@ -153,20 +157,38 @@ class CTranslate2Model(Model):
             from ..parsing.parsers import open_parser
 
             self.parser = open_parser(source_parser)
-        ctranslate2 = load_ctranslate2(about.positions)
         _check_heads(folder / "model.bin")
+        self._options = {
+            "device": device,
+            "intra_threads": threads or 0,
+            "compute_type": compute_type or "default",
+        }
+        self.translator = self._open()
+
+    def _open(self) -> Any:
+        """Load the model; `DataError` if CTranslate2 cannot run it."""
         try:
-            self.translator = ctranslate2.Translator(
-                str(folder),
-                device=device,
-                intra_threads=threads or 0,
-                compute_type=compute_type or "default",
+            return load_ctranslate2(self.about.positions).Translator(
+                str(self.folder), **self._options
             )
         except (ValueError, RuntimeError, LookupError) as error:
             raise DataError(
-                f"{folder}: CTranslate2 cannot run it on {device} ({shorten(error)}); "
-                "give cpu, or cuda for a GPU"
+                f"{self.folder}: CTranslate2 cannot run it on {self._options['device']} "
+                f"({shorten(error)}); give cpu, or cuda for a GPU"
             ) from None
+
+    def _note_fork(self) -> None:
+        """Keep CTranslate2 from ever waiting for the parent's threads, as its end would, too."""
+        super()._note_fork()
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(self.translator))
+
+    def _reopen(self) -> None:
+        """Load the model again, with threads of this process."""
+        if self._options["device"] != "cpu":
+            raise DataError(f"{self.folder}: {FORKED}")
+        if About.read(self.folder) != self.about:
+            raise DataError(f"{self.folder}: another model than before the fork; load it again")
+        self.translator = self._open()
 
     @property
     def name(self) -> str:

@@ -4,6 +4,7 @@ from pathlib import Path
 
 from ..base.errors import DataError
 from ..base.extras import require
+from ..data.fingerprint import check_data, check_text_steps, read_stored
 from ..data.segmenters import SubwordFiles, open_segmenters
 from .exported import ABOUT, About, CTranslate2Model
 from .model import Model
@@ -55,7 +56,7 @@ def load(
             words.
 
     Raises:
-        DataError: something is missing or wrong.
+        DataError: something is missing or wrong, or not what the model was trained with.
         OSError: there is no such file.
         ImportError: a checkpoint needs torch and fairseq, and they are not installed.
     """
@@ -63,9 +64,12 @@ def load(
         raise DataError(f"threads {threads!r}: give a whole number from 1")
     folder = Path(path)
     if (folder / "model.bin").is_file():
-        return CTranslate2Model(
+        model = CTranslate2Model(
             folder, subwords, source_parser, device, threads, compute_type, tokenised, in_subwords
         )
+        if data_bin is not None:
+            check_data(str(folder), read_stored(folder), Path(data_bin), model.languages)
+        return model
     if compute_type is not None:
         raise DataError(f"compute_type {compute_type}: only exports for CTranslate2 have one")
     if folder.is_dir():
@@ -86,10 +90,13 @@ def load(
     if threads is not None:
         torch.set_num_threads(threads)
     ensemble = Ensemble(str(path), data_bin, source_parser, user_dir)
+    folders, languages = [ensemble.paths[0].parent, ensemble.data], ensemble.languages
+    if not in_subwords:
+        check_text_steps(ensemble.fingerprints, subwords, folders, languages, tokenised)
     segmenters = open_segmenters(
         subwords,
-        [ensemble.paths[0].parent, ensemble.data],
-        ensemble.languages,
+        folders,
+        languages,
         ensemble.vocabularies,
         ensemble.task.schemes,
         in_subwords,

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import logging
+import os
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
+from weakref import WeakSet
 
 import numpy as np
 
@@ -34,6 +36,9 @@ FAULTS = {
     "too_long": "not translated: it has more subwords than the model reads",
 }
 
+#: What a model on a GPU says in a forked child.
+FORKED = "a forked process cannot use its parent's GPU; load the model after the fork"
+
 #: The most subwords of a translation, and of a short source's, unless a call says another number.
 MAX_LEN, SHORT = 1000, 200
 
@@ -43,7 +48,8 @@ class Model(ABC):
 
     Text is as people write it if the model's folder says how its training text was prepared.
     Otherwise, it is words separated by spaces, tokenised like the training text. Empty sentences
-    stay empty. Several threads may call a model; their calls share batches.
+    stay empty. Several threads may call a model; their calls share batches. A process that was
+    forked after the model was loaded may call it, too.
 
     Args:
         segmenters: what splits source and target into subwords.
@@ -65,6 +71,8 @@ class Model(ABC):
         unknown = any(segmenter.preparation is None for segmenter in segmenters)
         self.tokenised = tokenised or unknown
         self._batches = SharedBatches(self._translate)
+        self._is_forked = False
+        _models.add(self)
 
     # ---- what a format knows of its model
 
@@ -98,6 +106,19 @@ class Model(ABC):
     ) -> list[Analysis]:
         """Answer a question about sentence pairs."""
 
+    def _note_fork(self) -> None:
+        """Take note, in a forked child, that the parent's threads are gone, and their locks."""
+        self._batches = SharedBatches(self._translate)
+        self._is_forked = True
+
+    @abstractmethod
+    def _reopen(self) -> None:
+        """Make what ran in threads of the parent usable in a forked child.
+
+        Raises:
+            DataError: it cannot be used there.
+        """
+
     # ---- what users ask
 
     def translate(
@@ -107,6 +128,7 @@ class Model(ABC):
         decoding: Decoding = DEFAULT,
         parses: Parses = None,
         warn: bool = True,
+        seconds: float | None = None,
     ) -> list[Translation]:
         """Translate sentences, in order.
 
@@ -117,16 +139,18 @@ class Model(ABC):
                 word's parent (from 1, 0 for the root), or None without a parse; or all of them as
                 CoNLL-U. None: those of the model's parser.
             warn: whether to log what `list_warnings` returns.
+            seconds: time after which no further batch is begun. None: there is no hurry.
 
         Raises:
-            DataError: a sentence is too long, a parse does not fit, or the model reads parses but
-                has no parser.
+            DataError: a sentence is too long or not UTF-8, a parse does not fit, or the model reads
+                parses but has no parser.
+            TimeoutError: the time was over before all sentences were translated.
         """
         texts = read_texts(sentences, "sentences")
         sources = self._read_sources(texts, parses, decoding)
         too_long = self._find_long(sources, decoding)
         kept = [Sentence([], x.scheme) if i in too_long else x for i, x in enumerate(sources)]
-        translations = self._search(kept, decoding)
+        translations = self._search(kept, decoding, seconds)
         for index, reason in too_long.items():
             translations[index].too_long = reason
         if not self.tokenised:
@@ -255,6 +279,15 @@ class Model(ABC):
                 warnings[warning] = indices
         return warnings
 
+    def describe_faults(self, translation: Translation) -> str:
+        """Say what may be wrong with a translation; empty: nothing.
+
+        Args:
+            translation: what `translate` returned.
+        """
+        faults = [*self.list_warnings([translation], ("cut", "unparsed"))]
+        return "; ".join([*faults, *filter(None, [translation.too_long])])
+
     def info(self, decoding: Decoding = DEFAULT) -> dict[str, Any]:
         """Return what a service says about its model, as plain values.
 
@@ -268,6 +301,7 @@ class Model(ABC):
             "target": target,
             "text": "words separated by spaces" if self.tokenised else "sentences",
             "reads": sorted(self.reads),
+            "shows": sorted(self.shows),
             "longest_source": self._find_longest_source(decoding),
             "longest_translation": min(decoding.max_len or MAX_LEN, self.longest[1]),
         }
@@ -314,10 +348,17 @@ class Model(ABC):
     ) -> list[Sentence]:
         """Split sentences into subwords, and add the parses that are given.
 
+        Every question begins here, and so here a forked child finds out that it is one.
+
         Raises:
             DataError: one has more subwords than the model reads, and the search stops there; or a
                 parse does not fit.
         """
+        if self._is_forked:
+            with self._batches.lock:
+                if self._is_forked:
+                    self._reopen()
+                    self._is_forked = False
         sources = self._cut(self.source_segmenter, sentences)
         if decoding.too_long == "stop":
             for index, reason in self._find_long(sources, decoding).items():
@@ -376,11 +417,13 @@ class Model(ABC):
         parsed = iter(self.parser(others) if self.parser and others else [None] * len(others))
         return [next(parsed) if tree is None else tree for tree in trees]
 
-    def _search(self, sources: Sequence[Sentence], decoding: Decoding) -> list[Translation]:
+    def _search(
+        self, sources: Sequence[Sentence], decoding: Decoding, seconds: float | None
+    ) -> list[Translation]:
         """Translate the sources that have subwords, in batches of similar length."""
         order = [i for indices in make_batches(sources, decoding.batch_size) for i in indices]
         searches = [Search(decoding, self._limit(sources[i], decoding)) for i in order]
-        found = self._batches.run([sources[i] for i in order], searches)
+        found = self._batches.run([sources[i] for i in order], searches, seconds)
         scheme = self.target_segmenter.scheme
         translations = [Translation(Sentence([], scheme)) for _ in sources]
         for index, translation in zip(order, found, strict=True):
@@ -392,8 +435,7 @@ class Model(ABC):
 
         All translations of a batch have the same limit.
         """
-        grown = min(max(SHORT, 4 << (len(source.pieces) - 1).bit_length()), MAX_LEN)
-        return min(decoding.max_len or grown, self.longest[1])
+        return min(decoding.max_len or limit_length(len(source.pieces)), self.longest[1])
 
     def _find_longest_source(self, decoding: Decoding) -> int:
         return min(decoding.max_source or self.longest[0], self.longest[0])
@@ -411,6 +453,27 @@ class Model(ABC):
         for warning, indices in self.list_warnings(translations).items():
             count = f"{len(indices)} of {len(translations)} sentences, this is the first"
             logger.warning(f"sentence {indices[0] + 1}: {warning}: {count}")
+
+
+#: All models of this process.
+_models: WeakSet[Model] = WeakSet()
+
+
+def _note_fork() -> None:
+    for model in [*_models]:
+        model._note_fork()
+
+
+os.register_at_fork(after_in_child=_note_fork)
+
+
+def limit_length(size: int) -> int:
+    """Return the most subwords of the translation of a source with so many, if nobody says it.
+
+    It is one of few numbers, so that sources of similar length are translated together; a search
+    that does not end must not hold its batch for long.
+    """
+    return min(max(SHORT, 4 << (size - 1).bit_length()), MAX_LEN)
 
 
 def make_batches(sources: Sequence[Sentence], size: int) -> Iterator[list[int]]:

@@ -133,6 +133,11 @@ def _make_side(
 
 def write_record(record: Record) -> str:
     """Return a record as a line of JSON, without a line end."""
+    return json.dumps(describe_record(record), ensure_ascii=False)
+
+
+def describe_record(record: Record) -> dict[str, Any]:
+    """Return a record as the object that its line of JSON is."""
     row: dict[str, Any] = {"score": record.score, "forced": record.forced, "fault": record.fault}
     for name in ("source", "target"):
         side: SideRecord = getattr(record, name)
@@ -143,7 +148,7 @@ def write_record(record: Record) -> str:
         row["layer_links"] = {
             name_layer(layer): links for layer, links in record.layer_links.items()
         }
-    return json.dumps(row, ensure_ascii=False)
+    return row
 
 
 def name_layer(layer: tuple[int, int]) -> str:

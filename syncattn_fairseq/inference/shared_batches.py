@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from threading import Lock, RLock
+from time import monotonic
 
 from .answers import Sentence, Translation
 from .decoding import Decoding
@@ -56,19 +57,29 @@ class SharedBatches:
         self._waiting: deque[_Job] = deque()
         self._waiting_lock = Lock()
 
-    def run(self, sources: Sequence[Sentence], searches: Sequence[Search]) -> list[Translation]:
+    def run(
+        self,
+        sources: Sequence[Sentence],
+        searches: Sequence[Search],
+        seconds: float | None = None,
+    ) -> list[Translation]:
         """Return the translations of sources, in their order.
 
         Args:
             sources: sentences with at least one subword; neighbours of similar length are fastest.
             searches: one for each source.
+            seconds: time after which no further batch is begun. None: there is no hurry.
+
+        Raises:
+            TimeoutError: the time was over before all sources were translated.
         """
+        end = None if seconds is None else monotonic() + seconds
         jobs = [_Job(*each) for each in zip(sources, searches, strict=True)]
         with self._waiting_lock:
             self._waiting += jobs
         try:
             for job in jobs:
-                self._wait_for(job)
+                self._wait_for(job, end)
         finally:
             if any(job.translation is None for job in jobs):  # the others are not wanted any more
                 with self._waiting_lock:
@@ -76,11 +87,16 @@ class SharedBatches:
                     self._waiting = deque(job for job in self._waiting if job not in ours)
         return [job.translation for job in jobs if job.translation is not None]
 
-    def _wait_for(self, job: _Job) -> None:
+    def _wait_for(self, job: _Job, end: float | None) -> None:
         while job.translation is None and job.error is None:
-            with self.lock:
+            left = -1 if end is None else max(0.0, end - monotonic())  # -1: as long as it takes
+            if left == 0 or not self.lock.acquire(timeout=left):
+                raise TimeoutError("the time was over before all sentences were translated")
+            try:
                 if job.translation is None and job.error is None:
                     self._translate_next()
+            finally:
+                self.lock.release()
         if job.error is not None:
             raise job.error
 

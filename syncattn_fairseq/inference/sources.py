@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TypeAlias
 
-from ..base.errors import DataError
+from ..base.errors import BadSentence, DataError, shorten
+from ..base.text import is_encodable
 from ..data.parses import check_tree
 from ..parsing.formats import FORMATS
 from ..parsing.parser import Parse as DependencyTree
@@ -31,13 +32,20 @@ def read_texts(lines: Sequence[str], what: str) -> list[str]:
 
     Raises:
         TypeError: it is one string, or something in it is not a string.
+        DataError: one of them has half of a character, which no UTF-8 has.
     """
     if isinstance(lines, str):
         raise TypeError(f"expected a list of {what}, got one string")
     texts = list(lines)
-    for text in texts:
+    for number, text in enumerate(texts, 1):
         if not isinstance(text, str):
-            raise TypeError(f"expected a list of {what}, got {text!r} in it")
+            raise TypeError(f"expected a list of {what}, got {shorten(repr(text), 60)} in it")
+        if not is_encodable(text):
+            fault = "not UTF-8: half of a character (a lone surrogate) in "
+            fault += f"{shorten(repr(text), 60)}; give whole characters"
+            if what == "sentences":
+                raise BadSentence(number, fault)
+            raise DataError(f"{what.removesuffix('s')} {number}: {fault}")
     return texts
 
 
@@ -74,5 +82,7 @@ def check_parse(tree: DependencyTree | None, source: Sentence, reads: frozenset[
         raise DataError(f"a parse of {len(tree.heads)} words for {len(source.words)} words")
     if "labels" in reads and not tree.labels:
         raise DataError("the model reads labels, too; give the parses as CoNLL-U")
+    if not all(map(is_encodable, tree.labels)):
+        raise DataError("a label is not UTF-8: it has half of a character")
     if tree.heads:
         check_tree(tree.heads)

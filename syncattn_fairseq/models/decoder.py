@@ -89,8 +89,9 @@ class SyntaxTransformerDecoder(SyntaxStack, TransformerDecoderBase):
             Features ``(B, T, D)``, and a dictionary with ``attn``, a list of one cross-attention
             ``(B, T, S)``, averaged over ``cfg.aligned_heads``, and ``backward_attn``,
             ``(B, S, T)``, if the model has one and is not decoding step by step. If distances are
-            tied, ``distance_attn``, one cross-attention for each of these layers. If source
-            positions are predicted, ``positions``, p, ``(B, T)``, counted from the first token.
+            tied, ``distance_attn``, one cross-attention for each of these layers; that of the
+            aligning layer is the very tensor of ``attn``. If source positions are predicted,
+            ``positions``, p, ``(B, T)``, counted from the first token.
         """
         self.tied_attention.clear()
         if alignment_layer is None:
@@ -114,11 +115,13 @@ class SyntaxTransformerDecoder(SyntaxStack, TransformerDecoderBase):
         if self.tied_attention and teacher_forced:
             assert encoder_out is not None
             length = encoder_out["encoder_out"][0].size(0)  # the sync layer's may be backward too
-            extra["distance_attn"] = [
-                attention[: self.aligned_heads].mean(0)[..., :length]
-                for attention in map(self.tied_attention.get, self.distance_sync_layers)
-                if attention is not None
-            ]
+            tied = {
+                number: attention[: self.aligned_heads].mean(0)[..., :length]
+                for number, attention in self.tied_attention.items()
+            }
+            if own_layer and alignment_heads in (None, self.aligned_heads):
+                tied |= dict.fromkeys(tied.keys() & {self.alignment_layer}, extra["attn"][0])
+            extra["distance_attn"] = [tied[n] for n in self.distance_sync_layers if n in tied]
         self.tied_attention.clear()
         extra |= self.view.notes
         return features, extra

@@ -7,7 +7,7 @@ import json
 import os
 import shutil
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import mkdtemp
@@ -106,16 +106,19 @@ class ShardTask:
     max_words: int
     kinds: tuple[str, ...]
 
-    def __call__(self, shard: Shard) -> None:
-        """Parse a shard in its own job."""
-        if not shard.folder(self.shards).exists():
-            self.parse(shard, self.source.open(0))
+    def __call__(self, shards: Sequence[Shard]) -> None:
+        """Parse in its own job those of the shards that are not finished yet."""
+        missing = [shard for shard in shards if not shard.folder(self.shards).exists()]
+        parser = self.source.open(0) if missing else None
+        for shard in missing:
+            assert parser is not None
+            self.parse(shard, parser)
 
-    def checkpoint(self, shard: Shard) -> DelayedSubmission:
+    def checkpoint(self, shards: Sequence[Shard]) -> DelayedSubmission:
         """Tell submitit to run the same again after a preemption."""
         from submitit.helpers import DelayedSubmission
 
-        return DelayedSubmission(self, shard)
+        return DelayedSubmission(self, shards)
 
     def parse(
         self, shard: Shard, parser: Parser, progress: Callable[[int], object] = lambda words: None

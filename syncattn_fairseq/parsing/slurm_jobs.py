@@ -1,9 +1,10 @@
-"""Parse shards in an array of Slurm jobs, through submitit."""
+"""Parse shards in arrays of Slurm jobs, through submitit."""
 
 import json
 import subprocess
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from math import ceil
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,10 @@ from .shards import Shard, ShardTask
 
 # The file that lists the running jobs.
 _JOBS = "jobs.json"
+# Jobs of an array: a cluster refuses more by default (MaxArraySize 1001).
+_MOST_JOBS = 1000
+# Shards of a job, before there is another array: a job has a limit of time.
+_MOST_SHARDS = 10
 # How often a job may reach its time limit and be queued again; submitit requires a number.
 _TIME_LIMITS = 1000
 # Seconds between two looks at the jobs, and until the files of one that has ended must be visible.
@@ -22,7 +27,10 @@ _DELAY = 60.0
 
 
 def make_slurm_executor(workers: int | None, options: Mapping[str, str | bool]) -> Executor:
-    """Return an executor that parses shards as an array of Slurm jobs, one per shard.
+    """Return an executor that parses shards in an array of Slurm jobs.
+
+    There is a job for each shard if there are few. Of more than a thousand, a job parses several,
+    one after the other; of more than ten thousand, there are several arrays.
 
     Args:
         workers: how many jobs may run at the same time; None: all.
@@ -43,23 +51,45 @@ def make_slurm_executor(workers: int | None, options: Mapping[str, str | bool]) 
                 "Slurm jobs need srun and sbatch; run this on a machine of the cluster, or without "
                 "Slurm"
             ) from None
-        executor.update_parameters(
-            job_name="syncattn-parse",
-            time=240,
-            array_parallelism=workers or len(shards),
-            additional_parameters=options,
-        )
         jobs = _find_running(task.shards, shards)
         missing = [shard for shard in shards if shard not in jobs]
-        try:
-            started = executor.map_array(task, missing) if missing else []
-        except submitit.core.utils.FailedJobError as error:
-            raise DataError(f"sbatch: {' '.join(str(error).split())}") from None
-        jobs |= zip(missing, started, strict=True)
-        _remember(task.shards, jobs)
+        arrays = plan_arrays(missing, workers)
+        for array in arrays:
+            executor.update_parameters(
+                job_name="syncattn-parse",
+                time=240,
+                array_parallelism=workers // len(arrays) if workers else len(array),
+                additional_parameters=options,
+            )
+            try:
+                started = executor.map_array(task, array)
+            except submitit.core.utils.FailedJobError as error:
+                raise DataError(f"sbatch: {' '.join(str(error).split())}") from None
+            for parsed, job in zip(array, started, strict=True):
+                jobs |= dict.fromkeys(parsed, job)
+            _remember(task.shards, jobs)
         _wait(jobs, task.shards, progress)
 
     return execute
+
+
+def plan_arrays(shards: Sequence[Shard], workers: int | None) -> list[list[list[Shard]]]:
+    """Divide shards into arrays of jobs, each job a list of shards that are parsed in order.
+
+    Args:
+        shards: those to parse.
+        workers: how many jobs may run at the same time, which no more arrays share; None: all.
+    """
+    arrays = ceil(len(shards) / (_MOST_JOBS * _MOST_SHARDS))
+    arrays = max(1, min(arrays, workers or arrays))
+    size = max(1, ceil(len(shards) / (_MOST_JOBS * arrays)))
+    jobs = [[*shards[begin : begin + size]] for begin in range(0, len(shards), size)]
+    return [jobs[begin : begin + _MOST_JOBS] for begin in range(0, len(jobs), _MOST_JOBS)]
+
+
+def _by_id(jobs: Iterable[Any]) -> list[Any]:
+    """Return each job once: several shards may have the same."""
+    return [*{job.job_id: job for job in jobs}.values()]
 
 
 def _remember(folder: Path, jobs: Mapping[Shard, Any]) -> None:
@@ -84,8 +114,10 @@ def _find_running(folder: Path, shards: Sequence[Shard]) -> dict[Shard, Any]:
     living = _list_queued(job.job_id for job in jobs.values()) if jobs else set()
     jobs = {number: job for number, job in jobs.items() if job.job_id in living}
     useful = {shard: jobs.pop(shard.number) for shard in shards if same and shard.number in jobs}
-    for job in jobs.values():
-        job.cancel(check=False)
+    still = {job.job_id for job in useful.values()}  # for other shards than those finished
+    for job in _by_id(jobs.values()):
+        if job.job_id not in still:
+            job.cancel(check=False)
     return useful
 
 
@@ -123,10 +155,11 @@ def _wait(jobs: Mapping[Shard, Any], folder: Path, progress: Progress) -> None:
             if running:
                 time.sleep(_LOOK)
     except BaseException:
-        for job in running.values():
+        for job in _by_id(running.values()):
             job.cancel(check=False)
         raise
     if lost:
+        lost = _by_id(lost)
         raise DataError(
             f"{len(lost)} jobs ended without their shards, {lost[0].job_id} first; see "
             f"{lost[0].paths.stderr}; run the command again to continue, finished shards are kept"

@@ -49,6 +49,12 @@ def _naming_resumed(path: Path | str) -> Iterator[None]:
         if match := re.match("Cannot load model parameters from checkpoint (.*); please", text):
             remedy = "; choose another --save-dir" if Path(match[1]).name == LAST else ""
             raise DataError(f"{match[1]}: {explain(error.__context__ or error)}{remedy}") from error
+        if "dataloader mismatch" in text:
+            raise DataError(
+                f"{path}: was saved further in an epoch than the text has batches now; use the "
+                "data of its training, or begin with its model: --finetune-from-model, with "
+                "another --save-dir"
+            ) from error
         if "parameter group" in text:  # PyTorch's words for another optimizer state
             reason = "by the training of another model"
         elif match := re.match("(Criterion|Optimizer) does not match", text):

@@ -1,8 +1,8 @@
 """Write checkpoints whole, and resume from one that is whole.
 
 Faults: all versions write a checkpoint and copy it byte by byte to ``checkpoint_last.pt``: a
-training that is killed meanwhile cannot be resumed. On a full disk they try three times to write,
-and never name the file.
+training that is killed meanwhile cannot be resumed. If that is a link to another model, they write
+over that model. On a full disk they try three times to write, and never name the file.
 Test: ``test_whole_checkpoints.py``, and ``scripts/kill_test.py``.
 """
 
@@ -52,7 +52,7 @@ def _copy_whole(copy: Any, src_path: str, dst_path: str, overwrite: bool = False
     """Copy a file so that it appears complete or not at all, in the place of fairseq's copy."""
     if not _is_local(dst_path):
         return copy(src_path, dst_path, overwrite)
-    with replacing(Path(dst_path)) as temporary:
+    with replacing(Path(dst_path), follow=False) as temporary:
         shutil.copyfile(src_path, temporary)
     return True
 
@@ -61,7 +61,7 @@ def _save_whole(save: Any, obj: Any, filename: str, async_write: bool = False) -
     """Write a checkpoint so that it appears complete or not at all."""
     if async_write or not _is_local(filename):
         return save(obj, filename, async_write)
-    return save_checkpoint(obj, filename)
+    return save_checkpoint(obj, filename, follow=False)
 
 
 def _is_local(path: str) -> bool:
@@ -77,11 +77,32 @@ def _load_whole(load: Any, path: str, *args: Any, **kwargs: Any) -> dict[str, An
 
 
 def _resume_from_newest(resume: Any, cfg: Any, trainer: Any, **kwargs: Any) -> Any:
-    """Resume a training, from the newest intact checkpoint if the last one is damaged."""
+    """Resume a training, from the newest intact checkpoint if the last one is damaged.
+
+    The folder that it saves into is claimed and tidied, and gets the record of how its text was
+    prepared.
+    """
+    if trainer.data_parallel_rank > 0 or cfg.no_save:
+        return _resume(resume, cfg, trainer, **kwargs)
+    folder = Path(cfg.save_dir)
+    _claim(folder)
+    _remove_leftovers(folder)
+    is_new = not (folder / LAST).exists()
+    start = Path(cfg.finetune_from_model or ".")
+    if is_new and start.parent.resolve() == folder.resolve() and _NAME.fullmatch(start.name):
+        raise DataError(
+            f"--finetune-from-model {start}: this training would write over it; choose another "
+            "--save-dir"
+        )
+    resumed = _resume(resume, cfg, trainer, **kwargs)
+    # Not before the checkpoint is known to be of this data.
+    _store_record(folder, getattr(trainer.task, "cfg", None), is_new)
+    return resumed
+
+
+def _resume(resume: Any, cfg: Any, trainer: Any, **kwargs: Any) -> Any:
     from fairseq import checkpoint_utils
 
-    if trainer.data_parallel_rank == 0 and not cfg.no_save:
-        _prepare_folder(Path(cfg.save_dir), trainer)
     if cfg.restore_file != LAST or trainer.checkpoint_suffix:
         return resume(cfg, trainer, **kwargs)
     load = checkpoint_utils.load_checkpoint_to_cpu
@@ -109,14 +130,13 @@ def _load_newest(load: Any, path: str, *args: Any, **kwargs: Any) -> dict[str, A
         raise
 
 
-def _prepare_folder(folder: Path, trainer: Any) -> None:
-    """Claim the folder that a training saves into, tidy it, and store how the text was prepared."""
+def _store_record(folder: Path, settings: Any, is_new: bool) -> None:
+    """Store beside the checkpoints how the text of a task was prepared."""
     from fairseq.utils import split_paths
 
-    _claim(folder)
-    _remove_leftovers(folder)
-    if data := getattr(getattr(trainer.task, "cfg", None), "data", None):
-        copy_record(Path(split_paths(data)[0]), folder)
+    if data := getattr(settings, "data", None):
+        sides = (getattr(settings, f"{side}_lang", None) for side in ("source", "target"))
+        copy_record(Path(split_paths(data)[0]), folder, [*filter(None, sides)], is_new)
 
 
 def find_intact(folder: Path) -> Iterator[Path]:

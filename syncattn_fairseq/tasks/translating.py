@@ -15,6 +15,7 @@ from torch import Tensor
 from ..base.errors import DataError
 from ..data.dataset import SyntaxPairDataset
 from ..data.fields import NOTHING
+from ..data.fingerprint import IN_CHECKPOINTS, Fingerprint
 from ..data.labels import load_dictionary, locate_dictionary
 from ..data.preparation import stored_schemes
 from .input_parses import InputParses
@@ -26,6 +27,7 @@ class TranslatingTask(TranslationTask):
 
     Attributes:
         fields: what the models read of the source's parse.
+        fingerprint: the identity of the data.
         sentences_read: how many lines of ``fairseq-interactive``'s input were read.
     """
 
@@ -34,6 +36,7 @@ class TranslatingTask(TranslationTask):
     def __init__(self, cfg: TranslationWithSyntaxConfig, src_dict: Any, tgt_dict: Any) -> None:
         super().__init__(cfg, src_dict, tgt_dict)
         self.fields = NOTHING
+        self.fingerprint = Fingerprint()
         self.sentences_read = 0
         #: Lines of the input whose batches are not made yet.
         self._input_texts: list[str] = []
@@ -56,6 +59,11 @@ class TranslatingTask(TranslationTask):
         """How the subwords of both sides are marked; None if this was not stored."""
         stored = stored_schemes(utils.split_paths(self.cfg.data)[0])
         return stored.get(self.cfg.source_lang), stored.get(self.cfg.target_lang)
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return what checkpoints store of the task: fairseq's state, and what the model reads."""
+        kept = self.fingerprint.of_reader(self.fields.reads("labels"))
+        return {**super().state_dict(), IN_CHECKPOINTS: kept.as_plain()}
 
     def get_interactive_tokens_and_lengths(
         self, lines: list[str], encode_fn: Any

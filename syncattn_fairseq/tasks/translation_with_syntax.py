@@ -15,14 +15,21 @@ from fairseq.tasks import register_task
 from omegaconf import OmegaConf
 
 from ..base.errors import DataError
+from ..criterions.label_smoothed_cross_entropy_with_syntax import (
+    LabelSmoothedCrossEntropyWithSyntax,
+)
+from ..criterions.terms.term import LANGUAGE_SIDES
 from ..data.binarise import KINDS
 from ..data.dataset import SyntaxPairDataset, Unparsed, list_texts, load_marks
+from ..data.drawn_controls import read_drawn_controls
 from ..data.fields import NOTHING, LossField
+from ..data.fingerprint import read_fingerprint
 from ..data.labels import check_same_dictionaries, load_dictionary
 from ..data.mmap_blocks import check_dataset, check_symbols
 from ..data.parses import LINKS
 from ..data.shapes import Plan, make_plan, measure_batches
 from ..data.training_parts import load_links, look_at_parts, say_what_lacks
+from ..models.config import as_namespace
 from ..registered_names import TASK
 from .fast import fuse_optimizer, replace_dropout
 from .graphs import GraphedTraining, Recorder, find_model_obstacle, find_recorder
@@ -31,6 +38,20 @@ from .products import bf16_products, multiplies_bf16, tf32_products
 from .translating import TranslatingTask
 
 logger = logging.getLogger(__name__)
+
+
+def may_read_parses(model: Any, cfg: Any) -> bool:
+    """Tell whether a model, which has these options, reads parses or has heads that learn them."""
+    if not hasattr(model, "describe"):
+        return not is_fairseqs(model)
+    described = model.describe(as_namespace(cfg))
+    learn = {f"{side}_dependency" for side in LANGUAGE_SIDES}
+    return described.fields != NOTHING or not learn.isdisjoint(described.exposed)
+
+
+def is_fairseqs(part: Any) -> bool:
+    """Tell whether a model or a criterion is fairseq's own."""
+    return type(part).__module__.partition(".")[0] == "fairseq"
 
 
 @register_task(TASK, dataclass=TranslationWithSyntaxConfig)
@@ -53,6 +74,9 @@ class TranslationWithSyntaxTask(TranslatingTask):
         #: What parts of the training text have besides it, such as ``heads.en``; None: not looked.
         self.annotations: frozenset[str] | None = None
         self.models_take_lengths: list[bool] = []
+        #: Whether each model, and each criterion, may read parses; empty: there is none yet.
+        self.models_read: list[bool] = []
+        self.criteria_read: list[bool] = []
         #: The shapes of the training's batches, with ``--fast``.
         self.plan: Plan | None = None
         self.graphs: GraphedTraining | None = None
@@ -64,7 +88,8 @@ class TranslationWithSyntaxTask(TranslatingTask):
         """Set the task up as fairseq does.
 
         Raises:
-            DataError: parameters would be sharded, or folders of data do not go together.
+            DataError: parameters would be sharded, folders of data do not go together, or a file of
+                them is not the one that the text was binarised with.
         """
         # Only a complete configuration, as commands have, knows the backend.
         if OmegaConf.is_config(cfg) and (
@@ -76,7 +101,9 @@ class TranslationWithSyntaxTask(TranslatingTask):
                 "their layers, where shards are not gathered; leave the option out"
             )
         task = super().setup_task(cfg, **kwargs)
-        check_same_dictionaries(utils.split_paths(cfg.data), (cfg.source_lang, cfg.target_lang))
+        folders, languages = utils.split_paths(cfg.data), (cfg.source_lang, cfg.target_lang)
+        check_same_dictionaries(folders, languages)
+        task.fingerprint = read_fingerprint([*map(Path, folders)], languages)
         return task
 
     @classmethod
@@ -93,6 +120,7 @@ class TranslationWithSyntaxTask(TranslatingTask):
         model = super().build_model(cfg, *args, **kwargs)
         self.fields |= getattr(model, "source_fields", NOTHING)
         self.models_take_lengths.append(getattr(model, "takes_lengths_on_cpu", False))
+        self.models_read.append(may_read_parses(model, cfg))
         if self.cfg.gold_source_heads and len(self.fields.rules) > 1:
             raise DataError(
                 "--gold-source-heads: the ensemble's dependency heads are of different kinds; "
@@ -159,6 +187,8 @@ class TranslationWithSyntaxTask(TranslatingTask):
         criterion = super().build_criterion(cfg, *args, **kwargs)
         if hasattr(criterion, "list_fields"):
             self.loss_fields |= criterion.list_fields()
+        own = isinstance(criterion, LabelSmoothedCrossEntropyWithSyntax)
+        self.criteria_read.append(criterion.reads_parses() if own else not is_fairseqs(criterion))
         return criterion
 
     def load_dataset(
@@ -200,7 +230,9 @@ class TranslationWithSyntaxTask(TranslatingTask):
                 raise self._refuse_unparsed(folder, split, kind)
             return None
 
-        src_heads = load("heads", source, needed=self.fields.reads("heads"))
+        reads_heads = self._reads_heads()
+        needed = self.fields.reads("heads")
+        src_heads = load("heads", source, needed) if reads_heads else None
         if self.cfg.gold_source_heads and src_heads is None:
             raise DataError(
                 f"{folder}: {split} has no source heads for --gold-source-heads; "
@@ -209,7 +241,7 @@ class TranslationWithSyntaxTask(TranslatingTask):
         self.datasets[split] = SyntaxPairDataset(
             pairs,
             src_heads,
-            None if pairs.tgt is None else load("heads", target),
+            load("heads", target) if reads_heads and pairs.tgt is not None else None,
             load("labels", source, needed=True) if self.fields.reads("labels") else None,
             fields=self.fields,
             gold=self.cfg.gold_source_heads,
@@ -217,6 +249,7 @@ class TranslationWithSyntaxTask(TranslatingTask):
             schemes=self.schemes,
             lengths_on_cpu=bool(self.models_take_lengths) and all(self.models_take_lengths),
         )
+        read_drawn_controls(self.datasets[split], folder, split, source, target, combine)
         # Now that checksums have found damage.
         for path, language in texts:
             words = self.source_dictionary if language == source else self.target_dictionary
@@ -235,7 +268,8 @@ class TranslationWithSyntaxTask(TranslatingTask):
             source, target = self.cfg.source_lang, self.cfg.target_lang
             folders = utils.split_paths(self.cfg.data)
             read = [kind for kind in KINDS if self.fields.reads(kind)]
-            needs = {f"heads.{source}", f"heads.{target}", *(f"{kind}.{source}" for kind in read)}
+            needs = {f"{kind}.{source}" for kind in read}
+            needs |= {f"heads.{source}", f"heads.{target}"} if self._reads_heads() else set()
             needs |= {LINKS} if self.cfg.load_alignments else set()
             parts = look_at_parts(folders, self.cfg.train_subset, source, target, needs)
             for part, kind in [] if self.continues_unparsed else product(parts, read):
@@ -253,6 +287,12 @@ class TranslationWithSyntaxTask(TranslatingTask):
             f"with its parses, or add them (docs/data.md): syncattn-preprocess --add {kind}."
             f"{self.cfg.source_lang}; or use --missing-parses ignore"
         )
+
+    def _reads_heads(self) -> bool:
+        """Tell whether model or losses may read heads, which takes a loader's time."""
+        if self.cfg.gold_source_heads or not (self.models_read and self.criteria_read):
+            return True
+        return any(self.models_read + self.criteria_read)
 
     def get_batch_iterator(self, *args: Any, epoch: int = 1, **kwargs: Any) -> Any:
         """Batch as fairseq does, but make the same batches after a restart.

@@ -103,6 +103,10 @@ def test_a_link_is_followed(tmp_path):
         write(link, text)
         assert link.is_symlink() and target.read_text() == text
     assert list(target.parent.iterdir()) == [target]
+    with replacing(link, follow=False) as temporary:
+        temporary.write_text("in place of the link")
+    assert not link.is_symlink() and link.read_text() == "in place of the link"
+    assert target.read_text() == "made again"
 
 
 def test_what_is_no_file_stays_what_it_is(tmp_path):

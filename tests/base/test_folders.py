@@ -36,6 +36,16 @@ def test_all_files_appear_or_none(tmp_path):
     assert held(folder) == {"a": "2", "b": "2", "other": "0"}
 
 
+def test_no_file_goes_through_a_link(tmp_path):
+    fill(tmp_path / "folder", "1")
+    (tmp_path / "mine").write_text("mine")
+    (tmp_path / "folder" / "b").unlink()
+    (tmp_path / "folder" / "b").symlink_to(tmp_path / "mine")
+    with pytest.raises(DataError, match=f"^{tmp_path}/folder/b: a link, in the place of a file"):
+        fill(tmp_path / "folder", "2")
+    assert held(tmp_path / "folder") == {"a": "1", "b": "mine"}
+
+
 def test_what_a_killed_run_began_is_thrown_away(tmp_path):
     def begin() -> None:
         with filling(tmp_path) as files:

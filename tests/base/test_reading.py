@@ -91,3 +91,37 @@ def test_lines_of_a_file_are_those_of_a_text(tmp_path):
     path.write_bytes(b"a\n\xff\n")
     with pytest.raises(DataError, match=":2: not UTF-8"):
         [*read_file_lines(path)]
+
+
+@pytest.mark.parametrize("read", [door.read_lines, read_file_lines])
+@pytest.mark.parametrize(
+    ("data", "fault"),
+    [
+        (
+            "\ufeffthe man\n".encode("utf-16-le"),
+            ":1: UTF-16, not UTF-8; convert it: iconv -f UTF-16",
+        ),
+        ("\ufeffthe man\n".encode("utf-16-be"), ":1: UTF-16, not"),
+        ("the old man\n".encode("utf-16-le"), ":1: UTF-16, not"),
+        ("the old man\n".encode("utf-16-be"), ":1: UTF-16, not"),
+        (
+            b'\xef\xbb\xbf<?xml version="1.0"?>\n',
+            ":1: XML, as TMX and XLIFF are, and no text; write",
+        ),
+        (b"<tmx version='1.4'>\n", ":1: XML"),
+        (b"  <xliff>\n", ":1: XML"),
+        (b"<!DOCTYPE refset>\n", ":1: XML"),
+    ],
+)
+def test_what_is_another_kind_of_file_is_named(tmp_path, read, data, fault):
+    path = tmp_path / "text"
+    path.write_bytes(data)
+    with pytest.raises(DataError, match=f"^{path}{fault}"):
+        [*read(path)]
+
+
+def test_text_that_only_mentions_xml_is_text(tmp_path):
+    path = tmp_path / "text"
+    lines = ["<b>a</b>", "<?xml version='1.0'?>", "<tmx>", "a\0b", "<doc>", "a tmx"]
+    path.write_text("\n".join(lines))
+    assert [*door.read_lines(path)] == [line.replace("\0", " ") for line in lines]

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from syncattn_fairseq.cli import bpe
-from syncattn_fairseq.data.pieces import apply_pieces, open_pieces
+from syncattn_fairseq.data.pieces import apply_pieces, draw_lines, open_pieces
 from syncattn_fairseq.data.words import count_subwords, join_subwords
 from tests.cli.errors import read_error
 from tests.importing import in_a_process
@@ -137,6 +137,31 @@ def test_learn_refuses(tmp_path, capfd, text, size, message):
     arguments = ["learn", "--input", f"{tmp_path}/text", "--model", f"{tmp_path}/m"]
     assert message in read_error(capfd, bpe.main([*arguments, "--vocab-size", size]))
     assert [path.name for path in tmp_path.iterdir()] == ["text"]
+
+
+def test_a_long_text_is_sampled_and_that_is_said(tmp_path, capfd):
+    (tmp_path / "a").write_text(TEXT, encoding="utf-8")
+    (tmp_path / "b").write_text(TEXT.replace("baum", "haus"), encoding="utf-8")
+    learn = ["learn", "--input", f"{tmp_path}/a", f"{tmp_path}/b", "--vocab-size", "50"]
+    assert bpe.main([*learn, "--model", f"{tmp_path}/m", "--max-lines", "40"]) == 0
+    told = f"{tmp_path}/m.model: 50 subwords, learnt from 40 of 72 lines, drawn with seed 1\n"
+    assert capfd.readouterr().out == told
+    both = [line for name in "ab" for line in (tmp_path / name).read_text("utf-8").splitlines()]
+    sample = [*draw_lines(both, len(both), 40)]
+    assert len(sample) == 40 and sample == [*draw_lines(both, len(both), 40)]
+    (tmp_path / "c").write_text("\n".join(sample) + "\n", encoding="utf-8")
+    learn = ["learn", "--input", f"{tmp_path}/c", "--vocab-size", "50"]
+    for lines in ("40", "41"):
+        assert bpe.main([*learn, "--model", f"{tmp_path}/c", "--max-lines", lines]) == 0
+        assert (tmp_path / "c.model").read_bytes() == (tmp_path / "m.model").read_bytes()
+    assert capfd.readouterr().out == f"{tmp_path}/c.model: 50 subwords\n" * 2
+
+
+@given(st.integers(0, 30), st.integers(0, 30))
+def test_a_sample_has_as_many_lines_as_it_should(total, number):
+    lines = [*map(str, range(total))]
+    drawn = [*draw_lines(lines, total, min(number, total))]
+    assert len(drawn) == min(number, total) and drawn == sorted({*drawn}, key=int)
 
 
 @pytest.mark.parametrize("folder", [".", ".."])

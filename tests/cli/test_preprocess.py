@@ -277,6 +277,29 @@ def test_words_for_unknown_ones_are_counted(corpus, capsys):
     assert f"{corpus}/bpe/dev.en: 1 lines have <unk>, which stands" in capsys.readouterr().out
 
 
+def test_what_is_wrong_with_the_texts_is_said(corpus, capsys):
+    texts = {
+        "train.en": "the ob@@ ser@@ ver sees six of the old men to@@ day\nb\n",
+        "train.de": "▁der ▁x\n▁e\n",
+        "valid.en": "The observer sees six of the old men today\n",
+        "valid.de": "▁y\n",
+        "dev.en": "c\n",
+        "dev.de": "▁d\n",
+    }
+    write(corpus, {f"bpe/{name}": text for name, text in texts.items()})
+    write(corpus, {"bpe/train.heads.de": "2 0\n0\n"})
+    named = ["--source-lang=en", "--target-lang=de", f"--destdir={corpus}/bin"]
+    named += [f"--trainpref={corpus}/bpe/train", f"--validpref={corpus}/bpe/dev,{corpus}/bpe/valid"]
+    assert preprocess.main(named) == 0
+    [warning] = capsys.readouterr().err.splitlines()
+    assert warning.startswith(
+        "warning: valid1: validation sentences are in the training text (1 of"
+    )
+    assert f"{corpus}/bpe/valid.en:1, which is {corpus}/bpe/train.en:1" in warning
+    assert preprocess.main([*named, "--add", "heads.de"]) == 0
+    assert "warning: " not in capsys.readouterr().err, "it was said before"
+
+
 def test_only_dictionaries(corpus, capsys):
     handlers = [*preprocessing.preprocess.logger.handlers]  # of tests that call fairseq's command
     assert preprocess.main(arguments(corpus, "--dict-only")) == 0
@@ -320,7 +343,8 @@ def test_what_is_added_changes_nothing_else(corpus):
     german = {name: marks for name, marks in INDICES.items() if name.endswith(".de")}
     assert read(corpus / "bin") == {**MARKS, **german}
     after = {path.name: path.read_bytes() for path in (corpus / "bin").iterdir()}
-    assert {name: after[name] for name in before} == before
+    changed = {name for name in before if after[name] != before[name]}
+    assert changed == {"fingerprint.json"}
 
 
 LINKS = {"words/train.align": "1-2 2-2 0?0\n\n0-1\n1-1\n", "words/valid.align": "0-1\n"}
@@ -485,7 +509,9 @@ def test_how_subwords_are_marked_is_stored_without_any_text(corpus):
     assert preprocess.main(marks) == 0
     assert stored_schemes(corpus / "bin") == {"en": "none", "de": "none"}
     after = {path.name: path.read_bytes() for path in (corpus / "bin").iterdir()}
-    assert after == {**before, "subwords.json": b'{"de": "none", "en": "none"}\n'}
+    changed = {name for name in after if after[name] != before.get(name)}
+    assert changed == {"subwords.json", "fingerprint.json"}
+    assert after["subwords.json"] == b'{"de": "none", "en": "none"}\n'
 
 
 def test_too_few_parses_stop_before_anything_is_written(corpus, capfd):

@@ -51,28 +51,32 @@ def test_the_loss_equals_the_loop():
         ("syntax_transformer_tiny", {}),
         ("transformer_syncattn_tiny", SYNC),
         ("transformer_lpsi_tiny", {**SYNC, **TIED}),
+        ("transformer_lpsi_tiny", {**SYNC, **TIED, "alignment_layer": 2}),
     ],
 )
 def test_it_trains_the_heads_that_others_read(arch, options, heads):
     options = {**options, "decoder_attention_heads": 4, "dropout": 0.0}
     model = build.model(arch, noise=0.1, aligned_heads=heads, **options).train()
     sample, layers = with_links(), model.decoder.distance_sync_layers
+    width = sample["net_input"]["src_tokens"].size(1)
     for layer in model.decoder.layers:
         layer.encoder_attn.register_forward_hook(
             lambda module, inputs, output: setattr(module, "shown", output[1])
         )
     loss, _, log = criterion(guided_alignment_weight=0.5)(model, sample)
-    read = [model.decoder.alignment_layer, *layers]
-    shown = [model.decoder.layers[n - 1].encoder_attn.shown[: heads or None] for n in read]
+    read = {model.decoder.alignment_layer, *layers}  # a layer with two purposes counts once
+    attentions = {n: model.decoder.layers[n - 1].encoder_attn.shown for n in read}
+    attentions = {n: each[: heads or None, ..., :width] for n, each in attentions.items()}
+    shown = [*attentions.values()]
     expected = sum(loop(attention.mean(0), LINKS) for attention in shown) / len(read)
     assert log["guided_alignment_loss"].item() == pytest.approx(expected, rel=1e-5)
     assert (loss - translation_loss(model, sample)).item() == pytest.approx(
         0.5 * expected, rel=1e-4
     )
     extra = model(**sample["net_input"])[1]
-    torch.testing.assert_close(extra["attn"][0], shown[0].mean(0))
-    for tied, attention in zip(extra.get("distance_attn", []), shown[1:], strict=True):
-        torch.testing.assert_close(tied, attention.mean(0))
+    torch.testing.assert_close(extra["attn"][0], attentions[model.decoder.alignment_layer].mean(0))
+    for tied, number in zip(extra.get("distance_attn", []), layers, strict=True):
+        torch.testing.assert_close(tied, attentions[number].mean(0))
 
 
 def test_a_batch_without_links_has_no_loss_and_data_without_them_is_refused():

@@ -14,6 +14,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from syncattn_fairseq.base.errors import BadParse, DataError
+from syncattn_fairseq.base.text import read_blocks
 from syncattn_fairseq.data.binarise import (
     HEADS,
     LABELS,
@@ -22,9 +23,10 @@ from syncattn_fairseq.data.binarise import (
     are_words,
     binarise,
     check_lengths,
+    count_values,
 )
 from syncattn_fairseq.data.labels import build_dictionary
-from syncattn_fairseq.data.parses import check_tree
+from syncattn_fairseq.data.parses import are_trees, check_tree
 from syncattn_fairseq.data.subwords import mark_subwords
 from syncattn_fairseq.data.words import SCHEMES, find_word_starts, join_subwords
 from tests.data.test_mmap_blocks import write_items
@@ -53,7 +55,7 @@ def write_text_dataset(path: Path, sizes: list[int]) -> None:
 
 def check(source: AnnotatedText) -> Counter[object]:
     """Read everything, and count the values."""
-    return Counter(value for values, _ in source.read(TextCounts()) for value in values)
+    return count_values(source)
 
 
 def read_back(
@@ -364,3 +366,30 @@ def test_words_that_are_the_same_for_certain_are(pieces, words, scheme):
     assert are_words(joined, pieces, scheme) or "<0x41>" in pieces
     if are_words(words, pieces, scheme):
         assert joined.split() == words.split()
+
+
+def test_blocks_and_processes_change_nothing(tmp_path, monkeypatch):
+    lines = [("a@@ b c", "2 0", "ab c"), ("d", "0", "d"), ("", "", ""), ("a b", "0 0", "a b")] * 9
+    source = write(tmp_path, *("\n".join(column) + "\n" for column in zip(*lines, strict=True)))
+    source = replace(source, on_bad_parse="drop")
+    once = read_back(source, tmp_path)
+    defaults = read_blocks.__kwdefaults__ | {"characters": 20}
+    monkeypatch.setattr(read_blocks, "__kwdefaults__", defaults)
+    assert read_back(source, tmp_path) == once
+    assert binarise(source, tmp_path / "marks", workers=2) == once[1]
+    read = MMapIndexedDataset(str(tmp_path / "marks"))
+    assert [read[index].tolist() for index in range(len(read))] == once[0]
+    assert count_values(source, workers=2) == count_values(source) == {0: 18, 2: 9}
+    with pytest.raises(DataError, match="train.heads.en:4: 2 words have head 0"):
+        binarise(replace(source, on_bad_parse="stop"), tmp_path / "marks", workers=2)
+
+
+@given(st.lists(st.lists(st.integers(-1, 5) | st.just(2**70), max_size=5), max_size=5))
+def test_trees_are_seen_all_at_once(sentences):
+    try:
+        for heads in filter(None, sentences):
+            check_tree(heads)
+    except BadParse:
+        assert not are_trees(sentences)
+    else:
+        assert are_trees(sentences)

@@ -95,7 +95,7 @@ def test_hugging_face_reads_sentences(small_corpus, data, tmp_path, capsys):
 
 
 def test_the_record_goes_beside_checkpoints(data, tmp_path):
-    copy_record(data, tmp_path)
+    copy_record(data, tmp_path, ["en", "de"], True)
     copied = {path.name for path in tmp_path.iterdir()}
     assert copied == {NAME, "subwords.en", "subwords.de", "subwords.json"}
 

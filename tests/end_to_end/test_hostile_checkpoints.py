@@ -1,6 +1,5 @@
 """Checkpoints from strangers: no command runs what they hold, and none imports what they name."""
 
-import shutil
 from pathlib import Path
 
 import pytest
@@ -8,7 +7,7 @@ import torch
 
 import syncattn_fairseq
 from syncattn_fairseq.base.errors import DataError
-from tests.checkpoints import Corpus, make_checkpoint
+from tests.checkpoints import Corpus, change_checkpoint, make_checkpoint
 from tests.end_to_end.commands import generate, interactive, run, train
 
 CODE = "[__import__('os').system('touch PWNED'), None][1]"
@@ -125,9 +124,9 @@ def test_python_refuses_both(small_corpus, code, plugin, monkeypatch):
 
 def test_another_dictionary_is_named(small_corpus, intact, data, tmp_path):
     said = "was trained with another dictionary, of 192 source subwords; the one "
-    output = generate(data, intact, fails=True)
-    assert output.splitlines()[-1].startswith(f"error: {intact}: {said}here has ")
-    shutil.copy(intact, tmp_path / "checkpoint_last.pt")
+    earlier = change_checkpoint(intact, tmp_path / "checkpoint_last.pt", task_state=None)
+    output = generate(data, earlier, fails=True)
+    assert output.splitlines()[-1].startswith(f"error: {earlier}: {said}here has ")
     sizes = ["--decoder-layers=3", *(f"--{side}-embed-dim=16" for side in ("encoder", "decoder"))]
     sizes += [f"--{side}-ffn-embed-dim=16" for side in ("encoder", "decoder")]
     output = train(data, tmp_path, "transformer_syncattn", *sizes, fails=True)

@@ -21,7 +21,8 @@ from syncattn_fairseq.export import check, export
 from syncattn_fairseq.inference import Decoding
 from syncattn_fairseq.inference import exported as exported_models
 from syncattn_fairseq.inference import model as inference_model
-from tests.checkpoints import PRE_NORM, TWO_HEADS, Corpus
+from syncattn_fairseq.inference.model import limit_length
+from tests.checkpoints import PRE_NORM, TWO_HEADS, Corpus, change_checkpoint
 from tests.importing import fork
 
 ctranslate2 = pytest.importorskip("ctranslate2")
@@ -190,7 +191,9 @@ def test_a_plain_export_is_still_a_parser(small_corpus, tmp_path, rows):
 @pytest.mark.parametrize("format", BOTH)
 def test_an_export_knows_how_subwords_are_marked(small_corpus, own_data, tmp_path, format):
     (own_data / "subwords.json").write_text('{"de": "none", "en": "none"}\n', encoding="utf-8")
-    export(small_corpus.trained(), own_data, format, tmp_path / "out")
+    (own_data / "fingerprint.json").unlink()
+    path = change_checkpoint(small_corpus.trained(), tmp_path / "earlier.pt", task_state=None)
+    export(path, own_data, format, tmp_path / "out")
     model = syncattn_fairseq.load(tmp_path / "out", device="cpu")
     [alignment] = model.align(["▁the ▁dog s"], ["▁der ▁H und"])
     assert alignment.source.words == ["▁the", "▁dog", "s"]
@@ -390,7 +393,9 @@ def test_ctranslate2_runs_the_readme(small_corpus, model, capsys):
         assert capsys.readouterr().out == f"{model.translate([source])[0]}\n"
 
 
-def test_hugging_face_has_the_same_logits_parse_and_subwords(small_corpus, tmp_path, capsys):
+def test_hugging_face_has_the_same_logits_parse_and_subwords(
+    small_corpus, tmp_path, capsys, monkeypatch
+):
     transformers = pytest.importorskip("transformers")
     path = small_corpus.checkpoint("transformer_syncattn", dependency_key_bias=True)
     folder = tmp_path / "out"
@@ -424,10 +429,17 @@ def test_hugging_face_has_the_same_logits_parse_and_subwords(small_corpus, tmp_p
         size = len(pair.source.sentence.pieces)
         np.testing.assert_allclose(row[:size, :size], pair.source.attention, atol=1e-5)
     capsys.readouterr()
-    search.max_length = 52  # nobody has taught the model where a sentence ends
-    search.save_pretrained(folder)
-    exec(read_codes(folder)[0].replace("A sentence .", sources[0]), {})
-    assert capsys.readouterr().out[:50] == model.translate(sources[:1])[0][:50]
+    [code] = read_codes(folder)
+    # Nobody has taught the model where a sentence ends.
+    exec(code.replace("A sentence .", sources[0]).replace("max(200, ", "max(50, "), {})
+    expected = model.translate(sources[:1], decoding=Decoding(max_len=50))[0]
+    assert capsys.readouterr().out[:50] == expected[:50]
+    monkeypatch.setattr("syncattn_fairseq.inference.model.MAX_LEN", 1000)
+    limit = next(line for line in code.splitlines() if line.startswith("most = "))
+    for size in (0, 1, 32, 33, 64, 65, 200, 999):
+        found = {"size": size}
+        exec(limit, found)
+        assert found["most"] == limit_length(size) + 2
 
 
 def test_labels_become_source_factors(small_corpus, tmp_path):
@@ -483,6 +495,8 @@ def test_what_cannot_be_exported_is_refused(small_corpus, tmp_path, format, arch
         ("ctranslate2", {"decoder_learned_pos": True, "encoder_learned_pos": True}),
         ("ctranslate2", {"activation_fn": "gelu", "no_scale_embedding": True}),
         ("ctranslate2", UNSHARED),
+        ("transformers", UNSHARED),
+        ("transformers", {"share_all_embeddings": False, "share_decoder_input_output_embed": True}),
     ],
 )
 def test_what_a_format_has_scores_the_same(small_corpus, tmp_path, format, options):

@@ -74,7 +74,6 @@ def test_what_is_no_plain_transformer_is_refused_by_name(arch, options, reason):
         ("transformers", {"layernorm_embedding": True}, "--layernorm-embedding"),
         ("transformers", {"decoder_learned_pos": True}, "learned positions"),
         ("transformers", {"activation_fn": "tanh"}, "--activation-fn tanh"),
-        ("transformers", UNSHARED, "--share-decoder-input-output-embed"),
         ("ctranslate2", {"encoder_normalize_before": True}, "--normalize-before on both"),
         ("ctranslate2", {"decoder_attention_heads": 2}, "as many heads"),
         ("ctranslate2", {"no_token_positional_embeddings": True}, "no positions"),

@@ -87,6 +87,7 @@ OTHERS: dict[str, tuple[Any, ...]] = {
     "turned": (lambda x: f.rotate(x, f.rotary_angles(torch.arange(T), d)), [(T, d)]),
     "tree weights": (f.tree_weights, [], [between]),
     "released tree weights": (f.released_tree_weights, [], [between]),
+    "log tree weights": (lambda x: f.log_tree_weights(x.exp(), 2.0), [(T, T)]),
     "planted target": (f.planted_target, [], [between]),
     "words": (count_words, [], [between]),
     "tree distances": (f.tree_distances, [], [trees]),

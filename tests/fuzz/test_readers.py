@@ -21,6 +21,7 @@ from fairseq.data.indexed_dataset import MMapIndexedDataset
 from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.base.text import count_lines, read_lines
 from syncattn_fairseq.cli import bpe
+from syncattn_fairseq.data.fingerprint import Fingerprint, read_stored
 from syncattn_fairseq.data.labels import load_dictionary, load_unambiguous
 from syncattn_fairseq.data.mmap_blocks import check_dataset, check_symbols, write_dataset
 from syncattn_fairseq.data.parses import check_tree, parse_heads, read_heads, read_labels
@@ -110,6 +111,20 @@ def read_schemes(path: Path) -> None:
     assert set(stored_schemes(path.parent).values()) <= set(SCHEMES)
 
 
+FINGERPRINT = {
+    "meaning": {"dict.en.txt": "0a" * 32, "preparation.json (en)": "1b" * 32},
+    "provenance": [{"train.en-de.en": {"size": 12, "sha256": "2c" * 32}}, {}],
+}
+
+
+def read_fingerprint(path: Path) -> None:
+    path.replace(path.with_name("fingerprint.json"))
+    found = read_stored(path.parent)
+    assert found is not None and Fingerprint.from_plain(found.as_plain()) == found
+    for folder in found.provenance:
+        assert all(dataset.size + 0 == dataset.size for dataset in folder.values())
+
+
 READERS: dict[str, tuple[str | bytes, Callable[[Path], Any]]] = {
     "lines": (TEXT, consume(read_lines)),
     "line count": (TEXT, count_lines),
@@ -133,6 +148,7 @@ READERS: dict[str, tuple[str | bytes, Callable[[Path], Any]]] = {
     "parsed text": (CONLLU, convert),
     "dictionary to reuse": ("a 12\nb 7\na@@ 3 #fairseq:overwrite\n", load_unambiguous),
     "scores": (json.dumps(SCORES), read_scores),
+    "fingerprint": (json.dumps(FINGERPRINT), read_fingerprint),
 }
 
 
@@ -143,7 +159,7 @@ def test_valid_files_are_accepted(tmp_path, name):
 
 @pytest.mark.parametrize("name", READERS)
 def test_mutated_files_are_read_or_refused_in_one_line(tmp_path, name):
-    check_mutated(tmp_path / "file", *READERS[name], names="file|subwords.json")
+    check_mutated(tmp_path / "file", *READERS[name], names="file|subwords.json|fingerprint.json")
 
 
 @pytest.fixture(scope="module")

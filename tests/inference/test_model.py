@@ -1,3 +1,4 @@
+import re
 import shutil
 import sys
 from pathlib import Path
@@ -11,7 +12,7 @@ import syncattn_fairseq
 from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.cli import translate
 from syncattn_fairseq.inference import Decoding
-from tests.checkpoints import Corpus
+from tests.checkpoints import Corpus, change_checkpoint
 from tests.importing import run_program
 
 
@@ -135,17 +136,38 @@ def test_what_is_no_list_of_texts_is_refused(model):
     assert len(model.parse(iter(["the dog", "a cat"]))) == 2
 
 
+def test_half_of_a_character_is_refused(model):
+    """Texts of web clients are cut in the middle of an emoji."""
+    half = "the \ud83d dog"
+    for sentences, translations, place in (
+        (["a cat", half], None, "sentence 2"),
+        (["a cat"], [half], "translation 1"),
+    ):
+        with pytest.raises(DataError, match=f"^{place}: not UTF-8: .*'the .ud83d dog'; give whole"):
+            model.align(sentences, translations)
+    with pytest.raises(DataError, match="^sentence 1: not UTF-8"):
+        model.source_segmenter([half])
+
+
 @pytest.mark.parametrize("name", ["beam", "batch_size", "max_len", "max_source"])
-@pytest.mark.parametrize("value", [0, -1, "5", 2.0, True])
+@pytest.mark.parametrize("value", [0, -1, "5", 2.0, True, 10**9])
 def test_impossible_sizes_are_refused(name, value):
-    with pytest.raises(DataError, match=f"^{name} {value!r}: give a whole number from 1$"):
+    fault = f"^{name} {value!r}: give a whole number from 1 to 999,999,999$"
+    with pytest.raises(DataError, match=fault):
         Decoding(**{name: value})
 
 
-@pytest.mark.parametrize("value", [float("nan"), float("inf"), "1", None, True])
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), "1", None, True, 11, -1e300])
 def test_impossible_penalties_are_refused(value):
-    with pytest.raises(DataError, match=f"^length_penalty {value!r}: give a finite number$"):
+    fault = f"^length_penalty {re.escape(repr(value))}: give a number from -10 to 10$"
+    with pytest.raises(DataError, match=fault):
         Decoding(length_penalty=value)
+
+
+def test_numbers_that_nobody_can_read_are_not_shown():
+    for name in ("beam", "length_penalty"):
+        with pytest.raises(DataError, match=f"^{name} of thousands of digits: give a "):
+            Decoding(**{name: 10**5000})
 
 
 def test_a_long_source_stops_the_search_or_stays_empty():
@@ -242,10 +264,12 @@ def test_one_head_aligns(small_corpus, model):
         model.align(["a " * 2000], ["a"], head=1)
 
 
-def test_subwords_are_marked_as_was_stored_beside_the_data(small_corpus, own_data):
+def test_subwords_are_marked_as_was_stored_beside_the_data(small_corpus, own_data, tmp_path):
     """Words may begin as sentencepiece's pieces do; what the corpus says of itself counts."""
     path = small_corpus.checkpoint("transformer_dbsa")
+    path = change_checkpoint(path, tmp_path / "earlier.pt", task_state=None)
     (own_data / "subwords.json").write_text('{"de": "none", "en": "none"}\n', encoding="utf-8")
+    (own_data / "fingerprint.json").unlink()
     model = small_corpus.load(path, data_bin=own_data, subwords=None)
     [alignment] = model.align(["▁the ▁dog s"], ["▁der ▁H und"])
     assert alignment.source.words == ["▁the", "▁dog", "s"]

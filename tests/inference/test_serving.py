@@ -1,25 +1,28 @@
 """What a service needs: parses from outside, calls from many threads, and no PyTorch."""
 
 import os
+import shutil
+import signal
 import subprocess
-import sys
-import venv
+import threading
+import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from importlib.metadata import distribution
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 import syncattn_fairseq
 from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.inference import Decoding
 from syncattn_fairseq.inference import model as inference_model
 from syncattn_fairseq.trees.tree import format_conllu
+from tests.bare_environment import make_bare_environment
 from tests.checkpoints import Corpus
 from tests.importing import in_a_process
-
-ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture(scope="module")
@@ -59,6 +62,8 @@ def test_parses_come_from_outside(small_corpus):
     assert (model.info()["reads"], reading.info()["reads"]) == (["heads"], ["labels"])
     with pytest.raises(DataError, match="^sentence 1: the model reads labels, too"):
         reading.translate(sources, parses=trees)
+    with pytest.raises(DataError, match="^sentence 1: a label is not UTF-8"):
+        reading.translate(sources, parses=conllu.replace("\tx\t", "\t\ud800\t"))
     found = reading.translate(sources, parses=conllu, decoding=Decoding(max_len=2))
     assert not any(translation.unparsed for translation in found)
 
@@ -67,7 +72,7 @@ def test_what_a_model_says_of_itself(served):
     model = syncattn_fairseq.load(served, device="cpu", threads=1, compute_type="float32")
     assert model.info() == {
         **{"version": syncattn_fairseq.__version__, "source": "en", "target": "de"},
-        **{"text": "words separated by spaces", "reads": []},
+        **{"text": "words separated by spaces", "reads": [], "shows": ["links"]},
         **{"longest_source": 1023, "longest_translation": inference_model.MAX_LEN},
     }
     with pytest.raises(DataError, match="reads no parse of its source; give no parses"):
@@ -150,6 +155,90 @@ def test_a_batch_that_fails_is_told_to_all_and_leaves_nothing(small_corpus, serv
     assert len(model.translate(["the dog"] * 5, decoding=small)) == 5
 
 
+def test_no_batch_begins_when_the_time_is_over(served, monkeypatch):
+    model = syncattn_fairseq.load(served, device="cpu")
+    batches = model._batches
+    with pytest.raises(TimeoutError, match="^the time was over before all sentences were"):
+        model.translate(["the dog"], seconds=0)
+    begun, usual = threading.Event(), batches._translate
+
+    def wait(sources: object, search: object) -> object:
+        begun.set()
+        while len(batches._waiting) < 1:  # for the other call
+            time.sleep(0.001)
+        time.sleep(0.1)
+        return usual(sources, search)
+
+    monkeypatch.setattr(batches, "_translate", wait)
+    with ThreadPoolExecutor(1) as pool:
+        slow = pool.submit(model.translate, ["a dog"], seconds=60)
+        begun.wait()
+        with pytest.raises(TimeoutError):  # another call has the model for longer
+            model.translate(["the dog"], seconds=0.05)
+        assert len(slow.result()) == 1
+    assert not batches._waiting and batches.lock.acquire(blocking=False)
+    batches.lock.release()
+
+
+def fork(call: Callable[[], bool]) -> bool:
+    """Return what a call returns in a forked child, which ends as a program does."""
+    child = os.fork()
+    if child == 0:
+        status = 1
+        try:
+            signal.alarm(60)
+            status = 0 if call() else 1
+        finally:
+            os._exit(status)
+    return os.waitpid(child, 0)[1] == 0
+
+
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
+def test_a_forked_child_can_use_the_model(small_corpus, served, tmp_path):
+    """The parent's threads are gone there, and nobody would ever release their locks."""
+    sources = small_corpus.lines("test.en")
+    threads = torch.get_num_threads()
+    copy = Path(shutil.copytree(served, tmp_path / "copy"))
+    path = small_corpus.trained()
+    try:
+        models = [syncattn_fairseq.load(copy, device="cpu", threads=2)]
+        models.append(small_corpus.load(path, threads=2))
+        for model in models:
+            expected = model.translate(sources)
+            with ThreadPoolExecutor(1) as pool:
+                pool.submit(model._batches.lock.acquire).result()
+                assert fork(lambda: model.translate(sources) == expected)  # noqa: B023
+                pool.submit(model._batches.lock.release).result()
+            assert model.translate(sources) == expected
+    finally:
+        torch.set_num_threads(threads)
+    exported = models[0]
+
+    def drop() -> bool:
+        """CTranslate2 ends its threads when nobody has the model any more."""
+        del exported.translator
+        return True
+
+    assert fork(drop)
+    (copy / "model.bin").unlink()
+    for model, options, reason in (
+        (exported, {}, "model.bin: damaged or missing"),
+        (exported, {"device": "cuda"}, "a forked process cannot use its parent's GPU"),
+        (models[1], {}, "a forked process cannot use its parent's GPU"),
+    ):
+
+        def refuse(model: Any = model, options: Any = options, reason: str = reason) -> bool:
+            if model is exported:
+                model._options |= options
+            else:
+                model.device = torch.device("cuda")
+            with pytest.raises(DataError, match=reason):
+                model.translate(sources)
+            return True
+
+        assert fork(refuse)
+
+
 SCRIPT = """
 import sys
 import syncattn_fairseq
@@ -163,23 +252,13 @@ assert not {"torch", "fairseq"} & {*sys.modules}
 
 def test_serving_needs_neither_torch_nor_fairseq(served, tmp_path):
     """In an environment with no more than docs/export.md installs."""
-    venv.create(tmp_path / "venv", with_pip=False)
-    [packages] = (tmp_path / "venv").glob("lib/*/site-packages")
-    (packages / "syncattn_fairseq").symlink_to(ROOT / "syncattn_fairseq")
     names = ["ctranslate2", "sentencepiece", "sacremoses"]
-    for name in names:  # and what these need
-        needs = [r for r in distribution(name).requires or () if "extra ==" not in r]
-        names += {r.split(";")[0].split("<")[0].split(">")[0].strip() for r in needs} - {*names}
-        for part in {file.parts[0] for file in distribution(name).files or ()} - {".."}:
-            link = packages / part
-            if not link.exists():
-                link.symlink_to(distribution(name).locate_file(part))
+    python, environment = make_bare_environment(tmp_path / "venv", names)
     (tmp_path / "served").symlink_to(served)
     (tmp_path / "lines").write_text("the dog sees a cat .\n")
-    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
 
     def run(*arguments: str) -> str:
-        command = [str(tmp_path / "venv" / "bin" / "python"), *arguments]
+        command = [python, *arguments]
         done = subprocess.run(
             command, cwd=tmp_path, env=environment, capture_output=True, text=True
         )
@@ -193,4 +272,3 @@ def test_serving_needs_neither_torch_nor_fairseq(served, tmp_path):
         "--alignments",
     ]
     assert run("-c", SCRIPT) == run(*command)
-    assert "torch" not in names and sys.prefix != str(tmp_path / "venv")

@@ -43,6 +43,7 @@ OTHERS: dict[str, dict[str, Any]] = {
     },
     "dasa": {"dasa_layers": "all", "dasa_strength": 2.0},
     "dasa, released": {"dasa_layers": "all", "dasa_form": "released"},
+    "dasa, log": {"dasa_layers": "all", "dasa_form": "log", "dasa_strength": 0.1},
     "dasa, linear": {"dasa_layers": "all", "dasa_distance": "linear"},
     "in one side only": {"distance_layers": "none", "distance_decoder_layers": "2"},
 }

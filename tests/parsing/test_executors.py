@@ -9,7 +9,7 @@ from syncattn_fairseq.base.files import hash_file
 from syncattn_fairseq.parsing import slurm_jobs
 from syncattn_fairseq.parsing.executors import Executor, make_local_executor
 from syncattn_fairseq.parsing.shards import Shard, ShardTask, plan_shards
-from syncattn_fairseq.parsing.slurm_jobs import make_slurm_executor
+from syncattn_fairseq.parsing.slurm_jobs import make_slurm_executor, plan_arrays
 from tests.parsing.chain import ChainSource
 
 
@@ -125,7 +125,7 @@ def cluster(text: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_the_array_asks_for_what_the_user_wants(text, cluster):
     task, shards = make(text)
     for shard in shards:  # as fast jobs do
-        task(shard)
+        task([shard])
     options: dict[str, str | bool] = {"partition": "gpu", "time": "0-0:29:30", "exclusive": True}
     words = parse(make_slurm_executor(3, options), task, shards)
     assert words == [shard.words for shard in shards]
@@ -137,7 +137,7 @@ def test_the_array_asks_for_what_the_user_wants(text, cluster):
 
 def test_a_job_that_ends_without_its_shard_is_told(text, cluster):
     task, shards = make(text, 3)
-    task(shards[0])
+    task([shards[0]])
     words: list[int] = []
     with pytest.raises(DataError, match="2 jobs ended without their shards, 7_1 first; see .*.err"):
         make_slurm_executor(None, {})(task, shards, words.append)
@@ -145,9 +145,49 @@ def test_a_job_that_ends_without_its_shard_is_told(text, cluster):
     assert len((cluster / "looks").read_text()) == 5  # not at once: Slurm did not know
 
 
+def test_arrays_are_no_larger_than_a_cluster_takes():
+    def plan(count: int, workers: int | None = None) -> list[list[list[int]]]:
+        return plan_arrays(range(count), workers)
+
+    assert plan(3) == [[[0], [1], [2]]] and plan(0) == []
+    for count in (1000, 1001, 4567, 10_000, 10_001, 123_456):
+        for workers in (None, 1, 3, 5000):
+            arrays = plan(count, workers)
+            shards = [shard for array in arrays for job in array for shard in job]
+            assert shards == [*range(count)]
+            assert max(map(len, arrays)) <= 1000 and len(arrays) <= (workers or 99)
+    assert [len(array) for array in plan(20_000)] == [1000, 1000]
+    assert max(len(job) for job in plan(20_000)[0]) == 10 and len(plan(20_000, 1)) == 1
+
+
+def test_many_shards_share_jobs_and_arrays(text, cluster, monkeypatch):
+    monkeypatch.setattr(slurm_jobs, "_MOST_JOBS", 2)
+    monkeypatch.setattr(slurm_jobs, "_MOST_SHARDS", 2)
+    submitted = (text.parent / "sbatch").read_text().replace("write_text", "open('a').write")
+    (text.parent / "sbatch").write_text(submitted)
+    task, shards = make(text)
+    task(shards)  # as one job does
+    assert finished(task, shards) == [*range(8)]
+    assert parse(make_slurm_executor(4, {}), task, shards) == [shard.words for shard in shards]
+    asked = (cluster / "submitted").read_text()
+    assert asked.count("--array=0-1%2\n") == 2
+    jobs = json.loads((task.shards / "jobs.json").read_text())["jobs"]
+    assert [*jobs] == [*map(str, range(8))]
+    assert [*jobs.values()] == ["7_0", "7_0", "7_1", "7_1"] * 2
+
+
+def test_a_job_of_a_finished_shard_goes_on_for_others(text, cluster):
+    task, shards = make(text, 3)
+    (task.shards / "manifest.json").write_text("1")
+    earlier = {"for": hash_file(task.shards / "manifest.json"), "jobs": dict.fromkeys("012", "7_1")}
+    (task.shards / "jobs.json").write_text(json.dumps(earlier))
+    assert len(slurm_jobs._find_running(task.shards, shards[1:])) == 2
+    assert not (cluster / "cancelled").exists()
+
+
 def test_jobs_are_cancelled_when_nobody_waits_any_more(text, cluster):
     task, shards = make(text, 3)
-    task(shards[0])
+    task([shards[0]])
 
     def stop(words: int) -> None:
         raise KeyboardInterrupt
@@ -168,7 +208,7 @@ def test_jobs_that_still_run_are_not_started_again(text, cluster):
     assert not (cluster / "cancelled").exists()
     (cluster / "looks").unlink()
     for shard in shards:
-        task(shard)
+        task([shard])
     assert len(parse(make_slurm_executor(None, {}), task, shards)) == 3  # one is started
     assert "--array" not in (cluster / "submitted").read_text()
     now = json.loads((task.shards / "jobs.json").read_text())

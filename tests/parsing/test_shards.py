@@ -104,7 +104,7 @@ def test_half_a_shard_is_never_there(one, tmp_path):
 
 def test_a_preempted_job_is_submitted_again_as_it_was(one, tmp_path):
     task, shard = one
-    again = task.checkpoint(shard)
+    again = task.checkpoint([shard])
     again.dump(tmp_path / "again.pkl")
     type(again).load(tmp_path / "again.pkl").result()
     assert (shard.folder(tmp_path) / "heads").read_text() == "0 1\n0\n"
@@ -112,8 +112,8 @@ def test_a_preempted_job_is_submitted_again_as_it_was(one, tmp_path):
 
 def test_a_job_that_starts_again_when_all_is_done_does_nothing(one, tmp_path):
     task, shard = one
-    task(shard)
+    task([shard])
     before = (shard.folder(tmp_path) / "heads").stat()
     no_parser = replace(task, source=None)
-    no_parser(shard)
+    no_parser([shard])
     assert (shard.folder(tmp_path) / "heads").stat() == before

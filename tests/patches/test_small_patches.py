@@ -198,3 +198,15 @@ def test_fairseq_evaluates_only_literals_in_known_options():
         fairseq_utils.eval_str_list("__import__('os').getpid()", int)
     assert fairseq_utils.eval_bool(True) is False  # as fairseq does, strange as it is
     assert fairseq_utils.eval_bool("True") is True
+
+
+def test_a_path_with_a_colon_is_one_if_it_is_there(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in ("run 03:10", "a", "b", "x:y:z"):
+        Path(name).mkdir()
+    split = fairseq_utils.split_paths
+    assert split("run 03:10") == ["run 03:10"]
+    assert split(f"{tmp_path}/run 03:10:a") == [f"{tmp_path}/run 03:10", "a"]
+    assert split("a:b:none") == ["a", "b", "none"] and split("none:b") == ["none", "b"]
+    assert split("b:x:y:z:run 03:10") == ["b", "x:y:z", "run 03:10"]
+    assert split("s3://a:b") == ["s3://a:b"]

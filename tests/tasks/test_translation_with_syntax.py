@@ -18,9 +18,13 @@ from syncattn_fairseq.criterions.label_smoothed_cross_entropy_with_syntax import
     make_config,
 )
 from syncattn_fairseq.data.dataset import Unparsed
+from syncattn_fairseq.registered_names import CRITERION
 from syncattn_fairseq.tasks.fast import FastDropout, SameDropout
 from syncattn_fairseq.tasks.translating import sharing_sources
-from syncattn_fairseq.tasks.translation_with_syntax import TranslationWithSyntaxTask
+from syncattn_fairseq.tasks.translation_with_syntax import (
+    TranslationWithSyntaxTask,
+    may_read_parses,
+)
 from tests.checkpoints import make_task, model_options
 
 
@@ -333,6 +337,7 @@ def test_words_beyond_a_dictionary_are_refused(own_data, language):
     path = own_data / f"dict.{language}.txt"
     lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
     path.write_text("".join(lines[:20]), encoding="utf-8")
+    (own_data / "fingerprint.json").unlink()  # data of an earlier version
     told = rf"train\.en-de\.{language}\.bin: has words beyond the 24 "
     with pytest.raises(DataError, match=told):
         make_task(own_data).load_dataset("train")
@@ -363,3 +368,62 @@ def test_unparsed_text_needs_no_dictionary_of_labels(small_corpus, tmp_path):
         task.input_parses  # noqa: B018
     with pytest.raises(DataError, match="the data has no dictionary of the source's dependency"):
         checkpoint_utils.load_model_ensemble([str(path)], task=make_task(unlabelled))
+
+
+@pytest.mark.parametrize(
+    ("arch", "reads"),
+    [
+        ("transformer", False),
+        ("syntax_transformer_tiny", False),
+        ("transformer_lpsi_tiny", False),
+        ("transformer_dbsa_tiny", True),
+        ("transformer_pascal_tiny", True),
+    ],
+)
+def test_heads_are_read_for_models_that_want_them(small_corpus, arch, reads):
+    task = make_task(small_corpus.data)
+    task.build_model(model_options(arch))
+    task.load_dataset("valid")
+    assert task.datasets["valid"].heads["target"] is not None, "nobody said what losses want"
+    task.build_criterion(losses())
+    task.load_dataset("valid")
+    dataset = task.datasets["valid"]
+    assert {side: heads is not None for side, heads in dataset.heads.items()} == {
+        "source": reads,
+        "target": reads,
+    }
+    assert ("tgt_parents" in dataset.collater([dataset[0]])) == reads
+
+
+def losses(**weights: Any) -> Any:
+    options: Any = make_config()()
+    options.criterion, options.sentence_avg = CRITERION, False
+    vars(options).update(weights)
+    return options
+
+
+class Strange:
+    """A loss or a model from outside."""
+
+    def __init__(self, *args: Any) -> None:
+        pass
+
+    def list_fields(self) -> frozenset[Any]:
+        return frozenset()
+
+
+def test_heads_are_read_for_losses_that_may_want_them(small_corpus, monkeypatch):
+    task = make_task(small_corpus.data)
+    task.build_model(model_options("transformer"))
+    criterion = task.build_criterion(losses())
+    assert not criterion.reads_parses() and not task._reads_heads()
+    criterion.terms.append(Strange())
+    assert criterion.reads_parses(), "nobody knows what it reads"
+    planted = task.build_criterion(losses(src_planted_weight=1.0, planted_distance="linear"))
+    assert not planted.reads_parses()
+    planted = task.build_criterion(losses(src_planted_weight=1.0, planted_distance="random"))
+    assert planted.reads_parses() and task._reads_heads()
+    assert may_read_parses(Strange(), None), "a model that does not describe itself"
+    task.criteria_read = [False]
+    task.cfg.gold_source_heads = True
+    assert task._reads_heads()

@@ -19,6 +19,7 @@ from ..recipes.systems import SHARED
 from .recipe_results import ResultsView
 
 if TYPE_CHECKING:
+    from ..recipes.corpus_facts import Corpus
     from ..recipes.launch import Machines
 
 #: Each parser needs 1 or 2 GB.
@@ -75,7 +76,10 @@ def _write_corpus(folder: Path, args: argparse.Namespace) -> None:
     from ..recipes.new_corpus import write_corpus
 
     gpus = _choose_machines(args)[1]
-    announce(folder, write_corpus(folder, args.words, gpus > 0 and not args.cpu))
+    sizes, findings = write_corpus(folder, args.words, gpus > 0 and not args.cpu)
+    announce(folder, sizes)
+    for finding in (each for each in findings if each.is_notable):
+        print(f"warning: {finding}", file=sys.stderr)
     print(f"next: syncattn-recipe {folder} @all --check")
     print(f"then: syncattn-recipe {folder} @all --report {folder.name}.html")
 
@@ -96,6 +100,7 @@ def _run(args: argparse.Namespace, request: Request, view: ResultsView) -> None:
     from ..recipes.cell import list_stages, make_cells
     from ..recipes.display import Display
     from ..recipes.grid import Grid, describe_run
+    from ..recipes.places import examined
     from ..recipes.processes import Processes
     from ..recipes.run import Runner, select_stages
     from .recipe_check import check_calls, rehearse
@@ -127,13 +132,30 @@ def _run(args: argparse.Namespace, request: Request, view: ResultsView) -> None:
         runner = Runner(args.work, processes, Display(), args.first is not None, provenance)
         rest = {cell: [stage for stage in each if stage in chosen] for cell, each in stages.items()}
         grid = Grid(rest, runner, args.jobs, view.path)
+        for stage in preparation if args.first else ():
+            if stage not in chosen:
+                runner.check_read(stage)
         failure = grid.run_after([stage for stage in preparation if stage in chosen], corpus)
+    if any(stage.name == "examine" for stage in chosen):
+        _say_severe(corpus, args.work / examined(corpus))
     if any(stage.name == "score" for stage in chosen) and view.path.exists():
         view.print_all(partly=failure is not None)
         if args.report:
             _write_report(args, view, partly=failure is not None)
     if failure:
         raise failure
+
+
+def _say_severe(corpus: Corpus, path: Path) -> None:
+    """Print what is so wrong with a corpus's text that its scores may be, too."""
+    from syncattn_fairseq.data.doctor import read_limits
+
+    from ..evaluation.findings_file import load_findings
+
+    limits = read_limits(corpus.examine)
+    for finding in load_findings(path) if path.exists() else ():
+        if limits.are_passed(finding.kind, finding.count, finding.total):
+            print(f"warning: {finding}", file=sys.stderr)
 
 
 def _write_report(args: argparse.Namespace, view: ResultsView, partly: bool) -> None:
@@ -166,9 +188,9 @@ def make_parser() -> CommandLine:
         "that was interrupted, or whose limit of updates has grown.",
         example="syncattn-recipe wmt14_en_de transformer syncattn --dry-run",
         epilog="Stages: download, collect, tokenise, clean (for the built-in corpus: generate), "
-        "subwords, parse, binarise; for each system and seed train, "
-        "decode, score. What reads something that was made again since is made again, too; a "
-        "training stops instead. Environment variables: PARSE_OPTIONS holds more "
+        "examine, subwords, parse, binarise; for each system and seed train, decode, score. What "
+        "reads something that was made again since is made again, too; a training stops instead. "
+        "Environment variables: PARSE_OPTIONS holds more "
         "options for syncattn-parse, STANZA_DIR is the folder of its models, PARSER_JA and so on "
         "choose a language's parser, and SYNCATTN_MIRROR names mirrors to download from; a corpus "
         "may name one for the folder of its text.",
@@ -226,7 +248,8 @@ def make_parser() -> CommandLine:
         "--check",
         action="store_true",
         help="list all that is missing: programs, models of parsers, texts and their addresses, "
-        "disk and memory, subwords of the text; then run every stage on 20 sentences",
+        "disk and memory, subwords of the text; and what is wrong with the text, such as test "
+        "sentences in the training text; then run every stage on 20 sentences",
     )
     parser.add_argument(
         "--configs",

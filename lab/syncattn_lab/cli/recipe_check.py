@@ -17,6 +17,9 @@ from pathlib import Path
 
 from syncattn_fairseq.base.errors import DataError, naming
 from syncattn_fairseq.cli.command_line import claiming_outputs
+from syncattn_fairseq.data.doctor import KINDS as FOUND
+from syncattn_fairseq.data.doctor import Finding
+from syncattn_fairseq.data.parses import SPLITS
 
 from ..recipes.cell import Cell, list_needs, list_stages, make_cells
 from ..recipes.corpus_facts import Corpus
@@ -24,6 +27,7 @@ from ..recipes.display import Display, duration
 from ..recipes.grid import Grid, describe_run
 from ..recipes.launch import Machines
 from ..recipes.missing import (
+    examine_corpus,
     list_missing_parsers,
     list_missing_texts,
     list_scarce,
@@ -92,7 +96,8 @@ def _parser_of(command: str) -> argparse.ArgumentParser:
 def rehearse(request: Request, machines: Machines, cells: Sequence[Cell], work: Path) -> None:
     """Print what is missing, then run every stage on a few sentences; `DataError` if one fails.
 
-    What is missing is replaced there: a tokeniser by none, a parser by chance, a text by another.
+    Before that, the whole text is examined, and refused if something severe is wrong with it. What
+    is missing is replaced: a tokeniser by none, a parser by chance, a text by another.
     """
     logging.getLogger("urllib3").setLevel(logging.WARNING)  # libraries let everybody speak
     corpus, began = request.corpus, time.monotonic()
@@ -114,8 +119,21 @@ def rehearse(request: Request, machines: Machines, cells: Sequence[Cell], work: 
         *list_scarce(corpus, cells, work),
         *list_vocabulary_faults(corpus, work),
     ]
+    findings = []
+    try:
+        findings = examine_corpus(corpus, work, faults)
+    except (DataError, OSError) as fault:
+        missing.append(str(fault))
     print(f"{corpus.name}: missing: {len(missing) or 'nothing'}")
     print(*(f"- {fault}\n" for fault in missing), sep="", end="")
+    examined = not corpus.generated and {*SPLITS} - {*faults}
+    severe = _print_findings(corpus, findings) if examined else []
+    if severe:
+        shutil.rmtree(scratch)
+        raise DataError(
+            f"{corpus.name}: its text would give wrong numbers: {'; '.join(severe)}; mend it, or "
+            "say in _data.yaml, examine, that it is meant (docs/recipes.md)"
+        )
     short = _replace_missing(short, programs, parsers)
     rehearsed = make_cells(short, machines, changes, chosen)
     preparation, trainings = list_stages(short, rehearsed, 1, 1)
@@ -134,6 +152,14 @@ def rehearse(request: Request, machines: Machines, cells: Sequence[Cell], work: 
     print(f"rehearsal: {len(stages)} stages in {duration(time.monotonic() - began)}")
     if missing:
         raise DataError(f"{corpus.name}: the rehearsal was fine, but see above what is missing")
+
+
+def _print_findings(corpus: Corpus, findings: Sequence[Finding]) -> list[str]:
+    """Print what is wrong with the text; return what of it is severe, in a few words each."""
+    shown = [finding for finding in findings if finding.is_notable]
+    print(f"{corpus.name}: text: {len(shown) or 'nothing'} to look at")
+    print(*(f"- {finding}\n" for finding in shown), sep="", end="")
+    return [f"{each.split}: {FOUND[each.kind].about}" for each in shown if each.severe]
 
 
 def _replace_missing(short: Corpus, programs: Container[str], parsers: Container[str]) -> Corpus:

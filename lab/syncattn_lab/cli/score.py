@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
@@ -11,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from unicodedata import category
 
-from syncattn_fairseq.base.errors import DataError
+from syncattn_fairseq.base.errors import DataError, naming
 from syncattn_fairseq.base.files import replacing
 from syncattn_fairseq.base.loggers import hushed
 from syncattn_fairseq.base.packed import Packed
@@ -19,18 +20,20 @@ from syncattn_fairseq.cli.command_line import CommandLine
 from syncattn_fairseq.cli.common import add_subword_marks, announce, command, new_parser, publish
 from syncattn_fairseq.data.moses import check_language
 from syncattn_fairseq.data.parses import read_heads, read_labels
+from syncattn_fairseq.data.words import choose_scheme, count_subwords
 from syncattn_fairseq.trees.brackets import read_trees
 
 from ..evaluation.alignment import read_alignments, say_one_based
-from . import score_links, score_trees
+from . import score_heads, score_links, score_trees
 
 if TYPE_CHECKING:
+    from ..evaluation.attachment_baselines import OffsetTable
     from ..evaluation.scoring import Gold, Output, ScoringOptions
     from ..evaluation.sentence_scores import SentenceScores
 
 
 #: What is scored if the first word says so; else translations, with all that is printed of them.
-KINDS = {"links": score_links, "trees": score_trees}
+KINDS = {"heads": score_heads, "links": score_links, "trees": score_trees}
 
 
 @command
@@ -55,6 +58,7 @@ def _score_translations(args: argparse.Namespace) -> None:
         by_length=args.by_length,
         compound_split=args.compound_split,
         parts=args.parts,
+        tables=_count_offsets(args),
     )
     scores = score_systems(outputs, gold, options, warn)
     numbers = {name: score.as_dict() for name, score in scores.items()}
@@ -75,6 +79,31 @@ def _score_translations(args: argparse.Namespace) -> None:
         announce(args.text, "the translations", sys.stderr)
     if args.latex:
         announce(args.latex, "a table for LaTeX", sys.stderr)
+
+
+def _count_offsets(args: argparse.Namespace) -> dict[str, OffsetTable]:
+    """Count offsets to the head in the texts of ``--source-counts`` and ``--target-counts``."""
+    from ..evaluation.attachment_baselines import OffsetTable
+    from ..evaluation.translation import read_text
+
+    tables = {}
+    for side in ("source", "target"):
+        files = getattr(args, f"{side}_counts")
+        if files is None:
+            continue
+        if getattr(args, f"{side}_heads") is None:
+            raise DataError(f"--{side}-counts: give --{side}-heads, too, to compare with")
+        pieces, heads = read_text(files[0]), Packed(_gold_heads(files[1]))
+        if len(pieces) != len(heads):
+            raise DataError(f"{files[1]}: {len(heads)} lines, but {files[0]} has {len(pieces)}")
+        scheme = args.subword_marks or choose_scheme(pieces)
+        table = tables[side] = OffsetTable(side == "source", left_only=side == "target")
+        for number, (line, parents) in enumerate(zip(pieces, heads, strict=True), 1):
+            if parents:
+                with naming(f"{files[1]}:{number}"):
+                    subwords = line.split()
+                    table.add(subwords, count_subwords(subwords, scheme), parents)
+    return tables
 
 
 def _compare_measures(
@@ -125,12 +154,24 @@ def read_input(args: argparse.Namespace) -> tuple[dict[str, Output], Gold]:
             raise DataError(f"--system {name!r}: the name must fit into a line; choose another")
         printed = [read_output(file, args.subword_marks, warn) for file in files]
         outputs[name] = Output(*printed)
+    _warn_of_same_files(args)
     if gold.alignments:
         analysed = (sentence for output in outputs.values() for sentence in output.analysed)
         links = (each for s in analysed for each in (s.links or (), *s.layer_links.values()))
         if warning := say_one_based(gold.alignments, links):
             warn(f"{args.alignments}: {warning}")
     return outputs, gold
+
+
+def _warn_of_same_files(args: argparse.Namespace) -> None:
+    """Warn of a file that is given as two things."""
+    named = {"--references": args.references, "--source": args.source}
+    named |= {f"--system {name}": files[0] for name, *files in args.system}
+    given = [(name, path) for name, path in named.items() if path and os.path.isfile(path)]
+    for number, (name, path) in enumerate(given):
+        for other, earlier in given[:number]:
+            if os.path.samefile(path, earlier):
+                warn(f"{path}: given twice, as {other} and as {name}")
 
 
 def warn(message: str) -> None:
@@ -208,7 +249,8 @@ def make_parser() -> CommandLine:
         example="syncattn-score --references words/test.de --tokenize none \\\n"
         "--system SyncAttn translations.txt",
         epilog="syncattn-score links scores and symmetrises word alignments, syncattn-score trees "
-        "phrase structure; each has a --help of its own.",
+        "phrase structure, syncattn-score heads every self-attention head of a model; each has a "
+        "--help of its own.",
     )
     add_arguments(parser)
     parser.add_argument(
@@ -237,10 +279,21 @@ def make_parser() -> CommandLine:
         "comet-score or a number on each line, higher is better; to compare means, with the tests "
         "of BLEU",
     )
+    for side in ("source", "target"):
+        parser.add_argument(
+            f"--{side}-counts",
+            nargs=2,
+            metavar=("PIECES", "HEADS"),
+            help=f"training text of the {side} in subwords, and its heads: also UAS of a table of "
+            "counts, which knows the subwords before a word and no syntax",
+        )
     parser.add_argument("--json", metavar="FILE", help="write all numbers; -: instead of the table")
     parser.add_argument("--latex", type=Path, help="write a table for a paper (booktabs)")
     parser.add_argument("--text", type=Path, help="write the translations as text")
-    parser.name_files(inputs=["sentence_scores"], outputs=["json", "latex", "text"])
+    parser.name_files(
+        inputs=["sentence_scores", "source_counts", "target_counts"],
+        outputs=["json", "latex", "text"],
+    )
     return parser
 
 

@@ -131,7 +131,9 @@ def make_parser() -> CommandLine:
     add_page_arguments(page)
     add_arguments(parser, page, required=False)
     parser.name_files(
-        inputs=["analyses", "log"], files=["path", "attention"], outputs=["figure", "html"]
+        inputs=["analyses", "log", "examined"],
+        files=["path", "attention"],
+        outputs=["figure", "html"],
     )
     parser.check = _check_modes
     return parser

@@ -35,7 +35,7 @@ def write_figure(args: argparse.Namespace) -> None:
     picture_files.check_format(args.figure)
     model = None if args.kind in GOLD_KINDS else load_model(args)
     example = _read_example(args, model)
-    picture = _draw(args, example, model).specification()
+    picture = _draw(args, example, model)
     picture_files.save(picture, args.figure)
     if model:
         warn_of_unknown(model)
@@ -49,22 +49,25 @@ def write_figure(args: argparse.Namespace) -> None:
 
 
 def _draw(args: argparse.Namespace, example: Example, model: Model | None) -> Any:
+    """Return the picture, as `picture_files.save` takes it."""
     from ..report import figures
 
     if args.kind == "tree-distances":
-        return figures.draw_tree_distances(example)
+        return figures.draw_tree_distances(example).specification()
     if model is None:
         from syncattn_fairseq.inference.answers import Sentence
 
         models = read_subwords(args)
         if models is None:
-            return figures.draw_parents(example)
+            return figures.draw_parents(example).specification()
         segmenter = models[0].open()
         pieces = Sentence(segmenter([example.source.text])[0], segmenter.scheme)
-        return figures.draw_parents(example, pieces)
+        return figures.draw_parents(example, pieces).specification()
+    if args.kind == "parses":
+        return figures.draw_parses(model, example)
     draw: Any = getattr(figures, f"draw_{args.kind}")
     layer = [args.layer] if args.kind in ("alignment", "distances") else []
-    return draw(model, example, *layer)
+    return draw(model, example, *layer).specification()
 
 
 def _read_example(args: argparse.Namespace, model: Model | None) -> Example:

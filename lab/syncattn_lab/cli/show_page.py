@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from dataclasses import replace
 from itertools import chain
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from syncattn_fairseq.base.errors import DataError
@@ -28,6 +29,7 @@ def write_page(args: argparse.Namespace, trainings: Trainings | None = None) -> 
     # Imported here, since they take seconds.
     from tqdm import tqdm
 
+    from ..evaluation.findings_file import load_findings
     from ..evaluation.scoring import score_systems
     from ..printed.training_log import read_training_log
     from ..report.heat_maps import with_heat_maps
@@ -56,7 +58,8 @@ def write_page(args: argparse.Namespace, trainings: Trainings | None = None) -> 
     bar = {"desc": "sentences", "unit": "", "leave": False, "disable": None}
     sentences = tqdm(described, total=count_shown, **bar)
     title = args.title or f"{', '.join(outputs)}: {args.references}"
-    page = render(title, scores, sentences, logs, trainings)
+    findings = load_findings(args.examined) if args.examined else None
+    page = render(title, scores, sentences, logs, trainings, findings)
     with replacing(args.html) as temporary:
         temporary.write_text(page, encoding="utf-8")
     for model in models.values():
@@ -92,6 +95,12 @@ def add_page_arguments(parser: Any) -> None:
         default=[],
         metavar=("NAME", "CHECKPOINT"),
         help="this system's model, to show its attention to sources and references",
+    )
+    parser.add_argument(
+        "--examined",
+        type=Path,
+        metavar="FILE",
+        help="what a recipe found in its corpus's text, corpora/CORPUS/examined.json, for a table",
     )
     parser.add_argument(
         "--sentences",

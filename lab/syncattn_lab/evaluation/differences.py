@@ -165,8 +165,7 @@ def _estimate(one: Difference, every: Iterable[Difference]) -> Difference:
 def _fit_blocks(one: Difference, every: Iterable[Difference]) -> Blocks | None:
     """Fit all systems that are compared over the same seeds; None with fewer than two seeds.
 
-    A system whose numbers vary far more over seeds than most, as if some trainings had failed, is
-    left out. If that is one of the two, only these two are fitted.
+    A system that varies as if some of its trainings had failed is left out.
     """
     if len(one.shared) < 2:
         return None
@@ -176,10 +175,23 @@ def _fit_blocks(one: Difference, every: Iterable[Difference]) -> Blocks | None:
             known |= {other.contrast.system: other.ours, other.contrast.baseline: other.theirs}
     complete = [numbers for numbers in known.values() if numbers.keys() >= {*one.shared}]
     systems = [_list_numbers(numbers, one.shared) for numbers in complete]
+    both = [_list_numbers(numbers, one.shared) for numbers in (one.ours, one.theirs)]
+    return fit_steady_blocks(both, systems)
+
+
+def fit_steady_blocks(
+    compared: Sequence[Sequence[float]], systems: Sequence[Sequence[float]]
+) -> Blocks | None:
+    """Fit systems and seeds, without systems that vary far more over seeds than most.
+
+    Args:
+        compared: the numbers of the systems that are compared, over the same seeds. If one of them
+            varies so much, only these are fitted.
+        systems: the numbers of all systems, with those that are compared.
+    """
     limit = _UNSTEADY * median(map(stdev, systems))
     steady = [numbers for numbers in systems if stdev(numbers) <= limit]
-    both = [_list_numbers(numbers, one.shared) for numbers in (one.ours, one.theirs)]
-    return fit_blocks(steady if all(numbers in steady for numbers in both) else both)
+    return fit_blocks(steady if all(numbers in steady for numbers in compared) else compared)
 
 
 def _list_numbers(numbers: Mapping[int, float], seeds: Iterable[int]) -> list[float]:

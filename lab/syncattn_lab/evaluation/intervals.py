@@ -89,23 +89,29 @@ class Blocks:
     share: float
     """Of a system's variance over seeds, the share that seeds explain (ICC), from 0 to 1."""
 
-    def interval(self, difference: float) -> Interval:
-        """Return the 95 % interval of the difference of two systems' means."""
+    def interval(self, difference: float, sizes: tuple[int, int] = (1, 1)) -> Interval:
+        """Return the 95 % interval of the difference of two systems' means.
+
+        Args:
+            difference: of the means.
+            sizes: how many systems each of the two numbers is the mean of.
+        """
         from scipy.stats import t
 
-        half = float(t.ppf(0.975, self.freedom)) * self._error()
+        half = float(t.ppf(0.975, self.freedom)) * self._error(sizes)
         return Interval(difference, difference - half, difference + half)
 
-    def p(self, difference: float, margin: float = 0.0) -> float:
+    def p(self, difference: float, margin: float = 0.0, sizes: tuple[int, int] = (1, 1)) -> float:
         """Return the p of Student's test that the difference of two systems' means is not 0.
 
-        With a margin, it is that of two one-sided tests that it is smaller.
+        With a margin, it is that of two one-sided tests that it is smaller. Other arguments are
+        those of `interval`.
         """
         from scipy.stats import t
 
         if margin:
-            return float(t.sf((margin - abs(difference)) / self._error(), self.freedom))
-        return 2 * float(t.sf(abs(difference) / self._error(), self.freedom))
+            return float(t.sf((margin - abs(difference)) / self._error(sizes), self.freedom))
+        return 2 * float(t.sf(abs(difference) / self._error(sizes), self.freedom))
 
     def detectable(self, tests: int = 1) -> float:
         """Return the smallest true difference that a test at .05 finds in 80 % of cases.
@@ -124,8 +130,8 @@ class Blocks:
         too_high = math.sqrt(chi2.ppf(0.8, self.freedom) / self.freedom)
         return float(brentq(missing, 0, limit * max(too_high, 1) + 10)) * self._error()
 
-    def _error(self) -> float:
-        return self.deviation * math.sqrt(2 / self.seeds)
+    def _error(self, sizes: tuple[int, int] = (1, 1)) -> float:
+        return self.deviation * math.sqrt(sum(1 / size for size in sizes) / self.seeds)
 
 
 def fit_blocks(scores: Sequence[Sequence[float]]) -> Blocks | None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from syncattn_fairseq.base.text_tables import format_table
 
+from .attachment_baselines import describe_baselines
 from .measures import BLEU, LEVEL, MEASURES, NONE, format_signed
 
 if TYPE_CHECKING:
@@ -69,6 +70,11 @@ def describe_scores(scores: Mapping[str, SystemScore]) -> list[str]:
                 f"UAS target counts the {100 * target.coverage:.1f} % of the words whose head is "
                 "the root or to their left"
             ] = ""
+        for side in ("source", "target"):
+            baselines = getattr(score, f"{side}_baselines")
+            if baselines:
+                said = describe_baselines(baselines)
+                notes[f"UAS {side} of parses that know no syntax: {said}"] = ""
         if score.left_out:
             notes[
                 f"{name}: {score.left_out} sentences without UAS, AER or trees, since an unknown "

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from itertools import islice
+from operator import eq
 from typing import Any, cast
 
 import numpy as np
@@ -11,6 +13,8 @@ import numpy as np
 from syncattn_fairseq.base.errors import DataError, naming
 from syncattn_fairseq.base.option_fields import flag
 from syncattn_fairseq.base.packed import Packed
+from syncattn_fairseq.data.parallel_text import simplify
+from syncattn_fairseq.data.text_profile import PROFILED, Profile
 from syncattn_fairseq.data.words import Link
 from syncattn_fairseq.inference.record import name_layer
 from syncattn_fairseq.trees.tree import Tree
@@ -18,6 +22,7 @@ from syncattn_fairseq.trees.tree import Tree
 from ..printed.sentences import PrintedSentence, PrintedSide
 from .alignment import AlignmentScore, count_links, score_counts
 from .attachment import AttachmentScore, Heads, score_attachment
+from .attachment_baselines import OffsetTable, score_baselines
 from .bracketing import BracketingScore, score_trees
 from .induction import induce_tree
 from .length import BucketScore, count_source_words, score_by_length
@@ -40,6 +45,8 @@ from .word_alignment import align_words
 #: Texts that have nothing to do with each other score less; captions of other pictures do, with 0.6
 #: BLEU and 20 chrF. Good translations of a few short sentences have no BLEU either, but more chrF.
 _UNRELATED_BLEU, _UNRELATED_CHRF = 2, 30
+#: So many translations are not the same as another text by chance.
+_FEWEST_SAME = 20
 #: Translations that are longer, in % of the references, are likely to be something else, too.
 _LONGEST = 150
 #: The BLEU of references after tokenizer and detokeniser that is not worth a word.
@@ -98,6 +105,9 @@ class SystemScore:
     """BLEU and the other scores of translations, by the first part of their measures' keys."""
     source_attachment: AttachmentScore | None = None
     target_attachment: AttachmentScore | None = None
+    source_baselines: dict[str, AttachmentScore] = field(default_factory=dict)
+    """Where attachment is scored: the same of parses that know no syntax, by their names."""
+    target_baselines: dict[str, AttachmentScore] = field(default_factory=dict)
     alignment: AlignmentScore | None = None
     left_out: int = 0
     """Sentences without attachment or alignment, since an unknown subword hides the words."""
@@ -137,7 +147,8 @@ class SystemScore:
         ``scores`` has those of tables, by the names of the measures.
         """
         bare = replace(self, source_brackets={}, target_brackets={})  # they hold every sentence
-        numbers = asdict(replace(bare, source_attachment=None, target_attachment=None))
+        bare = replace(bare, source_attachment=None, target_attachment=None)
+        numbers = asdict(replace(bare, source_baselines={}, target_baselines={}))
         numbers |= numbers.pop("texts") | {"scores": self.scores, "signatures": self.signatures}
         for side in _SIDES:
             attachment: AttachmentScore | None = getattr(self, f"{side}_attachment")
@@ -146,6 +157,8 @@ class SystemScore:
                 f"by_{kind}": {name: score.as_dict() for name, score in scores.items()} or None
                 for kind, scores in attachment.parts.items()
             }
+            baselines: dict[str, AttachmentScore] = getattr(self, f"{side}_baselines")
+            numbers[f"{side}_baselines"] = {n: score.as_dict() for n, score in baselines.items()}
             brackets: dict[int, BracketingScore] = getattr(self, f"{side}_brackets")
             numbers[f"{side}_brackets"] = {n: score.as_dict() for n, score in brackets.items()}
         return numbers
@@ -165,6 +178,7 @@ class ScoringOptions:
         words: a command that splits translations and references into words, after their spaces are
             removed (`words_by`).
         parts: names and sizes of the test sets that make up the references, for BLEU of each.
+        tables: counts of heads in other text, by side, to be compared with attachment.
     """
 
     moses_language: str | None = None
@@ -174,6 +188,7 @@ class ScoringOptions:
     compound_split: str | None = None
     words: str | None = None
     parts: Mapping[str, int] | None = None
+    tables: Mapping[str, OffsetTable] = field(default_factory=dict)
 
 
 def score_systems(
@@ -210,9 +225,11 @@ def score_systems(
                 )
             counts[name] = count_ngrams(texts, gold.references, options.tokenize, warn=True)
             scores[name] = _score_texts(texts, counts[name], gold.references, options)
-            analyses = _score_analyses(output, gold)
+            analyses = _score_analyses(output, gold, options.tables)
             scores[name] = replace(scores[name], **analyses)
             _warn_of_mixed_up_files(name, output, scores[name], warn)
+            if not all(sentence.forced for sentence in output.beam):
+                _warn_of_other_texts(name, texts, output, gold, warn)
     return _compare_systems(scores, counts, lengths, options)
 
 
@@ -283,6 +300,37 @@ def _warn_of_mixed_up_files(
             f"system {name}: BLEU is {bleu:.2f}, as if the references were those of another text; "
             "check that they are in the same order and language"
         )
+
+
+def _warn_of_other_texts(
+    name: str,
+    texts: Sequence[str],
+    output: Output,
+    gold: Gold,
+    warn: Callable[[str], None],
+) -> None:
+    """Warn if translations are the references or the source, or in the source's language."""
+    source: Sequence[str] = gold.source or ()
+    if not source:
+        source = Packed(" ".join(sentence.source.words) for sentence in output.beam)
+    for what, others in (("references", gold.references), ("source", source)):
+        if len(texts) >= _FEWEST_SAME and any(others) and _are_same(texts, others):
+            warn(f"system {name}: its translations are the {what}; was one file given twice?")
+            return
+    profiles = [Profile() for _ in range(3)]
+    for profile, lines in zip(profiles, (texts, gold.references, source), strict=True):
+        for line in islice(lines, PROFILED):
+            profile.add(line)
+    written, right, wrong = profiles
+    if wrong.resembles(written, more_than=right):
+        warn(
+            f"system {name}: its translations read like the source, and not like the references; "
+            "are source and target swapped?"
+        )
+
+
+def _are_same(texts: Iterable[str], others: Iterable[str]) -> bool:
+    return all(map(eq, map(simplify, texts), map(simplify, others)))
 
 
 def _compare_systems(
@@ -360,14 +408,16 @@ def plain_text(
     return detokenize_moses(texts, moses_language) if moses_language else texts
 
 
-def _score_analyses(output: Output, gold: Gold) -> dict[str, Any]:
+def _score_analyses(
+    output: Output, gold: Gold, tables: Mapping[str, OffsetTable]
+) -> dict[str, Any]:
     """Return the fields of a `SystemScore` for parses, trees and links."""
     printed, forced = output.analysed, output.forced is not None
     left_out: set[int] = set()
     fields: dict[str, Any] = {}
     for side in _SIDES if forced else ("source",):
         with naming(side):
-            fields[f"{side}_attachment"] = _score_heads(printed, side, gold, left_out)
+            fields |= _score_heads(printed, side, gold, left_out, tables.get(side))
             trees = getattr(gold, f"{side}_trees")
             fields[f"{side}_brackets"] = _score_trees(printed, side, trees, left_out)
     if forced:
@@ -381,25 +431,36 @@ def _score_analyses(output: Output, gold: Gold) -> dict[str, Any]:
 
 
 def _score_heads(
-    printed: Iterable[PrintedSentence], name: str, gold: Gold, left_out: set[int]
-) -> AttachmentScore | None:
-    """Return None without gold, or if a sentence has no heads."""
+    printed: Sequence[PrintedSentence],
+    name: str,
+    gold: Gold,
+    left_out: set[int],
+    table: OffsetTable | None,
+) -> dict[str, Any]:
+    """Return attachment and what it is compared with; nothing if gold or a sentence has none."""
     truths: Sequence[Heads | None] | None = getattr(gold, f"{name}_heads")
     if truths is None:
-        return None
+        return {}
     predicted: Packed[Heads] = Packed()
     usable: Packed[Heads | None] = Packed()
     for index, (sentence, truth) in enumerate(zip(printed, truths, strict=True)):
         side: PrintedSide = getattr(sentence, name)
         if side.heads is None:
-            return None
+            return {}
         if truth and side.lacks_words(len(truth)):
             left_out.add(index)
             truth = None
         predicted.append(side.heads)
         usable.append(truth)
     # A causal decoder cannot attend to a head that it has yet to produce.
-    return score_attachment(predicted, usable, name == "target", getattr(gold, f"{name}_labels"))
+    left_only = name == "target"
+    score = score_attachment(predicted, usable, left_only, getattr(gold, f"{name}_labels"))
+    if not score.counted:
+        return {f"{name}_attachment": score}
+    sides: Iterable[PrintedSide] = (getattr(sentence, name) for sentence in printed)
+    pieces = ((side.subwords, side.lengths) for side in sides)
+    baselines = score_baselines(usable, left_only, table, pieces)
+    return {f"{name}_attachment": score, f"{name}_baselines": baselines}
 
 
 def _score_trees(

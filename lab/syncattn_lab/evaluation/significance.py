@@ -29,8 +29,11 @@ _AT_ONCE = 2**23
 _ORDERS = 4
 
 
-def compute_bleu(totals: np.ndarray) -> np.ndarray:
-    """Compute BLEU as sacreBLEU does from sums of what `count_ngrams` returns, ``(..., 10)``."""
+def compute_bleu(totals: np.ndarray, brevity: bool = True) -> np.ndarray:
+    """Compute BLEU as sacreBLEU does from sums of what `count_ngrams` returns, ``(..., 10)``.
+
+    Without ``brevity``, translations that are too short have no penalty.
+    """
     length, reference_length = totals[..., 0], totals[..., 1]
     matching, every = totals[..., 2 : 2 + _ORDERS], totals[..., 2 + _ORDERS :]
     none = matching <= _ROUNDING
@@ -38,8 +41,14 @@ def compute_bleu(totals: np.ndarray) -> np.ndarray:
     counted = (every.min(axis=-1) > 0) & ~none.all(axis=-1)
     with np.errstate(divide="ignore", invalid="ignore"):
         logs = np.log(np.where(none, smoothed, matching) / every).mean(axis=-1)
-        scores = 100 * np.exp(logs + np.minimum(0, 1 - reference_length / length))
+        penalty = np.minimum(0, 1 - reference_length / length) if brevity else 0.0
+        scores = 100 * np.exp(logs + penalty)
     return np.where(counted, scores, 0.0)
+
+
+def compute_precision(totals: np.ndarray) -> np.ndarray:
+    """Compute BLEU without its brevity penalty, the geometric mean of the four precisions."""
+    return compute_bleu(totals, brevity=False)
 
 
 @dataclass(frozen=True)
@@ -136,9 +145,12 @@ def check_same_text(*outputs: np.ndarray) -> int:
     return sizes[0]
 
 
-def bootstrap_interval(system: np.ndarray, baseline: np.ndarray) -> tuple[float, float]:
-    """Return the 95 % interval of the difference in BLEU of two `count_ngrams`, by bootstrap."""
-    low, high = np.quantile(_resample(system) - _resample(baseline), [0.025, 0.975])
+def bootstrap_interval(
+    system: np.ndarray, baseline: np.ndarray, score: Score = compute_bleu
+) -> tuple[float, float]:
+    """Return the 95 % interval of the difference in a score of two `count_ngrams`, by bootstrap."""
+    samples = _resample(system, score) - _resample(baseline, score)
+    low, high = np.quantile(samples, [0.025, 0.975])
     return float(low), float(high)
 
 

@@ -273,12 +273,14 @@ class Cell:
         how = {name: value for name, value in corpus.score.items() if name != "references"}
         shown = self.settings.scored_analyses
         analyses = [output / ANALYSES] if shown else []
-        gold = {}
+        gold, counted = {}, {}
         if corpus.generated and "links" in shown:
             gold["alignments"] = words / "test.align"
         for side, language in (("source", corpus.source), ("target", corpus.target)):
             if shown and language in self.settings.parsed_languages:
                 gold[f"{side}_heads"] = words / f"test.heads.{language}"
+                pieces = folder(corpus, PIECES) / f"train.{language}"
+                counted[f"{side}_counts"] = [pieces, words / f"train.heads.{language}"]
         if "distances" in shown:
             gold["target_trees"] = words / f"test.trees.{corpus.target}"
         made = [output / "scores.json", output / "translations.txt"]
@@ -289,9 +291,11 @@ class Cell:
             system=[self.row.label, output / "test.txt", *analyses],
             **gold,
             json=made[0],
+            **counted,
             text=made[1],
         )
         read = [self.settings.references, output / "test.txt", *analyses, *gold.values()]
+        read += [path for paths in counted.values() for path in paths]
         steps = [scoring.declare(read, made)]
         if corpus.gold_alignments and "links" in shown:
             steps += [self._score_reversed(how), self._score_links()]

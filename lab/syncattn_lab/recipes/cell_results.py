@@ -28,6 +28,9 @@ def read_scores(folder: Path) -> dict[str, Any]:
     if other.exists():
         [reversed_system] = read_json(other)["systems"].values()
         scores["BLEU reversed"] = reversed_system["scores"]["BLEU"]
+    for side in ("source", "target"):  # parses that know no syntax
+        for name, score in (system.get(f"{side}_baselines") or {}).items():
+            scores[f"UAS {side} {name}"] = 100 * score["uas"]
     for layer, score in system["layer_alignment"].items():
         scores[f"AER layer {layer}"] = 100 * score["aer"]
     for layer, score in system["target_brackets"].items():

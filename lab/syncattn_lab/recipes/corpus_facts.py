@@ -12,6 +12,7 @@ from typing import Any
 from omegaconf import OmegaConf
 
 from syncattn_fairseq.base.errors import DataError, naming, suggest
+from syncattn_fairseq.data.doctor import read_limits
 from syncattn_fairseq.data.parses import SPLITS
 
 from .config_file import check_programs, make, need, read_config
@@ -75,6 +76,8 @@ class Preparation:
             ``{normalise}`` is ``--normalise`` for the training text alone.
         clean: options of ``syncattn-clean``; ``exclude`` names a split whose pairs are left out.
             None: all pairs are used.
+        examine: from which share of sentences on what the doctor finds is severe; only what is not
+            so by default (`syncattn_fairseq.data.doctor.Limits`).
         every: every so many training pairs, one is for validation.
         last: so many training pairs, the last ones, are for validation.
         subwords: how words are split.
@@ -84,6 +87,7 @@ class Preparation:
 
     words: dict[str, str] = field(default_factory=dict)
     clean: dict[str, Any] | None = field(default_factory=dict)
+    examine: dict[str, Any] = field(default_factory=dict)
     every: int | None = None
     last: int | None = None
     subwords: Subwords
@@ -250,6 +254,8 @@ def read_facts(
 
 
 def _check(corpus: Corpus, path: Path) -> None:
+    with naming(f"{path}: examine"):
+        read_limits(corpus.examine)
     references = corpus.score.get("references", "raw")
     if references not in ("raw", "words") or (corpus.generated and references == "raw"):
         raise DataError(

@@ -75,7 +75,10 @@ def check_known_options(
         if name and known and name not in known:
             fault = f"{place(f'{section}._name')}={name}: there is no such {section}"
             raise DataError(fault + advise(section, name, known))
-        _check(section, values.keys() - {"_name"}, list_options(section, name), place)
+        options_of = list_options(section, name)
+        if section == "optimizer" and name and find_schema(section, name) is None:
+            options_of = options_of | {"lr"}  # fairseq-hydra-train gives it nothing else
+        _check(section, values.keys() - {"_name"}, options_of, place)
         _check_types(section, name, values, place)
     task = list_options("task", config["task"]["_name"])
     known_names = task.union(*(list_options(section, "") for section in _GENERATING))

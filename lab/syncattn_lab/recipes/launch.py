@@ -15,6 +15,9 @@ from .systems import System
 SMALLEST_BATCH = 256
 #: Updates between two checkpoints: a preempted training loses only minutes.
 SAVED_EVERY = 1000
+#: Processes that read sentences for a GPU, unless the config says how many: fairseq's one is slower
+#: than many GPUs.
+LOADERS = 4
 #: Hydra would leave its own log in the folder.
 WITHOUT_FILE = ("~hydra.job_logging.handlers.file", "hydra.job_logging.root.handlers=[console]")
 
@@ -32,7 +35,8 @@ def divide_batch(config: dict[str, Any], processes: int) -> dict[str, Any]:
 
     A config is written for one process: an update has ``max_tokens × update_freq`` tokens. Each of
     P processes takes ``update_freq' = ceil(max_tokens × update_freq / (P max_tokens))`` batches of
-    ``max_tokens' = ceil(max_tokens × update_freq / (P update_freq'))`` tokens.
+    ``max_tokens' = ceil(max_tokens × update_freq / (P update_freq'))`` tokens. A batch's limit
+    of sentences, where a config has one, is divided as that of tokens.
 
     Raises:
         DataError: the batch is too small for so many processes.
@@ -51,6 +55,10 @@ def divide_batch(config: dict[str, Any], processes: int) -> dict[str, Any]:
         settings |= {"dataset.max_tokens": tokens, "dataset.max_tokens_valid": most}
         settings |= {"task.max_source_positions": tokens, "task.max_target_positions": tokens}
         settings |= {"dataset.skip_invalid_size_inputs_valid_test": True}
+    sentences = config["dataset"].get("batch_size")
+    if sentences and processes > 1:
+        every = math.ceil(sentences * together / most / (processes * steps))
+        settings |= {"dataset.batch_size": every, "dataset.batch_size_valid": sentences}
     return settings
 
 
@@ -68,6 +76,8 @@ def make_training(
     settings |= divide_batch(config, machines.processes)
     if machines.cpu:
         settings |= {"common.cpu": True, "common.fp16": False}
+    elif "num_workers" not in config["dataset"]:
+        settings["dataset.num_workers"] = LOADERS
     words = system.hydra_words()
     # ++ sets an option whether or not the config has it.
     words += [f"++{name}={hydra_value(value)}" for name, value in settings.items()]

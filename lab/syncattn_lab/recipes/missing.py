@@ -3,11 +3,14 @@
 import os
 import re
 import shutil
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from itertools import count
 from pathlib import Path
 
 from syncattn_fairseq.base.errors import DataError
+from syncattn_fairseq.data.doctor import Finding, Text, examine, read_limits
+from syncattn_fairseq.data.parses import SPLITS
 from syncattn_fairseq.parsing.parsers import find_parser
 
 from .cell import Cell
@@ -16,8 +19,9 @@ from .corpus_texts import Archive
 from .downloads import probe
 from .places import DOWNLOAD, folder
 from .prepare import list_parsed
-from .rehearsal import read_pairs
+from .rehearsal import locate, read_pairs
 from .stages import read_options
+from .text_formats import collect, name_sides
 
 GB = 10**9
 #: Bytes of text in one of an archive, and for one of text those on the disk and those in the memory
@@ -79,6 +83,38 @@ def list_missing_texts(corpus: Corpus, work: Path, faults: Mapping[str, str]) ->
         yield from filter(None, pool.map(_ask, left))
     if not left:
         yield from faults.values()
+
+
+def examine_corpus(corpus: Corpus, work: Path, missing: Container[str]) -> list[Finding]:
+    """Find what is wrong with the texts as they are, before they are prepared.
+
+    Args:
+        corpus: the corpus. If it is generated, it has no text yet.
+        work: the folder with its downloads.
+        missing: splits that are not here.
+
+    Raises:
+        DataError: a text cannot be read.
+    """
+    texts: list[Text] = []
+    for split in (split for split in SPLITS if split not in missing and not corpus.generated):
+        limited = corpus.first and split == "train"
+        numbers = iter(range(corpus.first or 0) if limited else count())  # of all its texts
+        for form, _, address in (text.partition("=") for text in corpus.list_texts(split)):
+            names = name_sides(address, corpus.languages)
+            place = locate(corpus, work, address)
+            pairs = collect(place[0], form, place[1], corpus.languages, keep_empty=True)
+            used = (pair for pair, _ in zip(pairs, numbers, strict=False))
+            texts.append(Text(split, (names[0], names[1]), used))
+    excluded = [str(corpus.clean["exclude"])] if corpus.clean and "exclude" in corpus.clean else []
+    findings = examine(texts, corpus.languages, read_limits(corpus.examine), excluded)
+    return [finding for finding in findings if not _is_declared(finding, corpus)]
+
+
+def _is_declared(finding: Finding, corpus: Corpus) -> bool:
+    """Tell whether a corpus says itself that a text is written in another way."""
+    in_words = [split in corpus.tokenised for split in (finding.split, "train")]
+    return finding.kind == "forms" and in_words[0] != in_words[1]
 
 
 def _path(corpus: Corpus, archive: Archive, work: Path) -> Path:

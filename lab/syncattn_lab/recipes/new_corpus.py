@@ -4,14 +4,16 @@ import json
 import math
 import os
 import re
-from collections.abc import Mapping, Sequence
+from array import array
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.base.files import replacing
+from syncattn_fairseq.data.doctor import Finding, Text, examine
 from syncattn_fairseq.data.moses import check_language as check_moses
-from syncattn_fairseq.data.parallel_text import write_pairs
+from syncattn_fairseq.data.parallel_text import simplify, write_pairs
 from syncattn_fairseq.data.parses import SPLITS
 
 from .missing import count_subwords
@@ -31,20 +33,31 @@ _FEWEST, _EVERY, _HELD_OUT = 100, 20, 1000
 _SAMPLE = 100_000
 #: Tokens of a batch, and the most updates, on a GPU and without; how often the text is read.
 _BATCH, _UPDATES, _PASSES = {True: 4096, False: 1024}, {True: 100_000, False: 5000}, 40
+#: The hash of a pair with an empty side.
+_INCOMPLETE = 0
+#: What the name of a file may not have in a recipe: it names members of archives, languages and
+#: other settings. Other characters do not print.
+_UNWRITABLE = re.compile(r"[!{}$]|[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+#: The parts of the name of a file, among them languages with a script or a region, as in pt_BR.
+_PARTS = re.compile(
+    r"(?<![^./_-])[a-z]{2,3}[_-][A-Z][a-z]{3}(?:[_-][A-Z]{2})?(?![^./_-])"
+    r"|(?<![^./_-])[a-z]{2}[_-](?:[A-Z]{2}|[0-9]{3})(?![^./_-])|[./_-]|[^./_-]+"
+)
 _KYTEA = "kytea -notags -out tok"
 
 _DATA = """\
-# {name}: {source}-{target}, {pairs:,} pairs, written by syncattn-recipe --init.
+# {name}: {languages}, {pairs:,} pairs, written by syncattn-recipe --init.
 # docs/recipes.md explains all keys.
 here:
   folder: {folder}
-  train: "{train}"
-  valid: "{valid}"
-  test: "{test}"
+  train: {train}
+  valid: {valid}
+  test: {test}
 words: # what splits each language into words
   {source}: "{source_words}"
   {target}: "{target_words}"
-clean: {{max_words: 100, ratio: 9}} # leaves out training pairs that are longer or more uneven
+# Training pairs are left out that are longer or more uneven, or have a sentence of the test text.
+clean: {{max_words: 100, ratio: 9, exclude: test}}
 subwords: {{size: {size}, joint: {joint}}} # joint: both languages share them, as they share letters
 checkpoint: best # what translates: best, last, or a number of epochs, whose mean it is
 score: {score}
@@ -67,15 +80,24 @@ generation: {{beam: 5}}
 """
 
 
-def write_corpus(folder: Path, files: Sequence[str], gpu: bool) -> str:
+def write_corpus(folder: Path, files: Sequence[str], gpu: bool) -> tuple[str, list[Finding]]:
     """Write ``_data.yaml`` and ``_corpus.yaml``; and the text, if parts of it are held out.
 
-    The files are source and target of the training text, and perhaps of validation and test.
-    Returns the sizes that were chosen, in a line. `DataError`: the files are no parallel text, or
-    the folder has a corpus already.
+    Nothing that is there already is written over.
+
+    Args:
+        folder: the corpus's.
+        files: source and target of the training text, and perhaps of validation and test.
+        gpu: whether it will be trained on a GPU.
+
+    Returns:
+        The sizes that were chosen, in a line; and what is wrong with the text.
+
+    Raises:
+        DataError: the files are no parallel text, or the folder has a corpus or texts already.
     """
     check_group(folder.name)
-    if (folder / "_data.yaml").exists():
+    if any(os.path.lexists(folder / f"{name}.yaml") for name in ("_data", "_corpus")):
         raise DataError(f"{folder}: has a corpus already; take another folder, or remove it")
     if len(files) not in (2, 4, 6):
         raise DataError(
@@ -84,25 +106,41 @@ def write_corpus(folder: Path, files: Sequence[str], gpu: bool) -> str:
         )
     found = [_find_pattern(*files[n : n + 2]) for n in range(0, len(files), 2)]
     languages = found[0][1]
+    for number, (_, others) in enumerate(found):
+        if others != languages:
+            raise DataError(
+                f"{files[2 * number]} {files[2 * number + 1]}: {' and '.join(others)}, but the "
+                f"training text is {' and '.join(languages)}; give the same languages, in the same "
+                "order"
+            )
     names = dict(zip(SPLITS, (os.path.abspath(pattern) for pattern, _ in found), strict=False))
-    sample: list[tuple[str, str]] = []
-    sizes = dict.fromkeys(names, 0)
-    for split, name in names.items():
-        for sizes[split], pair in enumerate(collect(Path(), "plain", name, languages), 1):
-            if split == "train" and len(sample) < _SAMPLE:
-                sample.append(pair)
-    if sizes["train"] < _FEWEST:
-        raise DataError(f"{files[0]}: {sizes['train']} pairs; a training needs {_FEWEST} at least")
+    left = [split for split in SPLITS if split not in names]
+    if left and _has_files(folder / "texts"):
+        raise DataError(
+            f"{folder / 'texts'}: has files already, and pairs that are held out would be written "
+            "there; take another folder, or move them away"
+        )
+    survey = _Survey(hashes=bool(left))
+    texts = [
+        Text(split, _name_files(name, languages), survey.watch(split, _read(name, languages)))
+        for split, name in names.items()
+    ]
+    findings = examine(texts, languages, excluded=["test"])
+    pairs = survey.count
+    if pairs < _FEWEST:
+        raise DataError(f"{files[0]}: {pairs} pairs; a training needs {_FEWEST} at least")
     fixed = (os.path.dirname(name.partition("{")[0]) for name in names.values())
     place = os.path.commonpath([*fixed])
-    names = {split: os.path.relpath(name, place) for split, name in names.items()}
-    if left := [split for split in SPLITS if split not in names]:
-        _hold_out(left, {s: f"{place}/{n}" for s, n in names.items()}, languages, sizes, folder)
+    if left:
+        pairs = _hold_out(left, names, languages, survey.choose(left), folder)
         place, names = "texts", {split: f"{split}.{{language}}" for split in SPLITS}
+    else:
+        names = {split: os.path.relpath(name, place) for split, name in names.items()}
     values = {
-        **{"name": folder.name, "source": languages[0], "target": languages[1], **names},
-        **{"folder": json.dumps(place), "pairs": sizes["train"]},
-        **_choose_sizes(sample, sizes["train"], gpu),
+        **{"name": folder.name, "languages": "-".join(languages), "pairs": pairs},
+        **{"source": _quote(languages[0]), "target": _quote(languages[1]), "folder": _quote(place)},
+        **{split: _quote(name) for split, name in names.items()},
+        **_choose_sizes(survey.sample, pairs, gpu),
         "source_words": _name_tokeniser(languages[0]),
         "target_words": _name_tokeniser(languages[1]),
         "score": _name_scores(languages[1]),
@@ -111,15 +149,27 @@ def write_corpus(folder: Path, files: Sequence[str], gpu: bool) -> str:
     for name, template in (("_data", _DATA), ("_corpus", _CORPUS)):
         with replacing(folder / f"{name}.yaml") as path:
             path.write_text(template.format(**values), encoding="utf-8")
-    return (
-        f"{sizes['train']:,} pairs, {values['size']:,} subwords, {values['layers']} layers of "
+    sizes = (
+        f"{pairs:,} pairs, {values['size']:,} subwords, {values['layers']} layers of "
         f"{values['width']}, {values['updates']:,} updates {values['where']}"
     )
+    return sizes, findings
+
+
+def _quote(text: str) -> str:
+    """Return a text as YAML reads it, whatever it has: ``no`` is a language, too."""
+    return json.dumps(text, ensure_ascii=False)
 
 
 def _find_pattern(source: str, target: str) -> tuple[str, tuple[str, str]]:
     """Return the name of both files with ``{language}``, and the languages."""
-    parts = [re.split(r"([./_-])", name) for name in (source, target)]
+    for name in (source, target):
+        if odd := _UNWRITABLE.search(os.path.abspath(name)):
+            raise DataError(
+                f"{name}: {odd[0]!r} has a meaning of its own in a recipe's names of files; "
+                "rename the file or its folder"
+            )
+    parts = [_PARTS.findall(name) for name in (source, target)]
     differing = {pair for pair in zip(*parts, strict=False) if pair[0] != pair[1]}
     if len(parts[0]) != len(parts[1]) or len(differing) != 1:
         raise DataError(
@@ -133,22 +183,90 @@ def _find_pattern(source: str, target: str) -> tuple[str, tuple[str, str]]:
     return "".join(a if a == b else "{language}" for a, b in pairs), languages
 
 
+def _has_files(folder: Path) -> bool:
+    """Tell whether something is in a folder, or in its place."""
+    return os.path.lexists(folder) and not (folder.is_dir() and not any(folder.iterdir()))
+
+
+def _name_files(pattern: str, languages: tuple[str, str]) -> tuple[str, str]:
+    source, target = (pattern.replace("{language}", language) for language in languages)
+    return os.path.relpath(source), os.path.relpath(target)
+
+
+def _read(pattern: str, languages: tuple[str, str]) -> Iterator[tuple[str, str]]:
+    return collect(Path(), "plain", pattern, languages, keep_empty=True)
+
+
+class _Survey:
+    """Looks at the pairs of the training text as they are read.
+
+    Args:
+        hashes: whether it is told later which pairs can be held out.
+    """
+
+    def __init__(self, hashes: bool) -> None:
+        self.count = 0
+        self.sample: list[tuple[str, str]] = []
+        self._hashes = array("q") if hashes else None
+
+    def watch(self, split: str, pairs: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
+        """Yield the pairs of a split."""
+        for pair in pairs:
+            if split == "train" and any(pair):
+                self.count += 1
+                if len(self.sample) < _SAMPLE:
+                    self.sample.append(pair)
+                if self._hashes is not None:
+                    self._hashes.append(_hash(pair))
+            yield pair
+
+    def choose(self, left: Sequence[str]) -> dict[int, str]:
+        """Choose different pairs from all over the text: which split each is for, by its hash."""
+        import numpy as np
+
+        hashes = np.array(self._hashes)
+        hashes = hashes[hashes != _INCOMPLETE]
+        first = np.sort(np.unique(hashes, return_index=True)[1])
+        different = hashes[first].tolist()
+        step = max(1, len(different) // max(1, min(_HELD_OUT, len(different) // _EVERY)))
+        places = [(n * step) // len(left) for n in range(len(left))]
+        return {
+            each: split
+            for place, split in zip(places, left, strict=True)
+            for each in different[place::step][: len(different) // step]
+        }
+
+
+def _hash(pair: tuple[str, str]) -> int:
+    """Return what is the same for pairs that differ only in case and spaces."""
+    source, target = map(simplify, pair)
+    return hash((source, target)) if source and target else _INCOMPLETE
+
+
 def _hold_out(
     left: Sequence[str],
     names: Mapping[str, str],
     languages: tuple[str, str],
-    sizes: Mapping[str, int],
+    chosen: Mapping[int, str],
     folder: Path,
-) -> None:
-    """Write all splits into ``texts``; those left are pairs from all over the training text."""
-    step = sizes["train"] // min(_HELD_OUT, sizes["train"] // _EVERY)
-    chosen = {(n * step) // len(left): split for n, split in enumerate(left)}
+) -> int:
+    """Write all splits into ``texts``, those left from the training text; return its new size.
+
+    A pair that is held out is not in the training text, however often it was.
+    """
+    missing, kept = {*chosen}, 0
     with write_pairs([folder / "texts" / split for split in SPLITS], languages) as files:
         writers = dict(zip(SPLITS, files, strict=True))
         for split, name in names.items():
-            for number, pair in enumerate(collect(Path(), "plain", name, languages)):
-                part = chosen.get(number % step, split) if split == "train" else split
-                writers[part].write(*pair)
+            for pair in filter(any, _read(name, languages)):
+                key = _hash(pair) if split == "train" else None
+                if key not in chosen:
+                    writers[split].write(*pair)
+                    kept += split == "train"
+                elif key in missing:
+                    writers[chosen[key]].write(*pair)
+                    missing.discard(key)
+    return kept
 
 
 def _choose_sizes(sample: Sequence[tuple[str, str]], pairs: int, gpu: bool) -> dict[str, Any]:

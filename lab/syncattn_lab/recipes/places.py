@@ -31,6 +31,11 @@ def gold_alignments(corpus: Corpus) -> Path:
     return folder(corpus, WORDS if corpus.generated else RAW) / "test.align"
 
 
+def examined(corpus: Corpus) -> Path:
+    """Return the file that says what is wrong with a corpus's text, as it is learnt."""
+    return Path("corpora", corpus.name, "examined.json")
+
+
 def subword_models(corpus: Corpus) -> list[Path]:
     """Return the subword model of both languages, or one for each."""
     names = ["bpe"] if corpus.subwords.joint else [f"bpe.{side}" for side in corpus.languages]

@@ -52,6 +52,7 @@ def _list_steps(corpus: Corpus, cores: int, parsing: int, needs: set[str]) -> di
         stages["collect"] = text_steps.collect(corpus)
         stages["tokenise"] = text_steps.tokenise(corpus, cores)
         stages["clean"] = text_steps.clean(corpus)
+    stages["examine"] = text_steps.examine(corpus)
     stages["subwords"] = text_steps.split_subwords(corpus, cores)
     if needs:
         stages["parse"] = text_steps.collect_parses(corpus, needs)

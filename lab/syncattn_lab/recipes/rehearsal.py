@@ -70,7 +70,7 @@ def shorten_corpus(corpus: Corpus, work: Path, scratch: Path) -> tuple[Corpus, d
     if corpus.generated:
         return replace(short, generated=corpus.generated | dict.fromkeys(SPLITS, SENTENCES)), {}
     if corpus.gold_alignments:
-        located = _locate(corpus, work, corpus.gold_alignments)
+        located = locate(corpus, work, corpus.gold_alignments)
         links = [] if "test" in faults else collect_lines(*located)
         _write(texts / "links", links[:SENTENCES] or ["1-1"] * SENTENCES)
         short = replace(short, gold_alignments="links")
@@ -88,25 +88,28 @@ def read_pairs(
     if corpus.generated:
         return _invent("")
     formats = (text.partition("=") for text in texts)
-    located = ((name, *_locate(corpus, work, address)) for name, _, address in formats)
+    located = ((name, *locate(corpus, work, address)) for name, _, address in formats)
     pairs = (collect(at, name, text, corpus.languages, True) for name, at, text in located)
     return list(islice(chain.from_iterable(pairs), most))
 
 
-def _locate(corpus: Corpus, work: Path, address: str) -> tuple[Path, str]:
+def locate(corpus: Corpus, work: Path, address: str) -> tuple[Path, str]:
+    """Return the folder that a text is in, a user's or that of downloads, and its address there."""
     own = corpus.here.path if corpus.here else None
     return own or work / folder(corpus, DOWNLOAD), corpus.locate(address)
 
 
 def _invent(name: str) -> list[tuple[str, str]]:
-    """Return sentences of the built-in grammar; for heads and labels, those of a chain."""
+    """Return sentences of the built-in grammar, others for each split; of heads, a chain's."""
+    split, _, kind = name.partition(".")
+    seed = SPLITS.index(split) + 1 if split in SPLITS else 1
 
     def write(words: Sequence[str]) -> str:
         heads, labels = map(str, range(len(words))), ["dep"] * len(words)
         kinds = {"heads": heads, "labels": labels}
-        return " ".join(kinds.get(name.rpartition(".")[2], words))
+        return " ".join(kinds.get(kind, words))
 
-    return [(write(p.source.words), write(p.target.words)) for p in generate(SENTENCES, seed=1)]
+    return [(write(p.source.words), write(p.target.words)) for p in generate(SENTENCES, seed)]
 
 
 def _write(path: Path, lines: Sequence[str]) -> None:

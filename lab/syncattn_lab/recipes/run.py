@@ -1,7 +1,7 @@
 """Run the stages of a recipe: log, skip what is done, stop at what fails.
 
-The mark of a stage that is done has the checksums of the files that it made. A file that is gone is
-no fault: who reads it says so.
+The mark of a stage that is done has the checksums of the files that it made, and of those of the
+user's own that it read. A file that is gone is no fault: who reads it says so.
 """
 
 import json
@@ -89,7 +89,8 @@ class Runner:
             commands = [str(step) for step in stage.steps]
             time = datetime.now(UTC).isoformat()
             made = {"made": time, **self.provenance, "commands": commands}
-            self._mark(done, stage, {**made, "files": hash_files(stage.makes, self.work)})
+            made["files"] = hash_files(stage.makes, self.work)
+            self._mark(done, stage, {**made, "read": hash_files(_list_own(stage), self.work)})
             self.finished.add(stage.log)
 
     def is_done(self, stage: Stage) -> bool:
@@ -109,6 +110,7 @@ class Runner:
         _check_mark(mark, stage, before, same)
         if same:
             self._check_files(mark)
+            self.check_read(stage)
         return same and mark is done and before == (stage.settings or {})
 
     def _check_files(self, mark: Path) -> None:
@@ -119,6 +121,18 @@ class Runner:
             raise DataError(
                 f"{self.work / changed}: changed since {mark} was written; put the file back, or "
                 f"make it again with --from {mark.stem.partition('-')[0]}"
+            )
+
+    def check_read(self, stage: Stage) -> None:
+        """Refuse a file of the user's own that has changed since a stage that is done read it."""
+        mark = self.work / stage.log.with_suffix(".done")
+        files = _read_mark(mark)["read"] if mark.exists() else {}
+        changed = next(find_changed(files, self.work), None)
+        if changed:
+            raise DataError(
+                f"{changed}: changed since it was read ({mark}), so all that was made of it is of "
+                "another text; put the file back, take another --work, or make all again with "
+                f"--from {mark.stem.partition('-')[0]}"
             )
 
     def _compare(self, mark: Path, stage: Stage) -> tuple[Mapping[str, Any], bool]:
@@ -199,6 +213,11 @@ def list_missing_programs(stages: Sequence[Stage]) -> dict[str, str]:
     }
 
 
+def _list_own(stage: Stage) -> list[Path]:
+    """List the files that a stage reads and no recipe made: those outside of its folder."""
+    return [path for path in stage.reads if path.is_absolute()]
+
+
 def _read_mark(mark: Path) -> dict[str, Any]:
     try:
         content = read_json(mark)
@@ -208,11 +227,15 @@ def _read_mark(mark: Path) -> dict[str, Any]:
         not isinstance(content, dict)
         or not isinstance(content.get("settings"), dict | None)
         or not isinstance(content.get("after"), dict)
-        or not isinstance(files := content.setdefault("files", {}), dict)
-        or not all(isinstance(file, list) and file for file in files.values())
+        or not all(_are_sums(content.setdefault(name, {})) for name in ("files", "read"))
     ):
         raise DataError(f"{mark}: cannot be read; remove it to do this stage again")
     return content
+
+
+def _are_sums(files: Any) -> bool:
+    """Tell whether these are sums of files, as `hash_files` makes them."""
+    return isinstance(files, dict) and all(isinstance(f, list) and f for f in files.values())
 
 
 def _check_mark(mark: Path, stage: Stage, before: Mapping[str, Any], same: bool) -> None:

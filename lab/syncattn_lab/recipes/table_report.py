@@ -12,7 +12,7 @@ from .cell import Cell, make_cells
 from .cell_results import ANALYSES
 from .corpus_facts import Corpus
 from .launch import Machines
-from .places import WORDS, data, folder, gold_alignments, subword_models
+from .places import WORDS, data, examined, folder, gold_alignments, subword_models
 from .request import Request, read_row
 from .stages import Step, command
 
@@ -64,6 +64,7 @@ class TableReport:
             systems.append([name, *(path for path in paths if path.exists())])
         logs = [[c.row.label, self.work / c.folder / "train.log"] for c in self.decoded]
         corpus = self.corpus
+        found = self.work / examined(corpus)
         return command(
             "syncattn-show",
             html=output.absolute(),
@@ -73,6 +74,7 @@ class TableReport:
             title=f"{corpus.name}: {', '.join(self.shown)}",
             references=self.work / next(iter(self.shown.values())).settings.references,
             **{name: value for name, value in corpus.score.items() if name in _SCORING},
+            examined=found if found.exists() else None,
             **self._gold(),
         )
 

@@ -4,6 +4,7 @@ A reader makes sentences of one line of a binary stream, and names the stream an
 `DataError`.
 """
 
+import codecs
 import html
 import re
 from collections.abc import Callable, Iterable, Iterator
@@ -13,11 +14,13 @@ from pathlib import Path
 from typing import BinaryIO
 
 from syncattn_fairseq.base.errors import DataError
-from syncattn_fairseq.base.text import MAX_LINE, join_line
+from syncattn_fairseq.base.text import MAX_LINE, check_first_line, join_line
 from syncattn_fairseq.parsing.formats import FORMATS, Analysis
 
 from .archives import SEPARATOR, open_member
 
+#: Bytes of a file by which its kind is known.
+_HEAD = 64
 #: A segment of SGML begins or ends; the entities of its text.
 _SEGMENT = re.compile(r"<seg\b[^<>]*>|</seg\s*>", re.IGNORECASE)
 _ENTITY = re.compile(r"&(?:amp|lt|gt|quot|apos|#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6});")
@@ -28,11 +31,26 @@ _TITLE = re.compile("</?(?:title|description)>")
 _DATE = re.compile("(?<=.)［[０-９．]+］$")
 
 
-def decoded_lines(file: BinaryIO, name: str, encoding: str = "utf-8") -> Iterator[str]:
-    r"""Yield lines that end at ``\n`` alone, as `wc -l` counts; `DataError`: coding or length."""
+def decoded_lines(
+    file: BinaryIO, name: str, encoding: str = "utf-8", is_xml: bool = False
+) -> Iterator[str]:
+    r"""Yield lines that end at ``\n`` alone, as `wc -l` counts.
+
+    Args:
+        file: the text.
+        name: what errors call it.
+        encoding: how it is written.
+        is_xml: whether it is XML or the like; otherwise such a file is refused.
+
+    Raises:
+        DataError: a line is not in the encoding, or too long; or the file is of another kind.
+    """
     for number, line in enumerate(iter(partial(file.readline, MAX_LINE + 1), b""), 1):
         if len(line) > MAX_LINE:
             raise DataError(f"{name}:{number}: a line of more than {MAX_LINE:,} bytes; is it text?")
+        if number == 1:
+            head = line.removeprefix(codecs.BOM_UTF8)[:_HEAD].decode("utf-8", "surrogateescape")
+            check_first_line(head, name, is_xml)
         try:
             text = line.decode(encoding)
         except UnicodeDecodeError:
@@ -52,7 +70,7 @@ def read_segments(file: BinaryIO, name: str) -> Iterator[str]:
 
     Usually neither is well-formed XML: the text has ``&`` and ``<`` without escapes.
     """
-    text = "".join(decoded_lines(file, name))  # test sets: a megabyte or so
+    text = "".join(decoded_lines(file, name, is_xml=True))  # test sets: a megabyte or so
     begin = None
     for tag in _SEGMENT.finditer(text):
         if tag[0].startswith("</") == (begin is None):

@@ -22,6 +22,7 @@ from .places import (
     RAW,
     TOKENS,
     WORDS,
+    examined,
     folder,
     gold_alignments,
     list_texts,
@@ -197,6 +198,17 @@ def clean(corpus: Corpus) -> list[Step]:
         read = [*list_texts(corpus, TOKENS, [UNPARSED]), *excluded]
         steps.append(step.declare(read, list_texts(corpus, WORDS, [UNPARSED])))
     return steps
+
+
+def examine(corpus: Corpus) -> list[Step]:
+    """Find what is wrong with the text as it is learnt."""
+    step = run_module(
+        "examine",
+        folder(corpus, WORDS),
+        languages=[*corpus.languages],
+        output=examined(corpus),
+    )
+    return [step.declare(list_texts(corpus, WORDS), [examined(corpus)])]
 
 
 def split_subwords(corpus: Corpus, cores: int) -> list[Step]:

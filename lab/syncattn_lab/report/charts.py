@@ -9,13 +9,14 @@ sentence. Sentences in right-to-left scripts run from right to left.
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
+from syncattn_fairseq.inference.drawing import INK, RIGHT, UNKNOWN, WRONG
+
 from .viz import alt
 
 Data: TypeAlias = Mapping[str, Sequence[Mapping[str, Any]]]
 """The rows of each data set, by name."""
 
-GOLD, RIGHT, WRONG, UNASKED, UNKNOWN = "#5f6870", "#1c5fb8", "#c2410c", "#a5bfe3", "#495057"
-INK = "#212529"
+GOLD, UNASKED = "#5f6870", "#a5bfe3"
 CELL = 19
 _STEPS = 24
 """Number of straight segments in an arc."""
@@ -70,54 +71,6 @@ def compare(prefix: str = "") -> alt.LayerChart:
     )
 
 
-def pair(prefix: str = "") -> alt.LayerChart:
-    """Draw a sentence above its translation: the parses of both, and the links between them.
-
-    All of it is predicted; what is wrong is orange, and what is right blue (links: grey). Without
-    gold, everything is grey. Heads that come later, where a decoder cannot look, are left out.
-
-    Data ``items``: first a row for each word of the source, then for each of the target, with
-    ``side``, ``source`` or ``target``, and what `arcs` takes; then one for each link with ``side``
-    ``link``, ``source`` and ``target``, words from 0, and ``verdict``, ``right``, ``wrong``, or
-    ``unknown`` without gold.
-    """
-    gap = 74
-    items = _words(alt.Chart(alt.NamedData(prefix + "items")), paired=True)
-    sides = {
-        side: _judged(items.transform_filter(f"datum.side == '{side}'"))
-        for side in ("source", "target")
-    }
-    everything = items.transform_calculate(on_source="datum.side == 'source' ? 1 : 0")
-    link = (
-        everything.transform_joinaggregate(
-            every="values(position)", of_source="sum(on_source)", groupby=[]
-        )
-        .transform_filter("datum.side == 'link'")
-        .transform_calculate(
-            from_x="datum.every[datum.source].x",
-            to_x="datum.every[datum.of_source + datum.target].x",
-            from_y="12",
-            to_y=f"{gap} - 12",
-        )
-    )
-    drawn = []
-    for side, up, base in (("source", -1, 0), ("target", 1, gap)):
-        asked = sides[side].transform_filter("datum.verdict != 'unasked'")
-        drawn += _dependencies(asked, "predicted", up, _by_verdict(), base)
-    return _picture(
-        link.mark_rule(strokeWidth=1.4, opacity=0.75).encode(
-            x=pixels("from_x"),
-            x2="to_x",
-            y=pixels("from_y"),
-            y2="to_y",
-            color=alt.condition("datum.verdict == 'wrong'", alt.value(WRONG), alt.value("#adb5bd")),
-        ),
-        *drawn,
-        _text(sides["source"], 0),
-        _text(sides["target"], gap),
-    )
-
-
 def heat(prefix: str = "") -> alt.LayerChart:
     """Draw a matrix of weights, darker for larger ones, with rings around gold.
 
@@ -149,7 +102,8 @@ def links(prefix: str = "") -> alt.LayerChart:
     What is predicted is a blue square if gold has it, an orange one if not; grey without gold.
 
     Data ``rows`` and ``columns``: ``word`` of each, and of rows ``across``, the number of columns;
-    ``cells``: ``row``, ``column`` of predicted links and ``verdict``, as in `pair`;
+    ``cells``: ``row``, ``column`` of predicted links and ``verdict``, ``right``,
+    ``wrong``, or ``unknown`` without gold;
     ``gold``: ``row``, ``column``, ``sure``.
     """
     every = (
@@ -179,7 +133,7 @@ def tree(prefix: str = "") -> alt.LayerChart:
     Data ``items``: first a row for each word, with ``word``; then one for each constituent:
     ``start`` and ``end``, its first word and the one after its last; ``height``, from 1;
     ``parent``, the index of its parent among the constituents, null for the topmost; ``label``;
-    ``verdict``, as in `pair`.
+    ``verdict``, as in `links`.
     """
     items = (
         _words(alt.Chart(alt.NamedData(prefix + "items")))
@@ -230,32 +184,22 @@ def dress(chart: Any) -> Any:
     )
 
 
-def _words(chart: alt.Chart, paired: bool = False) -> Any:
-    """Give each row with ``word`` ``position``, from 1, ``size`` and ``x``, and all in ``all``.
-
-    ``paired``: of two sentences, told apart by ``side``, each centred at 0, with words closer
-    together, since no labels are written above them.
-    """
-    groups: dict[str, Any] = {"groupby": ["side"]} if paired else {}
-    middle = " - datum.total / 2" if paired else ""
-    letter, gap, label = (6.8, 8, 0) if paired else (7.2, 16, _LABEL_SIZE)
+def _words(chart: alt.Chart) -> Any:
+    """Give each row with ``word`` ``position``, from 1, ``size`` and ``x``, and all in ``all``."""
     return (
-        chart.transform_window(position="row_number()", **groups)
+        chart.transform_window(position="row_number()")
         .transform_calculate(
-            size=f"isValid(datum.word) ? max({gap}, {letter} * length(datum.word) "
-            f"+ 6 * length({_WIDE}), {label} - 8) + {gap} : 0",
+            size="isValid(datum.word) ? max(16, 7.2 * length(datum.word) "
+            f"+ 6 * length({_WIDE}), {_LABEL_SIZE} - 8) + 16 : 0",
             named=f"{_LABEL_SIZE} > 0 ? 1 : 0",
             leftward=f"isValid(datum.word) && {_RTL} ? 1 : 0",
         )
-        .transform_window(reach="sum(size)", frame=[None, 0], **groups)
-        .transform_joinaggregate(
-            rtl="max(leftward)", labelled="max(named)", total="sum(size)", **groups
-        )
+        .transform_window(reach="sum(size)", frame=[None, 0])
+        .transform_joinaggregate(rtl="max(leftward)", labelled="max(named)", total="sum(size)")
         .transform_calculate(
             x="datum.size / 2 + (datum.rtl ? datum.total - datum.reach : datum.reach - datum.size)"
-            + middle
         )
-        .transform_joinaggregate(all="values(position)", **groups)
+        .transform_joinaggregate(all="values(position)")
     )
 
 

@@ -16,9 +16,6 @@ from syncattn_fairseq.trees.tree import Tree
 from ..evaluation.alignment import read_alignments
 from ..evaluation.word_alignment import WordAlignment
 
-#: Nobody can read the picture of a longer sentence, and it would fill the memory.
-MOST_WORDS = 250
-
 T = TypeVar("T")
 
 

@@ -16,12 +16,13 @@ from syncattn_fairseq.functional.pascal import density_peak, parent_gaussian
 from syncattn_fairseq.functional.sdatt import tree_distances
 from syncattn_fairseq.functional.syncattn import project_attention
 from syncattn_fairseq.inference.answers import Alignment, Pair, Parse, Sentence
+from syncattn_fairseq.inference.drawing import DrawnSide, check_length, draw_pair
 from syncattn_fairseq.inference.model import Model
 from syncattn_fairseq.trees.tree import Tree
 
 from ..evaluation.bracketing import find_constituents
 from . import charts
-from .example import MOST_WORDS, Example, Links, Side
+from .example import Example, Links, Side
 from .sentences import tree_nodes
 from .viz import alt
 
@@ -59,47 +60,36 @@ class Figure:
         return charts.fill(charts.dress(whole), self._data)
 
 
-def draw_parses(model: Model, example: Example) -> Figure:
-    """Draw the parses of a sentence and its translation, and the links between them."""
-    translations = _translations(example)
-    [pair] = model.parse([example.source.text], translations)
+def draw_parses(model: Model, example: Example) -> str:
+    """Draw the parses of a sentence and its translation, and the links between them, as SVG."""
+    [pair] = model.parse([example.source.text], _translations(example))
     [alignment] = model.align([example.source.text], [pair.translation])
-    return _draw_pair(example, (pair.source, pair.target), alignment)
-
-
-def draw_sentence(model: Model, sentence: str) -> Figure:
-    """Draw a sentence as people write it as `draw_parses` does, without parses if it has none."""
-    parses: tuple[Parse | None, Parse | None] = None, None
-    try:
-        [pair] = model.parse([sentence])
-        translation, parses = pair.translation, (pair.source, pair.target)
-    except DataError:
-        [translation] = model.translate([sentence], warn=False)
-    [alignment] = model.align([sentence], [translation])
-    return _draw_pair(Example(Side(alignment.source.words)), parses, alignment)
-
-
-def _draw_pair(
-    example: Example, parses: tuple[Parse | None, Parse | None], alignment: Alignment
-) -> Figure:
     target = example.target or Side(alignment.target.words)
-    items = [
-        {"side": name, **row}
-        for name, side, parse, sentence in (
-            ("source", example.source, parses[0], alignment.source),
-            ("target", target, parses[1], alignment.target),
-        )
-        for row in arc_rows(
-            _fit(side, sentence), parse.heads if parse else None, causal=name == "target"
-        )
-    ]
-    items += [
-        {"side": "link", "source": i, "target": j, "verdict": _verdict((i, j), example.links)}
-        for i, j in alignment.links
-    ]
-    figure = Figure()
-    figure.add(charts.pair, "", items=items)
-    return figure
+    gold = example.links.all if example.links else None
+    return draw_pair(
+        _draw_side(_fit(example.source, alignment.source), pair.source),
+        _draw_side(_fit(target, alignment.target), pair.target, causal=True),
+        {link: None if gold is None else link in gold for link in alignment.links},
+    )
+
+
+def _draw_side(side: Side, parse: Parse | None, causal: bool = False) -> DrawnSide:
+    """Return the words with the parents that a model finds.
+
+    Args:
+        side: the words, and their parents in gold if they are known.
+        parse: what the model finds, if it parses this side.
+        causal: whether the model cannot look ahead: words whose parent comes later have no arc.
+    """
+    if parse is None:
+        return DrawnSide(side.words)
+    parents: list[int | None] = [*parse.heads]
+    right: list[bool | None] = [None for _ in parents]
+    for word, gold in enumerate(side.heads or ()):
+        right[word] = parents[word] == gold
+        if causal and gold > word + 1:
+            parents[word] = right[word] = None
+    return DrawnSide(side.words, parents, right)
 
 
 def draw_attention(model: Model, example: Example) -> Figure:
@@ -140,7 +130,7 @@ def draw_distances(model: Model, example: Example, layer: int | None = None) -> 
     ):
         if found is None or not found.sentence.pieces:
             continue
-        _check_length(found.sentence.words)
+        check_length(found.sentence.words)
         chosen = max(found.layers) if layer is None else layer
         tree = found.tree(chosen)
         assert tree is not None
@@ -371,13 +361,13 @@ def _begin_with_parse(side: Side) -> Figure:
 def _translations(example: Example) -> list[str] | None:
     """Return the reference, if known; check that the sentence can be drawn."""
     for side in (example.source, example.target):
-        _check_length(side.words if side else [])
+        check_length(side.words if side else [])
     return [example.target.text] if example.target else None
 
 
 def _fit(side: Side, sentence: Sentence) -> Side:
     """Return the text's own words; the model must have read as many."""
-    _check_length(side.words)
+    check_length(side.words)
     if len(side.words) != len(sentence.words):
         raise DataError(
             f"{len(side.words)} words, but {len(sentence.words)} in the model's subwords; give "
@@ -389,13 +379,5 @@ def _fit(side: Side, sentence: Sentence) -> Side:
 def _required_heads(example: Example) -> list[int]:
     if example.source.heads is None:
         raise DataError("the source has no parse; give --gold PREFIX with PREFIX.heads.LANG")
-    _check_length(example.source.words)
+    check_length(example.source.words)
     return example.source.heads
-
-
-def _check_length(words: Sequence[str]) -> None:
-    if len(words) > MOST_WORDS:
-        raise DataError(
-            f"a sentence has {len(words)} words, too many for a picture; draw one of at most "
-            f"{MOST_WORDS} words"
-        )

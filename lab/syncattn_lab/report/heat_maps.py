@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from syncattn_fairseq.base.errors import DataError
 
 from ..evaluation.scoring import Output
-from ..printed.sentences import PrintedSentence, PrintedSide
+from ..printed.sentences import UNKNOWN, PrintedSentence, PrintedSide
 from .example import Example, Links, Side
 from .sentences import ReportedSentence
 
@@ -28,7 +28,8 @@ def with_heat_maps(
 
     Each is ``title``, ``rows`` and ``columns``, ``source``, ``target`` or a list of words,
     ``values`` in per cent, ``gold``, rows and columns, and ``causal``. A sentence whose words a
-    model reads differently gets no ``matrices``; models have the numbers of their systems, from 0.
+    model reads differently gets no ``matrices``, nor does one that was printed with ``<unk>``,
+    in the place of text that nobody knows; models have the numbers of their systems, from 0.
     """
     rest = iter(sentences)
     first = list(islice(rest, number))
@@ -37,9 +38,15 @@ def with_heat_maps(
         for system, output in zip(detail["systems"], outputs.values(), strict=True):
             system["gates"] = _gates(output.analysed[index], output.forced is not None)
     complete = [d for d in details.values() if d["source"]["words"] and d["target"]["words"]]
+    readable = [d for d in complete if not _lacks_subwords(d)]
     for system, model in models.items():
-        _add_matrices(complete, system, model)
+        _add_matrices(readable, system, model)
     return chain(first, rest)
+
+
+def _lacks_subwords(detail: Mapping[str, Any]) -> bool:
+    """Tell whether ``<unk>`` was printed in the place of a word or a part of it."""
+    return any(UNKNOWN in word for side in ("source", "target") for word in detail[side]["words"])
 
 
 def _gates(sentence: PrintedSentence, forced: bool) -> list[dict[str, Any]]:

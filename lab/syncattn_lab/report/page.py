@@ -17,6 +17,7 @@ from itertools import cycle, islice
 from typing import Any
 
 from syncattn_fairseq.base.errors import DataError
+from syncattn_fairseq.data.doctor import KINDS, Finding
 
 from ..evaluation.measures import BLEU
 from ..evaluation.score_table import (
@@ -59,10 +60,12 @@ def render(
     sentences: Iterable[ReportedSentence],
     logs: Mapping[str, Sequence[Sequence[Point]]],
     trainings: Trainings | None = None,
+    findings: Sequence[Finding] | None = None,
 ) -> str:
     """Render the page, of the first sentences of the test set, with the systems in the same order.
 
-    ``logs`` has the training logs of each system's seeds; ``trainings`` what is known of all seeds.
+    ``logs`` has the training logs of each system's seeds; ``trainings`` what is known of all seeds,
+    ``findings`` what is wrong with the corpus's text; None: that is not known.
     """
     size = next(iter(scores.values())).sentences
     tests = [score.significance for score in scores.values() if score.significance]
@@ -105,6 +108,7 @@ def render(
         trainings=trainings,
         lead=_lead(scores, [summary["translations"] for summary in summaries], trainings),
         changes=in_words.say_changes(scores, summaries),
+        findings=None if findings is None else [*map(_list_cells, findings)],
         has_brackets=any(s.source_brackets or s.target_brackets for s in scores.values()),
         data=b64encode(packed).decode(),
         style=markupsafe.Markup((folder / "report.css").read_text("utf-8")),
@@ -130,6 +134,12 @@ def _lead(
     sentences = in_words.say_differences(comparisons, over_seeds=trainings is not None)
     structure = in_words.say_structure(parents, errors) or in_words.say_sameness(translations)
     return [*sentences, structure] if structure else sentences
+
+
+def _list_cells(finding: Finding) -> list[str]:
+    """Return the cells of a finding in a table."""
+    sizes = [f"{finding.count:,}", f"{finding.total:,}", f"{100 * finding.share:.3g} %"]
+    return [KINDS[finding.kind].about, finding.split, *sizes, finding.example]
 
 
 def _dump(value: Any) -> str:

@@ -27,13 +27,16 @@ def check_format(path: Path) -> None:
         raise DataError(f"{path}: pictures are .svg, .png or .pdf; choose one")
 
 
-def list_boxes(picture: Mapping[str, Any]) -> list[str]:
+def list_boxes(picture: Mapping[str, Any] | str) -> list[str]:
     """Return the scripts, such as ``HIRAGANA``, that no font here has: their letters become boxes.
 
     The picture of a letter without a font is that of a letter that does not exist.
     """
-    rows = _replace_controls([*picture.get("datasets", {}).values()])
-    text = json.dumps(rows, ensure_ascii=False)
+    if isinstance(picture, str):
+        text = picture
+    else:
+        rows = _replace_controls([*picture.get("datasets", {}).values()])
+        text = json.dumps(rows, ensure_ascii=False)
     names = ((unicodedata.name(x, "UNKNOWN"), x) for x in text if ord(x) > _LAST_LATIN)
     letters = {name.split()[0].partition("-")[0]: letter for name, letter in names}
     box = _draw_letter(_NOWHERE) if letters else b""
@@ -45,10 +48,10 @@ def _draw_letter(letter: str) -> bytes:
     return vl_convert.vegalite_to_png(chart.properties(width=1, height=1).to_dict())
 
 
-def save(picture: Mapping[str, Any], path: Path) -> None:
-    """Write a filled chart, as SVG, PNG (twice the size, for sharp print) or PDF.
+def save(picture: Mapping[str, Any] | str, path: Path) -> None:
+    """Write a filled chart, or an SVG, as SVG, PNG (twice the size, for sharp print) or PDF.
 
-    Control characters become U+FFFD.
+    Control characters of a chart become U+FFFD.
     """
     check_format(path)
     content = render(picture, path.suffix.lower().removeprefix("."))
@@ -56,9 +59,12 @@ def save(picture: Mapping[str, Any], path: Path) -> None:
         temporary.write_bytes(content)
 
 
-def render(picture: Mapping[str, Any], kind: str) -> bytes:
-    """Return the content of a file with a filled chart; for ``kind`` see `FORMATS`."""
-    draw: Any = getattr(vl_convert, f"vegalite_to_{kind}")
+def render(picture: Mapping[str, Any] | str, kind: str) -> bytes:
+    """Return the content of a file with a filled chart, or an SVG; for ``kind`` see `FORMATS`."""
+    if isinstance(picture, str) and kind == "svg":
+        return picture.encode()
+    source = "svg" if isinstance(picture, str) else "vegalite"
+    draw: Any = getattr(vl_convert, f"{source}_to_{kind}")
     content = draw(_replace_controls(picture), **({"scale": 2} if kind == "png" else {}))
     return content.encode() if kind == "svg" else bytes(content)
 

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 from sacrebleu.metrics.chrf import CHRF
 
 from syncattn_fairseq.base.errors import DataError
+from syncattn_fairseq.inference.drawing import MOST_WORDS
 from syncattn_fairseq.inference.record import name_layer
 from syncattn_fairseq.trees.tree import Tree
 
@@ -18,7 +19,6 @@ from ..evaluation.induction import induce_tree
 from ..evaluation.scoring import Gold, Output, plain_text
 from ..evaluation.word_alignment import align_words
 from ..printed.sentences import PrintedSide
-from .example import MOST_WORDS
 
 T = TypeVar("T")
 _GOLD = ("heads", "labels", "trees")

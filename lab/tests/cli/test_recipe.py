@@ -24,7 +24,8 @@ from tests.importing import in_a_process
 
 ROOT = Path(__file__).parents[3]
 CONFIGS = ROOT / "configs"
-PREPARATION = ["download", "collect", "tokenise", "clean", "subwords", "parse", "binarise"]
+PREPARATION = ["download", "collect", "tokenise", "clean", "examine"]
+PREPARATION += ["subwords", "parse", "binarise"]
 
 
 def dry(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[list[str], list[str]]:
@@ -45,7 +46,7 @@ def test_a_dry_run_of_every_system_says_all_its_commands(corpus, tmp_path, capsy
     names = [name for other, name in PAIRS if other is corpus]
     stages, commands = dry(capsys, corpus.name, *names, f"--work={tmp_path}")
     preparing = [s.partition(": ")[2].split()[0] for s in stages if s.startswith(corpus.name)]
-    expected = ["generate", "subwords", "binarise"] if corpus.generated else PREPARATION
+    expected = ["generate", "examine", "subwords", "binarise"] if corpus.generated else PREPARATION
     left_out = {"clean"} if corpus.clean is None else set()
     if not NEEDS.keys() & {*names}:
         left_out.add("parse")
@@ -219,6 +220,9 @@ def test_parses_are_compared_with_those_of_the_corpus(capsys):
     both, source, *others = (c for c in commands if c.startswith("syncattn-score"))
     assert f"forced.jsonl --source-heads {heads}.en --target-heads {heads}.de" in both
     assert f"forced.jsonl --source-heads {heads}.en --json" in source
+    train = "corpora/multi30k_tiny_en_de_3625/pieces/train.en"
+    counted = f"--source-counts {train} {heads.replace('test', 'train')}.en"
+    assert counted in both and counted in source and "--target-counts" not in source
     assert not any("forced" in c or "heads" in c for c in others)
 
 

@@ -10,6 +10,7 @@ import pytest
 import syncattn_fairseq
 from lab.tests.printed.making import line
 from syncattn_lab.cli.score import main
+from syncattn_lab.synthetic.generated_corpus import generate
 from tests.cli.errors import read_error
 from tests.importing import in_a_process
 
@@ -116,6 +117,34 @@ def test_json_of_everything(files, capsys):
     assert systems["Ours"]["significance"] is None
 
 
+def test_attachment_is_beside_parses_without_syntax(files, capsys):
+    (files / "train.de").write_text("d@@ er Hund\nd@@ er K@@ ater\nja\n", encoding="utf-8")
+    (files / "train.heads").write_text("2 0\n2 0\n\n", encoding="utf-8")
+    counts = ["--target-counts", "train.de", "train.heads"]
+    assert main([*SYSTEMS, *GOLD, *counts]) == 0
+    out = capsys.readouterr().out
+    # Of "der Hund ja", one word counts: "Hund", the root. Both after "der" were roots.
+    assert "UAS source of parses that know no syntax: best offset " in out
+    assert (
+        "UAS target of parses that know no syntax: best offset root 100.0, counts 100.0, r" in out
+    )
+    assert main([*SYSTEMS, *GOLD, *counts, "--json", "-"]) == 0
+    ours, plain = json.loads(capsys.readouterr().out)["systems"].values()
+    assert [*ours["source_baselines"]] == ["best offset +1", "random trees"]
+    assert ours["target_baselines"]["counts"]["uas"] == 1
+    assert plain["source_baselines"] == plain["target_baselines"] == {}
+
+
+def test_counts_that_do_not_fit(files, capsys):
+    (files / "train.heads").write_text("2 0\n0\n0\n", encoding="utf-8")
+    said = read_error(capsys, main([*SYSTEMS, "--source-counts", "source", "train.heads"]))
+    assert "--source-counts: give --source-heads, too, to compare with" in said
+    said = read_error(capsys, main([*SYSTEMS, *GOLD, "--source-counts", "source", "train.heads"]))
+    assert "train.heads: 3 lines, but source has 2" in said
+    said = read_error(capsys, main([*SYSTEMS, *GOLD, "--source-counts", "source", "heads.en"]))
+    assert "heads.en:2: 11 words, but 1 heads" in said
+
+
 def test_detokenize(files, capsys):
     (files / "beam").write_text("der Hund bellt laut , ja .\n", encoding="utf-8")
     (files / "ref").write_text("der Hund bellt laut, ja.\n", encoding="utf-8")
@@ -165,7 +194,8 @@ def test_references_of_another_text_are_noticed(files, capsys):
     other = [f"quite unlike {n} would it be to go away" for n in range(20)]
     (files / "ref").write_text("".join(f"{line}\n" for line in text), encoding="utf-8")
     command = [*PLAIN, "--tokenize=none", "--json=-"]
-    for lines, warned in ((other, True), (text, False), ([""] * 20, True)):
+    nearly = [*text[:-1], "der Hund"]
+    for lines, warned in ((other, True), (nearly, False), ([""] * 20, True)):
         (files / "plain").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
         assert main(command) == 0
         err = capsys.readouterr().err
@@ -177,6 +207,46 @@ def test_references_of_another_text_are_noticed(files, capsys):
     assert main(command) == 0
     out, err = capsys.readouterr()
     assert json.loads(out)["systems"]["Plain"]["bleu"]["score"] == 0 and err == ""
+
+
+def test_a_file_that_is_given_twice_is_noticed(files, capsys):
+    for arguments, said in (
+        (["--system", "A", "ref"], "ref: given twice, as --references and as --system A"),
+        (["--system", "A", "plain", "--source", "ref"], "as --references and as --source"),
+        (["--system", "A", "plain", "--system", "B", "./plain"], "--system A and as --system B"),
+        (["--system", "A", "plain", "--source", "source"], ""),
+    ):
+        assert main([*arguments, "--references=ref", "--tokenize=none", "--json=-"]) == 0
+        err = capsys.readouterr().err
+        assert (said in err and err.count("\n") == 1) if said else err == ""
+
+
+def test_swapped_sides_are_noticed(files, capsys):
+    pairs = [*generate(40, seed=1)]
+    texts = {"source": [" ".join(p.source.words) for p in pairs]}
+    texts["ref"] = [" ".join(p.target.words) for p in pairs]
+    texts["good"] = [f"{line} ja" for line in texts["ref"]]
+    texts["swapped"] = [f"{line} yes" for line in texts["source"]]
+    for name, lines in [*texts.items(), ("same", texts["ref"]), ("copied", texts["source"])]:
+        (files / name).write_text("".join(f"{line}\n" for line in lines))
+    printed = zip(texts["source"], texts["swapped"], strict=True)
+    shown = "".join(f"S-{n}\t{a}\nH-{n}\t-1\t{b}\n" for n, (a, b) in enumerate(printed))
+    (files / "printed").write_text(shown)
+    like_source = "its translations read like the source, and not like the references; are source"
+    for name, said, source in (
+        ("good", "", True),
+        ("same", "its translations are the references; was one file given twice?", True),
+        ("same", "its translations are the references; was one file given twice?", False),
+        ("copied", "its translations are the source; was one file given twice?", True),
+        ("swapped", like_source, True),
+        ("printed", like_source, False),
+    ):
+        arguments = ["--system", "A", name, "--references=ref", "--tokenize=none", "--json=-"]
+        assert main([*arguments, *(["--source=source"] if source else [])]) == 0
+        lines = capsys.readouterr().err.splitlines()
+        assert [line for line in lines if "BLEU is" not in line] == (
+            [next(line for line in lines if said in line)] if said else []
+        )
 
 
 def test_forced_output_in_the_place_of_translations_is_noticed(files, capsys):

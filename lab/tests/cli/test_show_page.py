@@ -14,7 +14,9 @@ from scipy.stats import binomtest
 
 from lab.tests.printed.making import line
 from lab.tests.report.corpus import LONG, SCRIPT, SOURCE, TARGET, TRANSLATED, write_corpus
+from syncattn_fairseq.data.doctor import Finding
 from syncattn_lab.cli import score, show
+from syncattn_lab.evaluation.findings_file import store_findings
 from tests.checkpoints import make_checkpoint
 from tests.cli.errors import read_error
 from tests.parsing.chain import CONLLU
@@ -114,6 +116,30 @@ def test_every_sentence_is_there_as_it_is(page):
     assert [node[-1] for node in tree] == [1, 0, 0], "only the whole is in the flat gold tree"
     assert attack["source"]["labels"] == [SCRIPT] * 3
     assert long["source"]["heads"] is None and len(long["systems"][1]["source"]) == LONG
+
+
+def test_what_was_found_in_the_text_is_a_table(arguments, tmp_path, monkeypatch):
+    folder, named = arguments
+    monkeypatch.chdir(folder)
+    named = [*named, "--html", f"{tmp_path}/r.html", "--examined", f"{tmp_path}/found.json"]
+    found = Finding("twice", "test", 3, 1200, f"a.en, which is {SCRIPT}", True, "give each its own")
+    store_findings(tmp_path / "found.json", [found])
+    assert show.main(named) == 0
+    [_, row] = table((tmp_path / "r.html").read_text(encoding="utf-8"), "The text")
+    escaped = SCRIPT.replace("<", "&lt;").replace(">", "&gt;")
+    assert row == [
+        *("the same file is given twice", "test", "3", "1,200", "0.25 %"),
+        f"a.en, which is {escaped}",
+    ]
+    store_findings(tmp_path / "found.json", [])
+    assert show.main(named) == 0
+    assert "no pair repeats" in (tmp_path / "r.html").read_text(encoding="utf-8")
+    (tmp_path / "found.json").write_text("[1]")
+    assert show.main(named) == 1
+
+
+def test_a_page_says_nothing_of_a_text_that_was_not_examined(page):
+    assert "<h2>The text</h2>" not in page
 
 
 class Scripts(HTMLParser):
@@ -313,3 +339,28 @@ def test_attention_of_a_model_that_reads_parses(small_corpus, tmp_path):
     _, details = content((tmp_path / "r.html").read_text(encoding="utf-8"))
     [matrix] = details[0]["systems"][0]["matrices"]
     assert matrix["title"].startswith("C: ")
+
+
+def test_an_unknown_subword_that_was_printed_is_no_text(small_corpus, tmp_path, capsys):
+    texts = [small_corpus.lines(f"test.{side}")[:3] for side in ("en", "de")]
+    printed = []
+    for n, (source, target) in enumerate(zip(*texts, strict=True)):
+        shown = [" ".join(f"▁{word}" for word in side.split()) for side in (source, target)]
+        if n != 1:
+            shown = [f"▁ <unk> x {side}" for side in shown]
+        printed += [f"S-{n}\t{shown[0]}", f"T-{n}\t{shown[1].replace('<unk>', '<<unk>>')}"]
+        printed += [f"{letter}-{n}\t-1\t{shown[1]}" for letter in "HD"]
+    (tmp_path / "decoded").write_text("\n".join(printed) + "\n")
+    (tmp_path / "references").write_text("\n".join(texts[1]) + "\n")
+    arguments = ["--references", f"{tmp_path}/references", "--tokenize", "none"]
+    arguments += ["--system", "A", *[f"{tmp_path}/decoded"] * 2]
+    arguments += ["--attention", "A", str(small_corpus.trained())]
+    arguments += ["--data-bin", str(small_corpus.data), "--subwords", str(small_corpus.subwords)]
+    assert show.main([*arguments, "--html", f"{tmp_path}/r.html"]) == 0
+    assert "not in the model's dictionary" not in capsys.readouterr().err
+    _, details = content((tmp_path / "r.html").read_text(encoding="utf-8"))
+    assert [bool(detail["systems"][0].get("matrices")) for detail in details] == [
+        False,
+        True,
+        False,
+    ]

@@ -41,7 +41,7 @@ FOLDERS = {
 }
 #: What writes no file of the user's, or leaves claiming it to others, see its own tests.
 WITHOUT = {
-    *("syncattn-translate", "syncattn-options", "syncattn-recipe"),
+    *("syncattn-translate", "syncattn-options", "syncattn-recipe", "syncattn-serve"),
     "python -m syncattn_lab.recipes.fetch",
 }
 

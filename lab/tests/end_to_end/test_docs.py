@@ -18,7 +18,7 @@ from tests.end_to_end.commands import BIN, FORKED
 ROOT = Path(__file__).parents[3]
 #: In the order in which they are read: later ones go on with what earlier ones have made.
 PAGES = (
-    *(f"docs/{page}.md" for page in ("own_data", "guide", "export")),
+    *(f"docs/{page}.md" for page in ("own_data", "guide", "export", "serving")),
     "README.md",
     *(f"docs/{page}.md" for page in ("python", "pictures", "extending")),
     *(f"docs/{page}.md" for page in ("install", "recipes", "settings")),
@@ -59,6 +59,8 @@ NOT_RUN = {
     "source venv/bin/activate": "the same",
     "python -m venv": "installs",
     "pip install": "installs",
+    "syncattn-serve --path online": "serves until it is ended; tests/serving asks it",
+    "curl -d": "asks that service",
     "bash scripts/build.sh": "the same; tests/test_packaging.py makes the wheel",
     "bash scripts/quickstart.sh": "takes minutes",
     "bash scripts/install.sh": "installs",
@@ -83,6 +85,10 @@ NOT_RUN = {
     "for system in transformer lpsi syncattn pascal": "needs trainings on Multi30k",
     "syncattn-recipe multi30k_tiny_en_de_3625 syncattn": "needs Multi30k",
     "syncattn-recipe multi30k_tiny_en_de_3625 @nearby": "test_forest.py draws these",
+    "python -m study.counted_parents": "lab/tests/study/test_analyses.py does",
+    "syncattn-score heads": "lab/tests/evaluation/test_head_probe.py does",
+    "bash study/exchange.sh": "needs a GPU; lab/tests/study/test_exchange.py does",
+    "python -m study.pascal_released": "downloads; lab/tests/study/test_pascal_released.py does",
     "python -m study.gradients": "needs trainings on Multi30k",
     "python -m study.loops": "the same",
     "python -m study.parser_noise": "takes minutes",

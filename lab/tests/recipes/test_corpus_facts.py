@@ -7,18 +7,20 @@ from pathlib import Path
 import pytest
 
 from syncattn_fairseq.base.errors import DataError
+from syncattn_fairseq.data.doctor import Limits
 from syncattn_fairseq.data.pieces import learn_pieces
 from syncattn_lab.cli.recipe import main
 from syncattn_lab.recipes.corpus_facts import Corpus, Subwords, load_corpus
 from syncattn_lab.recipes.corpus_texts import Archive, Here
 from syncattn_lab.recipes.new_corpus import write_corpus
+from syncattn_lab.recipes.text_formats import collect
 from syncattn_lab.synthetic.generated_corpus import generate
 from tests.cli.errors import read_error
 
 CONFIGS = Path(__file__).parents[3] / "configs"
 FOLDERS = sorted(path.parent for path in CONFIGS.glob("*/_data.yaml"))
 PAGE = (Path(__file__).parents[3] / "docs" / "recipes.md").read_text(encoding="utf-8")
-OWN = PAGE[PAGE.index("## Your own corpus") : PAGE.index("## How long")]
+OWN = PAGE[PAGE.index("## Your own corpus") : PAGE.index("## What is wrong")]
 
 
 @pytest.fixture
@@ -48,7 +50,7 @@ def test_a_corpus_is_written_for_texts(raw, capsys):
     assert corpus.languages == ("en", "de") and corpus.here and corpus.here.path == raw
     assert corpus.here.test == "{language}/test.{language}.txt"
     assert corpus.subwords.joint and corpus.subwords.size == 1000
-    assert learn_pieces(names("train"), 1000), "the text has as many"
+    assert learn_pieces(names("train"), 1000)[0], "the text has as many"
     assert main([*following[0].split()[2:4], "--dry-run"]) == 0
     out = capsys.readouterr().out
     assert f"--archives {raw} --languages en de" in out and "train: " not in out
@@ -75,12 +77,124 @@ def test_what_is_not_given_is_held_out(raw, given):
         for split in ("train", "valid", "test")
     }
     counts = {split: len(pairs) for split, pairs in texts.items()}
+    assert corpus.clean == {"max_words": 100, "ratio": 9, "exclude": "test"}
     assert counts == {"train": 400 - 20 * (3 - len(given)), "test": 20} | {
         "valid": 7 if "valid" in given else 20
     }
     whole = [*zip(*(Path(name).read_text().splitlines() for name in names("train")), strict=True)]
     parts = [s for s in texts if s not in given[1:]]
     assert sorted(pair for s in parts for pair in texts[s]) == sorted(whole)
+
+
+def test_different_pairs_are_held_out(raw):
+    """Pairs that repeat, but for case and spaces, are either held out or learnt."""
+    for name in names("train"):
+        text = Path(name).read_text()
+        half = "".join(text.splitlines(keepends=True)[:200])
+        Path(name).write_text(text + text.upper().replace(" ", "  ") + "\n" + half)
+    write_corpus(Path("mine"), names("train"), gpu=True)
+    texts = {}
+    for split in ("train", "valid", "test"):
+        sides = [Path(f"mine/texts/{split}.{x}").read_text().lower() for x in ("en", "de")]
+        texts[split] = [*zip(*(side.splitlines() for side in sides), strict=True)]
+    held_out = [*texts["valid"], *texts["test"]]
+    assert len(held_out) == len({*held_out}) == 2 * (len({*held_out, *texts["train"]}) // 20)
+    assert not {*held_out} & {*texts["train"]}
+    assert len(texts["train"]) > 2 * (400 - len(held_out)), "repeated pairs are still learnt"
+    [first, *_] = Path("mine/_data.yaml").read_text().splitlines()
+    assert f"{len(texts['train']):,} pairs" in first
+
+
+@pytest.mark.parametrize("inside", ["texts/train.{}", "texts/deeper/train.{}", "train.{}"])
+def test_nothing_is_written_onto_what_is_there(raw, inside, capsys):
+    for language in ("en", "de"):
+        path = Path("mine", inside.format(language))
+        path.parent.mkdir(parents=True, exist_ok=True)
+        (raw / language / f"train.{language}.txt").rename(path)
+    before = {path: path.read_bytes() for path in Path("mine").rglob("*") if path.is_file()}
+    files = [f"mine/{inside.format(language)}" for language in ("en", "de")]
+    if inside.startswith("texts"):
+        assert "mine/texts: has files already, and pairs that are held out would be" in read_error(
+            capsys, main(["--init", "mine", *files])
+        )
+        assert {path for path in Path("mine").rglob("*") if path.is_file()} == {*before}
+    else:
+        assert main(["--init", "mine", *files]) == 0
+    assert {path: path.read_bytes() for path in before} == before
+
+
+def test_no_file_of_a_corpus_is_replaced(raw, capsys):
+    Path("mine").mkdir()
+    Path("mine/_corpus.yaml").symlink_to("nowhere")
+    assert "mine: has a corpus already" in read_error(
+        capsys, main(["--init", "mine", *names("train")])
+    )
+    Path("other").mkdir()
+    Path("other/texts").symlink_to(raw)
+    fault = "other/texts: has files already"
+    assert fault in read_error(capsys, main(["--init", "other", *names("train")]))
+    assert not Path("other/_data.yaml").exists()
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "languages"),
+    [
+        ("z.en", "z.pt_BR", ("en", "pt_BR")),
+        ("z.pt_PT", "z.pt_BR", ("pt_PT", "pt_BR")),
+        ("a-b/en/z_en", "a-b/zh-Hans/z_zh-Hans", ("en", "zh-Hans")),
+        ("z.eng_Latn.txt", "z.hin_Deva.txt", ("eng_Latn", "hin_Deva")),
+        ("z.en_US", "z.es_419", ("en_US", "es_419")),
+        ("z.en", "z.no", ("en", "no")),
+        ("q\"x: y #'.en", "q\"x: y #'.de", ("en", "de")),
+        ("\\n😀 %s\\.en", "\\n😀 %s\\.de", ("en", "de")),
+        ("a [b]*?.en", "a [b]*?.de", ("en", "de")),
+    ],
+)
+def test_names_of_files_and_languages_come_back(raw, first, second, languages):
+    for source, name in zip(names("train"), (first, second), strict=True):
+        Path(name).parent.mkdir(parents=True, exist_ok=True)
+        Path(source).rename(name)
+    write_corpus(Path("mine"), [first, second] * 3, gpu=False)
+    corpus = load_corpus(Path("mine"))
+    assert corpus.languages == languages and corpus.here and corpus.here.path
+    pattern = str(corpus.here.path / corpus.here.train)
+    assert [Path(pattern.replace("{language}", x)) for x in languages] == [
+        Path(name).absolute() for name in (first, second)
+    ]
+    assert {*languages} <= corpus.words.keys()
+    [read] = corpus.list_texts("train")
+    form, _, address = read.partition("=")
+    assert len([*collect(corpus.here.path, form, address, languages)]) == 400
+    assert main(["mine", "transformer", "--dry-run"]) == 0
+
+
+@pytest.mark.parametrize("name", ["a!b", "a{language}", "${a}", "a\nb", "a\u2028b", "a\udcffb"])
+def test_a_name_with_a_meaning_of_its_own_is_refused(raw, name):
+    with pytest.raises(DataError, match="has a meaning of its own in a recipe's names of files; r"):
+        write_corpus(Path("mine"), [f"{name}.en", f"{name}.de"], gpu=False)
+
+
+def test_splits_have_the_same_languages(raw, capsys):
+    for language in ("fr", "de"):
+        (raw / f"valid.{language}").write_text("a\n" * 7)
+    (raw / "valid.en").write_text("a\n" * 7)
+    for pair in (("valid.en", "valid.fr"), ("valid.de", "valid.en")):
+        files = [f"raw/{name}" for name in pair]
+        error = read_error(capsys, main(["--init", "mine", *names("train"), *files]))
+        assert f"{' '.join(files)}: " in error and "but the training text is en and de" in error
+    assert not Path("mine").exists()
+
+
+def test_what_is_wrong_with_the_text_is_said(raw, capsys):
+    shown = [Path(name).read_text().splitlines() for name in names("train", "test")]
+    for name, learnt, lines in zip(names("test"), shown[:2], shown[2:], strict=True):
+        longest = max(range(400), key=lambda n: len(shown[0][n]))
+        Path(name).write_text("\n".join([*lines, learnt[longest]]) + "\n")
+    assert main(["--init", "mine", *names("train", "valid", "test")]) == 0
+    [warning] = [x for x in capsys.readouterr().err.splitlines() if "test sentences are in" in x]
+    assert warning.startswith("warning: test: test sentences are in the training text (")
+    assert "raw/en/test.en.txt:7, which is raw/en/train.en.txt:" in warning
+    assert "clean leaves them out" in warning
 
 
 @pytest.mark.parametrize(
@@ -133,6 +247,8 @@ def test_the_table_has_all_keys():
     assert keys == {field.name for field in fields(Corpus)} - derived - {"every", "last"}
     named = {key: row[2] for row in rows for key in re.findall(r"`(\w+)`", row[1])}
     assert "every" in named["valid"] and "last" in named["valid"]
+    limits = PAGE[PAGE.index("| in `examine`") : PAGE.index("`--check` refuses what")]
+    assert {field.name for field in fields(Limits)} <= {*re.findall(r"`(\w+)(?:: 8)?`", limits)}
     for key, kind in (("here", Here), ("archives", Archive), ("subwords", Subwords)):
         assert all(f"`{field.name}" in named[key] for field in fields(kind)), key
 

@@ -2,6 +2,7 @@
 
 import html
 import io
+import re
 import unicodedata
 
 import pytest
@@ -94,6 +95,9 @@ def test_a_run_of_spaces_and_controls_is_one_space(text):
     assert join_line(text) == plain_spaces(text)
 
 
+UTF_16 = ("utf-16-le", "utf-16-be")
+
+
 def test_every_space_of_unicode_counts():
     text = "".join(map(chr, range(0x110000)))
     assert join_line(text) == plain_spaces(text)
@@ -113,6 +117,24 @@ def test_only_newlines_end_a_line_of_plain_text(text, bom):
 def test_what_is_not_utf_8_names_its_line(name):
     with pytest.raises(DataError, match=r"^f:2: not UTF-8; .*latin1$"):
         texts(name, b"<seg>a</seg>\nGr\xfc\xdfe\n")
+
+
+@pytest.mark.parametrize(
+    ("data", "fault"),
+    [
+        *(("\ufeffthe man\n".encode(code), "f:1: UTF-16, not UTF-8; convert") for code in UTF_16),
+        (
+            "the old man\n".encode("utf-16-le"),
+            "f:1: UTF-16, not UTF-8; convert it: iconv -f UTF-16",
+        ),
+        (b'<?xml version="1.0"?>\n<tmx version="1.4">\n', "f:1: XML, as TMX and XLIFF are"),
+        (b'\xef\xbb\xbf<xliff version="1.2">\n', "f:1: XML, as TMX and XLIFF are, and no text"),
+    ],
+)
+@pytest.mark.parametrize("name", ["plain", "latin1", "iwslt_tags", "conllu"])
+def test_what_is_another_kind_of_file_is_named(name, data, fault):
+    with pytest.raises(DataError, match=f"^{re.escape(fault)}"):
+        texts(name, data)
 
 
 @given(st.lists(st.tuples(st.text(st.sampled_from("a &<>;'\"\u2028é")), st.booleans())))

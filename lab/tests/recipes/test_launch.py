@@ -52,6 +52,16 @@ def test_batches_by_hand():
     }
 
 
+def test_a_batch_of_sentences_is_divided_too():
+    config = load_corpus(SHARED / "wmt14_en_de_words").system("rnn_global").load({})
+    assert divide_batch(config, 1) == {"optimization.update_freq": [1]}
+    found = divide_batch(config, 8)
+    assert found["dataset.batch_size"] == 10 and found["dataset.batch_size_valid"] == 80
+    assert found["dataset.max_tokens"] == 810
+    six = {"dataset": {"max_tokens": 4000, "batch_size": 10}, "optimization": {"update_freq": [6]}}
+    assert divide_batch(six, 4)["dataset.batch_size"] == 8  # 60 sentences, 4 x 2 batches
+
+
 def words(machines: Machines, **overrides: Any) -> tuple[str, ...]:
     changes = {name.replace("__", "."): value for name, value in overrides.items()}
     [command] = make_training(SYSTEM, SYSTEM.load(changes), machines, changes).commands
@@ -73,6 +83,13 @@ def test_a_preempted_training_loses_minutes():
     assert [word for word in own if "save_updates" in word] == ["++task.safety_save_updates=50"]
     # Only our task can save without validating.
     assert not any("save" in word for word in words(Machines(), task___name="translation"))
+
+
+def test_a_gpu_has_several_loaders():
+    assert "++dataset.num_workers=4" in words(Machines())
+    assert not any("num_workers" in word for word in words(Machines(cpu=True)))
+    own = words(Machines(), dataset__num_workers=9)
+    assert [word for word in own if "num_workers" in word] == ["++dataset.num_workers=9"]
 
 
 def test_several_are_torchruns():

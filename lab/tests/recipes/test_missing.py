@@ -1,14 +1,20 @@
 """What is missing is listed at once; a rehearsal has a corpus of a few sentences."""
 
+import json
+import re
 import shutil
 from collections import namedtuple
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from syncattn_fairseq.base.errors import DataError
+from syncattn_fairseq.data.parses import SPLITS
 from syncattn_lab.cli.recipe import main
+from syncattn_lab.evaluation.findings_file import load_findings
+from syncattn_lab.recipes import examine as examining
 from syncattn_lab.recipes import missing
 from syncattn_lab.recipes.cell import make_cells
 from syncattn_lab.recipes.corpus_facts import Corpus, load_corpus
@@ -16,18 +22,24 @@ from syncattn_lab.recipes.corpus_texts import Here
 from syncattn_lab.recipes.grid import Grid
 from syncattn_lab.recipes.launch import Machines
 from syncattn_lab.recipes.missing import (
+    examine_corpus,
     list_missing_parsers,
     list_missing_texts,
     list_scarce,
     list_vocabulary_faults,
 )
+from syncattn_lab.recipes.new_corpus import write_corpus
 from syncattn_lab.recipes.prepare import list_preparation
 from syncattn_lab.recipes.rehearsal import SENTENCES, shorten_corpus, shorten_row
 from syncattn_lab.recipes.request import read_row
+from syncattn_lab.recipes.run import hash_files
 from syncattn_lab.recipes.stages import Stage
 from syncattn_lab.recipes.systems import SHARED
 from syncattn_lab.recipes.text_formats import collect
+from syncattn_lab.synthetic.generated_corpus import generate as synthetic
 
+Pairs = list[list[str]]
+"""The lines of source and target."""
 HEADS = {"heads.en", "heads.de", "heads.ja"}
 
 
@@ -192,3 +204,158 @@ def test_all_is_listed_and_the_rest_rehearsed(monkeypatch, tmp_path, capsys):
     assert "kytea" not in text and text.count("--parser random") == 6
     assert text.count("++optimization.max_update=2") == 2
     assert [*tmp_path.iterdir()] == [], "the scratch folder is gone"
+
+
+def own_corpus(folder: Path) -> Callable[[str], Pairs]:
+    """Write a corpus of one's own, of sentences of eight words; return what reads its texts."""
+    for n, split in enumerate(SPLITS):
+        pairs = [*synthetic(120 if split == "train" else 8, seed=n)]
+        for side, language in enumerate(("en", "de")):
+            lines = ((p.source if side == 0 else p.target).words for p in pairs)
+            text = "".join(f"{' '.join(words)} {n}{m} .\n" for m, words in enumerate(lines))
+            (folder / f"{split}.{language}").write_text(text)
+    files = [str(folder / f"{split}.{x}") for split in SPLITS for x in ("en", "de")]
+    write_corpus(folder / "mine", files, gpu=False)
+    data = folder / "mine" / "_data.yaml"
+    data.write_text(re.sub("^(clean|words:).*\n(  .*\n)*", "", data.read_text(), flags=re.M))
+    return lambda split: [(folder / f"{split}.{x}").read_text().splitlines() for x in ("en", "de")]
+
+
+def overwrite(folder: Path, split: str, sides: Pairs) -> None:
+    for language, lines in zip(("en", "de"), sides, strict=True):
+        (folder / f"{split}.{language}").write_text("".join(f"{line}\n" for line in lines))
+
+
+SPOILT: dict[str, Callable[[Path, Callable[[str], Pairs]], None]] = {
+    "test: test sentences are in the training text": lambda folder, read: overwrite(
+        folder, "test", [read("test")[0], [*read("test")[1][:-1], read("train")[1][3]]]
+    ),
+    "valid: the same file is given twice": lambda folder, read: overwrite(
+        folder, "valid", read("train")
+    ),
+    "test: source and target are swapped": lambda folder, read: overwrite(
+        folder, "test", read("test")[::-1]
+    ),
+    "train: pairs have the same text on both sides": lambda folder, read: overwrite(
+        folder, "train", [read("train")[0], [*read("train")[0][:60], *read("train")[1][60:]]]
+    ),
+}
+
+
+@pytest.mark.parametrize("fault", SPOILT)
+def test_a_check_refuses_a_text_that_would_give_wrong_numbers(fault, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(Grid, "run_after", lambda *_: None)
+    read = own_corpus(tmp_path)
+    words = ["./mine", "transformer", "--check", "--cpu", "--work", "work"]
+    assert main(words) == 0
+    assert "mine: text: nothing to look at\n" in capsys.readouterr().out
+    SPOILT[fault](tmp_path, read)
+    assert main(words) == 1
+    captured = capsys.readouterr()
+    assert captured.err.startswith(f"error: mine: its text would give wrong numbers: {fault}; mend")
+    assert "say in _data.yaml, examine, that it is meant" in captured.err
+    shown = [line for line in captured.out.splitlines() if line.startswith(f"- {fault} (")]
+    assert len(shown) == 1 and ", such as " in shown[0] and "rehearsal" not in captured.out
+    assert [*(tmp_path / "work").iterdir()] == [], "the scratch folder is gone"
+    names = ("test_in_training", "twice", "swapped", "untranslated")
+    declared = "{" + ", ".join(f"{name}: null" for name in names) + "}"
+    data = tmp_path / "mine/_data.yaml"
+    written = data.read_text()
+    data.write_text(f"{written}examine: {declared}\n")
+    assert main(words) == 0
+    captured = capsys.readouterr()
+    assert shown[0] in captured.out.splitlines() and "rehearsal: " in captured.out
+    data.write_text(f"{written}clean: {{exclude: test}}\n")
+    assert main(words) == ("test sentences" not in fault), "clean leaves these out"
+    data.write_text(f"{written}examine: {{twise: 1}}\n")
+    assert main(words) == 1
+    assert "_data.yaml: examine: twise: no such limit" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("limit", ["0", "0.2", "null"])
+def test_a_run_says_what_is_severe(limit, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(Grid, "run_after", lambda *_: None)
+    read = own_corpus(tmp_path)
+    SPOILT["test: test sentences are in the training text"](tmp_path, read)
+    found = tmp_path / "corpora/mine/examined.json"
+    found.parent.mkdir(parents=True)
+    assert examining.main([".", "--languages", "en", "de", "--output", str(found)]) == 0
+    data = tmp_path / "mine/_data.yaml"
+    data.write_text(f"{data.read_text()}examine: {{test_in_training: {limit}}}\n")
+    assert main(["./mine", "--to", "clean"]) == 0
+    assert capsys.readouterr().err == "", "it is not about this text, perhaps"
+    assert main(["./mine", "--to", "examine"]) == 0
+    error = capsys.readouterr().err
+    assert error.startswith("warning: test: test sentences are in the training text (1 of 8") == (
+        limit == "0"
+    )
+    assert bool(error) == (limit == "0")
+
+
+def test_a_text_that_changed_is_noticed_with_from_too(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(Grid, "run_after", lambda *_: None)
+    read = own_corpus(tmp_path)
+    done = tmp_path / "logs/mine/collect.done"
+    done.parent.mkdir(parents=True)
+    text = tmp_path / "test.de"
+    mark = {"after": {}, "read": hash_files([text], tmp_path)}
+    done.write_text(json.dumps(mark))
+    assert main(["./mine", "transformer", "--from", "train", "--cpu"]) == 0
+    overwrite(tmp_path, "test", [*read("test")[:1], read("train")[1][:8]])
+    assert main(["./mine", "transformer", "--from", "train", "--cpu"]) == 1
+    assert capsys.readouterr().err.startswith(f"error: {text}: changed since it was read (")
+    assert main(["./mine", "transformer", "--from", "collect", "--cpu"]) == 0
+
+
+def test_a_check_names_a_text_that_cannot_be_read_to_its_end(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(Grid, "run_after", lambda *_: None)
+    read = own_corpus(tmp_path)
+    overwrite(tmp_path, "train", [read("train")[0], read("train")[1][:-1]])
+    assert main(["./mine", "transformer", "--check", "--cpu", "--work", "work"]) == 1
+    assert "- the sides differ in length: 120 in train.en but 119 in" in capsys.readouterr().out
+
+
+def test_parts_of_a_text_are_examined_together(tmp_path):
+    own_corpus(tmp_path)
+    loaded = load_corpus(tmp_path / "mine")
+    corpus = replace(loaded, here=None, train=["plain=train.{language}"] * 2, archives=[])
+    corpus = replace(corpus, valid=[], test=["plain=test.{language}"])
+    folder = tmp_path / "corpora/mine"
+    folder.mkdir(parents=True)
+    (folder / "download").symlink_to(tmp_path)
+    kinds = {f.kind: f for f in examine_corpus(corpus, tmp_path, ())}
+    assert kinds["repeated"].count == 120 and kinds["repeated"].total == 240
+    found = examine_corpus(replace(corpus, first=150), tmp_path, ())
+    assert {f.kind: (f.count, f.total) for f in found} == {"repeated": (30, 150)}
+    assert examine_corpus(corpus, tmp_path, ("train",)) == []
+    tokenised = [*(tmp_path / f"train.{x}" for x in ("en", "de"))]
+    for path in tokenised:
+        path.write_text(path.read_text().replace(" .", "."))
+    forms = examine_corpus(replace(corpus, first=120), tmp_path, ())
+    assert [f.kind for f in forms] == ["forms"]
+    assert examine_corpus(replace(corpus, first=120, tokenised=["test"]), tmp_path, ()) == []
+
+
+def test_the_stage_stores_what_it_finds(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    read = own_corpus(tmp_path)
+    SPOILT["test: test sentences are in the training text"](tmp_path, read)
+    arguments = [".", "--languages", "en", "de", "--output", "found.json"]
+    assert examining.main(arguments) == 0
+    assert "test: test sentences are in the training text (1 of 8" in capsys.readouterr().out
+    [found] = load_findings(tmp_path / "found.json")
+    assert (found.kind, found.count, found.severe) == ("test_in_training", 1, True)
+    document = json.loads((tmp_path / "found.json").read_text())
+    wrong = [
+        *({}, [[]], [{}], [{**document[0], "kind": "x"}], [{**document[0], "count": -1}]),
+        *([{**document[0], "severe": 1}], [{**document[0], "example": "a\nb"}]),
+        *([{**document[0], "more": 1}], [{**document[0], "total": True}]),
+    ]
+    for content in wrong:
+        (tmp_path / "found.json").write_text(json.dumps(content))
+        with pytest.raises(DataError, match="found.json: not what a recipe finds in its text"):
+            load_findings(tmp_path / "found.json")

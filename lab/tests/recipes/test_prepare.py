@@ -35,6 +35,7 @@ def test_what_each_stage_reads():
     assert {name: after for name, (after, _) in stages_of("wmt16_en_de").items()} == {
         **{"download-en": set(), "download": set(), "collect": {"download"}},
         **{"tokenise": {"collect"}, "clean": {"tokenise"}, "subwords": words, "parse-en": words},
+        "examine": words,
         **{"binarise": {"subwords"}, "binarise-record": {"binarise", "subwords", "collect"}},
         **{f"binarise-{kind}-en": parsed | words | {"parse-en"} for kind in ("heads", "labels")},
         "binarise-multitask": {"subwords", "parse-en"},
@@ -42,6 +43,7 @@ def test_what_each_stage_reads():
     kinds = ("heads-de", "heads-en", "labels-en", "align")
     assert {name: after for name, (after, _) in stages_of("builtin_en_de").items()} == {
         **{"generate": set(), "subwords": {"generate"}, "binarise": {"subwords"}},
+        "examine": {"generate"},
         **{f"binarise-{kind}": parsed | {"generate"} for kind in kinds},
         "binarise-multitask": {"subwords", "generate"},
         "binarise-record": {"binarise", "subwords"},

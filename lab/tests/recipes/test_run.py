@@ -151,6 +151,7 @@ def test_a_damaged_note_of_a_finished_stage_is_named(runner):
     [done] = runner.work.rglob("a.done")
     wrong = (
         '{"after": {}, "files": {"x": 1}}',
+        '{"after": {}, "read": {"x": []}}',
         '{"settings": [1]}',
         '{"settings": "x"}',
         '{"after": [1]}',
@@ -226,6 +227,38 @@ def test_a_changed_file_is_refused_before_it_is_used(runner, size):
     again(runner).run([first, later])
     path.unlink()
     assert runner.is_done(first), "who reads it says that it is gone"
+
+
+@pytest.mark.parametrize("size", [4, SMALL + 1])
+def test_a_users_own_text_that_changes_is_refused(runner, tmp_path, size):
+    own, other = tmp_path / "mine" / "test.en", tmp_path / "mine" / "train.en"
+    own.parent.mkdir()
+    own.write_bytes(bytes(size))
+    other.write_text("1")
+    copying = command("cp", own, "raw").declare([own, other], [Path("raw")])
+    collect = stage("collect", copying, settings={"x": 1})
+    runner.run([collect])
+    mark = runner.work / "logs/collect.done"
+    read = json.loads(mark.read_text())["read"]
+    status = own.stat()
+    assert read.keys() == {str(own), str(other)}
+    assert read[str(own)][:2] == [size, status.st_mtime_ns] and len(read[str(own)][2]) == 64
+    own.touch()
+    assert runner.is_done(collect), "its content is the same"
+    own.write_bytes(b"1" + bytes(size - 1))
+    with pytest.raises(DataError, match=rf"^{own}: changed since it was read .*--from collect$"):
+        runner.run([collect])
+    own.write_bytes(bytes(size))
+    assert runner.is_done(collect)
+    own.write_bytes(b"1" + bytes(size - 1))
+    again(runner).run([collect])
+    assert runner.is_done(collect) and (runner.work / "raw").read_bytes()[:1] == b"1"
+    own.unlink()
+    assert runner.is_done(collect), "what was made of it is here"
+    mark.write_text(
+        json.dumps({k: v for k, v in json.loads(mark.read_text()).items() if k != "read"})
+    )
+    assert runner.is_done(collect), "as of an earlier version"
 
 
 def test_what_this_run_has_finished_is_not_done_twice(runner):

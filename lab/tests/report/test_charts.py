@@ -119,19 +119,14 @@ def test_arcs_lead_to_the_heads_and_only_wrong_ones_are_orange():
 
 def test_without_gold_nothing_is_right():
     """No chart has the colours of a verdict."""
-    unknown = words([None] * 3, [3, 1, 0], causal=True)
-    drawn = Picture(charts.arcs, words=unknown)
+    drawn = Picture(charts.arcs, words=words([None] * 3, [3, 1, 0], causal=True))
     assert drawn.arcs() == {("A", "CCC", UNKNOWN), ("BB", "A", UNKNOWN)}
-    link = {"side": "link", "source": 0, "target": 1, "verdict": "unknown"}
-    target = words([None] * 3, [2, 0, 1], names=["x", "yyyy", "z"])
-    items = [{"side": s, **w} for s, of in (("source", unknown), ("target", target)) for w in of]
     cell = {"row": 0, "column": 0, "verdict": "unknown", "text": ""}
     sides = {"rows": [{"word": "x", "across": 1}], "columns": [{"word": "a"}]}
     node = {"start": 0, "end": 2, "height": 1, "parent": None, "label": "", "verdict": "unknown"}
     leaves = [{"word": word, "parent": 0} for word in WORDS[:2]]
     for picture in (
         drawn,
-        Picture(charts.pair, items=[*items, link]),
         Picture(charts.links, **sides, cells=[cell], gold=[]),
         Picture(charts.tree, items=[*leaves, node]),
     ):
@@ -143,26 +138,6 @@ def test_heads_to_the_right_are_pale_if_the_model_cannot_look_ahead():
     picture = Picture(charts.arcs, words=words([3, 1, 2], [2, 3, 2], causal=True))
     below = {arc for arc in picture.arcs() if arc[0].isupper()}
     assert below == {("A", "BB", UNASKED), ("BB", "CCC", WRONG), ("CCC", "BB", RIGHT)}
-
-
-def test_a_pair_has_the_source_above_and_links_in_between():
-    source = words([2, 0, 1], [2, 0, 2])
-    # A decoder cannot look at the head of x: its arc is left out.
-    target = words([3, 1, 0], [2, 1, 0], causal=True, names=["x", "yyyy", "z"])
-    sides = [{"side": "source", **word} for word in source]
-    sides += [{"side": "target", **word} for word in target]
-    links = [
-        {"side": "link", "source": 0, "target": 1, "verdict": "right"},
-        {"side": "link", "source": 2, "target": 0, "verdict": "wrong"},
-    ]
-    picture = Picture(charts.pair, items=sides + links)
-    assert picture.arcs() == {("a", "bb", RIGHT), ("ccc", "bb", WRONG), ("YYYY", "X", RIGHT)}
-    place = {word: x for word, (x, _) in picture.places.items()}
-    crossing = {rule for rule in picture.rules() if rule[0] != rule[2]}
-    assert crossing == {
-        (place["a"], 12, place["yyyy"], 62, "#adb5bd"),
-        (place["ccc"], 12, place["x"], 62, WRONG),
-    }
 
 
 def test_heat_is_opaque_by_weight_in_its_row_and_column():

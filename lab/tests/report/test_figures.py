@@ -16,6 +16,7 @@ from syncattn_fairseq.inference.answers import (
     Sentence,
     Translation,
 )
+from syncattn_fairseq.inference.drawing import DrawnSide
 from syncattn_fairseq.trees.brackets import parse_tree
 from syncattn_lab.report import figures
 from syncattn_lab.report.example import Example, Links, Side
@@ -113,26 +114,23 @@ def test_links_are_judged_by_sure_and_possible_gold():
         assert cell["verdict"] == verdict, "without gold, nothing is right"
 
 
-def test_arcs_and_links_of_a_pair():
+def test_arcs_and_links_of_a_pair(monkeypatch):
+    monkeypatch.setattr(figures, "draw_pair", lambda *drawn: drawn)
     example = replace(EXAMPLE, links=Links({(1, 0)}, {(0, 2)}))
-    found = data(figures.draw_parses(Stub(), example))["1-0 items"]  # type: ignore[arg-type]
-    words = [
-        {name: row[name] for name in ("side", "word", "gold", "predicted", "causal", "label")}
-        for row in found
-        if row["side"] != "link"
-    ]
-    assert [tuple(word.values()) for word in words] == [
-        ("source", "the", 2, 2, False, "det"),
-        ("source", "dog", 0, 0, False, "root"),
-        ("target", "der", 2, 0, True, ""),
-        ("target", "Hund", 0, 1, True, ""),
-        ("target", "da", 2, 1, True, ""),
-    ]
-    links = [tuple(row.values()) for row in found if row["side"] == "link"]
-    assert links == [*(("link", 0, 0, "wrong"), ("link", 0, 2, "right"), ("link", 1, 1, "wrong"))]
-    unjudged = Example(EXAMPLE.source, EXAMPLE.target)
-    found = data(figures.draw_parses(Stub(), unjudged))["1-0 items"]  # type: ignore[arg-type]
-    assert {row["verdict"] for row in found if row["side"] == "link"} == {"unknown"}
+    source, target, links = figures.draw_parses(Stub(), example)  # type: ignore[arg-type]
+    assert source == DrawnSide(["the", "dog"], [2, 0], [True, True])
+    # A decoder cannot look at the parent of der, which comes later.
+    assert target == DrawnSide(["der", "Hund", "da"], [None, 1, 1], [None, False, False])
+    assert links == {(0, 0): False, (0, 2): True, (1, 1): False}
+    unjudged = Example(Side(EXAMPLE.source.words), Side(["der", "Hund", "da"]))
+    source, target, links = figures.draw_parses(Stub(), unjudged)  # type: ignore[arg-type]
+    assert source == DrawnSide(["the", "dog"], [2, 0], [None, None])
+    assert target == DrawnSide(["der", "Hund", "da"], [0, 1, 1], [None] * 3)
+    assert {*links.values()} == {None}
+    stub: Any = Stub()
+    stub.parses = Pair(stub.translation, stub.parses.source, None)
+    _, target, _ = figures.draw_parses(stub, unjudged)
+    assert target == DrawnSide(["der", "Hund", "da"])
 
 
 def test_arcs_without_a_parse():

@@ -10,10 +10,11 @@ import torch
 from fairseq import checkpoint_utils
 
 from lab.tests.evaluation.test_results import cell
-from study import likelihood, locality, loops, trials
+from study import counted_parents, likelihood, locality, loops, trials
 from study.where_heads_look import attend, look
 from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.modules.heads.heads import split_heads
+from syncattn_lab.evaluation.results_file import load_results
 from tests.checkpoints import make_checkpoint
 from tests.importing import ROOT
 from tests.models import build
@@ -169,3 +170,25 @@ def test_the_table_of_trials(tmp_path, monkeypatch, capsys):
     Path(large).write_text(json.dumps({"corpus": "large", "cells": cells}))
     with pytest.raises(DataError, match="large.json: a has several seeds; a trial has one"):
         trials.make_table([Path(large)])
+
+
+def test_parses_without_syntax_as_results(tmp_path):
+    texts = {"train": ("a@@ b c\nd\nq c\n", "2 0\n\n2 0\n"), "test": ("x@@ b c\n", "2 0\n")}
+    files = []
+    for name, (pieces, heads) in texts.items():
+        files += [str(tmp_path / f"{name}.{kind}") for kind in ("pieces", "heads")]
+        Path(files[-2]).write_text(pieces)
+        Path(files[-1]).write_text(heads)
+    output = tmp_path / "new" / "mine.json"
+    words = ["mine", "--source", *files, "--target", *files, "--output", str(output)]
+    counted_parents.main([*words, "--first", "3"])
+    cells = {one["system"]: one["scores"] for one in load_results(output)["cells"]}
+    assert [*cells] == ["best_offset", "counts", "random_trees"]
+    assert cells["counts"] == {"UAS source": 50, "UAS target": 100}  # "b" was seen just once
+    Path(files[1]).write_text("2 0\n\n0\n")
+    with pytest.raises(DataError, match="train.heads:3: 1 heads, but 2 words"):
+        counted_parents.main(words)
+    counted_parents.main([*words, "--first", "2"])  # the third sentence does not count
+    Path(files[3]).write_text("")
+    with pytest.raises(DataError, match="test.heads: 0 lines, but .*test.pieces has 1"):
+        counted_parents.main(words)

@@ -138,6 +138,47 @@ def test_intervals_of_pairs():
     assert found == pytest.approx([*expected, *expected[1:]])
 
 
+def test_intervals_that_pool_all_systems_of_the_corpus():
+    """Those of this file and of the plan's with the same seeds; not tuned, nor unsteady ones."""
+    save(facts.RESULTS / "another" / "mine.json", {"a": [2.35, 2.33, 2.36], "e": [2.4, 2.43, 2.39]})
+    facts.open_results.cache_clear()
+    ours, theirs = [2.35, 2.33, 2.36], [2.4, 2.43, 2.39]
+    pool = [*([*first(x, 3)] for x in ("base", "a", "b")), ours, theirs]  # c, d vary too much
+    fit, difference = fit_blocks(pool), mean(ours) - mean(theirs)
+    expected = fit.interval(difference)
+    found = values("a − e: NLL pooled, NLL ends pooled, NLL only pooled in another/mine")
+    ends = [expected.low, expected.high]
+    assert found == pytest.approx([difference, *ends, *ends, difference])
+    p, same = compute("a − e: p pooled, p same pooled in another/mine")
+    assert p == Number(pytest.approx(fit.p(difference)), 2, is_p=True)
+    assert same == Number(pytest.approx(fit.p(difference, margin=0.25)), 2, is_p=True)
+    # The mean of several systems, seed by seed, varies less; those of other files join the pool.
+    both = [mean(x) for x in zip(first("a", 3), ours, strict=True)]
+    difference = mean(both) - mean(theirs)
+    expected = fit.interval(difference, (2, 1))
+    found = values("a & another/mine/a − another/mine/e: NLL pooled")
+    assert found == pytest.approx([difference, expected.low, expected.high])
+
+
+def test_the_pool_of_the_test_text_has_the_measured_likelihoods():
+    rows = [
+        {"system": x, "seed": seed, "valid": 2.0, "test": 1.0 + seed * seed / 900 + number}
+        for number, x in enumerate("fgh")
+        for seed in (6, 7, 8)
+    ]
+    (facts.RESULTS / "likelihood" / "mine.json").write_text(json.dumps(rows))
+    tests = {"a": [2.35, 2.33, 2.36], "e": [2.4, 2.43, 2.39]}
+    save(facts.RESULTS / "another" / "mine.json", tests)
+    facts.open_results.cache_clear()
+    twice = [[2 * x for x in values] for values in tests.values()]
+    planned = [[2 * x for x in first(name, 3)] for name in ("base", "a", "b")]
+    measured = [[1 + square / 900 + number for square in (36, 49, 64)] for number in range(3)]
+    fit = fit_blocks([*planned, *measured, *twice])
+    expected = fit.interval(mean(twice[0]) - mean(twice[1]))
+    found = values("a − e: test NLL ends pooled in another/mine")
+    assert found == pytest.approx([expected.low, expected.high])
+
+
 def test_p_is_corrected_for_the_family():
     each = {name: ttest_ind(first(name), first("base"), equal_var=False).pvalue for name in "abc"}
     a, c = (compute(f"{name} − base: p", "planned/mine") for name in "ac")
@@ -176,6 +217,47 @@ def test_what_is_asked_of_all_together():
     assert found == Number(pytest.approx(spearmanr(*means).statistic), 2)
 
 
+def test_how_much_validations_jitter():
+    """Beside loops over two systems with two seeds each."""
+    curves = {
+        ("a", 6): [9.0, 2.0, 1.9, 2.0, 1.7],
+        ("a", 7): [8.0, 2.2, 2.0, 1.9, 1.8],
+        ("b", 6): [9.5, 1.7, 1.8, 1.6, 1.6],
+        ("b", 7): [9.0, 1.9, 2.0, 1.7, 1.5],
+    }
+    chosen = {key: min(curve) for key, curve in curves.items()}
+    cells = [
+        {
+            **cell(name, seed, 20.0),
+            "valid": {"loss": 1.0, "nll_loss": chosen[name, seed] / math.log(2)},
+            "nll_by_update": {str(100 * n): x / math.log(2) for n, x in enumerate(curve, 1)},
+        }
+        for (name, seed), curve in curves.items()
+    ]
+    path = facts.RESULTS / "curves.json"
+    path.write_text(json.dumps({"corpus": "curves", "cells": cells}))
+    late = {key: curve[1:] for key, curve in curves.items()}
+    squares = [(x[n] - (x[n - 1] + x[n + 1]) / 2) ** 2 for x in late.values() for n in range(1, 3)]
+    [found] = compute("a, b: scatter of updates 200 to 1,000 in curves")
+    assert found == Number(pytest.approx(math.sqrt(mean(squares) / 1.5)), 3)
+
+    def deviation(values):
+        return fit_blocks([[values[name, seed] for seed in (6, 7)] for name in "ab"]).deviation
+
+    means = {key: mean(curve) for key, curve in late.items()}
+    expected = [deviation(chosen), deviation(means), (deviation(chosen) / deviation(means)) ** 2]
+    asked = "deviation, deviation of the mean of updates 200 to 1,000, times the seeds with the "
+    assert values(f"a, curves/b: {asked}mean of updates 200 to 1,000", "curves") == pytest.approx(
+        expected
+    )
+    with pytest.raises(DataError, match="^a: no validation in updates 600 to 900"):
+        compute("a, b: deviation of the mean of updates 600 to 900 in curves")
+    with pytest.raises(DataError, match="^a, seed 6: has no NLL by update"):
+        compute("a: scatter of updates 1 to 2 in planned/mine")
+    with pytest.raises(DataError, match="^a: too few systems or seeds"):
+        compute("a: deviation in planned/mine")
+
+
 @pytest.mark.parametrize(
     "fact",
     [
@@ -185,6 +267,7 @@ def test_what_is_asked_of_all_together():
         "a − b: verdict",
         "a − base: p in planned/o*",
         "a − b: NLL paired in planned/mine seed 6",
+        "a − b: NLL pooled in planned/mine seed 6",
     ],
 )
 def test_what_was_not_tested_has_no_p(fact):

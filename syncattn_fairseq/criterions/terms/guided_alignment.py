@@ -26,9 +26,9 @@ class GuidedAlignmentTerm(Term):
     """Cross-entropy of the cross-attention that others read with the links of the data.
 
     These are the attention of the aligning layer, which printers and SyncAttn's loss read, and
-    those that tie distances; several are averaged over. Each is the mean of the layer's first
-    ``--aligned-heads`` heads. fairseq's ``transformer_align`` also decodes a second time, with the
-    whole target in view, which this does not.
+    those that tie distances; several are averaged over, each once. Each is the mean of the layer's
+    first ``--aligned-heads`` heads. fairseq's ``transformer_align`` also decodes a second time,
+    with the whole target in view, which this does not.
     """
 
     Options = GuidedAlignmentOptions
@@ -48,7 +48,9 @@ class GuidedAlignmentTerm(Term):
 
     def __call__(self, extra: dict[str, Any], sample: dict[str, Any]) -> tuple[Tensor, Log]:
         """Sum the loss over the target's tokens that have a link."""
-        layers = [*extra["attn"], *extra.get("distance_attn", [])]
+        aligning = extra["attn"]
+        tied = extra.get("distance_attn", [])  # of which one may be the aligning layer's
+        layers = [*aligning, *(one for one in tied if all(one is not other for other in aligning))]
         columns, rows = sample["alignments"].unbind(1)  # the rows count over the whole batch
         links = layers[0].new_zeros(layers[0].shape).flatten(0, 1)
         links = links.index_put((rows, columns), links.new_ones(())).view_as(layers[0])

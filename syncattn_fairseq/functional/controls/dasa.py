@@ -3,7 +3,8 @@
 Chi, Li, Liu, Xie and Yan, *Dependency-aware self-attention for robust neural machine translation*,
 PLoS One 21(2), 2026. We know its abstract and its code, not its equations: the abstract's
 "normalized syntactic bias", which modulates the logits element by element, is either our reading of
-it, :func:`tree_weights`, or that of the code, :func:`released_tree_weights`.
+it, :func:`tree_weights`, or that of the code, :func:`released_tree_weights`. The code's
+mode ``mul`` multiplies scores by these weights, its mode ``log`` adds :func:`log_tree_weights`.
 """
 
 from __future__ import annotations
@@ -53,6 +54,27 @@ def released_tree_weights(
     inverse = 1 / (_widen(distances) + 1e-9)
     subwords = (distances == 0).sum(-1, keepdim=True).transpose(-1, -2)
     return inverse / (inverse / subwords).sum(-1, keepdim=True)
+
+
+def log_tree_weights(
+    weights: Float[Tensor, "*batch tokens tokens"], strength: float = 1.0
+) -> Float[Tensor, "*batch tokens tokens"]:
+    """Turn weights of the released code into what its mode ``log`` adds to the scores.
+
+    .. math:: S'_{ij} = S_{ij} + λ log max(w_{ij}, 10^{−9})
+
+    Where weights are above 10⁻⁹, attention is multiplied by `w^λ`, with the released ones by
+    `d^{−λ}`. But of those, only the word itself is above: all others have λ log 10⁻⁹ or within
+    10⁻⁸ of it, so that the tree does not matter here either.
+
+    Args:
+        weights: w, see :func:`released_tree_weights`.
+        strength: λ, 0 or more.
+
+    Returns:
+        What is added to S, in float32 or wider.
+    """
+    return strength * _widen(weights).clamp_min(1e-9).log()
 
 
 def _widen(distances: Num[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:

@@ -1,4 +1,4 @@
-"""Heads whose scores are multiplied by weights that fall with tree distances (DASA)."""
+"""Heads whose scores change with weights that fall with tree distances (DASA)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ import torch
 from torch import Tensor
 
 from ....base.option_fields import option
-from ....functional import parent_scaled_scores, released_tree_weights, tree_weights
+from ....functional import log_tree_weights, released_tree_weights, tree_weights
+from ....functional._numerics import dot_products
 from ...batch_view import BatchView
 from ...layer_numbers import encoder_layers_option
 from ...part import register_part
@@ -30,23 +31,29 @@ class DasaOptions:
     )
     dasa_form: str = option(
         "reading",
-        "1 + λ exp(-distance), our reading of the paper; or the release's inverse distances, "
-        "normalised over words (released)",
-        choices=("reading", "released"),
+        "scores times 1 + λ exp(-distance), our reading of the paper; or times w, the release's "
+        "inverse distances, normalised over words (released); or plus λ log w, its mode log (log)",
+        choices=("reading", "released", "log"),
     )
-    dasa_strength: float = option(1.0, "λ of our reading", at_least=0)
+    dasa_strength: float = option(1.0, "λ of our reading and of the form log", at_least=0)
 
 
 @register_part("dasa")
 class DasaHeads(DistanceHeads):
-    """Heads whose dot products are scaled by :func:`.tree_weights`; they have no parameters.
+    """Heads whose dot products change with the distance; they have no parameters.
+
+    ============ =====================================================================
+    ``reading``  scaled by :func:`.tree_weights`
+    ``released`` scaled by :func:`.released_tree_weights`, the released code's ``mul``
+    ``log``      plus :func:`.log_tree_weights` of the same, the released code's ``log``
+    ============ =====================================================================
 
     As in PASCAL, what positions add to scores is added after scaling.
 
     Args:
         distance: one of :data:`.DISTANCES`.
-        form: ``reading`` or ``released``.
-        strength: λ of our reading.
+        form: one of the forms above.
+        strength: λ, which ``released`` has not.
     """
 
     Options = DasaOptions
@@ -75,19 +82,21 @@ class DasaHeads(DistanceHeads):
         value: Float[Tensor, "batch heads tokens outputs"],
         scope: Scope,
     ) -> Float[Tensor, "batch heads tokens outputs"]:
-        """Attend with scaled scores."""
+        """Attend with the changed scores."""
         wide = torch.promote_types(query.dtype, torch.float32)
         query, key = scope.order.turn(query, key)
         name = (self.distance, self.form, self.strength, wide)
         weights = self.share(name, lambda: self._weigh(key.size(2), wide, key.device))
-        scores = parent_scaled_scores(query, key, weights.unsqueeze(-3))
+        products, weights = dot_products(query, key), weights.unsqueeze(-3)
+        scores = products + weights if self.form == "log" else products * weights
         return scope.average(scope.softmax(scores), value)
 
     def _weigh(
         self, columns: int, dtype: torch.dtype, device: torch.device
     ) -> Float[Tensor, "... {columns} {columns}"]:
-        """Return the factors of the scores, of each sentence or of all."""
+        """Return the factors or, of ``log``, the summands of scores, of each sentence or of all."""
         distances = self.measure(columns, columns, device).to(dtype)
-        if self.form == "released":
-            return released_tree_weights(distances)
-        return tree_weights(distances, self.strength)
+        if self.form == "reading":
+            return tree_weights(distances, self.strength)
+        weights = released_tree_weights(distances)
+        return weights if self.form == "released" else log_tree_weights(weights, self.strength)

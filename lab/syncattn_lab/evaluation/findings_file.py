@@ -1,0 +1,40 @@
+"""What the doctor found in a corpus, in a JSON file beside it: a list of findings."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from syncattn_fairseq.base.errors import DataError
+from syncattn_fairseq.base.files import read_json, replacing
+from syncattn_fairseq.data.doctor import KINDS, Finding
+
+
+def store_findings(path: Path, findings: Sequence[Finding]) -> None:
+    """Write findings into a file."""
+    with replacing(path) as temporary:
+        lines = json.dumps([*map(asdict, findings)], indent=1, ensure_ascii=False)
+        temporary.write_text(f"{lines}\n", encoding="utf-8")
+
+
+def load_findings(path: Path) -> list[Finding]:
+    """Read a file of findings; `DataError` if it is something else."""
+    found = read_json(path)
+    if not isinstance(found, list) or not all(map(_is_finding, found)):
+        raise DataError(f"{path}: not what a recipe finds in its text; run its stage examine again")
+    return [Finding(**each) for each in found]
+
+
+def _is_finding(value: Any) -> bool:
+    texts, counts = ("kind", "split", "example", "advice"), ("count", "total")
+    return (
+        isinstance(value, dict)
+        and value.keys() == {*texts, *counts, "severe"}
+        and all(isinstance(value[name], str) and value[name].isprintable() for name in texts)
+        and all(type(value[name]) is int and 0 <= value[name] < 10**15 for name in counts)
+        and type(value["severe"]) is bool
+        and value["kind"] in KINDS
+    )

@@ -1,0 +1,155 @@
+"""What the plan's analysis finds in numbers that are made up, where the truth is known."""
+
+import json
+import math
+from statistics import mean
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import linregress, ttest_1samp, ttest_rel
+
+from study import exchange_rate
+from study.exchange_rate import Cells, Curve, decide, fit_curve, main, measure_gain
+from syncattn_fairseq.base.errors import DataError
+
+SIZES = (3625, 10000, 29000)
+
+
+@given(st.floats(0.5, 3), st.floats(1, 200), st.floats(0.05, 1.5), st.floats(-0.5, 1.5))
+def test_a_curve_is_found_again_and_gains_with_it(a, b, c, gain):
+    truth = Curve(a, b, c)
+    found = fit_curve({size: truth.nats(size) for size in SIZES})
+    assert found.c == pytest.approx(c, rel=1e-3, abs=1e-3)
+    nats = truth.nats(10000 * 2**gain)
+    assert found.pairs(nats) == pytest.approx(10000 * 2**gain, rel=0.01)
+    assert found.gain(10000, nats) == pytest.approx(gain, abs=0.02)
+
+
+def test_what_has_no_curve():
+    with pytest.raises(DataError, match="2 sizes; a curve needs three"):
+        fit_curve({1: 2.0, 2: 1.0})
+    with pytest.raises(DataError, match="NLL does not fall with more pairs"):
+        fit_curve(dict(zip(SIZES, (2.0, 2.1, 1.0), strict=True)))
+    with pytest.raises(DataError, match="NLL falls no slower with more pairs"):
+        fit_curve(dict(zip(SIZES, (2.0, 1.9, 1.0), strict=True)))
+    curve = Curve(1.0, 5.0, 0.3)
+    assert curve.pairs(0.9) == curve.pairs(1.0) == math.inf
+
+
+def make(gains, noise=0.002, sentences=60, seed=1, device="GPU"):
+    """Make cells of systems whose true gains in log2 pairs are known, by size."""
+    generator = np.random.default_rng(seed)
+    subwords = generator.integers(5, 20, size=sentences)
+    hardness = generator.normal(0, 0.3, size=sentences)
+    truth, rows = Curve(1.0, 30.0, 0.35), []
+    for run in range(5):
+        shared = generator.normal(0, 0.02)  # of a seed, in all systems
+        for system, by_size in gains.items():
+            for size, gain in zip(SIZES, by_size, strict=True):
+                level = truth.nats(size * 2**gain) + shared + generator.normal(0, noise)
+                nats = (level + hardness) * subwords
+                rows.append({"system": system, "size": size, "seed": 31 + run, "device": device})
+                rows[-1] |= {"nats": nats.tolist(), "subwords": subwords.tolist()}
+    return rows
+
+
+def test_gains_and_their_intervals(monkeypatch):
+    monkeypatch.setattr(exchange_rate, "SAMPLES", 200)
+    gains = {"rotary": (0, 0, 0), "right_tree": (1, 0.7, 0.4), "other_tree": (-0.3, 0, 0)}
+    cells = Cells(make(gains))
+    for system, by_size in gains.items():
+        for size, gain in zip(SIZES, by_size, strict=True):
+            found = measure_gain(cells, system, size)
+            assert found.difference == pytest.approx(gain, abs=0.15)
+            assert found.low <= found.difference <= found.high
+            assert system == "rotary" or 0.001 < found.high - found.low < 0.6
+    assert measure_gain(cells, "right_tree", 3625) == measure_gain(cells, "right_tree", 3625)
+
+
+def test_a_gain_without_end():
+    cells = Cells(make({"rotary": (0, 0, 0), "right_tree": (0, 0, math.inf)}))
+    curve = fit_curve({x: float(cells.by_seed("rotary", x).mean()) for x in SIZES})
+    nats = float(cells.by_seed("right_tree", 29000).mean())
+    assert curve.gain(29000, nats) > 5
+
+
+def loop(rows, size):
+    return [
+        [
+            sum(r["nats"]) / sum(r["subwords"])
+            for r in rows
+            if (r["system"], r["size"]) == (system, size)
+        ]
+        for system in ("right_tree", "other_tree")
+    ]
+
+
+def test_the_decision_by_the_rule():
+    rows = make({"right_tree": (0.9, 0.6, 0.4), "other_tree": (0, 0, 0)})
+    found = decide(Cells(rows))
+    test = ttest_rel(*loop(rows, 29000))
+    assert found.p == pytest.approx(test.pvalue)
+    ends = test.confidence_interval()
+    assert (found.interval.low, found.interval.high) == pytest.approx((ends.low, ends.high))
+    slopes = []
+    for run in range(5):
+        points = [loop(rows, size) for size in SIZES]
+        slopes.append(linregress(np.log2(SIZES), [p[0][run] - p[1][run] for p in points]).slope)
+    assert found.slope.difference == pytest.approx(mean(slopes))
+    assert found.p_slope == pytest.approx(ttest_1samp(slopes, 0).pvalue)
+    assert found.verdict == "the right trees are better, by less with more pairs"
+
+
+@pytest.mark.parametrize(
+    ("gains", "noise", "verdict"),
+    [
+        ({"right_tree": (0, 0, 0), "other_tree": (0, 0, 0)}, 0.002, "the same"),
+        ({"right_tree": (0, 0, 0), "other_tree": (0, 0, 0)}, 0.2, "not known"),
+        (
+            {"right_tree": (0, 0, 0), "other_tree": (0.9, 0.6, 0.4)},
+            0.002,
+            "the right trees are worse, by less with more pairs",
+        ),
+        (
+            {"right_tree": (0.1, 0.4, 0.9), "other_tree": (0, 0, 0)},
+            0.002,
+            "the right trees are better, by more with more pairs",
+        ),
+    ],
+)
+def test_other_verdicts(gains, noise, verdict):
+    assert decide(Cells(make(gains, noise))).verdict == verdict
+
+
+def test_only_the_largest_size_decides_at_first():
+    rows = make({"right_tree": (0.9, 0.6, 0.4), "other_tree": (0, 0, 0)})
+    found = decide(Cells([row for row in rows if row["size"] == 29000]))
+    assert found.slope is None and found.verdict == "the right trees are better"
+    missing = [r for r in rows if (r["system"], r["size"], r["seed"]) != ("right_tree", 3625, 33)]
+    assert decide(Cells(missing)).slope is None
+    with pytest.raises(DataError, match="other_tree, 29000 pairs: not all seeds are there"):
+        decide(Cells([r for r in rows if (r["system"], r["seed"]) != ("other_tree", 31)]))
+
+
+def test_cells_that_cannot_be_compared():
+    rows = make({"right_tree": (0, 0, 0)})
+    with pytest.raises(DataError, match="GPU and CPU are never in one contrast"):
+        Cells([*rows, *make({"other_tree": (0, 0, 0)}, device="cpu")])
+    with pytest.raises(DataError, match="cells of different test texts"):
+        Cells([*rows, *make({"other_tree": (0, 0, 0)}, sentences=9)])
+
+
+def test_what_is_printed(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(exchange_rate, "SAMPLES", 20)
+    rows = make({"rotary": (0, 0, 0), "right_tree": (0.9, 0.6, 0.4), "other_tree": (0, 0, 0)})
+    (tmp_path / "gpu.json").write_text(json.dumps(rows))
+    main([str(tmp_path / "gpu.json")])
+    printed = capsys.readouterr().out
+    assert printed.startswith("right_tree − other_tree, 29,000 pairs: −0.")
+    assert "better, by less with more pairs" in printed
+    assert (
+        "| system | gain at 3,625 pairs | gain at 10,000 pairs | gain at 29,000 pairs |" in printed
+    )
+    assert "| right_tree | +0." in printed and "| rotary |" not in printed

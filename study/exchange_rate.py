@@ -1,0 +1,250 @@
+"""Read from the cells of `study.exchange` how many pairs a parse is worth, as the plan says.
+
+    python -m study.exchange_rate study/results/exchange/gpu.json
+
+NLL of the plain system, `a + b N^−c`, says how NLL falls with the pairs N. A system's gain at N is
+the shift g in log2 N after which the plain system has its NLL: it would need 2^g times the pairs.
+Intervals are by a bootstrap over seeds and sentences together, which are those of all systems.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy import stats
+from scipy.optimize import brentq
+
+from syncattn_fairseq.base.errors import DataError
+from syncattn_fairseq.base.files import read_json
+from syncattn_fairseq.base.text_tables import markdown_table
+from syncattn_lab.evaluation.intervals import Interval
+from syncattn_lab.evaluation.measures import LEVEL
+
+#: The plain system whose pairs are counted.
+BASELINE = "rotary"
+#: Decide at the largest size: the difference in NLL, and by how many nats both may differ and still
+#: be the same.
+RIGHT, OTHER, MARGIN = "right_tree", "other_tree", 0.02
+#: Of the bootstrap.
+SAMPLES, SEED = 2000, 1
+#: Bounds of c.
+_LEAST, _MOST = 1e-4, 20.0
+
+
+@dataclass(frozen=True)
+class Curve:
+    """How NLL falls with the number of pairs: ``a + b N^−c``."""
+
+    a: float
+    b: float
+    c: float
+
+    def nats(self, pairs: float) -> float:
+        """Return NLL after training on so many pairs."""
+        return self.a + self.b * pairs**-self.c
+
+    def pairs(self, nats: float) -> float:
+        """Return after how many pairs NLL is that; infinity if it never is."""
+        if nats <= self.a:
+            return float("inf")
+        return float(((nats - self.a) / self.b) ** (-1 / self.c))
+
+    def gain(self, pairs: float, nats: float) -> float:
+        """Return by how much log2 N must grow to reach an NLL that a system has after N pairs."""
+        return float(np.log2(self.pairs(nats) / pairs))
+
+
+def fit_curve(nats: Mapping[int, float]) -> Curve:
+    """Fit a curve through the NLL of three sizes, means over seeds.
+
+    With all seeds at all sizes, effects of seeds cancel in the means: taking seeds as blocks gives
+    the same curve.
+
+    Raises:
+        DataError: there are not three sizes, or NLL does not fall ever more slowly in log2 N.
+    """
+    if len(nats) != 3:
+        raise DataError(f"{len(nats)} sizes; a curve needs three")
+    (small, high), (middle, between), (large, low) = sorted(nats.items())
+    if not high > between > low:
+        raise DataError("NLL does not fall with more pairs; there is no curve")
+    ratio = (high - between) / (between - low)
+
+    def surplus(c: float) -> float:
+        return float((small**-c - middle**-c) / (middle**-c - large**-c)) - ratio
+
+    if surplus(_LEAST) > 0 or surplus(_MOST) < 0:
+        raise DataError("NLL falls no slower with more pairs; there is no curve")
+    c = float(brentq(surplus, _LEAST, _MOST))
+    b = (high - low) / (small**-c - large**-c)
+    return Curve(low - b * large**-c, b, c)
+
+
+class Cells:
+    """The trainings of an experiment.
+
+    Args:
+        rows: as `study.exchange` writes them.
+
+    Raises:
+        DataError: devices, texts or seeds of the cells differ.
+    """
+
+    def __init__(self, rows: Sequence[Mapping[str, Any]]) -> None:
+        if len({row["device"] for row in rows}) != 1:
+            raise DataError("cells of several devices; GPU and CPU are never in one contrast")
+        if len({tuple(row["subwords"]) for row in rows}) != 1:
+            raise DataError("cells of different test texts")
+        self.subwords = np.array(rows[0]["subwords"], float)
+        self._sums: dict[tuple[str, int], dict[int, np.ndarray]] = {}
+        for row in rows:
+            cells = self._sums.setdefault((row["system"], row["size"]), {})
+            cells[row["seed"]] = np.array(row["nats"], float)
+        self.seeds = sorted(set.union(*map(set, self._sums.values())))
+        self.sizes = sorted({size for _, size in self._sums})
+
+    def has(self, system: str, size: int) -> bool:
+        """Return whether all seeds of a system are there."""
+        return self._sums.get((system, size), {}).keys() == {*self.seeds}
+
+    def by_seed(self, system: str, size: int) -> np.ndarray:
+        """Return NLL in nats per subword of each seed."""
+        found = self._stack(system, size)
+        return np.asarray(found.sum(1) / self.subwords.sum())
+
+    def _stack(self, system: str, size: int) -> np.ndarray:
+        if not self.has(system, size):
+            raise DataError(f"{system}, {size} pairs: not all seeds are there")
+        return np.stack([self._sums[system, size][seed] for seed in self.seeds])
+
+    def resample(self, system: str, size: int, seeds: np.ndarray, weights: np.ndarray) -> float:
+        """Return the mean NLL of drawn seeds on drawn sentences."""
+        found = self._stack(system, size)[seeds] @ weights
+        return float(found.mean() / (self.subwords @ weights))
+
+
+def measure_gain(cells: Cells, system: str, size: int) -> Interval:
+    """Return a system's gain in log2 pairs at a size, with its interval.
+
+    Of n seeds, n − 1 are drawn, so that the mean varies as it should. A sample in which the plain
+    system never has the system's NLL counts as infinite; where there is no curve, it does not
+    count.
+    """
+    generator = np.random.default_rng(SEED)
+
+    def compute(mean_of: Callable[[str, int], float]) -> float:
+        curve = fit_curve({each: mean_of(BASELINE, each) for each in cells.sizes})
+        return curve.gain(size, mean_of(system, size))
+
+    found = compute(lambda name, each: float(cells.by_seed(name, each).mean()))
+    samples = []
+    sentences, count = len(cells.subwords), len(cells.seeds)
+    for _ in range(SAMPLES):
+        drawn = generator.integers(sentences, size=sentences)
+        weights = np.bincount(drawn, minlength=sentences).astype(float)
+        seeds = generator.integers(count, size=max(1, count - 1))
+
+        def mean_of(
+            name: str, each: int, seeds: np.ndarray = seeds, weights: np.ndarray = weights
+        ) -> float:
+            return cells.resample(name, each, seeds, weights)
+
+        try:
+            samples.append(compute(mean_of))
+        except DataError:
+            continue
+    low, high = np.quantile(samples, [0.025, 0.975], method="nearest")
+    return Interval(found, float(low), float(high))
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What the plan's rule says of right trees and others at the largest size.
+
+    Attributes:
+        interval: right − other in nats, paired over seeds, 95 %.
+        p: of Student's paired test.
+        p_same: the larger p of two one-sided paired tests that both differ by less than `MARGIN`.
+        slope: of that difference over log2 N, with its interval over seeds; None until all sizes
+            are there, or if the first test shows nothing.
+        p_slope: of the test that it is 0.
+    """
+
+    interval: Interval
+    p: float
+    p_same: float
+    slope: Interval | None = None
+    p_slope: float | None = None
+
+    @property
+    def verdict(self) -> str:
+        """What is concluded."""
+        if self.p < LEVEL:
+            word = "better" if self.interval.difference < 0 else "worse"
+            if self.slope is None or self.p_slope is None:
+                return f"the right trees are {word}"
+            if self.p_slope >= LEVEL:
+                return f"the right trees are {word}; whether that changes with N is not known"
+            shrinks = (self.slope.difference > 0) == (self.interval.difference < 0)
+            return f"the right trees are {word}, by {'less' if shrinks else 'more'} with more pairs"
+        return "the same" if self.p_same < LEVEL else "not known"
+
+
+def decide(cells: Cells) -> Decision:
+    """Apply the plan's rule.
+
+    Raises:
+        DataError: not all seeds of both are there at the largest size.
+    """
+    largest = cells.sizes[-1]
+    difference = cells.by_seed(RIGHT, largest) - cells.by_seed(OTHER, largest)
+    interval, p = _test(difference)
+    sides = ((difference + MARGIN, "greater"), (difference - MARGIN, "less"))
+    same = max(float(stats.ttest_1samp(x, 0, alternative=side).pvalue) for x, side in sides)
+    complete = all(cells.has(name, size) for name in (RIGHT, OTHER) for size in cells.sizes)
+    if p >= LEVEL or not complete or len(cells.sizes) < 2:
+        return Decision(interval, p, same)
+    each = [cells.by_seed(RIGHT, size) - cells.by_seed(OTHER, size) for size in cells.sizes]
+    slopes = np.polyfit(np.log2(cells.sizes), np.array(each), 1)[0]
+    return Decision(interval, p, same, *_test(slopes))
+
+
+def _test(values: np.ndarray) -> tuple[Interval, float]:
+    """Return the mean with its interval, and Student's p that it is 0."""
+    test = stats.ttest_1samp(values, 0)
+    ends = test.confidence_interval()
+    return Interval(float(values.mean()), float(ends.low), float(ends.high)), float(test.pvalue)
+
+
+def make_table(cells: Cells) -> str:
+    """Return the gains of all systems that are complete at all sizes."""
+    table = [["system", *(f"gain at {size:,} pairs" for size in cells.sizes)]]
+    systems = {system for system, _ in cells._sums} - {BASELINE}
+    for system in sorted(systems):
+        if all(cells.has(name, size) for name in (system, BASELINE) for size in cells.sizes):
+            gains = [measure_gain(cells, system, size) for size in cells.sizes]
+            table.append([system, *(gain.format(2) for gain in gains)])
+    return markdown_table(table)
+
+
+def main(words: Sequence[str] | None = None) -> None:
+    """Print the decision and the gains; ``words`` are the process's, if not given."""
+    made = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    made.add_argument("results", type=Path)
+    cells = Cells(read_json(made.parse_args(words).results))
+    decision = decide(cells)
+    print(f"{RIGHT} − {OTHER}, {cells.sizes[-1]:,} pairs: {decision.interval.format(3)} nats")
+    print(f"p {decision.p:.3f}, p same {decision.p_same:.3f}: {decision.verdict}")
+    if len(cells.sizes) == 3:
+        print(f"\nin log2 pairs of {BASELINE}:\n\n{make_table(cells)}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,474 @@
+"""The identity of a binarised corpus, which checkpoints and exports carry.
+
+It has two parts. The *meaning* is what makes a model's numbers into words: dictionaries, subword
+models, and the record of how sentences became words. Whatever combines two files compares it. The
+*provenance* is the text itself with its heads, labels and links. It is compared when a training is
+resumed; a model may translate any other text.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from ..base.errors import DataError
+from ..base.files import hash_file, read_json
+from ..base.text import read_file_lines
+from .preparation import NAME as PREPARATION
+from .preparation import SCHEMES_NAME, Preparation, stored_preparations, stored_schemes
+from .record_checks import check_languages
+from .segmenters import (
+    SubwordFiles,
+    SubwordModel,
+    find_subwords,
+    format_vocabulary,
+    name_subwords,
+    name_vocabulary,
+    pair_subwords,
+)
+
+NAME = "fingerprint.json"
+IN_CHECKPOINTS = "fingerprint"
+"""What it is called in the state of the task, which checkpoints hold."""
+_DIGEST = re.compile("[0-9a-f]{64}")
+#: How the name of a binarised file begins: with its split, and with what there is of its words.
+_BEGINNING = re.compile(r"(\w+?)\d*\.(heads|labels|align)?\b")
+_LARGEST = 2**24
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """What identifies a binarised file.
+
+    Attributes:
+        size: in bytes.
+        sha256: of its bytes; empty if nobody has computed it.
+    """
+
+    size: int
+    sha256: str = ""
+
+    def differs(self, other: Dataset) -> bool:
+        """Return whether these are certainly two different files."""
+        known = self.sha256 and other.sha256
+        return self.size != other.size or bool(known and self.sha256 != other.sha256)
+
+
+@dataclass(frozen=True)
+class Fingerprint:
+    """The identity of a binarised corpus.
+
+    Attributes:
+        meaning: a SHA-256 of each part, by the name of its file.
+        provenance: of each folder of the corpus, its binarised files by their names.
+    """
+
+    meaning: Mapping[str, str] = field(default_factory=dict)
+    provenance: Sequence[Mapping[str, Dataset]] = ()
+
+    def as_plain(self) -> dict[str, Any]:
+        """Return tables, lists, strings and numbers, for JSON and checkpoints."""
+        return asdict(self)
+
+    def of_reader(self, labels: bool) -> Fingerprint:
+        """Return what counts for a model, which reads dependency labels or not."""
+        if labels:
+            return self
+        meaning = {k: v for k, v in self.meaning.items() if not k.startswith("dict.labels.")}
+        return replace(self, meaning=meaning)
+
+    @classmethod
+    def from_plain(cls, plain: Any) -> Fingerprint:
+        """Read what `as_plain` has returned.
+
+        Raises:
+            ValueError: it is something else.
+        """
+        try:
+            meaning = {str(name): digest for name, digest in plain["meaning"].items()}
+            folders = [
+                {str(name): Dataset(**each) for name, each in folder.items()}
+                for folder in plain["provenance"]
+            ]
+        except (TypeError, KeyError, AttributeError):
+            raise ValueError("no fingerprint") from None
+        datasets = [each for folder in folders for each in folder.values()]
+        digests = [*meaning.values(), *(each.sha256 for each in datasets if each.sha256 != "")]
+        whole = all(type(each.size) is int for each in datasets)
+        if not whole or not all(isinstance(d, str) and _DIGEST.fullmatch(d) for d in digests):
+            raise ValueError("no fingerprint")
+        return cls(meaning, folders)
+
+    def write(self, folder: Path) -> None:
+        """Write it into a folder that nobody else uses."""
+        text = json.dumps(self.as_plain(), indent=1, sort_keys=True)
+        (folder / NAME).write_text(text + "\n", encoding="utf-8")
+
+
+def read_stored(folder: Path) -> Fingerprint | None:
+    """Return the fingerprint that is stored in a folder; None if there is none.
+
+    Raises:
+        DataError: the file is damaged.
+    """
+    path = folder / NAME
+    try:
+        return Fingerprint.from_plain(read_json(path, _LARGEST))
+    except FileNotFoundError:
+        return None
+    except ValueError:
+        raise DataError(
+            f"{path}: damaged; remove it, or make the folder again with syncattn-preprocess"
+        ) from None
+
+
+# ---- what there is
+
+
+def describe_meaning(
+    folders: Sequence[Path], languages: Iterable[str], without: Iterable[str] = ()
+) -> dict[str, str]:
+    """Return the meaning of a binarised corpus.
+
+    Args:
+        folders: where its files are; of two with a name, that in the first folder counts.
+        languages: of the corpus.
+        without: the names of files that do not count.
+
+    Raises:
+        DataError: a file is damaged.
+    """
+    meaning: dict[str, str] = {}
+    without = {*without}
+    languages = [*languages]
+
+    def find(name: str) -> Path | None:
+        paths = [folder / name for folder in folders if name not in without]
+        return next((path for path in paths if path.is_file()), None)
+
+    for language in languages:
+        for name in (f"dict.{language}.txt", f"dict.labels.{language}.txt"):
+            if path := find(name):
+                meaning[name] = hash_words(read_words(path))
+        if path := find(name_subwords(language)):
+            vocabulary = find(name_vocabulary(language))
+            meaning |= describe_subwords(language, SubwordModel(path, vocabulary))
+    if path := find(PREPARATION):
+        meaning |= describe_preparations(stored_preparations(path.parent), languages)
+    if path := find(SCHEMES_NAME):
+        for language, scheme in stored_schemes(path.parent).items():
+            if language in languages:
+                meaning[f"{SCHEMES_NAME} ({language})"] = _hash(scheme)
+    return meaning
+
+
+def describe_subwords(language: str, model: SubwordModel) -> dict[str, str]:
+    """Return the meaning of a language's subword model, which may be one without a vocabulary."""
+    return {
+        name_subwords(language): hash_file(Path(model.path)),
+        name_vocabulary(language): _hash(format_vocabulary(model)),
+    }
+
+
+def describe_preparations(
+    preparations: Mapping[str, Preparation], languages: Iterable[str]
+) -> dict[str, str]:
+    """Return the meaning of how the text of each language was prepared."""
+    return {
+        f"{PREPARATION} ({language})": _hash(json.dumps(asdict(each), sort_keys=True))
+        for language, each in preparations.items()
+        if language in languages
+    }
+
+
+def read_words(path: Path) -> list[str]:
+    """Return the words of a file with a dictionary, in order, without counts."""
+    lines = (line.rstrip().removesuffix(" #fairseq:overwrite") for line in read_file_lines(path))
+    return [line.rpartition(" ")[0] for line in lines]
+
+
+def hash_words(words: Iterable[str]) -> str:
+    """Return the SHA-256 of a dictionary's words, those that are fairseq's own left out."""
+    return _hash("\n".join(words))
+
+
+def _hash(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def describe_datasets(
+    folders: Sequence[Path],
+    languages: Sequence[str],
+    known: Mapping[str, Dataset],
+    complete: bool = False,
+    without: Iterable[str] = (),
+) -> dict[str, Dataset]:
+    """Return the binarised files of a corpus, by their names without suffix.
+
+    Args:
+        folders, without: as for `describe_meaning`.
+        languages: of source and target.
+        known: files that are described already; those of another size are not believed.
+        complete: compute the SHA-256 of files that are not known.
+    """
+    found: dict[str, Path] = {}
+    without = {*without}
+    one, other = map(re.escape, languages)
+    pattern = rf"\w+(\.(heads|labels|align))?\.({one}-{other}|{other}-{one})(\.({one}|{other}))?"
+    for folder in reversed(folders):
+        for path in folder.glob("*.bin"):
+            name = path.name.removesuffix(".bin")
+            if re.fullmatch(pattern, name) and path.name not in without:
+                found[name] = path
+    described = {}
+    for name, path in sorted(found.items()):
+        size, before = path.stat().st_size, known.get(name)
+        # A file that is made anew is in the first of several folders.
+        if before and before.size == size and path.parent == folders[-1]:
+            described[name] = before
+        else:
+            described[name] = Dataset(size, hash_file(path) if complete else "")
+    return described
+
+
+def read_fingerprint(folders: Sequence[Path], languages: Sequence[str]) -> Fingerprint:
+    """Return the fingerprint of a corpus in one or several folders, and check it.
+
+    Args:
+        folders: the folders; the dictionaries are those of the first.
+        languages: of source and target.
+
+    Raises:
+        DataError: a file is not the one that the fingerprint in its folder was made of.
+    """
+    found = [_read_folder(folder, languages) for folder in folders]
+    return Fingerprint(found[0].meaning, [each.provenance[0] for each in found])
+
+
+def _read_folder(folder: Path, languages: Sequence[str]) -> Fingerprint:
+    here = describe_meaning([folder], languages)
+    stored = read_stored(folder)
+    if stored is None:
+        logger.info(
+            f"{folder}: has no {NAME}, as it was made by fairseq-preprocess or an earlier version: "
+            "its dictionaries are not compared with those of its text"
+        )
+        return Fingerprint(here, [describe_datasets([folder], languages, {})])
+    for name in list_differences(stored.meaning, here):
+        raise DataError(
+            f"{folder / name}: not the one of the text here, which {NAME} describes; put that one "
+            "back, or binarise the text again, with syncattn-preprocess"
+        )
+    known = stored.provenance[0] if stored.provenance else {}
+    return Fingerprint(here, [describe_datasets([folder], languages, known)])
+
+
+# ---- what differs
+
+
+def list_differences(one: Mapping[str, str], other: Mapping[str, str]) -> list[str]:
+    """List the parts that differ; what only one of both has may have been added later."""
+    return [name for name in other if name in one and one[name] != other[name]]
+
+
+def check_meaning(
+    name: str,
+    trained: Mapping[str, str],
+    here: Mapping[str, str],
+    folder: Path | str,
+    remedy: str = "give the data of its training",
+) -> None:
+    """Compare what a model was trained with, and what it is to be used with.
+
+    Args:
+        name: the model's, such as the path of its checkpoint.
+        trained, here: both meanings.
+        folder: of the parts that are here.
+        remedy: what to do.
+
+    Raises:
+        DataError: a part differs.
+    """
+    for part in list_differences(trained, here):
+        raise DataError(
+            f"{name}: {Path(folder) / part} differs from the one that the model was trained with; "
+            f"{remedy}"
+        )
+
+
+def check_data(
+    name: str, trained: Fingerprint | None, folder: Path, languages: Sequence[str]
+) -> None:
+    """Compare what a model was trained with, and the folder of a binarised corpus.
+
+    Args:
+        name: the model's.
+        trained: its fingerprint; None: it has none, which is logged.
+        folder: of the corpus.
+        languages: of the corpus.
+
+    Raises:
+        DataError: a part differs.
+    """
+    if trained is None:
+        say_unknown(name)
+    else:
+        check_meaning(name, trained.meaning, describe_meaning([folder], languages), folder)
+
+
+def check_text_steps(
+    trained: Mapping[str, Fingerprint | None],
+    subwords: SubwordFiles,
+    folders: Sequence[Path],
+    languages: tuple[str, str],
+    tokenised: bool = False,
+) -> None:
+    """Compare what models were trained with, and what splits the text that they are given.
+
+    Args:
+        trained: the fingerprint of each model, by its name; None: it has none.
+        subwords, folders, languages: as for `open_segmenters`.
+        tokenised: whether the text is words already.
+
+    Raises:
+        DataError: a subword model or a preparation is another one.
+    """
+    models = pair_subwords(subwords) or find_subwords(folders, *languages)
+    found = next(filter(None, map(stored_preparations, folders)), {})
+    if not tokenised:
+        check_languages(found, languages, PREPARATION)
+    preparations = {} if tokenised else describe_preparations(found, languages)
+    for name, fingerprint in trained.items():
+        meaning = {} if fingerprint is None else fingerprint.meaning
+        for language, model in zip(languages, models or (), strict=False):
+            for part in list_differences(meaning, describe_subwords(language, model)):
+                path = model.path if part == name_subwords(language) else model.vocabulary
+                raise DataError(
+                    f"{path or f'{model.path}, with no vocabulary'}: differs from the {part} that "
+                    f"{name} was trained with; give that one"
+                )
+        for part in list_differences(meaning, preparations):
+            raise DataError(
+                f"{name}: {part} here differs from the one of its training; put that one back, or "
+                "give words (--tokenised)"
+            )
+
+
+def check_same_meaning(paths: Sequence[Path | str], states: Sequence[Any]) -> None:
+    """Check that checkpoints were trained with the same dictionaries, subwords and preparation.
+
+    Args:
+        paths: of the checkpoints, which messages name.
+        states: their contents.
+
+    Raises:
+        DataError: a part of two of them differs.
+    """
+    known = [(path, found) for path, state in zip(paths, states, strict=True)
+             if (found := find_fingerprint(path, state)) is not None]  # fmt: skip
+    for path, found in known[1:]:
+        first, meaning = known[0][0], known[0][1].meaning
+        for part in list_differences(meaning, found.meaning):
+            raise DataError(f"{path} and {first}: not of the same data, {part} differs")
+
+
+def find_fingerprint(path: Path | str, state: Any) -> Fingerprint | None:
+    """Return the fingerprint in the contents of a checkpoint; None if there is none.
+
+    Raises:
+        DataError: it is damaged.
+    """
+    kept = state.get("task_state")
+    if not isinstance(kept, dict) or kept.get(IN_CHECKPOINTS) is None:
+        return None
+    try:
+        return Fingerprint.from_plain(kept[IN_CHECKPOINTS])
+    except ValueError:
+        raise DataError(f"{path}: its fingerprint is damaged; use another checkpoint") from None
+
+
+def check_resumed(
+    name: str,
+    before: Fingerprint | None,
+    here: Fingerprint,
+    folders: Sequence[Path],
+    splits: tuple[str, str],
+    same_text: bool,
+) -> None:
+    """Compare the corpus of a training with the one that it goes on with.
+
+    Args:
+        name: the path of its checkpoint.
+        before: what it was trained on; None: it does not say, which is logged.
+        here: what it will be trained on.
+        folders: of the latter.
+        splits: the names of the texts for training and for validation.
+        same_text: whether it goes on in the same text, not just with the same words.
+
+    Raises:
+        DataError: meanings differ, or the texts of the training.
+    """
+    if before is None:
+        say_unknown(name)
+        return
+    if not same_text:
+        dictionaries = {k: v for k, v in before.meaning.items() if k.startswith("dict.")}
+        remedy = "binarise the text with its dictionaries: --srcdict, --tgtdict, --srclabeldict"
+        check_meaning(name, dictionaries, here.meaning, folders[0], remedy)
+        for part in list_differences(before.meaning, here.meaning):
+            logger.warning(f"{folders[0] / part} differs from the one of {name}")
+        return
+    remedy = "go on with the data of its training, or choose another --save-dir"
+    check_meaning(name, before.meaning, here.meaning, folders[0], remedy)
+    other = (
+        "go on with the data of its training, or begin another training: from this model with "
+        "--finetune-from-model and another --save-dir, or here with --reset-dataloader"
+    )
+    if len(before.provenance) != len(folders):
+        raise DataError(
+            f"{name}: the data were in another number of folders ({len(before.provenance)}, now "
+            f"{len(folders)}); {other}"
+        )
+    for folder, old, new in zip(folders, before.provenance, here.provenance, strict=True):
+        for dataset in _list_changes(old, new, re.sub(r"\d+$", "", splits[0])):
+            raise DataError(f"{name}: was trained on another {folder / dataset}; {other}")
+        for dataset in _list_changes(old, new, splits[1]):
+            logger.warning(f"{folder / dataset}: not the one that {name} was validated on before")
+
+
+def _list_changes(old: Mapping[str, Dataset], new: Mapping[str, Dataset], split: str) -> list[str]:
+    """List the files of a split that differ, and texts of it that were added or left out.
+
+    Heads, labels and links may be added to a text later.
+    """
+    changed = []
+    for name in sorted({*old, *new}):
+        match = _BEGINNING.match(name)
+        if match is None or match[1] != split:
+            continue
+        if name in old and name in new:
+            changed += [name] if old[name].differs(new[name]) else []
+        elif match[2] is None:
+            changed.append(name)
+    return changed
+
+
+_said: set[str] = set()
+
+
+def say_unknown(name: str) -> None:
+    """Log, once, that a model has no fingerprint."""
+    if name not in _said:
+        _said.add(name)
+        logger.warning(
+            f"{name}: has no fingerprint of its data, as it was saved without this package or by "
+            "an earlier version: no dictionary and no subword model is compared"
+        )

@@ -1,0 +1,129 @@
+"""Check that a record of how a text was prepared fits the text."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from ..base.errors import DataError
+from .moses import load_sacremoses
+from .preparation import Preparation
+from .segmenters import Codes, Segmenter, SubwordModel
+from .words import join_subwords
+
+
+def check_record(
+    model: SubwordModel | None,
+    preparation: Preparation | None,
+    rows: Sequence[Sequence[str]],
+    scheme: str,
+    where: Path | str,
+) -> None:
+    """Check that a subword model and a preparation fit a text.
+
+    Args:
+        model: the subword model; None: not said.
+        preparation: how the text became words; None: not said.
+        rows: the subwords of sentences; those with unknown subwords are left out.
+        scheme: how subwords are marked.
+        where: what the text is called.
+
+    Raises:
+        DataError: they do not fit most of the sentences.
+    """
+    if model is not None:
+        segmenter = model.open()
+        if segmenter.scheme != scheme:
+            raise DataError(
+                f"{model.path}: marks subwords as {segmenter.scheme}, but {where} as {scheme}; "
+                "give the model that split it"
+            )
+        check_subwords(model.path, segmenter, rows, where)
+    if preparation is not None:
+        check_preparation(preparation, rows, scheme, where)
+
+
+def check_subwords(
+    path: Path | str, segmenter: Segmenter, rows: Sequence[Sequence[str]], where: Path | str
+) -> None:
+    """Split sentences of a text again, which most often gives the same subwords.
+
+    A few may differ, such as those with white space inside words.
+
+    Args:
+        path: of the subword model.
+        segmenter: the model.
+        rows: the subwords of sentences; those with unknown subwords are left out.
+        where: what the text is called.
+
+    Raises:
+        DataError: most are split in another way.
+    """
+    known = [[*row] for row in rows if row and "<unk>" not in row]
+    same = sum(segmenter.segment(join_subwords(row, segmenter.scheme)) == row for row in known)
+    if 2 * same < len(known):
+        raise DataError(
+            f"{path}: splits {len(known) - same} of {len(known)} sentences of {where} in another "
+            "way; give the subword model of the training"
+            + (", and its --vocabulary if it had one" if isinstance(segmenter, Codes) else "")
+        )
+
+
+def check_languages(
+    preparations: Mapping[str, Preparation], languages: tuple[str, str], where: Path | str
+) -> None:
+    """Check that source and target are not taken for each other.
+
+    Args:
+        preparations: how the text of each language was prepared.
+        languages: of source and target.
+        where: what says so.
+
+    Raises:
+        DataError: each language was prepared as the other one.
+    """
+    one, other = (language.replace("_", "-").partition("-")[0] for language in languages)
+    named = [
+        preparations[language].language.replace("_", "-").partition("-")[0]
+        for language in languages
+        if language in preparations
+    ]
+    if one != other and named == [other, one]:
+        raise DataError(
+            f"{where}: says that {languages[0]} was prepared as {named[0]}, and {languages[1]} as "
+            f"{named[1]}: the languages are swapped; name the source's first"
+        )
+
+
+def check_preparation(
+    preparation: Preparation, rows: Sequence[Sequence[str]], scheme: str, where: Path | str
+) -> None:
+    """Make sentences of the words of a text, and words of them, which most often are the same.
+
+    Args:
+        preparation: how the text is said to be prepared; only Moses's way is checked.
+        rows: the subwords of sentences; those with unknown subwords are left out.
+        scheme: how subwords are marked.
+        where: what the text is called.
+
+    Raises:
+        DataError: most sentences have other words.
+    """
+    if preparation.tokenizer != "moses":
+        return
+    try:
+        load_sacremoses()
+    except DataError:  # it is not installed, and not needed until sentences are translated
+        return
+    lines = [" ".join(join_subwords([*row], scheme)) for row in rows if row and "<unk>" not in row]
+    again = preparation.tokenise(preparation.detokenise(lines))
+    if preparation.case == "true":  # of the first word, a model knows it
+        lines, again = [[line.lower() for line in each] for each in (lines, again)]
+    others = [pair for pair in zip(lines, again, strict=True) if pair[0] != pair[1]]
+    if 2 * len(others) > len(lines):
+        line, words = others[0]
+        raise DataError(
+            f"{where}: {len(others)} of {len(lines)} sentences have other words than --words-by "
+            f"makes, the first {words[:60]!r} in place of {line[:60]!r}; say how the text was "
+            "really prepared"
+        )

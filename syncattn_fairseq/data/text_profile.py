@@ -1,0 +1,100 @@
+"""Which language and script a text is in, as far as its letters and common words tell."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from unicodedata import name as name_character
+
+from .common_words import COMMON_WORDS
+from .words import MARK
+
+#: Lines of each side whose letters tell its language, and the fewest pairs of letters there.
+PROFILED, _FEWEST_LETTERS = 2000, 200
+#: How much better, in nats for each pair of letters, both sides fit the other's language.
+_MARGIN = 0.2
+#: Scripts that one text mixes.
+_ONE_SCRIPT = dict.fromkeys(("HIRAGANA", "KATAKANA", "BOPOMOFO", "HALFWIDTH", "IDEOGRAPHIC"), "CJK")
+_LETTER = re.compile("[A-Za-z]")
+
+
+def join_pieces(line: str) -> str:
+    """Return the words of a line that may be in subwords."""
+    if MARK in line:
+        return line.replace(" ", "").replace(MARK, " ")
+    return line.replace("@@ ", "")
+
+
+class Profile:
+    """Which letters follow each other in a text, and its words: they tell its language."""
+
+    def __init__(self) -> None:
+        self.letters: Counter[tuple[str, str]] = Counter()
+        self.words: Counter[str] = Counter()
+        self.lines = 0
+
+    def add(self, line: str) -> None:
+        """Add a line, unless there are enough."""
+        if self.lines < PROFILED:
+            text = f" {join_pieces(line).lower()} "
+            self.letters.update(zip(text, text[1:], strict=False))
+            self.words.update(text.split())
+            self.lines += 1
+
+    def fit(self, other: Profile) -> float:
+        """Return the mean log-probability of its pairs of letters under those of another text."""
+        total = other.letters.total() + len(other.letters) + 1
+        logs = (n * math.log((other.letters[x] + 1) / total) for x, n in self.letters.items())
+        return math.fsum(logs) / max(self.letters.total(), 1)
+
+    def resembles(self, other: Profile, more_than: Profile) -> bool:
+        """Tell whether another text is in its language, and not in that of a third text."""
+        if any(each.letters.total() < _FEWEST_LETTERS for each in (self, other, more_than)):
+            return False
+        return other.fit(self) - other.fit(more_than) > 2 * _MARGIN
+
+
+def are_swapped(text: tuple[Profile, Profile], other: tuple[Profile, Profile]) -> bool:
+    """Tell whether each side of a text is in the language of the other side of another text."""
+    if any(each.letters.total() < _FEWEST_LETTERS for each in (*text, *other)):
+        return False
+    gains = [text[side].fit(other[1 - side]) - text[side].fit(other[side]) for side in (0, 1)]
+    return min(gains) > 0 and sum(gains) > _MARGIN
+
+
+def have_other_names(text: tuple[Profile, Profile], languages: tuple[str, str]) -> bool:
+    """Tell whether each side has the most common words of the other side's language."""
+    bases = [re.split("[-_]", language)[0].lower() for language in languages]
+    lists = [COMMON_WORDS.get(base, frozenset()) for base in bases]
+    if not all(lists):
+        return False
+    own = lists[0] - lists[1], lists[1] - lists[0]
+    for side, profile in enumerate(text):
+        right = sum(profile.words[word] for word in own[side])
+        wrong = sum(profile.words[word] for word in own[1 - side])
+        if wrong < max(10, 3 * right, profile.words.total() / 50):
+            return False
+    return True
+
+
+class Scripts(dict[str, str]):
+    """The script of each character that is a letter; others have none."""
+
+    def __missing__(self, character: str) -> str:
+        name = name_character(character, "") if character.isalpha() else ""
+        script = name.removeprefix("FULLWIDTH ").partition(" ")[0]
+        self[character] = script = _ONE_SCRIPT.get(script, script)
+        return script
+
+
+SCRIPTS = Scripts()
+
+
+def find_script(line: str) -> str:
+    """Return the script of most letters of a line; empty: it has none."""
+    if line.isascii():
+        return "LATIN" if _LETTER.search(line) else ""
+    counts = Counter(map(SCRIPTS.__getitem__, line))
+    counts.pop("", None)
+    return counts.most_common(1)[0][0] if counts else ""

@@ -1,0 +1,30 @@
+"""Let a path with a colon be one path if it is there.
+
+Fault: all versions take ``run 03:10`` for two paths, of an ensemble or of data in parts.
+Test: ``test_small_patches.py``.
+"""
+
+import os
+from typing import Any
+
+from .wrapping import wrap
+
+
+def mend() -> None:
+    """Split paths at no colon that is in the name of a file or folder."""
+    from fairseq import utils
+
+    @wrap(utils, "split_paths")
+    def split_between(split: Any, paths: str, *args: Any, **kwargs: Any) -> list[str]:
+        return _join_existing(split(paths, *args, **kwargs))
+
+
+def _join_existing(parts: list[str]) -> list[str]:
+    """Join parts that name something only together; of several ways, as many as can be."""
+    joined = []
+    while parts:
+        ends = range(len(parts), 1, -1)
+        end = next((end for end in ends if os.path.exists(os.pathsep.join(parts[:end]))), 1)
+        joined.append(os.pathsep.join(parts[:end]))
+        parts = parts[end:]
+    return joined

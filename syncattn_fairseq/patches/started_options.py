@@ -1,0 +1,92 @@
+"""Start only from a checkpoint whose weights mean the same in the new model.
+
+Fault: all versions compare the weights of ``--finetune-from-model``, of ``--restore-file`` and of a
+resumed training, but not the options that have no weights. A model with two heads in place of four
+takes the same matrices, computes something else, and nothing is said.
+Test: ``test_started_options.py``.
+"""
+
+import logging
+from pathlib import Path
+from typing import Any
+
+from ..base.errors import DataError
+from ..checkpoints.checkpoint_file import LAST, read_options
+from .wrapping import wrap
+
+_LOG = logging.getLogger(__name__)
+
+#: Options that decide what the same weights compute.
+MEANING = (
+    "encoder_attention_heads",
+    "decoder_attention_heads",
+    "activation_fn",
+    "no_scale_embedding",
+    "encoder_normalize_before",
+    "decoder_normalize_before",
+)
+#: Options that a training may change on purpose: its model has to learn another order of words.
+ORDER = ("positions", "no_token_positional_embeddings")
+#: What a plain Transformer of fairseq, which has no such option, does.
+_PLAIN = {"positions": "absolute"}
+
+
+def mend() -> None:
+    """Compare the options of a model with those of the checkpoint that its weights come from."""
+    from fairseq import checkpoint_utils
+
+    @wrap(checkpoint_utils, "load_checkpoint")
+    def load_alike(load: Any, cfg: Any, trainer: Any, **kwargs: Any) -> Any:
+        path = _find_start(cfg, trainer.checkpoint_suffix)
+        model = getattr(trainer.cfg, "model", None)
+        if model is not None:
+            compare_options(str(path), read_options(path, "model"), model)
+        return load(cfg, trainer, **kwargs)
+
+
+def compare_options(path: str, stored: dict[str, Any], model: Any) -> None:
+    """Compare options of two models that are to have the same weights.
+
+    Args:
+        path: the checkpoint, for messages.
+        stored: the options of its model by name. Those that are missing are not compared.
+        model: the options of the new model, as attributes.
+
+    Raises:
+        DataError: an option in `MEANING` differs. One in `ORDER` is named in a warning.
+    """
+    differing = [name for name in MEANING if _differs(name, stored, model)]
+    if differing:
+        changes = ", ".join(
+            f"--{name.replace('_', '-')} {stored[name]}, now {getattr(model, name)}"
+            for name in differing
+        )
+        raise DataError(
+            f"{path}: its model was trained with {changes}; the same weights would compute "
+            "something else, so use the options of the checkpoint"
+        )
+    if stored:
+        filled = {**_PLAIN, **stored}
+        for name in ORDER:
+            if _differs(name, filled, model):
+                _LOG.warning(
+                    f"{path}: its model was trained with --{name.replace('_', '-')} "
+                    f"{filled[name]}, now {getattr(model, name)}; the model is worse at first than "
+                    "the checkpoint"
+                )
+
+
+def _differs(name: str, stored: dict[str, Any], model: Any) -> bool:
+    missing = object()
+    own = getattr(model, name, missing)
+    return name in stored and own is not missing and own != stored[name]
+
+
+def _find_start(cfg: Any, suffix: str) -> Path:
+    """Return the checkpoint that fairseq begins with, which need not exist."""
+    if cfg.restore_file != LAST:
+        return Path(cfg.restore_file)
+    last = Path(cfg.save_dir) / LAST.replace(".pt", f"{suffix}.pt")
+    if last.exists() or cfg.finetune_from_model is None:
+        return last
+    return Path(cfg.finetune_from_model)
