@@ -45,8 +45,8 @@ class DependencyTerm(SideTerm):
             raise DataError(
                 f"the batches hold no parses of the {self.language_side} side for the "
                 "model's dependency heads: train with --task translation_with_syntax on data that "
-                "syncattn-preprocess binarised with heads, not all of them empty (--add heads), or "
-                f"without this loss (--{self.side}-dep-weight 0)"
+                "syncattn-preprocess binarised with heads, not all of them empty (--add adds "
+                f"them), or without this loss (--{self.side}-dep-weight 0)"
             )
         return False
 
