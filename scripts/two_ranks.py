@@ -31,7 +31,7 @@ from syncattn_lab.synthetic.generated_corpus import write_corpus
 from tests.systems import SYSTEMS, weights_of
 
 #: Seconds after which a training that has not ended waits for ever.
-PATIENCE = 120
+PATIENCE = 600
 UPDATES = 6
 
 
