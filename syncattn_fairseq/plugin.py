@@ -43,6 +43,7 @@ for name in (
     "logged_tensors",
     "unknown_words",
     "soft_alignments",
+    "swish",
 ):
     import_module(f".patches.{name}", __package__).mend()
 

@@ -16,10 +16,10 @@ from .check import Sample
 from .fold import FoldedModel
 from .format import Format
 
-_ACTIVATIONS = {"relu": "RELU", "gelu": "GELU", "gelu_fast": "GELUTanh"}
+_ACTIVATIONS = {"relu": "RELU", "gelu": "GELU", "gelu_fast": "GELUTanh", "swish": "SWISH"}
 
 #: The ``--positions`` that its attention can have.
-_POSITIONS = ("rotary", "bias")
+_POSITIONS = ("rotary", "bias", "marian")
 
 
 class CTranslate2Format(Format):
@@ -73,6 +73,7 @@ class CTranslate2Format(Format):
             spec.register_source_vocabulary([*folded.label_names])
         spec.decoder.embeddings.weight = _array(folded.model.decoder.embed_tokens.weight)
         spec.register_target_vocabulary([*folded.target_words])
+        spec.decoder.start_from_zero_embedding = getattr(folded.original.cfg, "zero_start", False)
         spec.config.decoder_start_token = spec.config.eos_token
         spec.config.add_source_eos = True
         spec.config.layer_norm_epsilon = 1e-5
@@ -130,10 +131,19 @@ def _are_embedded(folded: FoldedModel) -> bool:
 
 
 def refuse_positions(folded: FoldedModel, program: str) -> None:
-    """Raise `DataError` for positions that enter the attention."""
-    if not _are_embedded(folded):
+    """Raise `DataError` for positions that enter the attention, or that only Marian has."""
+    if not _are_embedded(folded) or folded.positions == "marian":
         hint = "; --format ctranslate2 has it" if folded.positions in _POSITIONS else ""
         folded.reject(f"{program} has no --positions {folded.positions}{hint}")
+
+
+def refuse_ends(folded: FoldedModel, program: str) -> None:
+    """Raise `DataError` for what only Marian's models have, by its option."""
+    cfg = folded.original.cfg
+    for name in ("output_bias", "zero_start"):
+        if getattr(cfg, name, False):
+            option = name.replace("_", "-")
+            folded.reject(f"{program} has no --{option}; --format ctranslate2 has it")
 
 
 def refuse_options(folded: FoldedModel, program: str) -> None:

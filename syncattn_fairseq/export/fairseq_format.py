@@ -15,8 +15,9 @@ from omegaconf import OmegaConf
 from ..base.errors import DataError
 from ..data.fingerprint import IN_CHECKPOINTS
 from ..data.segmenters import Pieces
+from ..patches.swish import SWISH
 from .check import Sample, scores
-from .ctranslate2_format import refuse_positions
+from .ctranslate2_format import refuse_ends, refuse_positions
 from .fold import FoldedModel
 from .format import Format
 
@@ -32,6 +33,9 @@ class FairseqFormat(Format):
                 "--format ctranslate2 has them"
             )
         refuse_positions(folded, "fairseq's Transformer")
+        refuse_ends(folded, "fairseq's Transformer")
+        if folded.model.cfg.activation_fn == SWISH:
+            folded.reject("fairseq alone has no --activation-fn swish; use --format ctranslate2")
 
     def write(self, folded: FoldedModel, folder: Path, quantization: str | None) -> None:
         """Write the checkpoint, its dictionaries and the source's subword model."""

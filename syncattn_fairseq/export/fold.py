@@ -32,9 +32,11 @@ from ..data.segmenters import (
     pair_subwords,
 )
 from ..inference.ensemble import Ensemble
+from ..models.ends import ZeroStart, add_output_bias
 from ..models.tree_cross_attention import TreeCrossAttention
 from ..modules.folded_linear import FoldedLinear
 from ..modules.heads import DependencyHeads, GatedHeads, Heads, ParentScaledHeads, WindowHeads
+from ..modules.positions import POSITIONS
 
 #: Options kept so that an export can be read as a syntax Transformer again: which of its heads are
 #: a parser's, and which layer aligns. fairseq's own Transformer ignores them.
@@ -93,9 +95,24 @@ def fold(model: Any, options: Any, task: Any) -> TransformerModel:
     folded: TransformerModel = TransformerModel.build_model(
         list_transformer_options(model, options), task
     )
+    _give_ends(folded, model)
     # The other parameters of syntactic parts are folded in, or left out.
     folded.load_state_dict({key: state[key] for key in folded.state_dict()})
     return folded.eval()
+
+
+def _give_ends(folded: Any, model: Any) -> None:
+    """Give a plain Transformer what Marian's models have, and fairseq's options do not say."""
+    if getattr(model.cfg, "output_bias", False):
+        add_output_bias(folded.decoder.output_projection)
+    if getattr(model.cfg, "zero_start", False):
+        start = model.decoder.embed_tokens.start
+        folded.decoder.embed_tokens = ZeroStart(folded.decoder.embed_tokens, start)
+    for side in (folded.encoder, folded.decoder):
+        kind = POSITIONS[getattr(model.cfg, "positions", "absolute")]
+        embedding = kind.embed(side.embed_tokens.embedding_dim, side.padding_idx)
+        if embedding is not None:
+            side.embed_positions = embedding
 
 
 def list_transformer_options(model: Any, options: Any) -> Namespace:

@@ -12,7 +12,7 @@ from ..data.pieces import add_line_reading
 from ..inference.model import MAX_LEN, SHORT
 from .card import describe_words, sentence_code
 from .check import Sample, target_scores
-from .ctranslate2_format import are_sentencepiece, refuse_options, refuse_positions
+from .ctranslate2_format import are_sentencepiece, refuse_ends, refuse_options, refuse_positions
 from .fold import FoldedModel
 from .format import Format
 
@@ -28,6 +28,7 @@ class TransformersFormat(Format):
         """Check every option against FSMT's."""
         _load_transformers()
         refuse_positions(folded, "FSMT of Hugging Face")
+        refuse_ends(folded, "FSMT of Hugging Face")
         refuse_options(folded, "FSMT of Hugging Face")
         cfg = folded.model.cfg
         if folded.labels is not None:

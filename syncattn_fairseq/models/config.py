@@ -22,7 +22,7 @@ class PositionOptions:
 
     positions: str = option(
         "absolute",
-        "fairseq's position embeddings (absolute); or for all heads of all layers, and "
+        "fairseq's position embeddings (absolute) or Marian's (marian); or for all heads of all layers, and "
         "without such embeddings: rotary (RoPE), interleaved (rotary in every other layer), alibi, "
         "bias (learnt, as in T5), or none",
     )
@@ -37,6 +37,16 @@ class TreeOptions:
         "the trees that the encoder reads: the source's (parse), or trees that say nothing about "
         "it, in training and in decoding (the others)",
         choices=("parse", *CONTROLS, "another"),
+    )
+
+
+@dataclass
+class EndOptions:
+    """Start and output: what Marian's models have there."""
+
+    output_bias: bool = option(False, "add a trained bias to the scores of the target's vocabulary")
+    zero_start: bool = option(
+        False, "let the decoder read zeros where a translation starts, in place of </s>"
     )
 
 
@@ -60,7 +70,7 @@ def list_options() -> list[type[FairseqDataclass]]:
     """List the options of all registered syntactic parts and positions, and the model's own."""
     parts = [part.Options for part in PARTS.values()]
     positions = [kind.Options for kind in POSITIONS.values()]
-    own = (PositionOptions, *positions, TreeOptions, AlignmentOptions)
+    own = (PositionOptions, *positions, TreeOptions, EndOptions, AlignmentOptions)
     return [as_fairseq(options) for options in (*parts, *own)]
 
 
@@ -127,6 +137,10 @@ def check_model_options(cfg: Any) -> None:
         check_numbers(cfg, part.Options)
         part.check(cfg)
     _check_trees(cfg)
+    if cfg.output_bias and cfg.adaptive_softmax_cutoff is not None:
+        raise DataError("--output-bias: leave --adaptive-softmax-cutoff out")
+    if cfg.zero_start and cfg.adaptive_input:
+        raise DataError("--zero-start: leave --adaptive-input out")
     heads = cfg.decoder.attention_heads
     check_range(cfg, "aligned_heads", 0, heads, f"the decoder has {heads} heads a layer")
     read_layer(cfg, "alignment_layer", "decoder")

@@ -10,6 +10,7 @@ from ..base.errors import DataError
 from ..modules.layer_numbers import read_layer, read_layers
 from .config import aligning_layer
 from .layers import SyntaxDecoderLayer, wrap
+from .ends import ZeroStart, add_output_bias
 from .stack import SyntaxStack, bypass_decoder_layer
 from .tree_cross_attention import TreeCrossAttention
 
@@ -30,6 +31,8 @@ class SyntaxTransformerDecoder(SyntaxStack, TransformerDecoderBase):
         output_projection: nn.Module | None = None,
     ) -> None:
         self.prepare(cfg, "decoder")
+        if cfg.zero_start:
+            embed_tokens = ZeroStart(embed_tokens, dictionary.eos())
         super().__init__(cfg, dictionary, embed_tokens, no_encoder_attn, output_projection)
         sync_layer = read_layer(cfg, "sync_layer", "decoder")
         chosen = sync_layer or read_layer(cfg, "alignment_layer", "decoder")
@@ -49,6 +52,14 @@ class SyntaxTransformerDecoder(SyntaxStack, TransformerDecoderBase):
         aligning = self.numbers[self.alignment_layer - 1]
         required = [aligning, *self.distance_sync_layers, *trees]
         self.complete(cfg, "decoder", bypass_decoder_layer, required)
+
+    def build_output_projection(
+        self, cfg: Any, dictionary: Any, embed_tokens: nn.Embedding
+    ) -> None:
+        """Build the layer that scores the target's vocabulary, perhaps with a bias."""
+        super().build_output_projection(cfg, dictionary, embed_tokens)
+        if cfg.output_bias:
+            add_output_bias(self.output_projection)
 
     def build_decoder_layer(self, cfg: Any, no_encoder_attn: bool = False) -> nn.Module:
         """Build the next layer."""

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from ..modules import BatchView
 from ..modules.heads.slots import list_exposed, list_exposing_layers
 from ..modules.layer_numbers import list_kept
+from ..modules.positions import POSITIONS
 from .tree_cross_attention import TreeCrossAttention
 
 
@@ -61,6 +62,8 @@ class SyntaxStack:
     view: BatchView
     layers: Any
     num_layers: int
+    padding_idx: int
+    embed_positions: nn.Module | None
     layers_built = 0
 
     def prepare(self, cfg: Any, side: str) -> None:
@@ -82,6 +85,9 @@ class SyntaxStack:
 
         Layers whose numbers are ``required`` are never dropped either.
         """
+        embedding = POSITIONS[cfg.positions].embed(getattr(cfg, side).embed_dim, self.padding_idx)
+        if embedding is not None:
+            self.embed_positions = embedding
         self.exposing_layers = {n: list_exposing_layers(cfg, side, n) for n in list_exposed()}
         self.decoder_fields = [field.name for field in TreeCrossAttention.list_fields(cfg).fields]
         p = getattr(cfg, side).layerdrop

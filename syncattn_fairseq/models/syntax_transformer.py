@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import fields
 from typing import Any
 
+import torch
 from fairseq.checkpoint_utils import prune_state_dict
 from fairseq.data import Dictionary
 from fairseq.dataclass.utils import gen_parser_from_dataclass
@@ -121,6 +122,9 @@ class SyntaxTransformerModel(TransformerModel):
         if labels is not None and labels.num_embeddings == len(Dictionary()) and key in state_dict:
             state_dict[key] = state_dict[key][: labels.num_embeddings]
         fill_in(self, state_dict)
+        bias = "decoder.output_projection.bias"
+        if self.cfg.output_bias and bias not in state_dict:
+            state_dict[bias] = torch.zeros_like(self.decoder.output_projection.bias)
 
     @property
     def source_fields(self) -> SourceFields:

@@ -24,11 +24,14 @@ MEANING = (
     "no_scale_embedding",
     "encoder_normalize_before",
     "decoder_normalize_before",
+    "zero_start",
 )
 #: Options that a training may change on purpose: its model has to learn another order of words.
 ORDER = ("positions", "no_token_positional_embeddings")
 #: What a plain Transformer of fairseq, which has no such option, does.
-_PLAIN = {"positions": "absolute"}
+_PLAIN: dict[str, Any] = {"positions": "absolute", "zero_start": False}
+
+_UNKNOWN = object()
 
 
 def mend() -> None:
@@ -55,31 +58,32 @@ def compare_options(path: str, stored: dict[str, Any], model: Any) -> None:
     Raises:
         DataError: an option in `MEANING` differs. One in `ORDER` is named in a warning.
     """
-    differing = [name for name in MEANING if _differs(name, stored, model)]
+    filled = {**_PLAIN, **stored} if stored else stored
+    differing = [name for name in MEANING if _differs(name, filled, model)]
     if differing:
         changes = ", ".join(
-            f"--{name.replace('_', '-')} {stored[name]}, now {getattr(model, name)}"
+            f"--{name.replace('_', '-')} {filled[name]}, now {_own(name, model)}"
             for name in differing
         )
         raise DataError(
             f"{path}: its model was trained with {changes}; the same weights would compute "
             "something else, so use the options of the checkpoint"
         )
-    if stored:
-        filled = {**_PLAIN, **stored}
-        for name in ORDER:
-            if _differs(name, filled, model):
-                _LOG.warning(
-                    f"{path}: its model was trained with --{name.replace('_', '-')} "
-                    f"{filled[name]}, now {getattr(model, name)}; the model is worse at first than "
-                    "the checkpoint"
-                )
+    for name in ORDER:
+        if _differs(name, filled, model):
+            _LOG.warning(
+                f"{path}: its model was trained with --{name.replace('_', '-')} "
+                f"{filled[name]}, now {_own(name, model)}; the model is worse at first than "
+                "the checkpoint"
+            )
 
 
 def _differs(name: str, stored: dict[str, Any], model: Any) -> bool:
-    missing = object()
-    own = getattr(model, name, missing)
-    return name in stored and own is not missing and own != stored[name]
+    return name in stored and _own(name, model) not in (_UNKNOWN, stored[name])
+
+
+def _own(name: str, model: Any) -> Any:
+    return getattr(model, name, _PLAIN.get(name, _UNKNOWN))
 
 
 def _find_start(cfg: Any, suffix: str) -> Path:

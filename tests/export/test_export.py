@@ -24,6 +24,7 @@ from syncattn_fairseq.inference import model as inference_model
 from syncattn_fairseq.inference.model import limit_length
 from tests.checkpoints import PRE_NORM, TWO_HEADS, Corpus, change_checkpoint
 from tests.importing import fork
+from tests.models.test_ends import MARIAN
 
 ctranslate2 = pytest.importorskip("ctranslate2")
 
@@ -37,6 +38,7 @@ SYSTEMS: list[tuple[str, dict[str, Any], tuple[str, ...]]] = [
     ("transformer_syncattn", {"sync_backward": "softmax"}, BOTH),
     ("transformer_syncattn", {"positions": "rotary", **TWO_HEADS, **PRE_NORM}, BOTH[1:]),
     ("transformer_dbsa", {"positions": "bias", **TWO_HEADS, "layernorm_embedding": True}, BOTH[1:]),
+    ("transformer_syncattn", {**MARIAN, **TWO_HEADS}, BOTH[1:]),
 ]
 
 

@@ -13,6 +13,7 @@ from tests.checkpoints import PRE_NORM
 from tests.export.test_export import UNSHARED
 from tests.models import build
 from tests.models.build import SIZE
+from tests.models.test_ends import MARIAN
 
 
 def folded(arch: str, model: Any, **options: Any) -> Any:
@@ -27,6 +28,19 @@ def test_there_and_back_is_the_same_checkpoint(options):
     model.load_state_dict({key: value.clone() for key, value in plain.items()}, strict=True)
     back = folded("transformer_dbsa", model, **options).state_dict()
     torch.testing.assert_close(back, plain, atol=1e-6, rtol=0)
+
+
+@pytest.mark.parametrize("arch", ["syntax_transformer", "transformer_dbsa"])
+def test_what_marians_models_have_is_kept(arch):
+    model = build.model(arch, **{**SIZE, **MARIAN})
+    plain = folded(arch, model, **MARIAN)
+    inputs = build.net_input(build.sentences([5, 3]), build.sentences([4, 6], seed=1))
+    with torch.no_grad():
+        expected, found = model(**inputs)[0], plain(**build.plain_input(inputs))[0]
+    torch.testing.assert_close(found, expected, atol=2e-5, rtol=0)
+    assert model.decoder.output_projection.bias.abs().min() > 0
+    table = plain.decoder.embed_tokens.weight
+    assert table is plain.decoder.output_projection.weight is plain.encoder.embed_tokens.weight
 
 
 def test_half_precision_is_folded_in_full():
@@ -82,6 +96,12 @@ def test_what_is_no_plain_transformer_is_refused_by_name(arch, options, reason):
         ("fairseq", {"positions": "alibi"}, "fairseq's Transformer has no --positions alibi$"),
         ("fairseq", {"positions": "rotary"}, "no --positions rotary; --format ctranslate2 has it$"),
         ("transformers", {"positions": "bias"}, "FSMT of Hugging Face has no --positions bias; "),
+        ("fairseq", {"output_bias": True}, "no --output-bias; --format ctranslate2 has it$"),
+        ("transformers", {"zero_start": True}, "no --zero-start; --format ctranslate2 has it$"),
+        ("fairseq", {"positions": "marian"}, "no --positions marian; --format ctranslate2 has it$"),
+        ("transformers", {"positions": "marian"}, "no --positions marian; --format ctranslate2"),
+        ("fairseq", {"activation_fn": "swish"}, "no --activation-fn swish; use --format ctra"),
+        ("transformers", {"activation_fn": "swish"}, "--activation-fn swish"),
         ("ctranslate2", {"activation_fn": "tanh"}, "--activation-fn tanh"),
         ("ctranslate2", {"no_decoder_final_norm": True, **PRE_NORM}, "--no-decoder-final-norm"),
         ("ctranslate2", {"adaptive_softmax_cutoff": "9", **UNSHARED}, "no adaptive softmax"),

@@ -20,7 +20,9 @@ from syncattn_fairseq.modules.positions import (
     POSITIONS,
     AlibiPositions,
     BiasPositions,
+    MarianEmbedding,
     RotaryPositions,
+    marian_table,
     register_positions,
 )
 from syncattn_fairseq.modules.positions.positions import Order
@@ -160,3 +162,28 @@ def test_supervised_gates_have_the_temperature_of_their_paper():
     heads = SupervisedGateHeads(3, 4, view(src_gap_heights=heights))
     bias = heads.bias(states(), states(), scope())
     torch.testing.assert_close(bias[:, 0], supervised_log_gates(heights, 10.0))
+
+
+def test_marian_embeds_by_its_formula():
+    table = MarianEmbedding(6, padding_idx=1)
+    tokens = torch.tensor([[1, 1, 5, 6, 7], [5, 6, 7, 8, 9]])
+    for row, padded in zip(table(tokens), (2, 0), strict=True):
+        for column, vector in enumerate(row.tolist()):
+            t = column - padded
+            angles = [t / 10000 ** (2 * k / 6) for k in range(3)]
+            expected = [*map(math.sin, angles), *map(math.cos, angles)] if t >= 0 else [0.0] * 6
+            assert vector == pytest.approx(expected, abs=1e-6), (column, padded)
+
+
+def test_marians_table_grows_by_its_own_formula():
+    table = MarianEmbedding(6, padding_idx=1)
+    long = torch.full((1, 1500), 7)
+    assert table(long)[0].tolist() == marian_table(1500, 6).tolist()
+    assert table.state_dict() == {}, "it is not trained"
+
+
+@pytest.mark.parametrize("length", [1, 3, 1400])
+def test_marian_counts_one_step_as_a_whole_sentence(length):
+    tokens, table = torch.full((2, length), 7), MarianEmbedding(6, padding_idx=1)
+    step = table(tokens, incremental_state={})
+    torch.testing.assert_close(step, table(tokens)[:, -1:])

@@ -17,9 +17,10 @@ OPTIONS = {
     "no_scale_embedding": False,
     "encoder_normalize_before": False,
     "decoder_normalize_before": False,
+    "zero_start": False,
     "no_token_positional_embeddings": False,
 }
-OTHERS = [2, 8, "gelu", True, True, True]
+OTHERS = [2, 8, "gelu", True, True, True, True]
 
 
 def give_options(**options):
@@ -86,6 +87,19 @@ def test_another_order_of_words_is_named(tmp_path, caplog):
         f"{path}: its model was trained with --positions absolute, now rotary; the model is worse"
     )
     assert said in caplog.text
+
+
+def test_a_plain_transformer_takes_no_model_that_starts_from_zeros(tmp_path, caplog):
+    """fairseq's own has neither option: it would read the real start, at other positions."""
+    path = save_options(tmp_path / "a.pt", {**OPTIONS, "zero_start": True, "positions": "marian"})
+    trainer = give_options()
+    del trainer.cfg.model.zero_start, trainer.cfg.model.positions
+    with pytest.raises(DataError, match="--zero-start True, now False"):
+        resume(tmp_path, trainer, finetune_from_model=str(path))
+    path = save_options(tmp_path / "b.pt", {**OPTIONS, "positions": "marian"})
+    with caplog.at_level(logging.WARNING):
+        resume(tmp_path, trainer, finetune_from_model=str(path))
+    assert "--positions marian, now absolute" in caplog.text
 
 
 def test_options_that_a_checkpoint_lacks_are_not_compared(tmp_path, caplog):

@@ -7,6 +7,7 @@ decoder, whatever the kinds of their heads. A new one is a subclass of :class:`P
 
 from .alibi import AlibiPositions
 from .bias import BiasPositions
+from .marian import MarianEmbedding, MarianPositions, marian_table
 from .positions import (
     POSITIONS,
     AbsolutePositions,

@@ -50,6 +50,16 @@ class Positions(Part, nn.Module):
         return cls(layer.total, layer.head_dim, layer.view, layer.side == "decoder", *values)
 
     @classmethod
+    def embed(cls, width: int, padding_idx: int) -> nn.Module | None:
+        """Return the position embeddings to add to the tokens' instead of fairseq's, if any.
+
+        Args:
+            width: of the tokens' embeddings.
+            padding_idx: the number of the padding symbol.
+        """
+        return None
+
+    @classmethod
     def is_plain(cls) -> bool:
         """Tell whether fairseq's own attention is enough: neither scores nor states change."""
         return cls.bias is Positions.bias and cls.rotate is Positions.rotate

@@ -1,0 +1,35 @@
+"""What Marian's models have where a translation starts, and where its words are scored."""
+
+import torch
+from torch import Tensor, nn
+
+
+class ZeroStart(nn.Embedding):
+    """The decoder's embeddings, whose start is zeros.
+
+    A decoder reads ``</s>`` only where a translation starts. The weights are the same parameter as
+    those of the embeddings that it is made of, so they stay tied to other layers.
+
+    Args:
+        embedding: the embeddings.
+        start: the number of ``</s>``.
+    """
+
+    def __init__(self, embedding: nn.Embedding, start: int) -> None:
+        super().__init__(
+            embedding.num_embeddings,
+            embedding.embedding_dim,
+            embedding.padding_idx,
+            _weight=embedding.weight,
+        )
+        self.weight = embedding.weight
+        self.start = start
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Return the embeddings of symbols."""
+        return super().forward(input).masked_fill(input.eq(self.start).unsqueeze(-1), 0)
+
+
+def add_output_bias(projection: nn.Linear) -> None:
+    """Give a layer without a bias one, of zeros."""
+    projection.bias = nn.Parameter(torch.zeros(projection.out_features))

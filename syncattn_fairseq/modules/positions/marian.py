@@ -1,0 +1,81 @@
+"""Marian's position embeddings, which have other frequencies than fairseq's."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import torch
+from fairseq.modules import SinusoidalPositionalEmbedding
+from torch import Tensor, nn
+
+from ...base.errors import DataError
+from .positions import Positions, register_positions
+
+if TYPE_CHECKING:
+    from jaxtyping import Float
+
+#: Of the table before the first batch.
+_ROWS = 1024
+
+
+class MarianEmbedding(SinusoidalPositionalEmbedding):
+    """Position embeddings of Marian, which are not trained.
+
+    Token t, from 0, has sin(t / 10000^(2k / D)) in dimension k < D / 2, and the cosine in dimension
+    D / 2 + k; fairseq divides by 10000^(k / (D / 2 - 1)).
+
+    Args:
+        width: D, even.
+        padding_idx: the number of the padding symbol; padding has zeros.
+    """
+
+    weights: Tensor
+
+    def __init__(self, width: int, padding_idx: int) -> None:
+        super().__init__(width, padding_idx, padding_idx + 1)
+        self._fill(_ROWS)
+
+    def _fill(self, rows: int) -> None:
+        table = marian_table(rows, self.embedding_dim)
+        padding = table.new_zeros(self.padding_idx + 1, self.embedding_dim)
+        self.weights = torch.cat([padding, table]).to(self.weights)
+
+    def forward(self, input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        """Return the embeddings as fairseq does; the table grows when a sentence is longer."""
+        if input.size(1) > self.weights.size(0) - self.padding_idx - 1:
+            self._fill(input.size(1))
+        out: Tensor = super().forward(input, *args, **kwargs)
+        return out
+
+
+def marian_table(rows: int, width: int) -> Float[Tensor, "{rows} {width}"]:
+    """Compute the embeddings of the first positions, of an even width."""
+    steps = torch.arange(width // 2, dtype=torch.float64) * 2 / width
+    angles = torch.arange(rows, dtype=torch.float64).unsqueeze(1) / 10000.0**steps
+    return torch.cat([angles.sin(), angles.cos()], dim=1).float()
+
+
+@register_positions("marian")
+class MarianPositions(Positions):
+    """Position embeddings as Marian has them, which MarianMT and OPUS-MT were trained with."""
+
+    embedded = True
+
+    @classmethod
+    def check(cls, cfg: Any) -> None:
+        """Check that nothing else embeds the positions."""
+        if cfg.positions != "marian":
+            return
+        for name in ("encoder", "decoder"):
+            side = getattr(cfg, name)
+            if side.learned_pos:
+                raise DataError(f"--positions marian: leave --{name}-learned-pos out")
+            if side.embed_dim % 2:
+                raise DataError(f"--positions marian: --{name}-embed-dim must be even")
+        if cfg.no_token_positional_embeddings:
+            raise DataError("--positions marian: leave --no-token-positional-embeddings out")
+
+    @classmethod
+    def embed(cls, width: int, padding_idx: int) -> nn.Module:
+        """Return Marian's table in place of fairseq's."""
+        return MarianEmbedding(width, padding_idx)
