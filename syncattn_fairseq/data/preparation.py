@@ -157,7 +157,7 @@ def stored_preparations(folder: Path) -> dict[str, Preparation]:
 
 
 def _is_sound(preparation: Preparation) -> bool:
-    languages = r"[\w.+-]{1,100}" if preparation.tokenizer == "raw" else _MOSES_LANGUAGES
+    languages = r"[\w.+-]{1,100}" if preparation.tokenizer in ("raw", "spaces") else _MOSES_LANGUAGES
     return (
         preparation.tokenizer in TOKENIZERS
         and isinstance(preparation.language, str)

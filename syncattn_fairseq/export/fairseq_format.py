@@ -1,7 +1,7 @@
 """fairseq's own Transformer: a checkpoint that fairseq decodes without this package."""
 
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,16 @@ from .ctranslate2_format import refuse_ends, refuse_positions
 from .fold import FoldedModel
 from .format import Format
 
+#: The history of a model that fairseq has not trained; it reads these entries.
+_UNTRAINED = (
+    {
+        "optimizer_name": "adam",
+        "lr_scheduler_state": {"best": None},
+        "num_updates": 0,
+        "criterion_name": "CrossEntropyCriterion",
+    },
+)
+
 
 class FairseqFormat(Format):
     """``model.pt`` and its dictionaries."""
@@ -39,32 +49,16 @@ class FairseqFormat(Format):
 
     def write(self, folded: FoldedModel, folder: Path, quantization: str | None) -> None:
         """Write the checkpoint, its dictionaries and the source's subword model."""
-        cfg = OmegaConf.to_container(OmegaConf.structured(FairseqConfig), enum_to_str=True)
-        task = OmegaConf.to_container(OmegaConf.structured(TranslationConfig), enum_to_str=True)
-        assert isinstance(cfg, dict) and isinstance(task, dict)
-        task |= {"_name": "translation", "data": ".", "train_subset": "train"}
-        task |= {"dataset_impl": None, "required_seq_len_multiple": 1}
-        task |= {"source_lang": folded.source, "target_lang": folded.target}
+        task = {"source_lang": folded.source, "target_lang": folded.target}
         task |= {side: folded.task.cfg[side] for side in ("left_pad_source", "left_pad_target")}
-        # Plain values only: since PyTorch 2.6 fairseq can load nothing else unless the classes are
-        # registered in advance, as this package does.
-        state = {
-            "args": None,
-            "cfg": _values(
-                {
-                    **cfg,
-                    "task": task,
-                    "model": vars(folded.options),
-                    "criterion": {"_name": "cross_entropy", "sentence_avg": False},
-                }
-            ),
-            "model": dict(folded.model.state_dict()),
-            "optimizer_history": _values(folded.history),
-            "task_state": {IN_CHECKPOINTS: folded.fingerprint.as_plain()},
-            "extra_state": {},
-            "last_optimizer_state": None,
-        }
-        torch.save(state, folder / "model.pt")
+        write_checkpoint(
+            folder / "model.pt",
+            task,
+            vars(folded.options),
+            folded.model.state_dict(),
+            folded.history,
+            {IN_CHECKPOINTS: folded.fingerprint.as_plain()},
+        )
         folded.task.source_dictionary.save(str(folder / f"dict.{folded.source}.txt"))
         folded.task.target_dictionary.save(str(folder / f"dict.{folded.target}.txt"))
         if found := _find_splitter(folded):
@@ -100,6 +94,51 @@ class FairseqFormat(Format):
             f'model = TransformerModel.from_pretrained("{folder}", "model.pt", "."{options})\n'
             f'print(model.translate("{sentence}"))'
         ]
+
+
+def write_checkpoint(
+    path: Path,
+    task: Mapping[str, Any],
+    options: Mapping[str, Any],
+    state: Mapping[str, Any],
+    history: Sequence[Any] = _UNTRAINED,
+    task_state: Mapping[str, Any] | None = None,
+) -> None:
+    """Write a checkpoint for fairseq's task ``translation``, with dictionaries beside it.
+
+    It has plain values only: since PyTorch 2.6 fairseq can load nothing else unless the classes are
+    registered in advance, as this package does.
+
+    Args:
+        path: the file.
+        task: options of the task, by name: the languages, and the sides of padding.
+        options: of the model, by name.
+        state: the model's weights.
+        history: the training's, as fairseq keeps it.
+        task_state: what the task keeps.
+    """
+    cfg = OmegaConf.to_container(OmegaConf.structured(FairseqConfig), enum_to_str=True)
+    defaults = OmegaConf.to_container(OmegaConf.structured(TranslationConfig), enum_to_str=True)
+    assert isinstance(cfg, dict) and isinstance(defaults, dict)
+    defaults |= {"_name": "translation", "data": ".", "train_subset": "train"}
+    defaults |= {"dataset_impl": None, "required_seq_len_multiple": 1}
+    checkpoint = {
+        "args": None,
+        "cfg": _values(
+            {
+                **cfg,
+                "task": {**defaults, **task},
+                "model": options,
+                "criterion": {"_name": "cross_entropy", "sentence_avg": False},
+            }
+        ),
+        "model": dict(state),
+        "optimizer_history": _values([*history]),
+        "task_state": dict(task_state or {}),
+        "extra_state": {},
+        "last_optimizer_state": None,
+    }
+    torch.save(checkpoint, path)
 
 
 def _find_splitter(folded: FoldedModel) -> tuple[str | Path, str, str] | None:

@@ -22,9 +22,9 @@ class PositionOptions:
 
     positions: str = option(
         "absolute",
-        "fairseq's position embeddings (absolute) or Marian's (marian); or for all heads of all layers, and "
-        "without such embeddings: rotary (RoPE), interleaved (rotary in every other layer), alibi, "
-        "bias (learnt, as in T5), or none",
+        "fairseq's position embeddings (absolute) or Marian's (marian); or for all heads of all "
+        "layers, and without such embeddings: rotary (RoPE), interleaved (rotary in every other "
+        "layer), alibi, bias (learnt, as in T5), or none",
     )
 
 

@@ -9,8 +9,8 @@ from torch import Tensor, nn
 from ..base.errors import DataError
 from ..modules.layer_numbers import read_layer, read_layers
 from .config import aligning_layer
-from .layers import SyntaxDecoderLayer, wrap
 from .ends import ZeroStart, add_output_bias
+from .layers import SyntaxDecoderLayer, wrap
 from .stack import SyntaxStack, bypass_decoder_layer
 from .tree_cross_attention import TreeCrossAttention
 

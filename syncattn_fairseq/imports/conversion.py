@@ -1,0 +1,147 @@
+"""The weights and options of another program's model, as a syntax Transformer has them."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Sequence
+from types import SimpleNamespace
+from typing import Any
+
+import torch
+from fairseq.data import Dictionary
+from fairseq.models import ARCH_CONFIG_REGISTRY
+from torch import Tensor
+
+from ..base.errors import DataError
+from ..models.syntax_transformer import SyntaxTransformerModel
+from .published import Published
+
+ARCH = "syntax_transformer"
+#: The score of symbols that the other program does not have: never likely, and never infinite.
+NEVER = -100.0
+_SIDES = ("encoder", "decoder")
+
+
+def make_dictionary(words: Sequence[str], name: str) -> tuple[Dictionary, Tensor]:
+    """Make fairseq's dictionary of symbols.
+
+    Args:
+        words: the symbols, in the order of the other program.
+        name: of what they are, for errors.
+
+    Returns:
+        the dictionary; and of each symbol, its number there.
+
+    Raises:
+        DataError: two symbols become one.
+    """
+    dictionary = Dictionary()
+    for word in words:
+        if word not in dictionary:
+            dictionary.add_symbol(word)
+    numbers = torch.tensor([dictionary.index(word) for word in words])
+    if len(numbers.unique()) != len(words):
+        raise DataError(f"{name}: two of its symbols are the same in a dictionary of fairseq")
+    return dictionary, numbers
+
+
+def convert(published: Published) -> tuple[SyntaxTransformerModel, dict[str, Any], list[Any]]:
+    """Build the syntax Transformer that computes the same as a model.
+
+    Returns:
+        the model, in evaluation mode; the options that make it, by name; and for source and target,
+        what :func:`make_dictionary` returns.
+
+    Raises:
+        DataError: it has parameters that a Transformer has not, or lacks some.
+    """
+    sides = [
+        make_dictionary(words, f"{published.folder}: {language}")
+        for words, language in zip(published.words, published.languages, strict=True)
+    ]
+    state = _list_weights(published, sides)
+    chosen = list_options(published, sides, state)
+    args = Namespace(arch=ARCH, _name=ARCH, **chosen)
+    ARCH_CONFIG_REGISTRY[ARCH](args)
+    task = SimpleNamespace(source_dictionary=sides[0][0], target_dictionary=sides[1][0])
+    model = SyntaxTransformerModel.build_model(args, task)
+    wanted = {key for key in model.state_dict() if not key.endswith("._float_tensor")}
+    if different := sorted(wanted ^ state.keys()):
+        raise DataError(
+            f"{published.folder}: its parameters are not those of a Transformer, such as "
+            f"{different[0]}"
+        )
+    model.load_state_dict(state, strict=False)
+    return model.eval(), chosen, sides
+
+
+def _list_weights(published: Published, sides: list[Any]) -> dict[str, Tensor]:
+    """Return the weights by fairseq's names, rows of tables in the dictionaries' order."""
+    given = {
+        key.removeprefix("model."): value.detach().float().clone()
+        for key, value in published.model.state_dict().items()
+    }
+    dropped = ("shared.weight", "final_logits_bias", "lm_head.weight")
+    state = {
+        key: value
+        for key, value in given.items()
+        if key not in dropped and ".embed_positions." not in key
+    }
+    output = "decoder.output_projection.weight"
+    state[output] = given.get("lm_head.weight", given.get(output))
+    for key, side in (
+        ("encoder.embed_tokens.weight", 0),
+        ("decoder.embed_tokens.weight", 1),
+        (output, 1),
+    ):
+        dictionary, numbers = sides[side]
+        table = state[key].new_zeros(len(dictionary), state[key].size(1))
+        state[key] = table.index_copy(0, numbers, state[key])
+    if published.kind == "marian":
+        dictionary, numbers = sides[1]
+        bias = torch.full((len(dictionary),), NEVER)
+        bias = bias.index_copy(0, numbers, given["final_logits_bias"].flatten())
+        bias[dictionary.pad()] = NEVER
+        state["decoder.output_projection.bias"] = bias
+    # Without these, fairseq takes them for weights of 2017, and leaves norms out.
+    return state | {f"{side}.version": torch.Tensor([3]) for side in _SIDES}
+
+
+def list_options(
+    published: Published, sides: list[Any], state: dict[str, Tensor]
+) -> dict[str, Any]:
+    """List the options of a Transformer with these weights, by name.
+
+    Args:
+        published: the model.
+        sides: for source and target, what :func:`make_dictionary` returns.
+        state: the weights, by fairseq's names.
+    """
+    config = published.config
+    marian = published.kind == "marian"
+    source, target, output = (
+        state[f"{name}.weight"]
+        for name in ("encoder.embed_tokens", "decoder.embed_tokens", "decoder.output_projection")
+    )
+    tied = torch.equal(target, output)
+    options: dict[str, Any] = {}
+    for side in _SIDES:
+        options[f"{side}_embed_dim"] = config.d_model
+        options[f"{side}_ffn_embed_dim"] = getattr(config, f"{side}_ffn_dim")
+        options[f"{side}_layers"] = getattr(config, f"{side}_layers")
+        options[f"{side}_attention_heads"] = getattr(config, f"{side}_attention_heads")
+    options["activation_fn"] = published.activation
+    options["no_scale_embedding"] = not config.scale_embedding
+    options["share_decoder_input_output_embed"] = tied
+    options["share_all_embeddings"] = (
+        tied and sides[0][0] == sides[1][0] and torch.equal(source, target)
+    )
+    options["max_source_positions"] = options["max_target_positions"] = (
+        config.max_position_embeddings
+    )
+    for name in ("dropout", "attention_dropout", "activation_dropout"):
+        options[name] = float(getattr(config, name))
+    options["positions"] = "marian" if marian else "absolute"
+    options["output_bias"] = marian
+    options["zero_start"] = published.words[1][config.decoder_start_token_id] != "</s>"
+    return options

@@ -1,0 +1,234 @@
+"""Read a folder of a translation model as Hugging Face's hub has it."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ..base.errors import DataError, shorten
+from ..base.files import read_json, read_text_file
+from ..data.preparation import Preparation
+from ..data.segmenters import SubwordModel, is_file_name, open_segmenter
+
+#: The classes that compute what fairseq's Transformer does, by what config.json calls them.
+CLASSES = {"marian": "MarianMTModel", "fsmt": "FSMTForConditionalGeneration"}
+#: How fairseq calls the activations of these classes.
+_ACTIVATIONS = {"swish": "swish", "silu": "swish", "relu": "relu", "gelu": "gelu"}
+#: Settings that no class of Transformers reads, so that its model computes something else.
+_UNREAD = {
+    "normalize_before": True,
+    "normalize_embedding": True,
+    "static_position_embeddings": False,
+}
+_SPECIAL = ("<s>", "<pad>", "</s>", "<unk>")
+
+
+@dataclass(frozen=True)
+class Published:
+    """A model with its vocabularies.
+
+    Attributes:
+        folder: where it is.
+        model: an object of Hugging Face's class, in evaluation mode.
+        kind: ``marian`` or ``fsmt``.
+        languages: of source and target.
+        words: the symbols of source and target, in the order of their numbers.
+        activation: as ``--activation-fn`` has it.
+    """
+
+    folder: Path
+    model: Any
+    kind: str
+    languages: tuple[str, str]
+    words: tuple[list[str], list[str]]
+    activation: str
+
+    @property
+    def config(self) -> Any:
+        """Its settings."""
+        return self.model.config
+
+    def find_subwords(self, scratch: Path) -> tuple[SubwordModel, SubwordModel] | None:
+        """Return its subword models, checked; None if the folder has none.
+
+        Args:
+            scratch: an existing folder for codes, which subword-nmt reads with another first line.
+        """
+        if self.kind == "fsmt" and (merges := self.folder / "merges.txt").is_file():
+            codes = scratch / "codes"
+            lines = read_text_file(merges)
+            version = "" if lines.startswith("#version") else "#version: 0.2\n"
+            codes.write_text(version + lines, encoding="utf-8")
+            paths = [codes, codes]
+        else:
+            paths = [self.folder / "source.spm", self.folder / "target.spm"]
+            if not all(path.is_file() for path in paths):
+                return None
+            for path in paths:
+                open_segmenter(path)
+        return SubwordModel(paths[0]), SubwordModel(paths[1])
+
+    def find_preparations(self) -> dict[str, Preparation]:
+        """Return how sentences become words; nothing if the subword model must be given words."""
+        if (self.folder / "source.spm").is_file():
+            return {language: Preparation("spaces", language) for language in self.languages}
+        return {}
+
+
+def read_published(folder: Path, source: str | None, target: str | None) -> Published:
+    """Read a folder.
+
+    Args:
+        folder: the folder.
+        source, target: the languages; None: as the folder says.
+
+    Raises:
+        DataError: a file is missing or damaged, the model is of another kind, or it has something
+            that fairseq's Transformer lacks.
+    """
+    if not folder.is_dir():
+        raise DataError(f"{folder}: no such folder; download the model, and name its folder")
+    config = _read_table(folder / "config.json")
+    kind = config.get("model_type")
+    if kind not in CLASSES:
+        raise DataError(
+            f"{folder / 'config.json'}: a model of the type {kind!r}; only {' and '.join(CLASSES)} "
+            "can be imported"
+        )
+    for name, value in _UNREAD.items():
+        if kind == "marian" and config.get(name) is value:
+            raise DataError(
+                f"{folder / 'config.json'}: {name} is {value}, which {CLASSES[kind]} does not "
+                "compute; this model cannot be imported"
+            )
+    activation = config.get("activation_function", "gelu" if kind == "marian" else "relu")
+    if activation not in _ACTIVATIONS:
+        raise DataError(
+            f"{folder / 'config.json'}: the activation {activation!r}; only "
+            f"{', '.join(_ACTIVATIONS)} can be imported"
+        )
+    languages = _find_languages(folder, config, source, target)
+    words = _read_vocabularies(folder, config)
+    model = _load(folder, CLASSES[kind])
+    published = Published(folder, model, kind, languages, words, _ACTIVATIONS[activation])
+    _check(published)
+    return published
+
+
+def load_transformers() -> Any:
+    """Import Transformers; `DataError` if it is not installed."""
+    try:
+        import transformers
+    except ImportError:
+        raise DataError(
+            "an import needs transformers; pip install 'syncattn-fairseq[transformers]'"
+        ) from None
+    transformers.utils.logging.disable_progress_bar()
+    return transformers
+
+
+def _load(folder: Path, name: str) -> Any:
+    """Load the weights, of which no code of the folder is run."""
+    kind = getattr(load_transformers(), name)
+    try:
+        model, found = kind.from_pretrained(
+            folder, local_files_only=True, trust_remote_code=False, output_loading_info=True
+        )
+    except Exception as error:
+        raise DataError(
+            f"{folder}: {name} cannot load it ({shorten(error)}); get it again"
+        ) from None
+    missing = [key for key in found["missing_keys"] if "embed_positions" not in key]
+    if missing or found["mismatched_keys"]:
+        names = [*missing, *map(str, found["mismatched_keys"])]
+        raise DataError(f"{folder}: weights are missing, such as {names[0]}; get it again")
+    return model.float().eval()
+
+
+def _read_table(path: Path) -> dict[str, Any]:
+    """Read a JSON object; `DataError` if the file has something else."""
+    try:
+        values = read_json(path)
+    except FileNotFoundError:
+        raise DataError(f"{path}: no such file; give a folder as published, complete") from None
+    if not isinstance(values, dict):
+        raise DataError(f"{path}: expected a table in braces; get it again")
+    return values
+
+
+def _find_languages(
+    folder: Path, config: dict[str, Any], source: str | None, target: str | None
+) -> tuple[str, str]:
+    tokenizer: dict[str, Any] = {}
+    if (folder / "tokenizer_config.json").is_file():
+        tokenizer = _read_table(folder / "tokenizer_config.json")
+    langs = tokenizer.get("langs") or config.get("langs") or ()
+    named = [tokenizer.get("source_lang"), tokenizer.get("target_lang")]
+    if None in named and isinstance(langs, list | tuple) and len(langs) == 2:
+        named = [*langs]
+    pair = source or named[0], target or named[1]
+    for option, language in zip(("--source-lang", "--target-lang"), pair, strict=True):
+        if not is_file_name(language):
+            raise DataError(f"{folder}: does not name its languages; give {option}")
+    if pair[0] == pair[1]:
+        raise DataError(
+            f"{folder}: both languages are {pair[0]}; give --source-lang and --target-lang"
+        )
+    return pair
+
+
+def _read_vocabularies(folder: Path, config: dict[str, Any]) -> tuple[list[str], list[str]]:
+    if (folder / "vocab-src.json").is_file():
+        both = [_read_words(folder / f"vocab-{side}.json") for side in ("src", "tgt")]
+        if (folder / "merges.txt").is_file():
+            both = [[*map(_as_subword, words)] for words in both]
+        return both[0], both[1]
+    source = _read_words(folder / "vocab.json")
+    path = folder / "target_vocab.json"
+    shared = config.get("share_encoder_decoder_embeddings", not path.is_file())
+    return source, source if shared else _read_words(path)
+
+
+def _as_subword(symbol: str) -> str:
+    """Return how subword-nmt marks what FSMT marks where a word ends."""
+    if symbol in _SPECIAL:
+        return symbol
+    return symbol.removesuffix("</w>") if symbol.endswith("</w>") else f"{symbol}@@"
+
+
+def _read_words(path: Path) -> list[str]:
+    """Read symbols in the order of their numbers; `DataError` if one is missing or unusable."""
+    numbers = _read_table(path)
+    if not all(type(number) is int for number in numbers.values()):
+        raise DataError(f"{path}: expected a number for each symbol; get it again")
+    words = sorted(numbers, key=lambda word: numbers[word])
+    if [numbers[word] for word in words] != [*range(len(words))]:
+        raise DataError(f"{path}: expected the numbers 0 to {len(words) - 1}, each once")
+    for word in words:
+        if re.search(r"[\n\r\ud800-\udfff]", word):
+            raise DataError(f"{path}: the symbol {word!r} cannot stand in a dictionary of fairseq")
+    return words
+
+
+def _check(published: Published) -> None:
+    """Check what the settings alone do not show."""
+    folder, config = published.folder, published.config
+    tables = published.model.get_encoder(), published.model.get_decoder()
+    for words, module in zip(published.words, tables, strict=True):
+        rows = module.embed_tokens.weight.size(0)
+        if rows != len(words):
+            raise DataError(f"{folder}: {len(words)} symbols for {rows} vectors; get it again")
+    specials: Sequence[str] = _SPECIAL if published.kind == "fsmt" else _SPECIAL[1:]
+    for words in published.words:
+        if missing := [symbol for symbol in specials if symbol not in words]:
+            raise DataError(f"{folder}: its vocabulary has no {missing[0]}")
+    target = published.words[1]
+    start, first = config.decoder_start_token_id, tables[1].embed_tokens.weight
+    if type(start) is not int or not 0 <= start < len(target):
+        raise DataError(f"{folder}: decoder_start_token_id is {start!r}; get it again")
+    if target[start] != "</s>" and first[start].any():
+        raise DataError(
+            f"{folder}: its translations start with {target[start]!r}, which is not a vector of "
+            "zeros; only that, or a start with </s>, can be imported"
+        )

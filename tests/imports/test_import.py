@@ -1,0 +1,224 @@
+"""Small models with random weights, as Transformers saves them, become checkpoints of fairseq."""
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from fairseq import checkpoint_utils, options, tasks
+from fairseq.models import ARCH_CONFIG_REGISTRY
+
+import syncattn_fairseq
+from syncattn_fairseq.base.errors import DataError
+from syncattn_fairseq.cli.import_ import main
+from syncattn_fairseq.data.pieces import list_pieces, open_pieces
+from syncattn_fairseq.export import export
+from syncattn_fairseq.imports import import_model, pipeline
+from syncattn_fairseq.patches.started_options import compare_options
+from tests.models import build
+
+transformers = pytest.importorskip("transformers")
+
+SIZES = {
+    "d_model": 16,
+    "encoder_layers": 2,
+    "decoder_layers": 3,
+    "encoder_attention_heads": 4,
+    "decoder_attention_heads": 2,
+    "encoder_ffn_dim": 24,
+    "decoder_ffn_dim": 32,
+    "max_position_embeddings": 40,
+}
+WORDS = [f"▁w{i}" for i in range(20)] + ["x", "#fairseq:overwrite", "\u2028", "。"]
+#: As many: both sides of a MarianMT have one number for the padding.
+OTHERS = [f"▁v{i}" for i in range(24)]
+
+
+def disturb(model):
+    """Disturb everything, so that no symmetry hides a fault; what starts as zeros stays so."""
+    torch.manual_seed(1)
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            if "embed_positions" in name:
+                continue  # they are sinusoids
+            zeros = parameter.abs().sum(-1) == 0 if parameter.dim() > 1 else None
+            parameter.add_(0.3 * torch.randn_like(parameter))
+            if zeros is not None:
+                parameter[zeros] = 0
+    if hasattr(model, "final_logits_bias"):
+        model.final_logits_bias = torch.randn_like(model.final_logits_bias)
+    return model.eval()
+
+
+def write_words(folder, name, words):
+    numbers = {word: number for number, word in enumerate(words)}
+    (folder / name).write_text(json.dumps(numbers), encoding="utf-8")
+
+
+def write_marian(folder: Path, vocabulary=WORDS, target=None, **settings) -> Path:
+    """Write a MarianMT as OPUS-MT's are; with words of the target, it has two vocabularies."""
+    folder.mkdir(parents=True)
+    words = ["</s>", "<unk>", *vocabulary, "<pad>"]
+    write_words(folder, "vocab.json", words)
+    pad = len(words) - 1
+    sizes = {"vocab_size": len(words), "pad_token_id": pad, "decoder_start_token_id": pad}
+    if target is not None:
+        others = ["</s>", "<unk>", *target, "<pad>"]
+        write_words(folder, "target_vocab.json", others)
+        sizes |= {
+            "decoder_vocab_size": len(others),
+            "share_encoder_decoder_embeddings": False,
+            "decoder_start_token_id": len(others) - 1,
+            "pad_token_id": pad,
+        }
+    config = transformers.MarianConfig(
+        **{
+            **SIZES,
+            **sizes,
+            "eos_token_id": 0,
+            "activation_function": "swish",
+            "scale_embedding": True,
+            "forced_eos_token_id": None,
+            **settings,
+        }
+    )
+    model = disturb(transformers.MarianMTModel(config))
+    with torch.no_grad():
+        for stack in (model.get_encoder(), model.get_decoder()):
+            stack.embed_tokens.weight[-1] = 0
+    model.save_pretrained(folder)
+    languages = {"source_lang": "en", "target_lang": "de", "separate_vocabs": target is not None}
+    (folder / "tokenizer_config.json").write_text(json.dumps(languages), encoding="utf-8")
+    return folder
+
+
+def write_fsmt(folder: Path, **settings) -> Path:
+    folder.mkdir(parents=True)
+    specials = ["<s>", "<pad>", "</s>", "<unk>"]
+    source = [*specials, *(f"w{i}" for i in range(9)), "le", "er</w>", "w</w>"]
+    target = [*specials, *(f"v{i}</w>" for i in range(7))]
+    write_words(folder, "vocab-src.json", source)
+    write_words(folder, "vocab-tgt.json", target)
+    (folder / "merges.txt").write_text("l e\ne r</w>\n", encoding="utf-8")
+    config = transformers.FSMTConfig(
+        langs=["en", "de"],
+        src_vocab_size=len(source),
+        tgt_vocab_size=len(target),
+        tie_word_embeddings=False,
+        **{**SIZES, "activation_function": "relu", **settings},
+    )
+    disturb(transformers.FSMTForConditionalGeneration(config)).save_pretrained(folder)
+    return folder
+
+
+def load_model(folder: Path):
+    state = checkpoint_utils.load_checkpoint_to_cpu(str(folder / "model.pt"))
+    state["cfg"]["task"]["data"] = str(folder)
+    task = tasks.setup_task(state["cfg"]["task"])
+    model = task.build_model(state["cfg"]["model"])
+    model.load_state_dict(state["model"])
+    return model.eval(), task, state
+
+
+def score_here(model, task, source, target):
+    """Log-probabilities of a pair of sentences, by symbol."""
+    x = [task.source_dictionary.index(word) for word in [*source, "</s>"]]
+    y = [task.target_dictionary.index(word) for word in ["</s>", *target]]
+    with torch.no_grad():
+        scores = model(torch.tensor([x]), torch.tensor([len(x)]), torch.tensor([y]))[0]
+    scores = scores[0].log_softmax(-1)
+    return lambda symbol: scores[:, task.target_dictionary.index(symbol)]
+
+
+def score_there(folder, source, target, names=("vocab.json", "vocab.json")):
+    """The same by Transformers alone, from the folder's own files."""
+    kind = json.loads((folder / "config.json").read_text())["model_type"]
+    classes = {"marian": "MarianMTModel", "fsmt": "FSMTForConditionalGeneration"}
+    model = getattr(transformers, classes[kind]).from_pretrained(folder).eval()
+    ids = [json.loads((folder / name).read_text(encoding="utf-8")) for name in names]
+    x = [ids[0][word] for word in [*source, "</s>"]]
+    y = [model.config.decoder_start_token_id, *(ids[1][word] for word in target)]
+    with torch.no_grad():
+        inputs = {"input_ids": torch.tensor([x]), "decoder_input_ids": torch.tensor([y])}
+        logits = model(**inputs, use_cache=False).logits[0]
+    if kind == "marian":
+        logits[:, ids[1]["<pad>"]] = float("-inf")
+    scores = logits.log_softmax(-1)
+    return lambda symbol: scores[:, ids[1][symbol]]
+
+
+MARIANS: list[dict[str, Any]] = [
+    {},
+    {"activation_function": "relu", "scale_embedding": False},
+    {"activation_function": "gelu", "target": OTHERS},
+    {"target": OTHERS},
+]
+
+
+@pytest.mark.parametrize("settings", MARIANS)
+def test_a_marian_model_computes_the_same(tmp_path, settings):
+    folder, made = write_marian(tmp_path / "opus", **settings), tmp_path / "made"
+    verdict = import_model(folder, made)
+    assert verdict.startswith("20 sentences have the same log-probabilities to ")
+    words = settings.get("target", WORDS)
+    names = ("vocab.json", "target_vocab.json" if "target" in settings else "vocab.json")
+    source, target = ["▁w3", "x", "▁w7"], [words[2], words[5]]
+    model, task, _ = load_model(made)
+    here = score_here(model, task, source, target)
+    there = score_there(folder, source, target, names)
+    for symbol in (*words, "</s>", "<unk>"):
+        torch.testing.assert_close(here(symbol), there(symbol), atol=1e-4, rtol=0)
+    assert here("<s>").max() < -50 and here("<pad>").max() < -50
+    tied = model.decoder.embed_tokens.weight is model.encoder.embed_tokens.weight
+    assert tied == ("target" not in settings)
+
+
+@pytest.mark.parametrize("settings", [{}, {"activation_function": "gelu"}])
+def test_an_fsmt_computes_the_same(tmp_path, settings):
+    folder, made = write_fsmt(tmp_path / "wmt19", **settings), tmp_path / "made"
+    import_model(folder, made)
+    model, task, _ = load_model(made)
+    here = score_here(model, task, ["w1@@", "le@@", "er"], ["v1", "v2"])
+    names = ("vocab-src.json", "vocab-tgt.json")
+    there = score_there(folder, ["w1", "le", "er</w>"], ["v1</w>", "v2</w>"], names)
+    for symbol in range(7):
+        torch.testing.assert_close(
+            here(f"v{symbol}"), there(f"v{symbol}</w>"), atol=1e-4, rtol=0
+        )
+    assert task.source_dictionary.symbols[4:] == [
+        *(f"w{i}@@" for i in range(9)), "le@@", "er", "w",
+    ]  # fmt: skip
+    assert (made / "subwords.en").read_text() == "#version: 0.2\nl e\ne r</w>\n"
+
+
+@pytest.mark.parametrize("write", [write_marian, write_fsmt])
+def test_the_stacks_have_the_version_of_today(tmp_path, write):
+    """Without it, fairseq leaves out norms."""
+    import_model(write(tmp_path / "x"), tmp_path / "made")
+    state = load_model(tmp_path / "made")[2]["model"]
+    assert [state[f"{side}.version"].tolist() for side in ("encoder", "decoder")] == [[3.0]] * 2
+
+
+@pytest.mark.parametrize("write", [write_marian, write_fsmt])
+@pytest.mark.parametrize("arch", ["transformer_dbsa", "transformer_syncattn"])
+def test_syntactic_models_start_from_it_with_the_same_scores(tmp_path, write, arch):
+    made = tmp_path / "made"
+    import_model(write(tmp_path / "x"), made)
+    plain, task, state = load_model(made)
+    given = (made / "options.txt").read_text().split()
+    parser = options.get_training_parser()
+    words = [str(made), f"--arch={arch}", "-s=en", "-t=de", "--optimizer=adam", *given]
+    args = options.parse_args_and_arch(parser, words)
+    compare_options("model.pt", state["cfg"]["model"], args)
+    model = task.build_model(args)
+    model.load_state_dict(state["model"], strict=True)
+    inputs = build.net_input(build.sentences([5, 3]), build.sentences([4, 6], seed=1))
+    inputs["src_tokens"].clamp_(max=14)
+    inputs["prev_output_tokens"].clamp_(max=10)
+    with torch.no_grad():
+        found = model.eval()(**inputs)[0].log_softmax(-1)
+        expected = plain(**build.plain_input(inputs))[0].log_softmax(-1)
+    torch.testing.assert_close(found, expected, atol=1e-4, rtol=0)
+    assert ARCH_CONFIG_REGISTRY[arch]
