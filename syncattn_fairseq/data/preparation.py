@@ -157,7 +157,8 @@ def stored_preparations(folder: Path) -> dict[str, Preparation]:
 
 
 def _is_sound(preparation: Preparation) -> bool:
-    languages = r"[\w.+-]{1,100}" if preparation.tokenizer in ("raw", "spaces") else _MOSES_LANGUAGES
+    any_name = preparation.tokenizer in ("raw", "spaces")
+    languages = r"[\w.+-]{1,100}" if any_name else _MOSES_LANGUAGES
     return (
         preparation.tokenizer in TOKENIZERS
         and isinstance(preparation.language, str)

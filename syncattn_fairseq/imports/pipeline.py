@@ -15,6 +15,7 @@ from torch import Tensor
 from ..base.errors import DataError
 from ..base.folders import making
 from ..base.option_fields import flag
+from ..data.fingerprint import IN_CHECKPOINTS, Fingerprint, describe_meaning
 from ..data.preparation import store_preparations
 from ..data.segmenters import store_subwords
 from ..export.fairseq_format import write_checkpoint
@@ -52,6 +53,12 @@ def import_model(
     with making(output) as made, TemporaryDirectory() as scratch:
         for language, (dictionary, _) in zip(published.languages, sides, strict=True):
             _save(dictionary, made / f"dict.{language}.txt", f"{folder}: {language}")
+        subwords = published.find_subwords(Path(scratch))
+        if subwords is not None:
+            store_subwords(made, published.languages, subwords)
+        if preparations := published.find_preparations():
+            store_preparations(made, preparations)
+        fingerprint = Fingerprint(describe_meaning([made], published.languages))
         write_checkpoint(
             made / CHECKPOINT,
             {
@@ -62,13 +69,9 @@ def import_model(
             },
             {"arch": ARCH, "_name": ARCH, **options},
             model.state_dict(),
+            task_state={IN_CHECKPOINTS: fingerprint.as_plain()},
         )
         (made / OPTIONS).write_text(format_options(options), encoding="utf-8")
-        subwords = published.find_subwords(Path(scratch))
-        if subwords is not None:
-            store_subwords(made, published.languages, subwords)
-        if preparations := published.find_preparations():
-            store_preparations(made, preparations)
         difference = compare(published, made, [numbers for _, numbers in sides])
     return f"{_SENTENCES} sentences have the same log-probabilities to {difference:.1g}"
 

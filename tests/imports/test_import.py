@@ -1,6 +1,7 @@
 """Small models with random weights, as Transformers saves them, become checkpoints of fairseq."""
 
 import json
+import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -8,14 +9,14 @@ from typing import Any
 import pytest
 import torch
 from fairseq import checkpoint_utils, options, tasks
-from fairseq.models import ARCH_CONFIG_REGISTRY
 
 import syncattn_fairseq
 from syncattn_fairseq.base.errors import DataError
+from syncattn_fairseq.cli import preprocess
 from syncattn_fairseq.cli.import_ import main
 from syncattn_fairseq.data.pieces import list_pieces, open_pieces
 from syncattn_fairseq.export import export
-from syncattn_fairseq.imports import import_model, pipeline
+from syncattn_fairseq.imports import conversion, import_model
 from syncattn_fairseq.patches.started_options import compare_options
 from tests.models import build
 
@@ -184,9 +185,7 @@ def test_an_fsmt_computes_the_same(tmp_path, settings):
     names = ("vocab-src.json", "vocab-tgt.json")
     there = score_there(folder, ["w1", "le", "er</w>"], ["v1</w>", "v2</w>"], names)
     for symbol in range(7):
-        torch.testing.assert_close(
-            here(f"v{symbol}"), there(f"v{symbol}</w>"), atol=1e-4, rtol=0
-        )
+        torch.testing.assert_close(here(f"v{symbol}"), there(f"v{symbol}</w>"), atol=1e-4, rtol=0)
     assert task.source_dictionary.symbols[4:] == [
         *(f"w{i}@@" for i in range(9)), "le@@", "er", "w",
     ]  # fmt: skip
@@ -221,4 +220,112 @@ def test_syntactic_models_start_from_it_with_the_same_scores(tmp_path, write, ar
         found = model.eval()(**inputs)[0].log_softmax(-1)
         expected = plain(**build.plain_input(inputs))[0].log_softmax(-1)
     torch.testing.assert_close(found, expected, atol=1e-4, rtol=0)
-    assert ARCH_CONFIG_REGISTRY[arch]
+
+
+@pytest.fixture(scope="module")
+def opus(small_corpus, tmp_path_factory):
+    """A MarianMT with subword models, as OPUS-MT's of several target languages have them."""
+    folder = tmp_path_factory.mktemp("opus") / "opus"
+    pieces = list_pieces(open_pieces(small_corpus.subwords))
+    write_marian(folder, [">>de<<", *pieces], decoder_attention_heads=4)
+    for name in ("source.spm", "target.spm"):
+        shutil.copyfile(small_corpus.subwords, folder / name)
+    made = folder.with_name("made")
+    assert main([str(folder), f"--output={made}"]) == 0
+    return folder, made
+
+
+def test_text_becomes_the_numbers_of_marians_tokenizer(small_corpus, opus):
+    folder, made = opus
+    tokenizer = transformers.MarianTokenizer.from_pretrained(folder)
+    model = syncattn_fairseq.load(made, device="cpu")
+    words = json.loads((folder / "vocab.json").read_text(encoding="utf-8"))
+    lines = [*small_corpus.lines("test.en"), ">>de<< the dog", "the >>de<< dog"]
+    for line, pieces in zip(lines, model.source_segmenter(lines), strict=True):
+        # This sentencepiece model, unlike published ones, keeps a space at the beginning.
+        expected = tokenizer(re.sub("^>>de<< ", ">>de<<", line)).input_ids
+        assert [*(words.get(piece, 1) for piece in pieces), 0] == expected
+    assert model.source_segmenter([">>de<< the"])[0][0] == ">>de<<"
+    assert model.source_segmenter([">>fr<< the"])[0][0] != ">>fr<<", "not of the model"
+    assert len(model.translate(lines)) == len(lines)
+
+
+def test_it_is_exported_to_ctranslate2(small_corpus, opus, tmp_path):
+    pytest.importorskip("ctranslate2")
+    _, made = opus
+    data, pieces = tmp_path / "bin", small_corpus.folder / "pieces"
+    arguments = ["-s=en", "-t=de", f"--destdir={data}", f"--trainpref={pieces / 'valid'}"]
+    arguments += [f"--trainheads={small_corpus.folder / 'words' / 'valid'}"]
+    arguments += [f"--srcdict={made / 'dict.en.txt'}", f"--tgtdict={made / 'dict.de.txt'}"]
+    assert preprocess.main(arguments) == 0
+    assert "score the same" in export(made / "model.pt", data, "ctranslate2", tmp_path / "out")
+
+
+def change(name, **values):
+    """Change values of a JSON file; those that are None are left out."""
+
+    def apply(folder):
+        table = json.loads((folder / name).read_text(encoding="utf-8")) | values
+        kept = {key: value for key, value in table.items() if value is not None}
+        (folder / name).write_text(json.dumps(kept), encoding="utf-8")
+
+    return apply
+
+
+@pytest.mark.parametrize(
+    ("spoil", "reason"),
+    [
+        (change("config.json", normalize_before=True), "normalize_before is True, which"),
+        (change("config.json", normalize_embedding=True), "normalize_embedding is True"),
+        (change("config.json", static_position_embeddings=False), "static_position_embeddings is"),
+        (change("config.json", model_type="m2m_100"), "'m2m_100'; only marian and fsmt can be"),
+        (change("config.json", activation_function="tanh"), "the activation 'tanh'; only swish"),
+        (change("config.json", decoder_start_token_id=5), "start with '▁w3', which is not a vec"),
+        (change("config.json", decoder_start_token_id=99), "decoder_start_token_id is 99"),
+        (change("config.json", d_model=32), "weights are missing|cannot load it"),
+        (change("tokenizer_config.json", source_lang=None), "its languages; give --source-lang"),
+        (change("tokenizer_config.json", source_lang="../x"), "its languages; give --source-lang"),
+        (change("tokenizer_config.json", source_lang="de"), "both languages are de"),
+        (change("vocab.json", x="1"), "expected a number for each symbol"),
+        (change("vocab.json", x=1), "expected the numbers 0 to 26, each once"),
+        (change("vocab.json", more=27), "28 symbols for 27 vectors"),
+        (change("vocab.json", x=None, **{"a\nb": 22}), "cannot stand in a dictionary"),
+        (change("vocab.json", **{"<unk>": None, "y": 1}), "its vocabulary has no <unk>"),
+        (lambda folder: (folder / "config.json").write_text("[1]"), "expected a table in braces"),
+        (lambda folder: (folder / "vocab.json").unlink(), "no such file; give a folder as publ"),
+        (lambda folder: (folder / "model.safetensors").unlink(), "cannot load it"),
+        (lambda folder: (folder / "model.safetensors").write_bytes(b"x"), "cannot load it"),
+        (lambda folder: shutil.rmtree(folder), "no such folder; download the model"),
+    ],
+)
+def test_what_cannot_be_imported_is_refused_by_name(tmp_path, capsys, spoil, reason):
+    folder = write_marian(tmp_path / "opus")
+    spoil(folder)
+    assert main([str(folder), f"--output={tmp_path / 'made'}"]) == 1
+    [line] = capsys.readouterr().err.strip().splitlines()[-1:]
+    assert line.startswith("error: ") and re.search(reason, line), line
+    assert [*tmp_path.iterdir()] == ([folder] if folder.exists() else [])
+
+
+def test_a_model_that_computes_something_else_is_not_written(tmp_path, monkeypatch):
+    monkeypatch.setattr(conversion, "NEVER", 0.0)
+    with pytest.raises(DataError, match="computes something else: .* nothing was written$"):
+        import_model(write_marian(tmp_path / "opus"), tmp_path / "made")
+    assert not (tmp_path / "made").exists()
+
+
+def test_a_broken_subword_model_is_refused(tmp_path):
+    folder = write_marian(tmp_path / "opus")
+    for name in ("source.spm", "target.spm"):
+        (folder / name).write_bytes(b"\nnone")
+    with pytest.raises(DataError, match=r"source.spm: not a sentencepiece model"):
+        import_model(folder, tmp_path / "made")
+    assert not (tmp_path / "made").exists()
+
+
+def test_languages_can_be_named_and_nothing_is_overwritten(tmp_path):
+    folder, made = write_marian(tmp_path / "opus"), tmp_path / "made"
+    import_model(folder, made, "ROMANCE", "xx")
+    assert {path.name for path in made.glob("dict.*")} == {"dict.ROMANCE.txt", "dict.xx.txt"}
+    with pytest.raises(DataError, match="made: already exists"):
+        import_model(folder, made)

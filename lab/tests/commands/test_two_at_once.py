@@ -20,6 +20,7 @@ FILES = [
     "syncattn-bpe learn --input a --vocab-size 9 --model o",
     "syncattn-bpe apply --model m --input a --output o",
     "syncattn-export --path m --data-bin p --format fairseq --output o",
+    "syncattn-import p --output o",
     "syncattn-clean --languages en de --input p --output o",
     "python -m syncattn_lab.recipes.collect plain=a --archives . --languages en de --output o",
     "syncattn-show x --path m --figure o.svg",
