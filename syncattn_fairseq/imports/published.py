@@ -175,7 +175,7 @@ def _find_languages(
         raise DataError(
             f"{folder}: both languages are {pair[0]}; give --source-lang and --target-lang"
         )
-    return pair
+    return str(pair[0]), str(pair[1])
 
 
 def _read_vocabularies(folder: Path, config: dict[str, Any]) -> tuple[list[str], list[str]]:

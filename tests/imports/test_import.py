@@ -227,7 +227,9 @@ def opus(small_corpus, tmp_path_factory):
     """A MarianMT with subword models, as OPUS-MT's of several target languages have them."""
     folder = tmp_path_factory.mktemp("opus") / "opus"
     pieces = list_pieces(open_pieces(small_corpus.subwords))
-    write_marian(folder, [">>de<<", *pieces], decoder_attention_heads=4)
+    write_marian(
+        folder, [">>de<<", *pieces], decoder_attention_heads=4, max_position_embeddings=200
+    )
     for name in ("source.spm", "target.spm"):
         shutil.copyfile(small_corpus.subwords, folder / name)
     made = folder.with_name("made")
