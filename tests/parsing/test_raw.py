@@ -110,6 +110,7 @@ def analysis(words, *surface):
         ("cafe\u0301", analysis("café"), "cafe\u0301"),
         (" &amp; x", analysis("& x"), "&amp;|x"),
         (" a", analysis("\u200b a"), "a|a"),
+        ("ab", analysis("a b \u200b", Surface("ab", 0, 2)), "ab|ab|ab"),
         ("R&D's", analysis("R&amp;D &apos;s"), "R&D|'s"),
     ],
 )
