@@ -5,20 +5,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import torch
-from fairseq.modules import SinusoidalPositionalEmbedding
 from torch import Tensor, nn
 
 from ...base.errors import DataError
 from .positions import Positions, register_positions
 
 if TYPE_CHECKING:
-    from jaxtyping import Float
+    from jaxtyping import Float, Int
 
 #: Of the table before the first batch.
 _ROWS = 1024
 
 
-class MarianEmbedding(SinusoidalPositionalEmbedding):
+class MarianEmbedding(nn.Module):
     """Position embeddings of Marian, which are not trained.
 
     Token t, from 0, has sin(t / 10000^(2k / D)) in dimension k < D / 2, and the cosine in dimension
@@ -32,20 +31,31 @@ class MarianEmbedding(SinusoidalPositionalEmbedding):
     weights: Tensor
 
     def __init__(self, width: int, padding_idx: int) -> None:
-        super().__init__(width, padding_idx, padding_idx + 1)
+        super().__init__()
+        self.width = width
+        self.padding_idx = padding_idx
+        #: As fairseq asks for it: any sentence fits.
+        self.max_positions = 100_000
+        self.register_buffer("weights", torch.zeros(0), persistent=False)
         self._fill(_ROWS)
 
     def _fill(self, rows: int) -> None:
-        table = marian_table(rows, self.embedding_dim)
-        padding = table.new_zeros(self.padding_idx + 1, self.embedding_dim)
+        """Compute so many positions, after the zeros of padding, where fairseq has them."""
+        table = marian_table(rows, self.width)
+        padding = table.new_zeros(self.padding_idx + 1, self.width)
         self.weights = torch.cat([padding, table]).to(self.weights)
 
-    def forward(self, input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-        """Return the embeddings as fairseq does; the table grows when a sentence is longer."""
-        if input.size(1) > self.weights.size(0) - self.padding_idx - 1:
-            self._fill(input.size(1))
-        out: Tensor = super().forward(input, *args, **kwargs)
-        return out
+    def forward(
+        self, input: Int[Tensor, "batch tokens"], incremental_state: Any = None
+    ) -> Float[Tensor, "batch positions width"]:
+        """Return the embeddings of all positions, or in incremental decoding of the last one."""
+        batch, tokens = input.shape
+        if tokens > self.weights.size(0) - self.padding_idx - 1:
+            self._fill(tokens)
+        if incremental_state is not None:
+            return self.weights[self.padding_idx + tokens].expand(batch, 1, -1)
+        real = input.ne(self.padding_idx)
+        return self.weights[(real.cumsum(1) * real + self.padding_idx)]
 
 
 def marian_table(rows: int, width: int) -> Float[Tensor, "{rows} {width}"]:
