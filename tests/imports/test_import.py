@@ -331,3 +331,13 @@ def test_languages_can_be_named_and_nothing_is_overwritten(tmp_path):
     assert {path.name for path in made.glob("dict.*")} == {"dict.ROMANCE.txt", "dict.xx.txt"}
     with pytest.raises(DataError, match="made: already exists"):
         import_model(folder, made)
+
+
+def test_an_export_for_transformers_comes_back(small_corpus, tmp_path):
+    path = small_corpus.checkpoint("transformer")
+    small_corpus.export(path, "transformers", tmp_path / "hub")
+    import_model(tmp_path / "hub", tmp_path / "made")
+    paths = path, tmp_path / "made" / "model.pt"
+    there, here = (torch.load(each, weights_only=False)["model"] for each in paths)
+    for name, value in here.items():
+        assert torch.equal(value, there[name].float()), name
