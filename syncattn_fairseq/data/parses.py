@@ -5,8 +5,6 @@ from collections.abc import Iterator, Sequence
 from itertools import chain
 from pathlib import Path
 
-import numpy as np
-
 from ..base.errors import BadParse, DataError
 from ..base.numbers import read_whole
 from ..base.text import read_lines
@@ -108,6 +106,8 @@ def check_tree(heads: Sequence[int]) -> None:
 
 def are_trees(sentences: Sequence[Sequence[int]]) -> bool:
     """Return whether the heads of every sentence form one tree (`check_tree`), all at once."""
+    import numpy as np  # commands that read parses begin without it
+
     sizes = np.array([len(heads) for heads in sentences], np.int64)
     try:
         heads = np.fromiter(chain.from_iterable(sentences), np.int64, sizes.sum())
