@@ -92,7 +92,7 @@ class ResultsView:
             print(textwrap.fill(text, 118, subsequent_indent=" " * len(bullet)))
 
     def load_rows(self, partly: bool) -> list[TableRow]:
-        """Return the results of the systems that were asked for, after those of their baselines."""
+        """Return the results of the requested systems, preceded by those of the baselines."""
         from ..evaluation.results_file import load_results
         from ..evaluation.table_rows import make_rows
 

@@ -298,7 +298,7 @@ def make_parser() -> CommandLine:
 
 
 def add_arguments(command: CommandLine, group: Any = None, required: bool = True) -> None:
-    """Add the arguments that say what is scored, against what, and how.
+    """Add the arguments for systems, references and other gold, and ways to score.
 
     Args:
         command: the parser that checks the files.

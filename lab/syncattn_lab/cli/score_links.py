@@ -45,7 +45,7 @@ _DIRECTIONS = ("forward", "backward")
 
 
 def run(argv: Sequence[str]) -> None:
-    """Score the alignments, and write those that are asked for."""
+    """Score the alignments, and write the requested alignment files."""
     args = make_parser().parse_args(argv)
     outputs = _read(args)
     sentences = len(next(iter(outputs.values())))

@@ -52,7 +52,7 @@ class Contrast:
 
     @property
     def is_planned(self) -> bool:
-        """Whether it was planned, before any training, with which seeds."""
+        """Whether the contrast and its seeds were planned before any training."""
         return self.seeds is not None
 
     @property
@@ -65,7 +65,7 @@ class Contrast:
         return (self.seeds, self.per_word) == (other.seeds, other.per_word)
 
     def select(self, cells: Cells) -> tuple[dict[int, Cell], dict[int, Cell]]:
-        """Return the results of the system and those of the baseline, of its seeds."""
+        """Return the results of the system and of the baseline, for the contrast's seeds."""
         ours, theirs = (cells.get(system, {}) for system in self.systems)
         return self._of_seeds(ours), self._of_seeds(theirs)
 

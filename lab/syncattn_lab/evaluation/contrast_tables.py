@@ -140,7 +140,7 @@ def _count_seeds(one: Difference) -> str:
 
 
 def _format_sentences(contrast: Contrast, cells: Cells) -> str:
-    """Return p over sentences, and of which seeds if some could not be tested."""
+    """Return p over sentences, with the tested seeds if not all seeds could be tested."""
     p, seeds = randomise_sentences(contrast, cells)
     if p is None or len(seeds) == len(contrast.select(cells)[0]):
         return format_p(p)
@@ -192,7 +192,7 @@ def _describe_words(contrasts: Iterable[Contrast]) -> list[str]:
 
 
 def _describe_blocks(found: Compared) -> list[str]:
-    """Say for each measure and number of seeds what seeds explain, and what so many show."""
+    """Describe the variance explained by seeds, and the detectable difference, for each measure."""
     notes = []
     for differences in found.values():
         known = dict.fromkeys((one.measure.name, one.blocks) for one in differences if one.blocks)
@@ -206,7 +206,7 @@ def _describe_blocks(found: Compared) -> list[str]:
 
 
 def _describe_disagreements(found: Compared) -> list[str]:
-    """Say in which contrasts the interval of another measure says what that of NLL does not."""
+    """List contrasts with a different sign in the intervals of NLL and of another measure."""
     said = []
     for number, likelihood in enumerate(found[NLL]):
         row = [differences[number] for differences in found.values()]

@@ -16,7 +16,7 @@ _UNSTEADY = 5
 
 @dataclass(frozen=True)
 class Difference:
-    """What is known of a contrast in one measure.
+    """The difference between two systems in a single measure, with its tests.
 
     Attributes:
         contrast: the systems.
@@ -55,7 +55,7 @@ class Difference:
 
     @property
     def is_counted(self) -> bool:
-        """Whether p of others is corrected for it: if it is tested, or planned to be."""
+        """Whether the contrast counts in the correction for several tests: tested or planned."""
         return self.contrast.tested and (self.contrast.is_planned or self.p is not None)
 
     @property
@@ -112,7 +112,7 @@ class Difference:
         return sign if self.measure.higher_is_better else -sign
 
     def format(self) -> str:
-        """Return the difference, with its interval if it has one; a dash if it is not complete."""
+        """Return the difference with its interval, if known; a dash for an incomplete contrast."""
         if not self.is_complete:
             return NONE
         digits = self.measure.digits
@@ -155,7 +155,7 @@ def _measure(contrast: Contrast, cells: Cells, measure: Measure) -> Difference:
 
 
 def _estimate(one: Difference, every: Iterable[Difference]) -> Difference:
-    """Add the fit of blocks to a complete difference, and the interval that its test has."""
+    """Add the fit of blocks and the interval of the contrast's test to a complete difference."""
     blocks = _fit_blocks(one, every)
     within = blocks.interval(one.within) if blocks else None
     interval = within if one.contrast.by_blocks else welch_interval(*one.samples)
@@ -199,7 +199,7 @@ def _list_numbers(numbers: Mapping[int, float], seeds: Iterable[int]) -> list[fl
 
 
 def _test(one: Difference, margin: float = 0.0) -> float | None:
-    """Return the p of the test that both systems are equal, or that they differ by less than this.
+    """Return the p of the test for a difference, or, with a margin, of the test for equivalence.
 
     None if there are too few seeds, or if nothing varies.
     """
@@ -213,7 +213,7 @@ def _test(one: Difference, margin: float = 0.0) -> float | None:
 def _correct(
     family: Sequence[Difference], p_values: Sequence[float | None]
 ) -> dict[Contrast, float]:
-    """Return p by Holm's method of each contrast of a family that has one."""
+    """Return Holm's corrected p of each tested contrast in a family."""
     counted = [
         1.0 if p is None and one.contrast.is_planned else p
         for one, p in zip(family, p_values, strict=True)

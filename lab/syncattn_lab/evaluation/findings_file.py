@@ -1,4 +1,4 @@
-"""What the doctor found in a corpus, in a JSON file beside it: a list of findings."""
+"""The JSON file of a corpus with the doctor's list of findings."""
 
 from __future__ import annotations
 

@@ -79,7 +79,7 @@ def _average_score(rows: Sequence[TableRow], name: str) -> Column:
 
 
 def _list_costs(rows: Sequence[TableRow]) -> list[Column]:
-    """Return the columns of what trainings took, and of what they reached in validation."""
+    """Return the columns of training costs and of validation scores."""
     columns = [
         _average(rows, "updates", lambda cell: cell.get("updates"), 0),
         _average(rows, "minutes", _count_minutes),

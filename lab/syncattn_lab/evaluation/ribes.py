@@ -75,7 +75,7 @@ def align(hypothesis: Sequence[str], reference: Sequence[str]) -> list[int]:
 def _find_counterparts(
     hypothesis: Sequence[str], reference: Sequence[str], step: int
 ) -> dict[int, tuple[int, int]]:
-    """Return for words of the hypothesis the context that is needed on one side, and the hit."""
+    """Return the context needed on a side of each matched word, and the reference word."""
     found = {}
     # Hits on both sides with the same words around them.
     groups = [([*range(len(hypothesis))], [*range(len(reference))])]

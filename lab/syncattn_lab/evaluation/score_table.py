@@ -28,7 +28,7 @@ _MARKS = {"better": r"\rlap{$^\dagger$}", "worse": r"\rlap{$^\ddagger$}"}
 
 
 def format_scores(scores: Mapping[str, SystemScore]) -> str:
-    """Format tables of everything that was measured, each followed by notes that say how."""
+    """Format a table for each kind of score, followed by notes on how the scores were computed."""
     systems = {"system": list(scores)}
     length = [f"{s.bleu.length:.1f}" for s in scores.values()]
     sizes = {"length": length, "sentences": [str(score.sentences) for score in scores.values()]}

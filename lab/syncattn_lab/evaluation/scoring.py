@@ -59,7 +59,7 @@ _SIDES = ("source", "target")
 
 @dataclass(frozen=True)
 class Output:
-    """What a system printed, one entry per sentence.
+    """The printed output of a system, an entry for each sentence.
 
     Attributes:
         beam: its translations, which are scored. Without ``forced``, its parses of the sources are
@@ -79,7 +79,7 @@ class Output:
 
 @dataclass(frozen=True)
 class Gold:
-    """What a system is measured against, one entry per sentence; None without gold."""
+    """The gold data of a test set, an entry for each sentence; None for missing annotation."""
 
     references: Sequence[str]
     source_heads: Sequence[Heads | None] | None = None
@@ -365,7 +365,7 @@ _USES = {
 
 
 def say_unused(gold: Gold, scores: Mapping[str, SystemScore], warn: Callable[[str], None]) -> None:
-    """Say in one line which gold was compared with nothing; `DataError` if all of it was not."""
+    """Warn in a single line of unused gold; `DataError` if no gold was used at all."""
     messages, used = [], False
     for name, (parts, what) in _USES.items():
         if getattr(gold, name) is None:
@@ -381,7 +381,7 @@ def say_unused(gold: Gold, scores: Mapping[str, SystemScore], warn: Callable[[st
 
 
 def _check_numbers(outputs: Mapping[str, Output], gold: Gold) -> None:
-    """Check that there is gold and output for each reference, also if nothing is measured by it."""
+    """Check that all gold and all output have as many sentences as the references."""
     size = len(gold.references)
     for name, entries in vars(gold).items():
         lines = entries[0] if entries and name == "alignments" else entries
@@ -437,7 +437,7 @@ def _score_heads(
     left_out: set[int],
     table: OffsetTable | None,
 ) -> dict[str, Any]:
-    """Return attachment and what it is compared with; nothing if gold or a sentence has none."""
+    """Return attachment and its baselines; nothing if gold or a sentence has no heads."""
     truths: Sequence[Heads | None] | None = getattr(gold, f"{name}_heads")
     if truths is None:
         return {}

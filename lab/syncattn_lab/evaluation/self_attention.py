@@ -1,4 +1,4 @@
-"""Compute what each self-attention head of a layer attends to, whatever its kind."""
+"""Compute the attention weights of each self-attention head of a layer, of any kind."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ def read_sentence_scores(path: str | Path) -> list[float]:
 def compare_sentence_scores(
     scores: Mapping[str, Sequence[float]], baseline: str = ""
 ) -> dict[str, SentenceScores]:
-    """Test each system's mean against the baseline's, if there is one that has scores."""
+    """Test each system's mean against the baseline's, if the baseline has scores."""
     # With the number of sentences, so that sums give means.
     counts = {name: np.stack([v, np.ones(len(v))], axis=1) for name, v in scores.items()}
     tests = compare_scores(counts, baseline, "", _compute_mean)

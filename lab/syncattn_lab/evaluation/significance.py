@@ -90,7 +90,7 @@ def compare_with_baseline(
 def compare_scores(
     counts: Mapping[str, np.ndarray], baseline: str, signature: str, score: Score = compute_bleu
 ) -> dict[str, Significance]:
-    """Test a score of each system against the baseline's, if that has one."""
+    """Test a score of each system against the baseline's, if the baseline has scores."""
     theirs = counts.get(baseline)
     tests: dict[str, Significance] = {}
     for name, ours in counts.items():

@@ -30,7 +30,7 @@ class TableRow:
     note: str = ""
 
     def list_numbers(self, score: str) -> list[float]:
-        """Return a score of all seeds that have it."""
+        """Return a score of all seeds with a number."""
         return [cell["scores"][score] for cell in self.cells if score in cell["scores"]]
 
 
@@ -80,7 +80,7 @@ def _say_overrides(cell: Cell) -> str:
 
 
 def _say_own(cell: Cell) -> str:
-    """Return what makes a row, where its name does not say it: config, changes and plugin."""
+    """Return the settings and the plugin of a row, where its name leaves them out."""
     plugin = f"plugin {cell['plugin'][:8]}" if "plugin" in cell else ""
     return ", ".join(filter(None, [say_settings(cell), plugin]))
 

@@ -1,4 +1,4 @@
-"""Tables made of columns, each with what a reader must know of it, and their notes."""
+"""Tables made of columns, with footnotes for each column."""
 
 from __future__ import annotations
 

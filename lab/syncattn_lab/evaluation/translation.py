@@ -26,7 +26,7 @@ from .ribes import ALPHA, BETA, score_sentence
 
 @dataclass(frozen=True)
 class TranslationScore:
-    """A corpus-level score from 0 to 100 with the signature that says how it was computed."""
+    """A corpus-level score from 0 to 100, with sacreBLEU's signature of its settings."""
 
     score: float
     signature: str
@@ -55,7 +55,7 @@ def count_ngrams(
     tokenize: str = "13a",
     warn: bool = False,
 ) -> np.ndarray:
-    """Return what BLEU counts in each sentence: all that scores and tests need of an output.
+    """Return BLEU's statistics of each sentence, enough for all scores and tests of an output.
 
     The tokenizer is sacreBLEU's, which may ``warn`` of text that is tokenised.
 
@@ -82,7 +82,7 @@ def sum_bleu(counts: np.ndarray, tokenize: str = "13a") -> BleuScore:
 def _count(
     metric: Any, hypotheses: Sequence[str], references: Sequence[str]
 ) -> Iterator[np.ndarray]:
-    """Yield what a metric of sacreBLEU counts in each sentence of some.
+    """Yield the statistics of a sacreBLEU metric for each sentence, in blocks.
 
     It keeps all n-grams of all references that it is given: 4 GB for 100,000, if not in blocks.
     """

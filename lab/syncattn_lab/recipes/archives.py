@@ -182,7 +182,7 @@ def _find(entries: Iterator[tuple[str, Any, bool]], archive: Path, member: str) 
 
 
 def _list_names(member: str) -> list[str]:
-    """List what a member may be called: its name with fewer and fewer leading folders."""
+    """List the accepted names of a member: its path without 0, 1, 2 and more leading folders."""
     parts = posixpath.normpath(member).split("/")
     if ".." in parts:
         return []

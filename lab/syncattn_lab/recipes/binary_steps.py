@@ -91,12 +91,12 @@ def _pair(corpus: Corpus, destination: Path) -> dict[str, object]:
 
 
 def _name_texts(corpus: Corpus, part: str) -> dict[str, object]:
-    """Return the options that name the texts to binarise, which are in a part of a corpus."""
+    """Return the options of the preprocessing command for the texts in a part of a corpus."""
     return {f"{split}pref": folder(corpus, part) / split for split in SPLITS}
 
 
 def record(corpus: Corpus) -> list[Step]:
-    """Store beside the binarised corpus how its text was prepared, as far as that is known.
+    """Store beside the binarised corpus how its text was prepared, as far as known.
 
     That of raw sentences is stored when they are binarised.
     """
@@ -121,7 +121,7 @@ def record(corpus: Corpus) -> list[Step]:
 
 
 def list_record(corpus: Corpus, destination: Path) -> list[Path]:
-    """List the files that say how a corpus was prepared, in a folder that they are stored in."""
+    """List the files about the preparation of a corpus, in their folder ``destination``."""
     names = [SCHEMES_NAME]
     if corpus.subwords.raw or _list_tokenisers(corpus):
         names.append(NAME)
@@ -137,7 +137,7 @@ def _has_known_subwords(corpus: Corpus) -> bool:
 
 
 def _list_tokenisers(corpus: Corpus) -> list[str]:
-    """Return what split both texts into words; none if they came in words, or it is not known."""
+    """Return the tokeniser commands of both texts; none if unknown or if texts came in words."""
     commands = [split_by(corpus, language, 1, "") for language in corpus.languages]
     if "train" in corpus.tokenised:
         return []

@@ -39,7 +39,7 @@ def make_cells(
     overrides: Mapping[str, Any],
     chosen: Iterable[tuple[int | None, Row]],
 ) -> list[Cell]:
-    """Make the cells of seeds and rows; those of a row share its settings."""
+    """Make a cell for each seed and row; cells of the same row share its settings."""
     rows: dict[Row, RowSettings] = {}
     cells = [
         Cell(rows.setdefault(row, RowSettings(row, corpus, overrides)), machines, seed)
@@ -51,7 +51,7 @@ def make_cells(
 
 
 def list_needs(corpus: Corpus, cells: Iterable[Cell]) -> set[str]:
-    """Return what cells, or all systems of a corpus if there are none, need besides its texts."""
+    """Return the needs of cells besides the texts; without cells, the needs of all systems."""
     rows = [cell.settings for cell in cells] or [
         RowSettings(read_row(name), corpus) for name in corpus.members("@all")
     ]
@@ -79,12 +79,12 @@ class Cell:
 
     @property
     def row(self) -> Row:
-        """The row of the table that it is in."""
+        """The cell's row of the table."""
         return self.settings.row
 
     @property
     def corpus(self) -> Corpus:
-        """What it translates."""
+        """The corpus of the training."""
         return self.settings.corpus
 
     @property
@@ -100,7 +100,7 @@ class Cell:
 
     @property
     def folder(self) -> Path:
-        """The folder of its model, shared by systems that differ only in decoding."""
+        """The folder of the model, shared by systems with differences in decoding alone."""
         folder = Path(self.settings.config["checkpoint"]["save_dir"])
         return folder.with_name(self.row.model_folder(folder.name)) / str(self.seed)
 
@@ -110,7 +110,7 @@ class Cell:
         return self.folder / self.row.output_folder
 
     def checkpoint(self, below: Path = Path()) -> Path:
-        """Return the file of the model that translates, in the folder of its direction."""
+        """Return the checkpoint for translation, in the folder of its direction."""
         kind = self.corpus.checkpoint
         kind = "average" if isinstance(kind, int) else kind
         return self.folder / below / f"checkpoint_{kind}.pt"
@@ -179,11 +179,11 @@ class Cell:
         return Path(self.settings.config["task"]["data"])
 
     def _list_data(self, *splits: str) -> list[Path]:
-        """List the files of the binarised corpus that it reads for splits of the text."""
+        """List the files of the binarised corpus needed for splits of the text."""
         return list_read(self.corpus, self._data, self.settings.needs, splits)
 
     def _tracking(self, save_dir: Path) -> dict[str, str]:
-        """Give each training its own folder for TensorBoard, which would mix them."""
+        """Give each training a TensorBoard folder of its own, so that curves do not mix."""
         logs = self.settings.config["common"].get("tensorboard_logdir")
         folder = Path(str(logs), *save_dir.parts[1:])
         return {"common.tensorboard_logdir": str(folder)} if logs else {}

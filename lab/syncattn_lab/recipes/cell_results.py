@@ -1,4 +1,4 @@
-"""Collect the results of a cell from what its commands have written."""
+"""Collect the results of a cell from the output of its commands."""
 
 import io
 import re
@@ -51,7 +51,7 @@ def read_training(log: Path) -> dict[str, Any]:
     validations: list[Mapping[str, float]] = []
 
     def watch(lines: Iterable[str]) -> Iterator[str]:
-        """Pass on the lines; a training that continues a finished one logs no other time."""
+        """Pass on the lines, and raise the last training time to the time in a final line."""
         for line in lines:
             if walls and (done := _DONE.search(line)):
                 walls[-1] = max(walls[-1], float(done[1]))

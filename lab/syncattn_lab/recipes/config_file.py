@@ -45,7 +45,7 @@ _OPTIONS = {
 
 
 def read_config(path: Path) -> Any:
-    """Read a file of settings, with numbers as hydra reads them; do not change what is returned.
+    """Read a file of settings, with numbers as in hydra; callers must not change the result.
 
     Raises:
         DataError: the file is missing, is not YAML with names and values, is larger or deeper than
@@ -89,7 +89,7 @@ def read_value(text: str) -> Any:
 
 
 def first_line(error: Exception) -> str:
-    """Return the first line of an error, its type if it has none."""
+    """Return the first line of an error's message, or the error's type if the message is empty."""
     return str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
 
 

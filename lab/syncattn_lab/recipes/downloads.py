@@ -121,7 +121,7 @@ def probe(url: str, size: int | None = None) -> None:
 
 
 def _try_all(url: str, action: Callable[[str], None]) -> None:
-    """Call a function with each address of a file, those of mirrors first, until it succeeds."""
+    """Call a function with each address of a file, mirrors first, until a call succeeds."""
     parts, failures = urlsplit(url), []
     mirrors = os.environ.get(MIRRORS, "").split() if parts.netloc else []
     for address in (*(f"{base.rstrip('/')}/{parts.netloc}{parts.path}" for base in mirrors), url):
@@ -166,7 +166,7 @@ def _compare(path: Path, expected: Expected) -> Iterator[tuple[str, object, obje
 
 
 class _Download:
-    """A file that is not complete yet; its part is kept from run to run if it can be verified."""
+    """An incomplete download; with a checksum, the next run continues the received part."""
 
     def __init__(self, target: Path, expected: Expected) -> None:
         self.target, self.expected = target, expected
@@ -232,7 +232,7 @@ class _Download:
             self._write(answer, begin)
 
     def _check(self, answer: requests.Response) -> None:
-        """Refuse what cannot be the file, or what nobody could tell from the file."""
+        """Refuse an answer that cannot be the file or could not be told from a damaged file."""
         kind = answer.headers.get("Content-Type", "").lower()
         if kind.startswith("text/html") and self.target.suffix not in (".html", ".htm"):
             raise _Failure("a web page instead of the file; has it moved?")

@@ -1,4 +1,4 @@
-"""What a recipe lacks on this machine: all of it at once, before days are spent."""
+"""Find all missing inputs of a recipe on this machine at once, before days are spent."""
 
 import os
 import re
@@ -72,7 +72,7 @@ def _ask_stanza() -> str:
 
 
 def list_missing_texts(corpus: Corpus, work: Path, faults: Mapping[str, str]) -> Iterator[str]:
-    """Yield what is wrong with the texts, or with the addresses that they are downloaded from.
+    """Yield the faults of the texts, or of the addresses for download.
 
     Faults say why a split cannot be read, if it cannot.
     """
@@ -92,7 +92,7 @@ def list_missing_texts(corpus: Corpus, work: Path, faults: Mapping[str, str]) ->
 
 
 def examine_corpus(corpus: Corpus, work: Path, missing: Container[str]) -> list[Finding]:
-    """Find what is wrong with the texts as they are, before they are prepared.
+    """Find faults in the texts of a corpus before their preparation.
 
     Args:
         corpus: the corpus. If it is generated, it has no text yet.
@@ -164,7 +164,7 @@ def _count_weights(cell: Cell, vocabulary: int) -> int:
 
 
 def list_vocabulary_faults(corpus: Corpus, work: Path) -> Iterator[str]:
-    """Yield that the training text has fewer subwords than are learnt, if it is here and short."""
+    """Yield a fault if a short training text has fewer subwords than the requested vocabulary."""
     size = corpus.subwords.size
     if corpus.generated or corpus.subwords.scheme != "sentencepiece" or size is None:
         return

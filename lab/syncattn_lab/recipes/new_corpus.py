@@ -183,7 +183,7 @@ def write_corpus(
 
 
 def _quote(text: str) -> str:
-    """Return a text as YAML reads it, whatever it has: ``no`` is a language, too."""
+    """Quote a text for YAML, so that words such as ``no``, a language, stay text."""
     return json.dumps(text, ensure_ascii=False)
 
 
@@ -247,7 +247,7 @@ class _Survey:
             yield pair
 
     def choose(self, left: Sequence[str]) -> dict[int, str]:
-        """Choose different pairs from all over the text: which split each is for, by its hash."""
+        """Choose different pairs from all over the text; return the split of each pair, by hash."""
         import numpy as np
 
         hashes = np.array(self._hashes)
@@ -264,7 +264,7 @@ class _Survey:
 
 
 def _hash(pair: tuple[str, str]) -> int:
-    """Return what is the same for pairs that differ only in case and spaces."""
+    """Return a hash of a pair that ignores case and spaces."""
     source, target = map(simplify, pair)
     return hash((source, target)) if source and target else _INCOMPLETE
 
@@ -276,7 +276,7 @@ def _hold_out(
     chosen: Mapping[int, str],
     folder: Path,
 ) -> int:
-    """Write all splits into ``texts``, those left from the training text; return its new size.
+    """Write all splits into ``texts``; return the size of the training text without held-out pairs.
 
     A pair that is held out is not in the training text, however often it was.
     """

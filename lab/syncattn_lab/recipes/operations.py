@@ -8,7 +8,7 @@ from syncattn_fairseq.testing import differentiate, make_batch
 
 
 class _Operations(TorchDispatchMode):
-    """Counts operations but those that only rename or allocate memory: on a GPU, kernels."""
+    """Counts tensor operations, except views and allocations of memory: on a GPU, the kernels."""
 
     count = 0
 

@@ -43,7 +43,7 @@ _CONTRAST = re.compile(r"(\S+) - (\S+)( \(=\))?", re.ASCII)
 
 @dataclass(frozen=True)
 class Plan:
-    """The contrasts of a corpus, those that are tested first.
+    """The planned contrasts of a corpus, tested contrasts first.
 
     Attributes:
         contrasts: all of them.
@@ -148,7 +148,7 @@ def _list_contrasts(path: Path, file: _File, part: _Part, tested: bool) -> Itera
 
 
 def _read(path: Path, text: str) -> tuple[str, str, bool]:
-    """Return both systems, and whether it is tested that they are the same."""
+    """Return both systems of a contrast, and whether the contrast tests for equivalence."""
     match = _CONTRAST.fullmatch(text)
     if match is None:
         raise DataError(f"{path}: {text[:60]!r}; expected SYSTEM - SYSTEM, with (=) or without")

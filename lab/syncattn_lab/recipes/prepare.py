@@ -40,7 +40,7 @@ def list_preparation(corpus: Corpus, cores: int, parsing: int, needs: set[str]) 
 
 
 def _list_steps(corpus: Corpus, cores: int, parsing: int, needs: set[str]) -> dict[str, list[Step]]:
-    """Return the steps of each stage of the preparation that has any, by its name."""
+    """Return the steps of each stage of the preparation, by the stage's name."""
     stages = {}
     parsed = [] if corpus.generated else list_parsed(corpus, needs)
     if corpus.generated:

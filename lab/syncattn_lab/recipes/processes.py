@@ -1,4 +1,4 @@
-"""Processes that end when the process that started them ends, however it ends."""
+"""Child processes that never outlive the recipe, even if the recipe is killed."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Failed(Exception):
 
 
 class Processes:
-    """Starts commands; as a context manager, ends those that still run when its block ends."""
+    """Starts commands; as a context manager, ends all running commands at the end of the block."""
 
     def __init__(self) -> None:
         self._writing = threading.Lock()
@@ -139,7 +139,7 @@ def _terminal() -> tuple[int, int]:
 
 
 def search_path(path: str) -> str:
-    """Return a PATH that ends with our own environment, which may not be active."""
+    """Append the program folder of this Python to a PATH, for environments not activated."""
     return os.pathsep.join(filter(None, [path, str(Path(sys.executable).parent)]))
 
 

@@ -38,12 +38,12 @@ class Row:
         return self.name or self.text
 
     def model_folder(self, base: str) -> str:
-        """Return its model's folder, ``base`` without changes; those in decoding do not count."""
+        """Return the name of the model's folder; ``base`` without changes in training."""
         return self.name if self.name and self._trained else _slug(base, *self._trained)
 
     @property
     def output_folder(self) -> str:
-        """The folder of its translations in that of its model; empty: the same."""
+        """The subfolder of the translations in the model's folder; empty for the model's folder."""
         if self.name:
             return "" if self._trained else self.name
         return _slug(*filter(_is_decoding, self.changes))
@@ -118,7 +118,7 @@ class Request:
 def read_request(
     corpus: Corpus, words: Sequence[str], seeds: Sequence[int] | None, planned: bool
 ) -> Request:
-    """Read what to train: words and seeds, or the corpus's plan; `DataError`: it is not there."""
+    """Read the systems and seeds to train from words, or from the corpus's plan."""
     plan = load_plan(corpus.folder) if planned else None
     members = [name for word in words for name in corpus.members(word)]
     _check_files(members, words, corpus)

@@ -132,21 +132,21 @@ def read_aspec(
 def _read_analyses(
     file: BinaryIO, name: str, write: Callable[[Analysis], Iterator[object]]
 ) -> Iterator[str]:
-    """Read what a treebank in CoNLL-U has for each word of its sentences."""
+    """Yield a line for each sentence of a CoNLL-U treebank, with an entry for each word."""
     for analysis in FORMATS["conllu"](decoded_lines(file, name), name):
         if analysis.words:
             yield " ".join(map(str, write(analysis)))
 
 
 def read_sentences(file: BinaryIO, name: str) -> Iterator[str]:
-    """Read the sentences of a treebank in CoNLL-U as people write them, from its ``# text``."""
+    """Read the untokenised sentences (``# text``) of a treebank in CoNLL-U."""
     for analysis in FORMATS["conllu"](decoded_lines(file, name), name):
         if analysis.words:
             yield join_line(analysis.text)
 
 
 def _join_words(analysis: Analysis) -> Iterator[str]:
-    """Yield the words; white space in a word becomes ``_``, so that each is one word."""
+    """Yield the words, with ``_`` for white space in a word."""
     return (join_line(word).replace(" ", "_") or "_" for word in analysis.words)
 
 
@@ -181,7 +181,7 @@ def collect(
     languages: tuple[str, str],
     keep_empty: bool = False,
 ) -> Iterator[tuple[str, str]]:
-    """Yield the pairs of one text, each sentence on one line.
+    """Yield the sentence pairs of a text, each side on a single line.
 
     Args:
         archives: folder of the archives.

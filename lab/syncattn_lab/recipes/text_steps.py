@@ -46,7 +46,7 @@ def generate(corpus: Corpus) -> list[Step]:
 
 
 def download_models(corpus: Corpus, language: str) -> list[Step]:
-    """Download Stanza's models of a language, unless it has another parser or the user has them."""
+    """Download Stanza's models of a language, unless not needed or given by the user."""
     if corpus.find_parsed(language, "train"):
         return []
     given = read_options(corpus.parses[language])
@@ -69,7 +69,7 @@ def download(corpus: Corpus) -> list[Step]:
 
 
 def _fetch(corpus: Corpus, archive: Archive) -> Step:
-    """Download an archive, or look whether one that needs a signed licence is there."""
+    """Download an archive, or check for the presence of a licensed archive."""
     directory = folder(corpus, DOWNLOAD)
     path = directory / archive.name
     if archive.licence:
@@ -161,7 +161,7 @@ def tokenise(corpus: Corpus, cores: int) -> list[Step]:
 
 
 def _copy_sentences(corpus: Corpus) -> list[Step]:
-    """Copy raw sentences to where parses will be beside them; `clean` writes those of training."""
+    """Copy raw sentences beside their later parses; `clean` writes the training sentences."""
     words = folder(corpus, WORDS)
     splits = [split for split in corpus.splits if getattr(corpus, split)]
     trains = ("train", UNPARSED)
@@ -184,7 +184,7 @@ def split_by(corpus: Corpus, language: str, cores: int, normalise: str) -> str:
 
 
 def clean(corpus: Corpus) -> list[Step]:
-    """Leave out training pairs that are no good, and hold out those for validation."""
+    """Remove bad training pairs, and hold out validation pairs."""
     if corpus.clean is None:
         return []
     part = RAW if corpus.subwords.raw else TOKENS
@@ -223,7 +223,7 @@ def clean(corpus: Corpus) -> list[Step]:
 
 
 def examine(corpus: Corpus) -> list[Step]:
-    """Find what is wrong with the text as it is learnt."""
+    """Find faults in the prepared text."""
     step = run_module(
         "examine",
         folder(corpus, WORDS),

@@ -1,4 +1,4 @@
-"""One sentence to draw, with what is known about it."""
+"""A sentence to draw, with its gold annotation."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -59,7 +59,7 @@ class Example:
 
 
 def read_example(prefix: str, source: str, target: str | None, number: int) -> Example:
-    """Read one sentence of a test set, by its number from 1, with all of its gold annotation.
+    """Read a sentence of a test set, by its number from 1, with all of its gold annotation.
 
     Files are ``PREFIX.en``, ``PREFIX.de`` and, if they exist, ``PREFIX.heads.en``,
     ``PREFIX.labels.en``, ``PREFIX.trees.en`` and ``PREFIX.align``; without a target language, only

@@ -50,7 +50,7 @@ def _lacks_subwords(detail: Mapping[str, Any]) -> bool:
 
 
 def _gates(sentence: PrintedSentence, forced: bool) -> list[dict[str, Any]]:
-    """Return one matrix of the distances of each side, and one of each layer's gates."""
+    """Return a matrix of the distances of each side, and a matrix of each layer's gates."""
     matrices = _gates_of_side(sentence.source, "Source", causal=False)
     if forced:
         matrices += _gates_of_side(sentence.target, "Reference", causal=True)

@@ -93,7 +93,7 @@ def say_sameness(translations: Sequence[Sequence[str]]) -> str:
 def say_changes(
     scores: Mapping[str, SystemScore], sentences: Sequence[Mapping[str, Any]]
 ) -> list[str]:
-    """Say which lengths and which words each system gains or loses most against its baseline.
+    """Name each system's greatest gains and losses against its baseline, by length and by word.
 
     Sentences have ``reference`` and ``translations``, in the order of the systems.
     """

@@ -38,7 +38,7 @@ class Chart:
 
 
 def measured_charts(scores: Mapping[str, SystemScore]) -> list[Chart]:
-    """Draw scores by length, distance, label or layer, except those that were not measured."""
+    """Draw scores by length, distance, label or layer, except scores not measured."""
     charts = [_by_length(scores), _by_layer(scores)]
     for kind, x in (("distance", "words to the head"), ("label", "label")):
         charts += [_by_detail(scores, side, kind, x) for side in ("source", "target")]
@@ -149,13 +149,13 @@ def _points(
 
 
 def make_chart(title: str, note: str, chart: Any, rows: list[dict[str, Any]], width: int) -> Chart:
-    """Return a chart that is as wide as its place on the page."""
+    """Return a chart as wide as its place on the page."""
     specification = dress(chart.properties(width="container", height=190)).to_dict()
     return Chart(title, note, {**specification, "datasets": {"rows": rows}}, width)
 
 
 def tell_apart(systems: Sequence[str], shown: Iterable[str], channel: str) -> dict[str, Any]:
-    """Return the channels that give each system of the page its colour, and its shape or dashes.
+    """Return the Vega channels for each system's colour, and for its shape or dashes.
 
     The channel is ``shape`` or ``strokeDash``; the legend has the systems that are shown.
     """

@@ -16,7 +16,7 @@ MAKERS = ("altair", "syncattn-lab", "vl-convert-python")
 
 
 def remember(name: str, make: Callable[[], Any], source: str = "") -> Any:
-    """Return a value that is the same on every page, from the cache if it is there.
+    """Return a value common to all pages, from the cache if present.
 
     Args:
         name: of the value; also the start of its file's name.

@@ -72,7 +72,7 @@ class SentencePair:
 
 @dataclass
 class NodePair:
-    """A node in both languages, or ``None`` in the one that leaves it out."""
+    """A node in both languages, or ``None`` in a language without a counterpart."""
 
     en: Node | None
     de: Node | None

@@ -81,7 +81,7 @@ def list_written(splits: Iterable[str]) -> list[str]:
 
 
 def _find_sums(path: Path, sums: Mapping[str, Sequence[str]]) -> list[str]:
-    """Return the checksum of a file that is there; raise `DataError` if it is not ours."""
+    """Return the checksum of an existing file; `DataError` if this command did not make it."""
     if not path.is_file():
         return []
     found = hash_file(path)

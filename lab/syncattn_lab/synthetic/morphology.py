@@ -126,7 +126,7 @@ class Verb:
 
 @dataclass(frozen=True)
 class Adjective:
-    """An adjective by its degrees: positive and, unless it is not compared, the other two.
+    """An adjective by its degrees: the positive, and two more for comparable adjectives.
 
     German forms are those that take endings.
     """
