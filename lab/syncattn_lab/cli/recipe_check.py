@@ -96,8 +96,17 @@ def _parser_of(command: str) -> argparse.ArgumentParser:
 def rehearse(request: Request, machines: Machines, cells: Sequence[Cell], work: Path) -> None:
     """Print missing inputs, then run every stage on a few sentences; `DataError` if a stage fails.
 
-    Before that, the whole text is examined, and refused if something severe is wrong with it. What
-    is missing is replaced: a tokeniser by none, a parser by chance, a text by another.
+    Before the run, the whole text is examined, and refused if it has a severe fault. Missing inputs
+    are replaced: a tokeniser by none, a parser by chance, a text by an invented text.
+
+    Args:
+        request: the corpus, systems and settings of the command line.
+        machines: the processes and the kind of device.
+        cells: the trainings; the rehearsal takes the first seed of each row.
+        work: the folder of the recipe; the rehearsal runs in a temporary folder inside.
+
+    Raises:
+        DataError: an input is missing, a stage fails, or the text has a severe fault.
     """
     logging.getLogger("urllib3").setLevel(logging.WARNING)  # libraries let everybody speak
     corpus, began = request.corpus, time.monotonic()

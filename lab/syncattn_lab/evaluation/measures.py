@@ -125,8 +125,11 @@ def decide(
 ) -> Verdict:
     """Decide whether a system is better than its baseline, worse, the same, or not known to differ.
 
-    ``p`` is that of the difference, ``p_same`` of the test that both are the same; both are
-    corrected for all comparisons that are made, None if they were not.
+    Args:
+        difference: the system's mean minus the baseline's.
+        p: the p of the difference, corrected for all comparisons; None if not tested.
+        higher_is_better: whether a higher number is better, as in BLEU, or worse, as in losses.
+        p_same: the p of the test for equivalence, corrected in the same way; None if not tested.
     """
     if p is not None and p < LEVEL:
         return "better" if (difference > 0) == higher_is_better else "worse"

@@ -90,7 +90,14 @@ def compare_with_baseline(
 def compare_scores(
     counts: Mapping[str, np.ndarray], baseline: str, signature: str, score: Score = compute_bleu
 ) -> dict[str, Significance]:
-    """Test a score of each system against the baseline's, if the baseline has scores."""
+    """Test a score of each system against the baseline's, if the baseline has scores.
+
+    Args:
+        counts: the statistics of each sentence, ``(sentences, n)``, by the name of the system.
+        baseline: the name of the baseline.
+        signature: sacreBLEU's signature of the score, for the results.
+        score: computes the score from sums of the statistics.
+    """
     theirs = counts.get(baseline)
     tests: dict[str, Significance] = {}
     for name, ours in counts.items():

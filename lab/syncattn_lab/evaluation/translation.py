@@ -57,7 +57,11 @@ def count_ngrams(
 ) -> np.ndarray:
     """Return BLEU's statistics of each sentence, enough for all scores and tests of an output.
 
-    The tokenizer is sacreBLEU's, which may ``warn`` of text that is tokenised.
+    Args:
+        translations: the translations, detokenised unless ``tokenize`` is ``none``.
+        references: a reference for each translation.
+        tokenize: the name of sacreBLEU's tokenizer.
+        warn: whether sacreBLEU may warn if the translations look tokenised.
 
     Returns:
         Integers of shape ``(sentences, 10)``, the sums of which are sacreBLEU's statistics: the

@@ -39,7 +39,17 @@ def make_cells(
     overrides: Mapping[str, Any],
     chosen: Iterable[tuple[int | None, Row]],
 ) -> list[Cell]:
-    """Make a cell for each seed and row; cells of the same row share its settings."""
+    """Make a cell for each seed and row; cells of the same row share its settings.
+
+    Args:
+        corpus: the corpus of all cells.
+        machines: the processes and the kind of device of each training.
+        overrides: changes of settings for all cells, by ``SECTION.OPTION``.
+        chosen: pairs of seed and row; None: the seed of the config.
+
+    Raises:
+        DataError: a model needs parses, but the corpus has training text without parses.
+    """
     rows: dict[Row, RowSettings] = {}
     cells = [
         Cell(rows.setdefault(row, RowSettings(row, corpus, overrides)), machines, seed)
@@ -61,9 +71,13 @@ def list_needs(corpus: Corpus, cells: Iterable[Cell]) -> set[str]:
 def list_stages(
     corpus: Corpus, cells: Sequence[Cell], cores: int, parsing: int
 ) -> tuple[list[Stage], dict[Cell, list[Stage]]]:
-    """Return the stages of the preparation, for all systems if there are no cells, and of each.
+    """Return the stages of the preparation, and the stages of each cell.
 
-    The preparation starts so many processes (cores), of which some parse.
+    Args:
+        corpus: the corpus to prepare.
+        cells: the trainings; empty: the preparation is for all systems of the corpus.
+        cores: the number of processes of the preparation.
+        parsing: the number of parsing processes.
     """
     preparation = list_preparation(corpus, cores, parsing, list_needs(corpus, cells))
     return preparation, {cell: link_stages(cell.stages(), preparation) for cell in cells}

@@ -140,9 +140,14 @@ def need(place: object, values: Any, names: Iterable[str]) -> None:
 def make(kind: type[Any], place: object, values: Any, hidden: Collection[str] = ()) -> Any:
     """Make an object of a dataclass from a file's values, and check their types.
 
+    Args:
+        kind: the dataclass.
+        place: the beginning of messages, usually the file.
+        values: a mapping from names of fields to values.
+        hidden: fields that messages leave out of the list of known keys.
+
     Raises:
-        DataError: a value is missing, unknown or of another type, or a whole number is below 1; a
-            message begins with a place, and does not tell the hidden names.
+        DataError: a value is missing, unknown or of another type, or a whole number is below 1.
     """
     known = {f.name: f for f in fields(kind)}
     needed = [n for n, f in known.items() if f.default is MISSING and f.default_factory is MISSING]

@@ -266,8 +266,14 @@ def read_facts(
 ) -> tuple[list[str], dict[str, Any]]:
     """Return the facts about a corpus, and the corpora named by ``like``, the nearest first.
 
-    Configs are searched in folders; those after it are like it. `DataError`: there is no such
-    corpus, it is like itself, or starts other programs.
+    Args:
+        folders: the folders to search for configs, the first match first.
+        name: the name of the corpus.
+        programs: the additional programs that corpora outside this package may start.
+        after: the chain of corpora that are like this one, to find circles.
+
+    Raises:
+        DataError: there is no such corpus, it is like itself, or starts other programs.
     """
     check_group(str(name))
     path = find_file(folders, Path(str(name), "_data"))

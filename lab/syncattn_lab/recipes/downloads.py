@@ -62,10 +62,12 @@ def fetch(
 
     Args:
         url: http, https or file.
+        directory: the folder for the file.
         name: the file's name in the directory; None: the last part of the URL's path.
         sha256, md5: its checksums, in hexadecimal. Without them, the first download's is noted in
             `SUMS`, and later downloads are compared with that; a server that cannot show that a
             first download is complete and unchanged is refused.
+        size: the expected size in bytes; None: unknown.
 
     Raises:
         DataError: the file cannot be downloaded, it is not the expected one, or another run is

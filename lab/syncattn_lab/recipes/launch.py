@@ -67,7 +67,11 @@ def make_training(
 ) -> Step:
     """Return the step to train a system with its settings.
 
-    They have the changes already; the command gives them as values by ``SECTION.OPTION``.
+    Args:
+        system: the system, whose files hydra merges.
+        config: all settings by section and option, with the changes.
+        machines: the processes and the kind of device.
+        changes: values by ``SECTION.OPTION``, given on the command line.
     """
     settings = dict(changes)
     if config["task"]["_name"] == TASK:  # which can save without validating

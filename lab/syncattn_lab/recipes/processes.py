@@ -90,9 +90,17 @@ class Processes:
     ) -> None:
         """Run a step in a folder, with more variables in its environment.
 
-        Each line that its commands print, and each state of their progress bars, is told; the log
-        gets what stays. Locks are open files that stay locked until the last process ends. Raises
-        `Failed` if a command fails, `DataError` if a program is missing.
+        Args:
+            step: the step.
+            work: the folder to run in.
+            log: receives the printed lines, without intermediate states of progress bars.
+            on_line: called with each printed line, and with each state of a progress bar.
+            environment: additional environment variables.
+            locks: open files that stay locked until the last process ends.
+
+        Raises:
+            Failed: a command fails.
+            DataError: a program is missing.
         """
         with ExitStack() as whole:
             output = None

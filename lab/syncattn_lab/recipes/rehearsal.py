@@ -102,7 +102,17 @@ def _link_parsed(corpus: Corpus, texts: Path) -> bool:
 def read_pairs(
     corpus: Corpus, work: Path, texts: Sequence[str], most: int
 ) -> list[tuple[str, str]]:
-    """Return the first pairs of texts, or of heads or labels; `DataError` if one is not there."""
+    """Return the first pairs of texts, or of heads or labels.
+
+    Args:
+        corpus: the corpus. If it is generated, the pairs are invented.
+        work: the folder with the corpus's downloads.
+        texts: the texts, each ``FORMAT=ADDRESS``.
+        most: the largest number of pairs.
+
+    Raises:
+        DataError: a text is missing.
+    """
     if corpus.generated:
         return _invent("")
     formats = (text.partition("=") for text in texts)

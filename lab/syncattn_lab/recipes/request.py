@@ -118,7 +118,17 @@ class Request:
 def read_request(
     corpus: Corpus, words: Sequence[str], seeds: Sequence[int] | None, planned: bool
 ) -> Request:
-    """Read the systems and seeds to train from words, or from the corpus's plan."""
+    """Read the systems and seeds to train from words, or from the corpus's plan.
+
+    Args:
+        corpus: the corpus.
+        words: systems, groups of systems, and settings for all of the systems.
+        seeds: the seeds; None: the seed of the config, or the plan's.
+        planned: whether to train the systems and seeds of the corpus's plan.
+
+    Raises:
+        DataError: a system, group or plan does not exist, or settings contradict the plan.
+    """
     plan = load_plan(corpus.folder) if planned else None
     members = [name for word in words for name in corpus.members(word)]
     _check_files(members, words, corpus)

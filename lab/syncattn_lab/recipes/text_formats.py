@@ -112,8 +112,16 @@ def read_aspec(
 ) -> Iterator[tuple[str, str]]:
     """Read ASPEC, of ja and en: ``score ||| document ||| number ||| Japanese ||| English``.
 
-    Development and test sets have no score. WAT's baseline removes dates at the end of Japanese
-    sentences. `DataError`: a line has fewer than two columns.
+    Development and test sets have no score.
+
+    Args:
+        file: the file.
+        name: the file's name, for messages.
+        languages: the source and the target language; the pairs have this order.
+        dates: whether to keep dates at the end of Japanese sentences; WAT's baseline removes dates.
+
+    Raises:
+        DataError: a line has fewer than two columns, or the languages are not ja and en.
     """
     if set(languages) != {"ja", "en"}:
         raise DataError(
@@ -188,6 +196,7 @@ def collect(
         format_name: a name in `TEXTS` or `PAIRS`.
         address: the text's, ``ARCHIVE!MEMBER`` (`open_member`); ``{language}`` and ``{role}`` are
             filled in if each side has its own file.
+        languages: the source and the target language.
         keep_empty: whether pairs with two empty sides are yielded as well.
 
     Raises:

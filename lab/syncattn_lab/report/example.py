@@ -62,8 +62,16 @@ def read_example(prefix: str, source: str, target: str | None, number: int) -> E
     """Read a sentence of a test set, by its number from 1, with all of its gold annotation.
 
     Files are ``PREFIX.en``, ``PREFIX.de`` and, if they exist, ``PREFIX.heads.en``,
-    ``PREFIX.labels.en``, ``PREFIX.trees.en`` and ``PREFIX.align``; without a target language, only
-    the source is read. `DataError`: there is no such sentence, or its gold does not fit its words.
+    ``PREFIX.labels.en``, ``PREFIX.trees.en`` and ``PREFIX.align``.
+
+    Args:
+        prefix: the beginning of all file names.
+        source: the source language.
+        target: the target language; None: only the source is read.
+        number: the number of the sentence, from 1.
+
+    Raises:
+        DataError: there is no such sentence, or its gold does not fit its words.
     """
     of_source = _read_side(prefix, source, number)
     if target is None:

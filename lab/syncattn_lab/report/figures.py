@@ -268,7 +268,14 @@ def arc_rows(side: Side, predicted: Sequence[int] | None, causal: bool = False) 
 def link_data(
     links: Iterable[Link], source: Sequence[str], target: Sequence[str], gold: Links | None
 ) -> dict[str, Rows]:
-    """Return the data of `charts.links`."""
+    """Return the data of `charts.links`.
+
+    Args:
+        links: the links of a model, source-target and from 0.
+        source: the words of the source.
+        target: the words of the target.
+        gold: sure and possible gold links; None: unknown.
+    """
     return {
         "rows": [{"word": word, "across": len(source)} for word in target],
         "columns": _words(source),

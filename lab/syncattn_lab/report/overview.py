@@ -149,7 +149,15 @@ def _points(
 
 
 def make_chart(title: str, note: str, chart: Any, rows: list[dict[str, Any]], width: int) -> Chart:
-    """Return a chart as wide as its place on the page."""
+    """Return a chart as wide as its place on the page.
+
+    Args:
+        title: the title of the chart.
+        note: a sentence below the title.
+        chart: the Altair chart; its data are named ``rows``.
+        rows: the data.
+        width: the smallest width, in pixels.
+    """
     specification = dress(chart.properties(width="container", height=190)).to_dict()
     return Chart(title, note, {**specification, "datasets": {"rows": rows}}, width)
 

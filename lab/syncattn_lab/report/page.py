@@ -62,10 +62,15 @@ def render(
     trainings: Trainings | None = None,
     findings: Sequence[Finding] | None = None,
 ) -> str:
-    """Render the page, of the first sentences of the test set, with the systems in the same order.
+    """Render the page of several systems on a test set.
 
-    ``logs`` has the training logs of each system's seeds; ``trainings`` what is known of all seeds,
-    ``findings`` what is wrong with the corpus's text; None: that is not known.
+    Args:
+        title: the title of the page.
+        scores: the scores by system, in the order of the page.
+        sentences: the first sentences of the test set, with the systems in the same order.
+        logs: the training logs of each seed, by system.
+        trainings: the results over all seeds; None: unknown.
+        findings: the faults of the corpus's text; None: unknown.
     """
     size = next(iter(scores.values())).sentences
     tests = [score.significance for score in scores.values() if score.significance]

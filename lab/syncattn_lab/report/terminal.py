@@ -23,8 +23,12 @@ def draw_arcs(
 ) -> str:
     """Draw dependencies, including cycles and several roots.
 
-    Heads count from 1, 0 is the root; None: a decoder cannot look at the gold head, which is to the
-    right of the word. Wrong heads are marked with a cross, followed by the gold one.
+    Args:
+        words: the words of the sentence.
+        heads: the parent of each word, from 1, 0 for the root. None: the gold parent is to the
+            right of the word, where a decoder cannot look.
+        gold: the gold parents. A wrong parent is marked with a cross, followed by the gold parent.
+        labels: the dependency label of each word.
     """
     arcs = [(word, head) for word, head in enumerate(heads, 1) if head]
     lanes = _lanes(arcs)
