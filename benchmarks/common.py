@@ -113,7 +113,7 @@ def systems(args: argparse.Namespace) -> dict[str, tuple[str, dict[str, Any]]]:
 
 
 def options_of_size(size: str) -> dict[str, Any]:
-    """Return the options that make a Transformer of one of `SIZES`; none for an architecture's."""
+    """Return the model options of a size in `SIZES`; none for the size of an architecture."""
     if size not in SIZES:
         return {}
     layers, width, inner = SIZES[size]

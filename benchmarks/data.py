@@ -51,7 +51,7 @@ def repeat_corpus(folder: Path, lines: int) -> None:
 
 
 def measure(line: str, folder: Path) -> tuple[float, float, float]:
-    """Run a command; return its CPU seconds, its elapsed seconds and MB."""
+    """Run a command; return CPU seconds, elapsed seconds and memory in MB."""
     began = time.monotonic()
     used = run(find_command(line), folder)
     return used.ru_utime + used.ru_stime, time.monotonic() - began, megabytes(used)

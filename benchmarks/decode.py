@@ -47,7 +47,7 @@ from syncattn_fairseq.tasks.translating import sharing_sources  # noqa: E402
 def make_decoder(
     arch: str, options: dict[str, Any], args: argparse.Namespace, task: Any
 ) -> Callable[[], None]:
-    """Return a function that decodes one batch."""
+    """Return a function to decode a batch."""
     device = torch.device(args.device)
     dtype = common.PRECISIONS[args.precision]
     model = common.make_model(arch, task, device, **options).to(dtype).eval()
@@ -77,7 +77,7 @@ def make_decoder(
 def make_exports(
     args: argparse.Namespace, task: Any, folder: Path
 ) -> dict[str, Callable[[], None]]:
-    """Return functions that decode one batch with a random model and with its exports."""
+    """Return functions to decode a batch with a random model and with its exports."""
     arch, device = "transformer_dbsa" + args.size, torch.device("cpu")
     options = Namespace(arch=arch, share_all_embeddings=True)
     ARCH_CONFIG_REGISTRY[arch](options)

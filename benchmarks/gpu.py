@@ -58,7 +58,7 @@ STARTED = time.monotonic()
 
 
 class Limit:
-    """The time that is left; there is no limit until it begins."""
+    """The time left; there is no limit before `begin`."""
 
     end: float | None = None
 
@@ -186,7 +186,7 @@ def compare_losses(args: argparse.Namespace) -> Iterator[Row]:
 
 
 def describe_kernels(update: Callable[[], Any]) -> str:
-    """Count the kernels that an update launches, and name those that attend."""
+    """Count the kernels of an update, and name the attention kernels."""
     with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as profile:
         update()
         torch.cuda.synchronize()
@@ -197,7 +197,7 @@ def describe_kernels(update: Callable[[], Any]) -> str:
 
 
 def find_fallback(update: Callable[[], Any]) -> str:
-    """Say whether some attention of an update needs PyTorch's plain kernel, which is slow."""
+    """Report whether an update fails without PyTorch's plain attention kernel, which is slow."""
     fused = [SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION]
     try:
         with sdpa_kernel(fused):
@@ -338,7 +338,7 @@ def prepare_corpus(work: Path) -> Iterator[Row]:
 
 
 def _command(entry: str, *arguments: Any) -> list[str]:
-    """Return a command line that calls a command's function: it may not be on the path."""
+    """Return a command line to call the function of a command that may not be on the path."""
     module, function = entry.split(":")
     name = f"import sys; from {module} import {function}; sys.exit({function}())"
     return [sys.executable, "-c", name, *map(str, arguments)]
@@ -410,7 +410,7 @@ def compare_heads(of_gpu: Path, of_cpu: Path) -> str:
 
 
 def translate_exported(args: argparse.Namespace, work: Path) -> Iterator[Row]:
-    """Train SyncAttn, export it to CTranslate2, and decode with it on the device."""
+    """Train SyncAttn, export the model to CTranslate2, and decode on the device."""
     what = "CTranslate2"
     if importlib.util.find_spec("ctranslate2") is None:
         yield (what, "-", "-", "not run: ctranslate2 is not installed")
@@ -444,7 +444,7 @@ def translate_exported(args: argparse.Namespace, work: Path) -> Iterator[Row]:
 
 
 def attempt(name: str, section: Iterator[Row]) -> Iterator[Row]:
-    """Yield the rows of a section; an error becomes one more row, so that the others still run."""
+    """Yield the rows of a section; an error becomes another row, so that later sections run."""
     if LIMIT.is_over():
         yield (name, "-", "-", "not run: out of time")
         return

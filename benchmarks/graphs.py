@@ -166,7 +166,7 @@ def compare_bits(plain: list[float], graphed: list[float]) -> str:
 
 
 def compare_seeds(plain: list[float], graphed: list[float]) -> str:
-    """Say how far the means of some seeds are apart, which should be less than the seeds are."""
+    """Compare the distance of the means over seeds with the range of the seeds, its upper limit."""
     means = [statistics.mean(losses) for losses in (plain, graphed)]
     spread = max(plain) - min(plain)
     said = f"{means[1]:.4f}, without {means[0]:.4f}, seeds within {spread:.4f}"
@@ -261,7 +261,7 @@ def train_from_command_line(args: argparse.Namespace) -> Iterator[Row]:
 
 
 def run_training(args: argparse.Namespace, updates: int, fast: bool) -> tuple[float, float, float]:
-    """Train for some updates; return the seconds, those of an update, and the last loss.
+    """Train for some updates; return all seconds, the seconds of an update, and the last loss.
 
     Raises:
         RuntimeError: the training failed.

@@ -50,7 +50,7 @@ UPDATE_LIMITS = {"fp32": 0.45, "bf16": 0.45, "fp16": 1.0}
 
 @dataclass(frozen=True)
 class System:
-    """A Transformer, and how many kernels it may launch for one of fairseq's."""
+    """A Transformer, and its limit of kernels, relative to fairseq's Transformer."""
 
     arch: str
     limit: float
@@ -149,7 +149,7 @@ def _drop(x: Tensor, p: float = 0.5, training: bool = True, inplace: bool = Fals
 
 
 class _Gru(torch.autograd.Function):
-    """A step of a GRU is one kernel on a GPU, and one back; the numbers do not matter."""
+    """A GRU step as a single kernel, forward and backward, as on a GPU, with arbitrary numbers."""
 
     @staticmethod
     def forward(ctx: Any, inputs: Tensor, recurrent: Tensor, state: Tensor) -> Tensor:
@@ -219,7 +219,7 @@ def count_update(
 
 
 def count_step(arch: str, sentences: int = 64, words: int = 27) -> Launches:
-    """Count what forward and backward of a recurrent decoder launch for one more target word."""
+    """Count the kernels of a recurrent decoder, forward and backward, for an additional word."""
     task = common.make_task(1000)
     sizes = dict.fromkeys(("encoder_hidden_size", "decoder_hidden_size"), 1000)
     with META:

@@ -322,7 +322,7 @@ OTHERS = ("Hugging Face's Marian", "Joey NMT", "Eole")
 
 
 def serve(arm: str, size: str) -> None:
-    """Make as many updates as each line of the input says, and print what they took."""
+    """Read numbers of updates, a line each; make the updates, and print their time and memory."""
     torch.set_num_threads(1)
     update = ARMS[arm](size)
     print("ready", flush=True)
@@ -338,7 +338,7 @@ def serve(arm: str, size: str) -> None:
 
 
 class Arm:
-    """A program that trains when it is told to."""
+    """A training program in another process, which trains on request."""
 
     def __init__(self, name: str, size: str, python: str) -> None:
         self.process = subprocess.Popen(

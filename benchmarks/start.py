@@ -27,7 +27,7 @@ COMMANDS = dict(
 
 
 def run(words: list[str], folder: Path = ROOT) -> resource.struct_rusage:
-    """Run a command in a folder; return what it used, or end with its last words."""
+    """Run a command in a folder; return its resource usage, or exit with its last errors."""
     with tempfile.TemporaryFile() as errors:
         process = subprocess.Popen(words, cwd=folder, stdout=subprocess.DEVNULL, stderr=errors)
         _, status, used = os.wait4(process.pid, 0)

@@ -1,4 +1,4 @@
-"""What stands for CUDA graphs where there is no GPU: operations on a tape, which is played again.
+"""A substitute for CUDA graphs without a GPU: operations recorded on a tape and played again.
 
 Like a graph, a tape does the same operations on the same memory, whatever Python does meanwhile: it
 keeps numbers that were Python's when it was recorded, draws anew what is random, and does not look
@@ -47,7 +47,7 @@ class Tapes:
         return contextlib.nullcontext()
 
     def record(self, function: Callable[[], T]) -> tuple[Callable[[], None], T]:
-        """Record a tape; the numbers of what it allocates are lost afterwards."""
+        """Record a tape, and erase the contents of all memory allocated while recording."""
         state, tape = torch.get_rng_state(), Tape()
         with tape:
             results = function()
@@ -83,7 +83,7 @@ class WatchOnCpu(Watch):
         return tensor.untyped_storage()._cdata not in self._on_host
 
     def call(self, func: Any, args: Any, kwargs: Any) -> Any:
-        """Look at a function that a program calls, and call it."""
+        """Call a function of the watched program, and note results that live on the host."""
         results = super().call(func, args, kwargs)
         if func in (torch.tensor, torch._shape_as_tensor):
             self._keep_on_host(results)
@@ -138,7 +138,7 @@ class Tape(TorchDispatchMode):
     def __torch_dispatch__(
         self, func: Any, types: Any, args: Any = (), kwargs: Any | None = None
     ) -> Any:
-        """Do an operation, and record it unless it only names memory anew."""
+        """Do an operation, and record operations that allocate or change memory."""
         kwargs = kwargs or {}
         given = {t.untyped_storage()._cdata for t in [*list_tensors(args), *list_tensors(kwargs)]}
         recorded = self._refer(args), self._refer(kwargs)
@@ -199,7 +199,7 @@ def _find(values: Any) -> Any:
 
 @contextlib.contextmanager
 def as_on_a_gpu() -> Iterator[None]:
-    """Let fairseq's layers and our losses take the ways that they take on a GPU."""
+    """Let fairseq's layers and our losses take their code paths for a GPU."""
     from unittest import mock
 
     from syncattn_fairseq.criterions import label_smoothed_cross_entropy_with_syntax as losses

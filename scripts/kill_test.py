@@ -58,7 +58,7 @@ def start(command: Sequence[str], folder: Path) -> subprocess.Popen[str]:
 
 
 def run(command: Sequence[str], folder: Path, seconds: float | None = None) -> str:
-    """Run a command in a folder; kill it after some seconds."""
+    """Run a command in a folder, and kill the command after a number of seconds, if given."""
     process = start(command, folder)
     try:
         output, _ = process.communicate(timeout=seconds)
@@ -73,7 +73,7 @@ def run(command: Sequence[str], folder: Path, seconds: float | None = None) -> s
 def run_for_updates(
     command: Sequence[str], folder: Path, updates: int, seconds: float
 ) -> tuple[str, bool]:
-    """Train for some updates and then for some seconds, and kill it.
+    """Train for a number of updates and then of seconds, and kill the training.
 
     Returns what was printed, and whether the training was still running.
     """
@@ -92,7 +92,7 @@ def run_for_updates(
 
 
 def content(folder: Path, names: Sequence[str]) -> dict[str, bytes | None]:
-    """Read files and what is in folders; None for what tells times or paths."""
+    """Read files, also in folders; None for the contents of logs, which have times and paths."""
     found: dict[str, bytes | None] = {}
     for name in names:
         for path in sorted([folder / name, *(folder / name).rglob("*")]):

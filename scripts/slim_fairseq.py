@@ -1,4 +1,4 @@
-"""Make a wheel of fairseq that compiles nothing and serves every Python, of the one on PyPI.
+"""Make a wheel of PyPI's fairseq for every version of Python, without compiled code.
 
 What is compiled, for one version of Python, goes: three modules that translation uses are in plain
 Python in ``pure_fairseq/``, and those that tie fairseq to one version of torch are not for

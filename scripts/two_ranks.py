@@ -71,7 +71,7 @@ def list_words(data: Path, system: str, frequency: int) -> list[str]:
 
 
 def train(words: Sequence[str], rank: int, port: int, log: Path) -> int:
-    """Start one of the processes; return its number."""
+    """Start a training process with this rank; return the process id."""
     child = os.fork()
     if child:
         return child

@@ -69,12 +69,12 @@ class Cell:
 
     @property
     def key(self) -> tuple[int, str, int]:
-        """What tells it from other cells."""
+        """The size, system and seed, to identify the cell."""
         return self.size, self.system, self.seed
 
 
 def list_cells() -> list[Cell]:
-    """List all cells in the order in which they are trained."""
+    """List all cells in the order of their training."""
     order = [(FIRST, (SIZES[-1],)), (FIRST, SIZES[:-1]), (tuple(SYSTEMS)[4:], SIZES[::-1])]
     return [
         Cell(size, system, seed)
@@ -86,7 +86,7 @@ def list_cells() -> list[Cell]:
 
 
 def choose_updates(nats: Mapping[int, float]) -> int:
-    """Return the fewest updates whose NLL is within `WITHIN` of the lowest one.
+    """Return the fewest updates with NLL within `WITHIN` of the minimum.
 
     Args:
         nats: NLL of the validation text by the number of updates.
@@ -96,7 +96,7 @@ def choose_updates(nats: Mapping[int, float]) -> int:
 
 
 def prepare(work: Path) -> None:
-    """Binarise the first pairs of the text, with the dictionary that all of it has.
+    """Binarise the first pairs of the text for each size, with the dictionary of the whole text.
 
     The validation and the test text are the same for all sizes.
     """
@@ -221,7 +221,7 @@ def tune(work: Path, results: Path, cpu: bool) -> None:
 
 
 def run(work: Path, results: Path, cpu: bool) -> None:
-    """Train the cells that the results do not have, and write each as it ends."""
+    """Train the cells missing in the results, and write each result at the end of its training."""
     chosen = _read(results.with_name("updates.json"))
     updates = {row["size"]: row["updates"] for row in chosen}
     if missing := [str(size) for size in SIZES if size not in updates]:

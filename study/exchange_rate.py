@@ -49,7 +49,7 @@ class Curve:
         return self.a + self.b * pairs**-self.c
 
     def pairs(self, nats: float) -> float:
-        """Return after how many pairs NLL is that; infinity if it never is."""
+        """Return the number of pairs for a given NLL, by the curve; infinity if out of reach."""
         if nats <= self.a:
             return float("inf")
         return float(((nats - self.a) / self.b) ** (-1 / self.c))
@@ -164,7 +164,7 @@ def measure_gain(cells: Cells, system: str, size: int) -> Interval:
 
 @dataclass(frozen=True)
 class Decision:
-    """What the plan's rule says of right trees and others at the largest size.
+    """The statistics for the plan's rule on right and other trees at the largest size.
 
     Attributes:
         interval: right − other in nats, paired over seeds, 95 %.
@@ -215,7 +215,7 @@ def decide(cells: Cells) -> Decision:
 
 
 def _test(values: np.ndarray) -> tuple[Interval, float]:
-    """Return the mean with its interval, and Student's p that it is 0."""
+    """Return the mean with its interval, and the p of Student's test against 0."""
     test = stats.ttest_1samp(values, 0)
     ends = test.confidence_interval()
     return Interval(float(values.mean()), float(ends.low), float(ends.high)), float(test.pvalue)

@@ -74,7 +74,7 @@ class Number:
 
 
 class Results:
-    """The trainings in a file of results, and what was planned of them.
+    """The trainings in a file of results, with their plan.
 
     Args:
         name: of the file below ``study/results/``, without ``.json``; with ``*``, of several.
@@ -133,7 +133,7 @@ class Results:
         return values
 
     def list_pool(self, measure: Measure, seeds: Sequence[int]) -> list[list[float]]:
-        """Return the numbers over some seeds of all systems of the corpus that have them all.
+        """Return the numbers over the seeds of all the corpus's systems trained with all seeds.
 
         Those are the systems of this file and of the plan's, without settings of their own. NLL of
         the test text that a training did not record is that of ``likelihood/``.
@@ -154,7 +154,7 @@ class Results:
         return {name: numbers for name, numbers in values.items() if numbers}
 
     def find_system(self, name: str) -> str:
-        """Return the system that a page means; `DataError`: there is not exactly one."""
+        """Return the system meant by a page; `DataError` unless exactly a single system matches."""
         names = [known for known, cells in self.known.items() if cells]
         found = [known for known in names if _matches(known, name)]
         if len(found) != 1:
@@ -205,7 +205,7 @@ def open_results(name: str, seeds: tuple[int, ...] | None = None) -> Results:
 
 
 def _read(path: Path) -> Mapping[str, Any]:
-    """Return a file of results; one of `study.likelihood` becomes as the others are."""
+    """Load a file of results; files of `study.likelihood` are converted to the common form."""
     if path.parent.name != "likelihood":
         return load_results(path)
     cells = [
@@ -302,7 +302,7 @@ class Pair:
         return self._known(welch(*self._samples()))
 
     def deciding(self) -> list[float]:
-        """Return the corrected p that the plan's verdict is from; nothing where it is not sure."""
+        """Return the corrected p behind the plan's verdict; nothing for an uncertain verdict."""
         verdict = self._planned().conclusion
         if verdict == "the same":
             return [self.same()]
@@ -419,7 +419,7 @@ def correlate(results: Results, systems: Sequence[str], place: str) -> Number:
 
 
 def scatter(results: Results, systems: Sequence[str], first: str, last: str) -> Number:
-    """Return by how much one validation scatters around a line through its neighbours.
+    """Return the scatter of a validation's NLL around a line through its neighbours.
 
     It is the standard deviation of a validation's NLL, in nats: if those of neighbours are
     independent, the distance to their mean has 3/2 of its variance.

@@ -54,7 +54,7 @@ class Shown:
     number: Number
 
     def write(self) -> str:
-        """Return the number as the page has it, if that is right, or else as it must be."""
+        """Return the number as on the page if correct, or else the correct number."""
         return self.match[0] if self._is_right() else self._format()
 
     def _is_right(self) -> bool:
@@ -113,7 +113,7 @@ def list_shown(page: str, name: object = "the page") -> list[Shown]:
 
 
 def _match(named: list[tuple[str, Number]], here: list[re.Match[str]]) -> list[Shown]:
-    """Return the last numbers of a block as those that a comment names."""
+    """Pair the last numbers of a block with the numbers named by a comment."""
     if len(here) < len(named):
         raise DataError(f"names {len(named)} numbers, but in front of it are {len(here)}")
     last = here[len(here) - len(named) :]

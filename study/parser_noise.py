@@ -20,7 +20,7 @@ from syncattn_fairseq.base.files import replacing
 
 
 def corrupt_heads(heads: list[int], rate: float, generator: np.random.Generator) -> list[int]:
-    """Attach words, each with a probability, to another word that does not depend on them.
+    """Attach each word, with a given probability, to another word that is not its descendant.
 
     The result is a tree with the same root.
     """

@@ -79,7 +79,7 @@ BASELINE = "transformer"
 
 
 def download(work: Path, source: str | None) -> dict[str, Path]:
-    """Fetch all files that are not there yet; return them by their path in the release.
+    """Fetch all missing files; return all files by their path in the release.
 
     Args:
         work: the folder that they are in, or will be.

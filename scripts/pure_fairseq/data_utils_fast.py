@@ -66,7 +66,7 @@ def batch_by_size_fn(
 def batch_fixed_shapes_fast(
     indices: np.ndarray, num_tokens_fn: Callable[[int], int], fixed_shapes_sorted: np.ndarray
 ) -> list[list[int]]:
-    """Split ``indices`` into batches that fit one of the shapes, given as sentences and tokens."""
+    """Split ``indices`` into batches within fixed shapes, given as sentences and tokens."""
     shapes = fixed_shapes_sorted.tolist()
     batches: list[list[int]] = []
     batch: list[int] = []

@@ -185,10 +185,11 @@ def bootstrap_seeds(
     scores = [score(outputs.sum(1)) for outputs in pair]
     difference = float(scores[0].mean() - scores[1].mean())
     drawn = [draw() for _ in range(SAMPLES)]
-    means = [
-        np.take_along_axis(score(np.array(sums)), np.array(seeds), axis=1).mean(axis=1)
-        for sums, seeds in (zip(*draws, strict=True) for draws in zip(*drawn, strict=True))
-    ]
+    means = []
+    for draws in zip(*drawn, strict=True):  # of the system, and of the baseline
+        sums, seeds = zip(*draws, strict=True)
+        drawn_scores = np.take_along_axis(score(np.array(sums)), np.array(seeds), axis=1)
+        means.append(drawn_scores.mean(axis=1))
     samples = means[0] - means[1]
     test = _welch(scores[0].tolist(), scores[1].tolist())
     if test is None:

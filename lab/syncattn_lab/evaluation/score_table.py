@@ -41,10 +41,11 @@ def format_scores(scores: Mapping[str, SystemScore]) -> str:
         columns = {BLEU.name: list_score_columns(scores)[BLEU.name], **list_test_columns(tests)}
         tables.append(_add_notes(systems | columns, describe_tests(tests)))
     if any(score.bleu_by_length for score in scores.values()):
-        columns = _columns(
-            {f"{words} ({bucket.sentences})": bucket.bleu for words, bucket in buckets.items()}
-            for buckets in (score.bleu_by_length or {} for score in scores.values())
-        )
+        rows = []
+        for score in scores.values():
+            buckets = (score.bleu_by_length or {}).items()
+            rows.append({f"{words} ({bucket.sentences})": bucket.bleu for words, bucket in buckets})
+        columns = _columns(rows)
         note = "BLEU by the number of words in the source (sentences)"
         tables.append(_add_notes(systems | columns, [note]))
     return "\n\n".join(tables)

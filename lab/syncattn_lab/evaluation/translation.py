@@ -117,10 +117,8 @@ def score_compound_split_bleu(
     Raises:
         DataError: sacremoses is not installed, or does not know the language.
     """
-    ours, theirs = (
-        Packed(re.sub(r"(\S)-(\S)", r"\1 ##AT##-##AT## \2", text) for text in words)
-        for words in (_split_moses(texts, language) for texts in (hypotheses, references))
-    )
+    ours = _split_compounds(hypotheses, language)
+    theirs = _split_compounds(references, language)
     bleu = score_bleu(ours, theirs, "none")
     signature = bleu.signature.replace("tok:none", f"tok:moses-{language}+split-compounds")
     return replace(bleu, signature=signature)
@@ -140,14 +138,22 @@ def score_ribes(
     """Compute RIBES (Isozaki et al. 2010), the mean over sentences."""
     _check_numbers(hypotheses, references)
     tokenizer = BLEU(tokenize=tokenize).tokenizer
-    total = sum(
-        score_sentence(*(tokenizer(text.rstrip()).split() for text in pair))
-        for pair in zip(hypotheses, references, strict=True)
-    )
+
+    def split(text: str) -> list[str]:
+        words: list[str] = tokenizer(text.rstrip()).split()
+        return words
+
+    pairs = zip(hypotheses, references, strict=True)
+    total = sum(score_sentence(split(ours), split(theirs)) for ours, theirs in pairs)
     return TranslationScore(
         100 * total / len(references),
         f"nrefs:1|case:mixed|alpha:{ALPHA}|beta:{BETA}|tok:{tokenizer.signature()}",
     )
+
+
+def _split_compounds(texts: Iterable[str], language: str) -> Packed[str]:
+    words = _split_moses(texts, language)
+    return Packed(re.sub(r"(\S)-(\S)", r"\1 ##AT##-##AT## \2", text) for text in words)
 
 
 def _split_moses(texts: Iterable[str], language: str) -> Iterator[str]:

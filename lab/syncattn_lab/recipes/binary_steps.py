@@ -178,10 +178,10 @@ def mix(corpus: Corpus, cores: int) -> list[Step]:
     both = list_texts(corpus, MIXED, ["train"])
     mixing = command("syncattn-multitask mix", source=source, target=target, **parses, output=both)
     tagged = [f"{split}.{corpus.source}" for split in others]
-    texts, outputs = ([part / name for name in tagged] for part in (pieces, mixed))
+    texts, outputs = [pieces / name for name in tagged], [mixed / name for name in tagged]
     tagging = command("syncattn-multitask tag", input=texts, output=outputs)
     copied = [f"{split}.{corpus.target}" for split in others]
-    kept, copies = ([part / name for name in copied] for part in (pieces, mixed))
+    kept, copies = [pieces / name for name in copied], [mixed / name for name in copied]
     return [
         command("mkdir -p", mixed),
         mixing.declare([source, target, *parses.values()], both),

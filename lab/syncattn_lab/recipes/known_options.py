@@ -90,7 +90,8 @@ def check_known_options(
     for section, values in config.items():
         for option, value in values.items():
             _check_range(f"{section}.{option}", value, place)
-    if not any((config[s].get(o) or 0) > 0 for s, _, o in (n.partition(".") for n in _ENDS)):
+    ends = [name.split(".") for name in _ENDS]
+    if not any((config[section].get(option) or 0) > 0 for section, option in ends):
         raise DataError(
             f"{place(_ENDS[0])}: nothing ends the training; set one of {', '.join(_ENDS)}"
         )

@@ -297,9 +297,15 @@ def _hold_out(
 
 def _share_letters(source: Sequence[str], target: Sequence[str]) -> bool:
     """Tell whether most of the letters of both texts, as often as they occur, are in both."""
-    counts = [Counter(c for line in side for c in line if c.isalpha()) for side in (source, target)]
-    shared = counts[0].keys() & counts[1].keys()
-    return all(2 * sum(side[c] for c in shared) > side.total() for side in counts)
+    ours, theirs = _count_letters(source), _count_letters(target)
+    shared = ours.keys() & theirs.keys()
+    in_source = 2 * sum(ours[letter] for letter in shared) > ours.total()
+    in_target = 2 * sum(theirs[letter] for letter in shared) > theirs.total()
+    return in_source and in_target
+
+
+def _count_letters(lines: Sequence[str]) -> Counter[str]:
+    return Counter(character for line in lines for character in line if character.isalpha())
 
 
 def _choose_sizes(
@@ -307,17 +313,16 @@ def _choose_sizes(
 ) -> dict[str, Any]:
     sides = [[*side] for side in zip(*sample, strict=True)]
     joint = _share_letters(*sides)
-    words = [
-        [separate_words(line, language) for line in side]
-        for side, language in zip(sides, languages, strict=True)
-    ]
+    words = []
+    for side, language in zip(sides, languages, strict=True):
+        words.append([separate_words(line, language) for line in side])
     texts = [words[0] + words[1]] if joint else words
     most = min(map(count_subwords, texts)) // 4 if pairs <= _SAMPLE else 32_000
     size = min(32_000, most, 500 * math.ceil(40 * math.sqrt(pairs) / 500))
-    characters = max(len({c for line in lines for c in line}) for lines in texts)
+    characters = max(len(set[str]().union(*lines)) for lines in texts)
     size = max(size, characters + _BYTES)
     layers, width, inner, heads, dropout, lr = _MODELS[max(n for n in _MODELS if n <= pairs)]
-    longer = max(sum(len(line.split()) for line in side) for side in words) / len(sample)
+    longer = max(len(" ".join(side).split()) for side in words) / len(sample)
     tokens = 1.3 * max(longer, 1) * pairs
     updates = min(_UPDATES[gpu], max(500, 100 * round(_PASSES * tokens / _BATCH[gpu] / 100)))
     return {

@@ -26,8 +26,9 @@ def list_preparation(corpus: Corpus, cores: int, parsing: int, needs: set[str]) 
         needs: what the systems need besides the text (`.row_settings.list_needs`).
     """
     compared = _list_steps(corpus, 1, 1, needs)  # settings do not depend on the machine
-    return link_stages(
-        Stage(
+    stages = []
+    for name, steps in _list_steps(corpus, cores, parsing, needs).items():
+        stage = Stage(
             name.partition("-")[0],
             Path("logs", corpus.name, name),
             steps,
@@ -35,8 +36,8 @@ def list_preparation(corpus: Corpus, cores: int, parsing: int, needs: set[str]) 
             settings={f"command {n}": str(step) for n, step in enumerate(compared[name], 1)},
             programs=_list_programs(corpus, name),
         )
-        for name, steps in _list_steps(corpus, cores, parsing, needs).items()
-    )
+        stages.append(stage)
+    return link_stages(stages)
 
 
 def _list_steps(corpus: Corpus, cores: int, parsing: int, needs: set[str]) -> dict[str, list[Step]]:

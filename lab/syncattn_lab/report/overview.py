@@ -52,8 +52,10 @@ def _by_length(scores: Mapping[str, SystemScore]) -> Chart | None:
     base = baseline and scores[baseline].bleu_by_length
     rows = [
         _row(
-            *(name, f"{words} ({bucket.sentences})"),
-            *(bucket.bleu - (base[words].bleu if base else 0), bucket.interval),
+            name,
+            f"{words} ({bucket.sentences})",
+            bucket.bleu - (base[words].bleu if base else 0),
+            bucket.interval,
             f"{bucket.sentences} sentences",
         )
         for name, score in scores.items()
@@ -71,15 +73,12 @@ def _by_length(scores: Mapping[str, SystemScore]) -> Chart | None:
 
 
 def _by_layer(scores: Mapping[str, SystemScore]) -> Chart | None:
-    rows = [
-        _row(
-            *(name, str(layer), 100 * alignment.aer),
-            [100 * (alignment.aer + sign * alignment.margin) for sign in (-1, 1)],
-            f"{score.sentences} sentences",
-        )
-        for name, score in scores.items()
-        for layer, alignment in score.layer_alignment.items()
-    ]
+    rows = []
+    for name, score in scores.items():
+        for layer, alignment in score.layer_alignment.items():
+            aer, margin = alignment.aer, alignment.margin
+            ends = [100 * (aer - margin), 100 * (aer + margin)]
+            rows.append(_row(name, str(layer), 100 * aer, ends, f"{score.sentences} sentences"))
     note = "Alignment error rate of every decoder layer's cross-attention; lower is better. "
     note += "95 % intervals over sentences."
     return _points("AER by layer", note, "decoder layer", "AER", rows, [*scores])
@@ -93,7 +92,7 @@ def _by_detail(scores: Mapping[str, SystemScore], side: str, kind: str, x: str) 
         return [100 * interval.low, 100 * interval.high]
 
     rows = [
-        _row(*(name, part, 100 * score.uas, find_ends(score)), f"{score.counted} words")
+        _row(name, part, 100 * score.uas, find_ends(score), f"{score.counted} words")
         for name, system in scores.items()
         if (attachment := getattr(system, f"{side}_attachment"))
         for part, score in attachment.parts[kind].items()
@@ -126,7 +125,8 @@ def _points(
     """Draw dots with intervals; ``zero``: and a line at 0. None if there are no dots."""
     if not rows:
         return None
-    present = [name for name in systems if any(row["system"] == name for row in rows)]
+    drawn = {row["system"] for row in rows}
+    present = [name for name in systems if name in drawn]
     parts = len({row["part"] for row in rows})
     channels = tell_apart(systems, present, "shape")
     axis = _FLAT if parts <= 8 else alt.Axis(labelAngle=-45)

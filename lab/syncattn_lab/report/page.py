@@ -131,14 +131,16 @@ def _lead(
         comparisons, parents, errors = trainings.comparisons, trainings.parents, trainings.errors
     else:
         comparisons = in_words.compare_scores(scores)
-        numbers = {name: score.scores for name, score in scores.items()}
-        parents, errors = (
-            {name: row[measure] for name, row in numbers.items() if measure in row}
-            for measure in ("UAS source", "AER")
-        )
+        parents, errors = _select(scores, "UAS source"), _select(scores, "AER")
     sentences = in_words.say_differences(comparisons, over_seeds=trainings is not None)
     structure = in_words.say_structure(parents, errors) or in_words.say_sameness(translations)
     return [*sentences, structure] if structure else sentences
+
+
+def _select(scores: Mapping[str, SystemScore], measure: str) -> dict[str, float]:
+    """Return a measure of each measured system."""
+    numbers = {name: score.scores for name, score in scores.items()}
+    return {name: row[measure] for name, row in numbers.items() if measure in row}
 
 
 def _list_cells(finding: Finding) -> list[str]:
