@@ -58,7 +58,7 @@ def measure(line: str, folder: Path) -> tuple[float, float, float]:
 
 
 def load(folder: Path, reads: str) -> Any:
-    """Load the training text as a training of a model that reads so much does."""
+    """Load the training text, as in a training of a model with the same inputs."""
     from dataclasses import replace
 
     from omegaconf import OmegaConf
@@ -85,7 +85,7 @@ def load(folder: Path, reads: str) -> Any:
 
 
 def time_loading(folder: Path) -> list[list[str]]:
-    """Return rows of what loaders of several models take."""
+    """Return rows of the loading costs of several models."""
     rows = []
     first = 0.0
     for reads in ("fairseq", "nothing", "heads", *CONTROLS, *CONTROLS):

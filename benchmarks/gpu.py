@@ -67,7 +67,7 @@ class Limit:
         self.end = time.monotonic() + SECONDS
 
     def left(self) -> float | None:
-        """Return the seconds that are left, None for any number."""
+        """Return the seconds left, None for any number."""
         return None if self.end is None else max(1.0, self.end - time.monotonic())
 
     def is_over(self) -> bool:
@@ -109,7 +109,7 @@ SMALL_SETTINGS = [Setting("transformer", "_tiny", "fp32"), Setting("rnn", "_tiny
 
 
 def try_graphs(args: argparse.Namespace, part: str, *words: Any) -> Iterator[Row]:
-    """Run a part of ``graphs.py``: a recording that fails would spoil this process."""
+    """Run a part of ``graphs.py`` in another process: a failed recording breaks the process."""
     command = [sys.executable, ROOT / "benchmarks" / "graphs.py", part, *words]
     done = _call([*map(str, command), *["--cpu"] * args.cpu])
     rows = [tuple(line.split(" | ")) for line in done.stdout.splitlines() if " | " in line]
@@ -297,7 +297,7 @@ def train_from_command_line(args: argparse.Namespace, work: Path) -> Iterator[Ro
 
 
 def _training(work: Path, arch: str, updates: int, *options: Any) -> list[str]:
-    """Return the command that trains a small model."""
+    """Return the command to train a small model."""
     return _command(
         "fairseq_cli.train:cli_main", work / "bin", "--user-dir", ROOT / "syncattn_fairseq",
         "--task", "translation_with_syntax", "--arch", arch,
@@ -345,7 +345,7 @@ def _command(entry: str, *arguments: Any) -> list[str]:
 
 
 def _call(command: list[str], **environment: str) -> subprocess.CompletedProcess[str]:
-    """Run a command, from whatever folder, until it ends or the time is up."""
+    """Run a command, from any folder, until its end or the time limit."""
     path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
     environment = {"OMP_NUM_THREADS": "1", "PYTHONPATH": path, **environment}
     return subprocess.run(

@@ -39,7 +39,7 @@ def run(words: list[str], folder: Path = ROOT) -> resource.struct_rusage:
 
 
 def megabytes(used: resource.struct_rusage) -> float:
-    """Return the peak memory of its largest process."""
+    """Return the peak memory of the largest process."""
     return used.ru_maxrss * (1 if sys.platform == "darwin" else 1024) / 1e6
 
 

@@ -27,7 +27,7 @@ T = TypeVar("T")
 
 
 class FreedMemory(Exception):
-    """A tape reads memory that was freed."""
+    """A tape reads freed memory."""
 
 
 class Tapes:
@@ -39,7 +39,7 @@ class Tapes:
         self.played = 0
 
     def watch(self, refuse: bool = False) -> Watch:
-        """Watch the CPU, as if it were a GPU."""
+        """Watch the CPU in place of a GPU."""
         return WatchOnCpu("cpu", refuse)
 
     def watching(self, note: Callable[[str], None]) -> contextlib.AbstractContextManager[None]:
@@ -64,12 +64,12 @@ class Tapes:
         return replay, results
 
     def measure_memory(self) -> int:
-        """Return the bytes that the tapes' tensors have."""
+        """Return the bytes of the tapes' tensors."""
         return sum(tape.measure_memory() for tape in self.tapes)
 
 
 class WatchOnCpu(Watch):
-    """Watches a pass on a CPU, where some tensors would be on the host if there were a GPU.
+    """Watches a pass on a CPU, and keeps track of tensors that a program for GPUs has on the host.
 
     These are shapes and constants, and what is computed from them alone.
     """
@@ -122,7 +122,7 @@ class Place:
 
 
 class Tape(TorchDispatchMode):
-    """Records operations while it is entered."""
+    """Records operations inside the context."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -154,7 +154,7 @@ class Tape(TorchDispatchMode):
         return results
 
     def _refer(self, values: Any) -> Any:
-        """Replace tensors that the tape did not make by their places."""
+        """Replace tensors from outside the tape by their places."""
         if isinstance(values, Tensor):
             if values.untyped_storage()._cdata in self._own:
                 return values.detach()
@@ -177,12 +177,12 @@ class Tape(TorchDispatchMode):
 
     @torch.no_grad()
     def erase(self) -> None:
-        """Leave no number of what was computed."""
+        """Erase all computed numbers."""
         for tensor in self._own.values():
             tensor.fill_(float("nan") if tensor.is_floating_point() else 0)
 
     def measure_memory(self) -> int:
-        """Return the bytes of what was allocated."""
+        """Return the allocated bytes."""
         return sum(tensor.untyped_storage().nbytes() for tensor in self._own.values())
 
 

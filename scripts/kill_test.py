@@ -75,7 +75,14 @@ def run_for_updates(
 ) -> tuple[str, bool]:
     """Train for a number of updates and then of seconds, and kill the training.
 
-    Returns what was printed, and whether the training was still running.
+    Args:
+        command: the command of the training.
+        folder: the folder to run in.
+        updates: the number of logged updates before the clock starts.
+        seconds: the time from then to the kill.
+
+    Returns:
+        The printed text, and whether the training was still running.
     """
     process = start(command, folder)
     assert process.stdout is not None
@@ -103,7 +110,7 @@ def content(folder: Path, names: Sequence[str]) -> dict[str, bytes | None]:
 
 
 def losses(output: str) -> dict[int, str]:
-    """Return the loss of each update that was logged."""
+    """Return the logged loss of each update."""
     logs = (
         json.loads(line.split(" | ")[-1]) for line in output.splitlines() if "inner | {" in line
     )
@@ -149,7 +156,16 @@ def kill_files(
     kills: int,
     generator: random.Random,
 ) -> list[str]:
-    """Kill a command that writes files."""
+    """Kill a command at random moments, and compare its output files with a whole run.
+
+    Args:
+        folder: the folder to run in.
+        name: the name of the command in messages.
+        command: the command and its arguments.
+        outputs: the files and folders that the command writes.
+        kills: the number of kills.
+        generator: draws the moments.
+    """
 
     def remove() -> None:
         for output in outputs:

@@ -112,7 +112,7 @@ if hasattr(argparse.ArgumentParser, "_check_help"):
 
 
 def slim(wheel: Path, folder: Path) -> Path:
-    """Write the new wheel into ``folder`` and return where it is.
+    """Write the new wheel into ``folder`` and return its path.
 
     The same wheel gives the same bytes.
 
@@ -160,7 +160,7 @@ def edit(text: str, changes: list[tuple[str, str]], where: str) -> str:
 
 
 def digest(data: bytes) -> str:
-    """Return the SHA-256 sum as wheels write it."""
+    """Return the SHA-256 sum in the form of wheels."""
     return urlsafe_b64encode(hashlib.sha256(data).digest()).decode().rstrip("=")
 
 

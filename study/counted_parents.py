@@ -27,7 +27,7 @@ Sentence = tuple[list[str], list[int], Sequence[int]]
 
 
 def read_text(pieces: str, heads: str, first: int | None = None) -> Iterator[Sentence]:
-    """Yield the subwords of each parsed sentence, how many each word has, and its heads.
+    """Yield the subwords of each parsed sentence, the number of subwords per word, and the heads.
 
     Raises:
         DataError: the files have different numbers of lines or words.

@@ -55,7 +55,7 @@ UPDATES, WITHIN = (1970, 3940, 5910, 7880), 0.005
 
 @dataclass(frozen=True)
 class Cell:
-    """One training.
+    """A training.
 
     Attributes:
         size: pairs of the training text.
@@ -124,7 +124,14 @@ def prepare(work: Path) -> None:
 
 
 def make_command(work: Path, cell: Cell, updates: int, cpu: bool) -> list[str]:
-    """Return the command that trains a cell."""
+    """Return the command to train a cell.
+
+    Args:
+        work: the folder of the corpora, data and checkpoints.
+        cell: the training.
+        updates: the number of updates.
+        cpu: whether to train without a GPU.
+    """
     name, changes = SYSTEMS[cell.system]
     system = load_corpus(SHARED / CORPUS).system(name)
     settings: dict[str, Any] = read_overrides([f"{k}={v}" for k, v in changes.items()])
@@ -155,7 +162,7 @@ def _find_checkpoints(work: Path, cell: Cell) -> Path:
 
 
 def average(folder: Path, updates: int) -> Path:
-    """Average the last checkpoints up to a number of updates; return the new one.
+    """Average the last checkpoints up to a number of updates; return the new checkpoint.
 
     Where one fell on the end of an epoch, the one before counts. That is the same for all trainings
     of a size, whose epochs have the same number of updates.
@@ -203,7 +210,7 @@ def _train(work: Path, cell: Cell, updates: int, cpu: bool) -> None:
 
 
 def tune(work: Path, results: Path, cpu: bool) -> None:
-    """Write how many updates each size has; a size that is known is left alone."""
+    """Write the best number of updates of each size; known sizes are left alone."""
     known = _read(results)
     for size in SIZES:
         if any(row["size"] == size for row in known):

@@ -55,7 +55,7 @@ class Curve:
         return float(((nats - self.a) / self.b) ** (-1 / self.c))
 
     def gain(self, pairs: float, nats: float) -> float:
-        """Return by how much log2 N must grow to reach an NLL that a system has after N pairs."""
+        """Return the growth of log2 N needed to reach a system's NLL after N pairs."""
         return float(np.log2(self.pairs(nats) / pairs))
 
 
@@ -123,7 +123,14 @@ class Cells:
         return np.stack([self._sums[system, size][seed] for seed in self.seeds])
 
     def resample(self, system: str, size: int, seeds: np.ndarray, weights: np.ndarray) -> float:
-        """Return the mean NLL of drawn seeds on drawn sentences."""
+        """Return the mean NLL of drawn seeds on drawn sentences.
+
+        Args:
+            system: the name of the system.
+            size: the number of training pairs.
+            seeds: the indices of the drawn seeds.
+            weights: how often each sentence was drawn.
+        """
         found = self._stack(system, size)[seeds] @ weights
         return float(found.mean() / (self.subwords @ weights))
 
@@ -222,7 +229,7 @@ def _test(values: np.ndarray) -> tuple[Interval, float]:
 
 
 def make_table(cells: Cells) -> str:
-    """Return the gains of all systems that are complete at all sizes."""
+    """Return the gains of all systems with results at all sizes."""
     table = [["system", *(f"gain at {size:,} pairs" for size in cells.sizes)]]
     systems = {system for system, _ in cells._sums} - {BASELINE}
     for system in sorted(systems):

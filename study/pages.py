@@ -41,7 +41,7 @@ _BLOCK = re.compile(r"\n(?=\n|\||- )")
 
 @dataclass(frozen=True)
 class Shown:
-    """A number of a page that a comment names.
+    """A number of a page, named by a comment.
 
     Attributes:
         fact: what the comment says.
@@ -82,7 +82,7 @@ class Shown:
 
 
 def list_shown(page: str, name: object = "the page") -> list[Shown]:
-    """List the numbers of a page that comments name, in their order.
+    """List the numbers of a page named by comments, in their order.
 
     Args:
         page: its text.
@@ -133,7 +133,7 @@ def fill_in(page: str, name: object = "the page") -> str:
 
 
 def update(path: Path) -> None:
-    """Write new tables and numbers into a page; print which numbers have changed."""
+    """Write new tables and numbers into a page; print the changed numbers."""
     page = path.read_text(encoding="utf-8")
     with replacing(path) as temporary:
         temporary.write_text(fill_in(page, path), encoding="utf-8")

@@ -154,7 +154,7 @@ def compare(ours: np.ndarray, theirs: np.ndarray, lengths: Sequence[int]) -> dic
 
 
 def make_table(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Return the table of all systems, and that of PASCAL by length."""
+    """Return the table of all systems, and the table of PASCAL by length."""
     header = ["corpus", "system", "paper", "BLEU", "length", "chrF", "Δ BLEU", "p"]
     table = [[*header, "Δ without penalty"]]
     by_length: list[list[str]] = []

@@ -109,7 +109,7 @@ def _join(table: list[list[str]], other: list[list[str]] | None = None) -> list[
 
 
 def _part_estimates(table: list[list[str]]) -> list[list[list[str]]]:
-    """Return the contrasts of a plan that are tested and the estimates as tables of their own."""
+    """Return the tested contrasts of a plan and the estimates as separate tables."""
     header, *body = table
     if "verdict" not in header:
         return [table]

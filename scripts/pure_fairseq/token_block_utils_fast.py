@@ -9,7 +9,7 @@ import numpy as np
 def _get_slice_indices_fast(
     sizes: np.ndarray, break_mode: str | None, block_size: int, document_sep_len: int
 ) -> np.ndarray:
-    """Return where blocks of the text begin and end, one a row.
+    """Return begin and end of the text's blocks, a row for each block.
 
     Args:
         sizes: the length of each sentence.

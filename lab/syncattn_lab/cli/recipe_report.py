@@ -1,4 +1,4 @@
-"""The page about all that a recipe has trained: ``syncattn-recipe --report``."""
+"""The page about all trainings of a recipe: ``syncattn-recipe --report``."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Word alignments: read and write them, turn links of subwords into links of words, compute AER."""
+"""Word alignments: read and write links, turn subword links into word links, compute AER."""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -53,13 +53,13 @@ def alignment_error_rate(
 def count_links(
     sure: AbstractSet[Link], possible: AbstractSet[Link], hypothesis: AbstractSet[Link]
 ) -> tuple[int, int, int, int]:
-    """Return |A & S|, |A & P|, |A| and |S| of one sentence; see `alignment_error_rate`."""
+    """Return |A & S|, |A & P|, |A| and |S| of a sentence; see `alignment_error_rate`."""
     right = hypothesis & (sure | possible)
     return len(hypothesis & sure), len(right), len(hypothesis), len(sure)
 
 
 def score_counts(each: Sequence[tuple[int, int, int, int]]) -> AlignmentScore:
-    """Compute what `alignment_error_rate` does from the numbers of `count_links`."""
+    """Compute the same as `alignment_error_rate` from the numbers of `count_links`."""
     sure = sum(row[0] for row in each)
     possible = sum(row[1] for row in each)
     predicted = sum(row[2] for row in each)

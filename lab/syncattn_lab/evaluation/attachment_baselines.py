@@ -97,7 +97,7 @@ def score_baselines(
     table: OffsetTable | None = None,
     sentences: Iterable[tuple[Sequence[str], Sequence[int]]] = (),
 ) -> dict[str, AttachmentScore]:
-    """Score parses that know no syntax against gold heads.
+    """Score parses made without knowledge of syntax against gold heads.
 
     Args:
         gold: of each sentence; those without are left out.
@@ -122,7 +122,7 @@ def score_baselines(
 
 
 def _find_best_offset(gold: Sequence[Heads | None], left_only: bool) -> int:
-    """Return the offset that is right most often, where a head outside is the root."""
+    """Return the most accurate fixed offset to the head, with heads outside as the root."""
     offsets: Counter[int] = Counter({ROOT: 0})
     for heads in gold:
         for position, head in enumerate(heads or (), 1):

@@ -1,4 +1,4 @@
-"""Unlabelled bracketing scores of trees, in two conventions that differ by up to 20 points.
+"""Unlabelled bracketing scores of trees, in two conventions, up to 20 points apart.
 
 In both, a bracket is the span of a constituent. Parts of speech do not count, nor do brackets that
 `parse_tree` removes, such as a ``ROOT`` around the tree.

@@ -1,4 +1,4 @@
-"""A contrast: two systems that are compared, and how."""
+"""A contrast between two systems, and its tests."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Cells: TypeAlias = Mapping[str, Mapping[int, Cell]]
 
 @dataclass(frozen=True)
 class Contrast:
-    """Two systems that are compared.
+    """Two systems to compare.
 
     The system of a table and its baseline are a contrast that nobody planned: it says what the
     seeds say that there are. A planned one says nothing before all of its seeds have results.
@@ -42,7 +42,7 @@ class Contrast:
 
     @property
     def name(self) -> str:
-        """The difference, as it is written: ``system − baseline``."""
+        """The difference as written in tables, ``system − baseline``."""
         return f"{self.system} − {self.baseline}"
 
     @property
@@ -57,7 +57,7 @@ class Contrast:
 
     @property
     def heading(self) -> str:
-        """The group, and what is counted there."""
+        """The heading of the group, with the unit of its numbers if per word."""
         return f"{self.group}, NLL per word" if self.per_word else self.group
 
     def is_trained_like(self, other: Contrast) -> bool:

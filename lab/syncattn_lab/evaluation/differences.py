@@ -48,7 +48,7 @@ class Difference:
 
     @property
     def is_complete(self) -> bool:
-        """Whether it may be looked at: of a planned contrast, all seeds of both have numbers."""
+        """Whether results may be shown, which in a planned contrast needs all seeds of both."""
         if self.contrast.seeds is None:
             return self.is_begun
         return len(self.ours) == len(self.theirs) == len(self.contrast.seeds)
@@ -60,12 +60,12 @@ class Difference:
 
     @property
     def samples(self) -> tuple[list[float], list[float]]:
-        """The numbers of the system's trainings, and those of the baseline's."""
+        """The numbers of the system's trainings, and of the baseline's trainings."""
         return [*self.ours.values()], [*self.theirs.values()]
 
     @property
     def shared(self) -> list[int]:
-        """The seeds of which both have a number, sorted."""
+        """The seeds with numbers of both systems, sorted."""
         return sorted(self.ours.keys() & self.theirs.keys())
 
     @property
@@ -93,7 +93,7 @@ class Difference:
 
     @property
     def verdict(self) -> Verdict:
-        """What the tests say."""
+        """The verdict of the tests."""
         return decide(self.mean, self.p, self.measure.higher_is_better, self.p_same)
 
     @property
@@ -105,7 +105,7 @@ class Difference:
 
     @property
     def side(self) -> int:
-        """1 if the whole interval says that the system is better, -1 if worse, else 0."""
+        """1 for a better system by the whole interval, -1 for a worse system, else 0."""
         if self.interval is None:
             return 0
         sign = (self.interval.low > 0) - (self.interval.high < 0)
@@ -163,7 +163,7 @@ def _estimate(one: Difference, every: Iterable[Difference]) -> Difference:
 
 
 def _fit_blocks(one: Difference, every: Iterable[Difference]) -> Blocks | None:
-    """Fit all systems that are compared over the same seeds; None with fewer than two seeds.
+    """Fit all systems with the same seeds; None with fewer than two seeds.
 
     A system that varies as if some of its trainings had failed is left out.
     """

@@ -26,7 +26,7 @@ class Interval:
         return f"{format_signed(self.difference, digits)} {self.format_ends(digits)}"
 
     def format_ends(self, digits: int) -> str:
-        """Return between which values the difference lies."""
+        """Return the ends of the interval."""
         return f"[{format_signed(self.low, digits)}, {format_signed(self.high, digits)}]"
 
 

@@ -21,7 +21,7 @@ NONE = "–"
 
 @dataclass(frozen=True)
 class Measure:
-    """One score.
+    """A measure of a system: its name, its place in results, and its unit.
 
     Attributes:
         name: in tables and in files of results.

@@ -1,4 +1,4 @@
-"""The results of all experiments with a corpus: one JSON file.
+"""The results of all experiments with a corpus: a single JSON file.
 
 ::
 
@@ -71,7 +71,7 @@ def unpack_counts(text: str) -> np.ndarray:
 
 
 def load_results(path: Path) -> dict[str, Any]:
-    """Read a file of results; raise `DataError` if it is something else."""
+    """Read a file of results; raise `DataError` for any other content."""
     results = read_json(path)
     if not isinstance(results, dict) or not {"corpus", "cells"} <= results.keys():
         raise DataError(f"{path}: not a results file of syncattn-recipe")

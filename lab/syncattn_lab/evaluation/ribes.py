@@ -21,7 +21,7 @@ MAX_CONTEXT = 100
 
 
 def score_sentence(hypothesis: Sequence[str], reference: Sequence[str]) -> float:
-    """Compute NKT x P1^ALPHA x BP^BETA of one tokenised sentence, from 0 to 1.
+    """Compute NKT x P1^ALPHA x BP^BETA of a tokenised sentence, from 0 to 1.
 
     NKT is the normalised Kendall's tau of the aligned words, P1 their share of the hypothesis and
     BP = min(1, exp(1 - reference length / hypothesis length)). With fewer than two aligned words

@@ -59,7 +59,7 @@ def list_score_columns(scores: Mapping[str, SystemScore]) -> dict[str, list[str]
 
 
 def describe_scores(scores: Mapping[str, SystemScore]) -> list[str]:
-    """Say how scores were computed, and of what."""
+    """Describe how scores were computed, and on which sentences."""
     notes = {}
     for name, score in scores.items():
         for measure in MEASURES:
@@ -114,7 +114,7 @@ def describe_tests(tests: Sequence[Significance]) -> list[str]:
 
 
 def format_columns(columns: Mapping[str, Sequence[str]]) -> str:
-    """Format a table of columns, which have names."""
+    """Format a table from named columns."""
     return format_table([[*columns], *zip(*columns.values(), strict=True)])
 
 

@@ -98,7 +98,7 @@ class Gold:
 
 @dataclass(frozen=True)
 class SystemScore:
-    """The measures of one system; None if something was not printed or has no gold."""
+    """The measures of a system; None for missing output or missing gold."""
 
     sentences: int
     texts: dict[str, TranslationScore]
@@ -129,7 +129,7 @@ class SystemScore:
 
     @property
     def scores(self) -> dict[str, float]:
-        """The numbers of all measures that there are, as in tables, by name."""
+        """The numbers of all computed measures, as in tables, by name."""
         parts = {k: v for k, v in vars(self).items() if getattr(v, "counted", True)}
         numbers = {measure.name: measure.number(self.texts | parts) for measure in MEASURES}
         return {name: number for name, number in numbers.items() if number is not None}
@@ -142,7 +142,7 @@ class SystemScore:
         return {n: p.signature for n, p in known.items() if isinstance(p, TranslationScore)}
 
     def as_dict(self) -> dict[str, Any]:
-        """Return all numbers for JSON: BLEU, chrF and RIBES from 0 to 100, others as fractions.
+        """Return all numbers for JSON: BLEU, chrF and RIBES from 0 to 100, all others as fractions.
 
         ``scores`` has those of tables, by the names of the measures.
         """
@@ -258,7 +258,7 @@ def _prepare_references(
 
 
 def _prepare_texts(output: Output, options: ScoringOptions) -> Sequence[str]:
-    """Return the translations as they are compared with the references."""
+    """Return the translations as compared with the references: detokenised or split into words."""
     texts = plain_text(output.beam, options.moses_language)
     return texts if options.words is None else Packed(words_by(options.words, texts))
 

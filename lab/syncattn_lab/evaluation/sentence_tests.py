@@ -1,4 +1,4 @@
-"""Tests of a contrast's BLEU over sentences, beside those over seeds."""
+"""Tests of a contrast's BLEU over sentences, beside tests over seeds."""
 
 from __future__ import annotations
 

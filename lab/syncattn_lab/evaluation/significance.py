@@ -1,4 +1,4 @@
-"""Test whether a score of one output differs from a baseline's by more than chance.
+"""Test whether a score of an output differs from a baseline's by more than chance.
 
 One test decides for two outputs: paired approximate randomisation (Riezler and Maxwell 2005). If
 the systems were equally good, it would not matter which of them wrote which translation; p is how
@@ -30,7 +30,7 @@ _ORDERS = 4
 
 
 def compute_bleu(totals: np.ndarray, brevity: bool = True) -> np.ndarray:
-    """Compute BLEU as sacreBLEU does from sums of what `count_ngrams` returns, ``(..., 10)``.
+    """Compute BLEU as in sacreBLEU from sums of `count_ngrams`, ``(..., 10)``.
 
     Without ``brevity``, translations that are too short have no penalty.
     """
@@ -53,7 +53,7 @@ def compute_precision(totals: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Significance:
-    """A score of one system compared with the baseline's."""
+    """A score of a system compared with the baseline's."""
 
     baseline: str
     difference: float

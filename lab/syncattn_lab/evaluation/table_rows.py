@@ -1,4 +1,4 @@
-"""The rows of a table of systems, and what each is compared with."""
+"""The rows of a table of systems, with their baselines."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .contrast import Cell, Cells, Contrast
 
 @dataclass(frozen=True)
 class TableRow:
-    """The results of one system with the same settings.
+    """The results of a system with the same settings.
 
     Attributes:
         name: of the system, with what makes it a row of its own if there are several.
@@ -40,7 +40,7 @@ def make_rows(
     seeds: Sequence[int] | None,
     baseline: Callable[[str], str],
 ) -> list[TableRow]:
-    """Return a row for each system, or several if it was trained with several settings.
+    """Return a row for each system, or a row for each of its different settings.
 
     Args:
         results: from `load_results`.

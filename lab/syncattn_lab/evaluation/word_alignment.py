@@ -1,4 +1,4 @@
-"""Word alignments that models or other programs printed."""
+"""Word alignments printed by models or other programs."""
 
 from __future__ import annotations
 

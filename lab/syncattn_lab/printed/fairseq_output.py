@@ -1,4 +1,4 @@
-"""Read what ``fairseq-generate`` and ``fairseq-interactive`` print, in the corpus's order.
+"""Read the output of ``fairseq-generate`` and ``fairseq-interactive``, in the corpus's order.
 
 ::
 

@@ -100,7 +100,7 @@ def open_member(directory: Path, address: str) -> Iterator[BinaryIO]:
 
 
 class _Limited:
-    """A stream of unpacked bytes that ends with an error if an archive unpacks to too much."""
+    """A stream of unpacked bytes, with an error if an archive unpacks to too much."""
 
     def __init__(self, file: IO[bytes], path: Path) -> None:
         self._file, self._path = file, path

@@ -1,4 +1,4 @@
-"""The steps of a recipe that binarise texts and parses."""
+"""The steps of a recipe to binarise texts and parses."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def add_unparsed(corpus: Corpus, cores: int) -> list[Step]:
 
 
 def _pair(corpus: Corpus, destination: Path) -> dict[str, object]:
-    """Return the options that name the languages and the folder of a binarised corpus."""
+    """Return the options for the languages and the folder of a binarised corpus."""
     languages = {"source_lang": corpus.source, "target_lang": corpus.target}
     return {**languages, "destdir": destination}
 
@@ -169,7 +169,7 @@ def add_parses(corpus: Corpus, need: str) -> list[Step]:
 
 
 def mix(corpus: Corpus, cores: int) -> list[Step]:
-    """Mix translations with parses of the source, as Multi-Task learns them, and binarise both."""
+    """Mix translations with parses of the source for Multi-Task, and binarise both."""
     pieces, mixed = folder(corpus, PIECES), folder(corpus, MIXED)
     kinds = ["trees"] if corpus.generated else ["heads", "labels"]
     parses = {kind: folder(corpus, WORDS) / f"train.{kind}.{corpus.source}" for kind in kinds}
@@ -194,7 +194,7 @@ def mix(corpus: Corpus, cores: int) -> list[Step]:
 def list_read(
     corpus: Corpus, binarised: Path, needs: Collection[str], splits: Sequence[str]
 ) -> list[Path]:
-    """List the files of a binarised corpus that a system reads.
+    """List the files of a binarised corpus read by a system.
 
     Args:
         corpus: the corpus.

@@ -103,13 +103,13 @@ class Cell:
 
     @property
     def seed(self) -> int:
-        """The seed of its training."""
+        """The seed of the training."""
         seed: int = self.settings.config["common"]["seed"]
         return seed if self.given_seed is None else self.given_seed
 
     @property
     def name(self) -> str:
-        """Its name on the terminal."""
+        """The cell's name on the terminal."""
         return f"{self.row.label}, seed {self.seed}"
 
     @property
@@ -120,7 +120,7 @@ class Cell:
 
     @property
     def output(self) -> Path:
-        """The folder of its translations and scores."""
+        """The folder of the translations and scores."""
         return self.folder / self.row.output_folder
 
     def checkpoint(self, below: Path = Path()) -> Path:
@@ -130,7 +130,7 @@ class Cell:
         return self.folder / below / f"checkpoint_{kind}.pt"
 
     def stages(self) -> list[Stage]:
-        """Return its stages, from training to scores."""
+        """Return the cell's stages, from training to scores."""
         trainings = [self._training(*direction) for direction in self._directions()]
         decoding = Stage("decode", self.output / "decode", self._decode())
         words_by = split_commands(self.corpus.score.get("words_by", "cat"))
@@ -189,7 +189,7 @@ class Cell:
 
     @property
     def _data(self) -> Path:
-        """The folder of its binarised corpus."""
+        """The folder of the cell's binarised corpus."""
         return Path(self.settings.config["task"]["data"])
 
     def _list_data(self, *splits: str) -> list[Path]:
@@ -222,7 +222,7 @@ class Cell:
         return [*steps, self._validate()]
 
     def _validate(self) -> Step:
-        """Measure the NLL of the test text, which had no part in choosing the checkpoint."""
+        """Measure the NLL of the test text, which had no part in the choice of the checkpoint."""
         task = self.settings.config["task"]
         return command(
             "fairseq-validate",
@@ -238,7 +238,7 @@ class Cell:
         ).declare([self.checkpoint(), *self._list_data("test")])
 
     def _generate(self, path: Path, changes: dict[str, Any], *words: str, **how: Any) -> Step:
-        """Decode the test text with a checkpoint, in the direction that the changes say."""
+        """Decode the test text with a checkpoint, in the direction of the changes."""
         task = self.settings.config["task"]
         return command(
             "fairseq-generate",
@@ -255,7 +255,7 @@ class Cell:
         ).declare([path, *self._list_data("test")])
 
     def _analyse(self, path: Path, changes: dict[str, Any]) -> Step:
-        """Analyse the references with a checkpoint, in the direction that the changes say."""
+        """Analyse the references with a checkpoint, in the direction of the changes."""
         row, task = self.settings, self.settings.config["task"]
         source = changes.get("task.source_lang", task["source_lang"])
         target = changes.get("task.target_lang", task["target_lang"])

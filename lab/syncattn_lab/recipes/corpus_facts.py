@@ -1,4 +1,4 @@
-"""The facts about a corpus that a recipe needs: ``configs/CORPUS/_data.yaml``."""
+"""The facts about a corpus for a recipe: ``configs/CORPUS/_data.yaml``."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ class Preparation:
 
 @dataclass(frozen=True, kw_only=True)
 class Comparison:
-    """Which systems are compared on a corpus, and how.
+    """The systems to compare on a corpus, and how.
 
     Attributes:
         systems: the systems of ``@all``.

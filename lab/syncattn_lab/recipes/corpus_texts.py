@@ -100,7 +100,7 @@ class Here:
 
     @property
     def path(self) -> Path | None:
-        """Their folder; None if the user has none, so that the text is downloaded."""
+        """The folder of the user's files; None: none, and the text is downloaded."""
         path = Path(self.folder) if self.folder else _named_by(self.variable)
         if path and not path.is_dir():
             raise DataError(f"{path}: no such folder; _data.yaml says here that texts are in it")
@@ -174,7 +174,7 @@ class Texts:
         return SEPARATOR.join([str(own or name), *member])
 
     def list_treebanks(self) -> list[str]:
-        """Return the languages whose heads and labels come with the text."""
+        """Return the languages with heads and labels published beside the text."""
         if not self.list_parses("heads", "train"):
             return []
         return [x for x in self.languages if self.treebank is None or x in self.treebank]

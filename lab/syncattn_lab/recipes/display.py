@@ -20,7 +20,7 @@ REPORT_EVERY = 30
 
 
 class Display:
-    """Lines and bars of stages that run side by side."""
+    """Lines and bars of stages running side by side."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

@@ -54,7 +54,7 @@ def fetch(
     size: int | None = None,
     md5: str | None = None,
 ) -> Path:
-    """Download a file unless it is already there.
+    """Download a file unless already there.
 
     It is written to ``.NAME.part`` and renamed when it is complete and verified. After an
     interruption, only the rest is downloaded if a checksum is known and the server can do so.
@@ -158,7 +158,7 @@ def _find_sum(path: Path, name: str) -> str | None:
 
 
 def _compare(path: Path, expected: Expected) -> Iterator[tuple[str, object, object]]:
-    """Yield what is wrong with a file: the property, the expected and the actual value."""
+    """Yield the faults of a file: the property, the expected and the actual value."""
     for what, value in expected.items():
         if value is not None:
             sized = what == "size"

@@ -1,4 +1,4 @@
-"""Run the cells of a table, some at a time, and record their results."""
+"""Run the cells of a table in parallel, and record their results."""
 
 from __future__ import annotations
 

@@ -79,7 +79,7 @@ class Idea:
         return {"by_blocks": True, "family": {"seeds": [*self.seeds], "contrasts": group}}
 
     def write_plan(self) -> None:
-        """Write down what is planned, before the first training.
+        """Write the plan, before the first training.
 
         Raises:
             DataError: something else was planned there.
@@ -148,7 +148,7 @@ class Idea:
         return facts
 
     def _list_systems(self, cells: Sequence[Mapping[str, Any]]) -> list[list[str]]:
-        """Return the table of what each system reaches and costs."""
+        """Return the table of the scores and costs of each system."""
         from syncattn_fairseq.testing import build_model
 
         from .operations import count_operations

@@ -34,7 +34,7 @@ _PAIRS = 100_000
 
 
 def list_missing_parsers(corpus: Corpus, needs: set[str]) -> dict[str, str]:
-    """Return what is wrong with parsers, by language; recipes download Stanza's models."""
+    """Return the faults of parsers, by language; recipes download Stanza's models."""
     faults = {}
     for language in [] if corpus.generated else list_parsed(corpus, needs):
         if corpus.find_parsed(language, "train"):
@@ -60,7 +60,7 @@ def list_missing_parsers(corpus: Corpus, needs: set[str]) -> dict[str, str]:
 
 
 def _ask_stanza() -> str:
-    """Say why Stanza's models cannot be downloaded; empty: they can."""
+    """Return the reason why Stanza's models cannot be downloaded; empty without a reason."""
     try:
         import stanza
         from stanza.resources.common import DEFAULT_RESOURCES_URL
@@ -139,7 +139,7 @@ def _ask(archive: Archive) -> str:
 
 
 def list_scarce(corpus: Corpus, cells: Collection[Cell], work: Path) -> Iterator[str]:
-    """Yield what of disk and memory is less than the recipe needs, as far as can be told."""
+    """Yield warnings of too little disk or memory, as far as known beforehand."""
     text = _UNPACKED * sum(archive.size or 0 for archive in corpus.archives)
     if corpus.here and corpus.here.path:
         names = (corpus.here.train.replace("{language}", x) for x in corpus.languages)

@@ -296,7 +296,7 @@ def _hold_out(
 
 
 def _share_letters(source: Sequence[str], target: Sequence[str]) -> bool:
-    """Tell whether most of the letters of both texts, as often as they occur, are in both."""
+    """Tell whether most letters of each text, by frequency, also occur in the other text."""
     ours, theirs = _count_letters(source), _count_letters(target)
     shared = ours.keys() & theirs.keys()
     in_source = 2 * sum(ours[letter] for letter in shared) > ours.total()

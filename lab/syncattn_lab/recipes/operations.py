@@ -15,7 +15,7 @@ class _Operations(TorchDispatchMode):
     def __torch_dispatch__(
         self, func: Any, types: Any, args: Any = (), kwargs: Any | None = None
     ) -> Any:
-        """Count an operation, and do it."""
+        """Count an operation, and run the operation."""
         free = func.is_view or func._schema.name.startswith(("aten::empty", "aten::new_empty"))
         self.count += not free
         return func(*args, **(kwargs or {}))

@@ -1,4 +1,4 @@
-"""Where the files of a corpus are, seen from the folder that a recipe runs in."""
+"""The places of a corpus's files, relative to the folder of the recipe."""
 
 from __future__ import annotations
 

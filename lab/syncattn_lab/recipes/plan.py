@@ -1,4 +1,4 @@
-"""What was planned before a corpus's trainings: ``configs/CORPUS/_plan.yaml``.
+"""The plan made before a corpus's trainings: ``configs/CORPUS/_plan.yaml``.
 
 ::
 
@@ -64,7 +64,7 @@ class Plan:
         return {system: sorted(chosen) for system, chosen in seeds.items()}
 
     def list_corpora(self) -> list[str]:
-        """List the other corpora whose systems are compared."""
+        """List the other corpora with systems to compare."""
         names = [name for contrast in self.contrasts for name in contrast.systems]
         systems = [self.names.get(name, name).partition(":")[0] for name in names]
         parts = [system.partition("/") for system in systems]
@@ -100,7 +100,7 @@ def load_plan(folder: Path) -> Plan:
 
 
 def make_plan(facts: dict[str, Any], path: Path) -> Plan:
-    """Make a plan of what a file says.
+    """Make a plan from the contents of a file.
 
     Raises:
         DataError: it is no plan.

@@ -1,4 +1,4 @@
-"""The results of planned contrasts, from the files of one or several corpora."""
+"""The results of planned contrasts, from the files of several corpora."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -77,7 +77,7 @@ def _list_programs(corpus: Corpus, stage: str) -> tuple[str, ...]:
 
 
 def list_parsed(corpus: Corpus, needs: set[str]) -> list[str]:
-    """Return the languages that a parser is needed for."""
+    """Return the languages to parse."""
     labelled = {f"labels.{corpus.source}", MULTI_TASK} & needs
     treebanks = corpus.list_treebanks()
     languages = {kind.partition(".")[2] for kind in needs - {MULTI_TASK, LINKS}} - {*treebanks}

@@ -47,7 +47,7 @@ send(signal.SIGKILL)
 
 
 class Failed(Exception):
-    """A command ended with a status that is not 0."""
+    """A command ended with a nonzero status."""
 
 
 class Processes:

@@ -1,4 +1,4 @@
-"""What a call of ``syncattn-recipe`` is about: rows of a corpus's table, and their seeds."""
+"""The request of a call of ``syncattn-recipe``: rows of a corpus's table, and their seeds."""
 
 import re
 from collections.abc import Container, Iterable, Mapping, Sequence
@@ -34,7 +34,7 @@ class Row:
 
     @property
     def label(self) -> str:
-        """Its name in tables, logs and results."""
+        """The row's name in tables, logs and results."""
         return self.name or self.text
 
     def model_folder(self, base: str) -> str:
@@ -110,7 +110,7 @@ class Request:
         return cells
 
     def list_groups(self) -> dict[str, Sequence[str]]:
-        """Return the systems of the groups that were asked for, by name."""
+        """Return the systems of the requested groups, by name."""
         names = [word for word in self.words if word.startswith("@") and word != "@all"]
         return {name[1:]: self.corpus.members(name) for name in names}
 

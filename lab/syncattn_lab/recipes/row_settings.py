@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class RowSettings:
-    """What the seeds of a row share; overrides are values by ``SECTION.OPTION`` for all rows."""
+    """The settings common to all seeds of a row; ``overrides`` change all rows."""
 
     row: Row
     corpus: Corpus
@@ -45,7 +45,7 @@ class RowSettings:
 
     @cached_property
     def changes(self) -> dict[str, Any]:
-        """All changes to its config."""
+        """All changes to the config."""
         return {**self.overrides, **self.own_changes}
 
     @cached_property
@@ -115,7 +115,7 @@ class RowSettings:
 
     @property
     def plugin(self) -> Path:
-        """The folder that fairseq loads: this package, or the user's own from ``user_dir``."""
+        """The plugin folder for fairseq: this package, or the user's own from ``user_dir``."""
         return _find_plugin(self.config)
 
     @cached_property

@@ -136,7 +136,7 @@ class Runner:
             )
 
     def _compare(self, mark: Path, stage: Stage) -> tuple[Mapping[str, Any], bool]:
-        """Return a mark's settings, and whether what the stage reads is still the same."""
+        """Return a mark's settings, and whether the inputs of the stage are unchanged."""
         content = _read_mark(mark)
         times = self._after(stage).items()
         same = all(content["after"].get(name) == time for name, time in times)
@@ -155,7 +155,7 @@ class Runner:
             temporary.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
 
     def _begin(self, stage: Stage, base: Path, done: Path) -> None:
-        """Remove what is no longer true when a stage begins."""
+        """Remove marks and files that a new run of a stage makes invalid."""
         base.parent.mkdir(parents=True, exist_ok=True)
         if stage.resumes:
             begun = done.with_suffix(".begun")

@@ -1,4 +1,4 @@
-"""The stages of a recipe: each is a few commands that a person could type."""
+"""The stages of a recipe, each a few commands that a person could type."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Step:
         return replace(self, output=path).declare(makes=[path])
 
     def adding(self, *words: str) -> Step:
-        """Return the step with more words at the end of its last command."""
+        """Return the step with more words at the end of the last command."""
         *others, last = self.commands
         return replace(self, commands=(*others, (*last, *words)))
 
@@ -154,7 +154,7 @@ def list_files(work: Path, declared: Iterable[Path]) -> list[Path]:
 
 
 def command(program: str, /, *words: object, **given: Any) -> Step:
-    """Make the step of one command.
+    """Make the step of a single command.
 
     ``command("syncattn-score", references=path, system=[["a", x], ["b", y]], by_length=True)`` is
     ``syncattn-score --references path --system a x --system b y --by-length``.
@@ -248,7 +248,7 @@ def options(values: Mapping[str, Any]) -> Iterator[str]:
 
 
 def hydra_value(value: Any) -> str:
-    """Return a value as hydra reads it after ``NAME=``."""
+    """Return a value as written for hydra after ``NAME=``."""
     if isinstance(value, bool) or value is None:
         return {True: "true", False: "false", None: "null"}[value]
     if isinstance(value, list):

@@ -1,4 +1,4 @@
-"""The settings of a system: files of YAML that are merged, shared ones first.
+"""The settings of a system: merged files of YAML, shared files first.
 
 ====================================  =================================================
 ``training/all.yaml``                 what all trainings have

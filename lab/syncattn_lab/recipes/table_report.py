@@ -1,4 +1,4 @@
-"""The report of a recipe: a call of ``syncattn-show --html``, and what the seeds tell."""
+"""The report of a recipe: a call of ``syncattn-show --html``, with the results over seeds."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -35,7 +35,7 @@ class TableReport:
 
     @cached_property
     def decoded(self) -> list[Cell]:
-        """The trainings whose translations are here."""
+        """The trainings with translations on this machine."""
         given = {row.label: row for row in self.request.rows}
         configs, overrides = self.corpus.known_systems(), self.request.overrides
         chosen = [
@@ -57,7 +57,7 @@ class TableReport:
         return first
 
     def call(self, output: Path) -> Step:
-        """Return the call that writes the page, from any folder."""
+        """Return the call to write the page, from any folder."""
         systems = []
         for name, cell in self.shown.items():
             paths = [self.work / cell.output / file for file in ("test.txt", ANALYSES)]

@@ -1,4 +1,4 @@
-"""Parallel text from archives: one reader for each format.
+"""Parallel text from archives, with a reader for each format.
 
 A reader makes sentences of one line of a binary stream, and names the stream and its line in a
 `DataError`.
@@ -61,7 +61,7 @@ def decoded_lines(
 
 
 def read_plain(file: BinaryIO, name: str, encoding: str = "utf-8") -> Iterator[str]:
-    """Read text with one sentence per line."""
+    """Read text with a sentence on each line."""
     return map(join_line, decoded_lines(file, name, encoding))
 
 
@@ -214,7 +214,7 @@ def collect(
 
 
 def collect_lines(archives: Path, address: str) -> list[str]:
-    """Return the lines of a file, which may be in an archive, but no blank ones."""
+    """Return the nonblank lines of a file, which may be in an archive."""
     with open_member(archives, address) as file:
         return [line for line in TEXTS["plain"](file, address) if line]
 

@@ -39,7 +39,7 @@ SPLITTING = "tokenize,mwt"
 
 
 def generate(corpus: Corpus) -> list[Step]:
-    """Write the text of a generated corpus, with its structure."""
+    """Write the text and the structure of a generated corpus."""
     words = folder(corpus, WORDS)
     made = [words / name for name in list_written(SPLITS)]
     return [run_module("generate", words, **corpus.generated).declare(makes=made)]
@@ -109,7 +109,7 @@ def _collect(
     links: str | None = None,
     keep_empty: bool = False,
 ) -> Step:
-    """Extract texts that are in archives.
+    """Extract texts from archives.
 
     Args:
         corpus: the corpus.
@@ -171,7 +171,7 @@ def _copy_sentences(corpus: Corpus) -> list[Step]:
 
 
 def split_by(corpus: Corpus, language: str, cores: int, normalise: str) -> str:
-    """Return the command that splits a language's text into words.
+    """Return the command to split a language's text into words.
 
     Args:
         corpus: the corpus.

@@ -1,4 +1,4 @@
-"""The first sentences of a report: what the numbers say, in words."""
+"""The first sentences of a report, a summary of the numbers in words."""
 
 import re
 from collections import Counter
@@ -30,7 +30,7 @@ class Comparison:
 
     @property
     def verdict(self) -> Verdict:
-        """What the test says."""
+        """The verdict of the test."""
         return decide(self.difference, self.p, BLEU.higher_is_better)
 
 

@@ -1,4 +1,4 @@
-"""The report: one self-contained HTML file.
+"""The report: a self-contained HTML file.
 
 Content from texts and models is stored as compressed data; the page's script inserts it as text,
 never as HTML. Jinja2 escapes the tables. In addition, the page's content security policy lets the

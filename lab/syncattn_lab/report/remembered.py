@@ -1,4 +1,4 @@
-"""What pages have in common, made once for the installed versions and kept in the user's cache."""
+"""Data common to all pages, made once for the installed versions and kept in the user's cache."""
 
 import json
 import os

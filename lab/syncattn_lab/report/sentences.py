@@ -122,7 +122,7 @@ class _System:
 
 
 def _induce_trees(side: PrintedSide, known: Mapping[str, Any]) -> dict[str, Any]:
-    """Lay out the trees that the distances of each layer induce; see `tree_nodes`."""
+    """Lay out the trees induced by the distances of each layer; see `tree_nodes`."""
     gold = known["tree"] and {tuple(node[:2]) for node in known["tree"]["nodes"]}
     trees = {}
     for layer in side.distances:

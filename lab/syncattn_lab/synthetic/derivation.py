@@ -86,13 +86,13 @@ class NodePair:
 
 
 def phrase(category: str, head: Node | None, *children: Node | None) -> Phrase:
-    """Make a phrase of the children that are there."""
+    """Make a phrase of the given children, without missing children."""
     assert head is not None
     return Phrase(category, head.head, [child for child in children if child])
 
 
 def join(category: str, head: NodePair, *children: NodePair) -> NodePair:
-    """Make a phrase that has the same order in both languages."""
+    """Make a phrase with the same order in both languages."""
     return NodePair(
         phrase(category, head.en, *(child.en for child in children)),
         phrase(category, head.de, *(child.de for child in children)),

@@ -75,7 +75,7 @@ def write_corpus(directory: Path, sizes: Mapping[str, int], seed: int) -> None:
 
 
 def list_written(splits: Iterable[str]) -> list[str]:
-    """List the names of the files that `write_corpus` writes for splits."""
+    """List the names of the files written by `write_corpus` for splits."""
     of_sides = [kind.format(language) for language in _LANGUAGES for kind in _KINDS]
     return [_RECORD, *(f"{split}.{name}" for split in splits for name in ("align", *of_sides))]
 

@@ -47,7 +47,7 @@ class Grammar(PhraseGrammar):
     """Draws sentence pairs; a seed fixes the sequence of pairs."""
 
     def draw(self) -> SentencePair:
-        """Draw one sentence pair."""
+        """Draw a sentence pair."""
         self.links = []
         clause = self._sentence()
         stop = self.word(".", ".", "PUNCT").attach(clause, "punct")
