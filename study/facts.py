@@ -105,10 +105,10 @@ class Results:
             others = {other: _read(path) for other, path in beside.items() if path.exists()}
             found = index_cells(self.plan, documents[0], others)
         #: The trainings of the seeds that count, by system and seed.
-        self.known: Cells = {
-            system: {seed: x for seed, x in cells.items() if seeds is None or seed in seeds}
-            for system, cells in found.items()
-        }
+        self.known: Cells = {}
+        for system, cells in found.items():
+            counted = [seed for seed in cells if seeds is None or seed in seeds]
+            self.known[system] = {seed: cells[seed] for seed in counted}
         #: The planned contrasts that are compared as they were planned.
         self.contrasts = self.plan.contrasts if self.is_planned and seeds is None else []
         self._planned: dict[str, list[Difference]] = {}
@@ -145,7 +145,7 @@ class Results:
             planned |= results.list_measured(measure)
         own = {} if self.is_planned else self.list_measured(measure)
         pool = [*planned.values(), *own.values()]
-        return [[x[seed] for seed in seeds] for x in pool if x.keys() >= {*seeds}]
+        return [_pick(x, seeds) for x in pool if x.keys() >= {*seeds}]
 
     def list_measured(self, measure: Measure) -> dict[str, dict[int, float]]:
         """Return a measure of each system without settings, by seed."""
@@ -208,11 +208,12 @@ def _read(path: Path) -> Mapping[str, Any]:
     """Load a file of results; files of `study.likelihood` are converted to the common form."""
     if path.parent.name != "likelihood":
         return load_results(path)
-    cells = [
-        {"system": row["system"], "seed": row["seed"], "overrides": {}, "scores": {}}
-        | {split: {"nll_loss": row[split] / NLL.factor} for split in ("valid", "test")}
-        for row in read_json(path)
-    ]
+    cells = []
+    for row in read_json(path):
+        cell = {"system": row["system"], "seed": row["seed"], "overrides": {}, "scores": {}}
+        for split in ("valid", "test"):
+            cell[split] = {"nll_loss": row[split] / NLL.factor}
+        cells.append(cell)
     return {"corpus": path.stem, "cells": cells}
 
 
@@ -263,7 +264,7 @@ class Pair:
         seeds = sorted(both[0].keys() & both[1].keys())
         if len(seeds) < 2:
             return self._known(None)
-        ours, theirs = ([values[seed] for seed in seeds] for values in both)
+        ours, theirs = _pick(both[0], seeds), _pick(both[1], seeds)
         ends = ttest_rel(ours, theirs).confidence_interval()
         return Interval(mean(ours) - mean(theirs), float(ends.low), float(ends.high))
 
@@ -316,7 +317,7 @@ class Pair:
             return self._known(None)  # which raises
         sides = [side.split(_MEAN) for side in (self.ours, self.theirs)]
         each = [self.results.list_values(one, self.measure) for side in sides for one in side]
-        compared = [[values[seed] for seed in seeds] for values in each]
+        compared = [_pick(values, seeds) for values in each]
         pool = self.results.list_pool(self.measure, seeds)
         pool += [numbers for numbers in compared if numbers not in pool]
         blocks = fit_steady_blocks(compared, pool)
@@ -351,6 +352,11 @@ class Pair:
         if value is None:
             raise DataError(f"{self.ours} − {self.theirs}: not known in {self.results.name}")
         return value
+
+
+def _pick(numbers: Mapping[int, float], seeds: Sequence[int]) -> list[float]:
+    """Return the numbers of seeds, in the order of the seeds."""
+    return [numbers[seed] for seed in seeds]
 
 
 def _all(interval: Interval) -> list[float]:
@@ -414,7 +420,10 @@ def read_margin(results: Results, systems: Sequence[str], _: str = "") -> Number
 def correlate(results: Results, systems: Sequence[str], place: str) -> Number:
     """Return Spearman's correlation of the systems' mean NLL here and in another file."""
     both = (results, read_place(place))
-    means = [[mean(x.list_values(name, NLL).values()) for name in systems] for x in both]
+    means = []
+    for place_results in both:
+        values = [place_results.list_values(name, NLL).values() for name in systems]
+        means.append([*map(mean, values)])
     return Number(float(spearmanr(*means).statistic), 2)
 
 

@@ -114,7 +114,7 @@ def score(files: Mapping[str, Path]) -> list[dict[str, Any]]:
             row = {"corpus": corpus, "system": system, "published": paper}
             row |= measure(counts) | {"chrF": round(score_chrf(text, truth).score, 4)}
             if japanese:
-                ours, gold = ([line.lower() for line in lines] for lines in (text, truth))
+                ours, gold = [line.lower() for line in text], [line.lower() for line in truth]
                 row["RIBES lower case"] = round(score_ribes(ours, gold, "none").score / 100, 6)
                 row["RIBES released"] = PUBLISHED_RIBES[system]
             if theirs is None:

@@ -114,8 +114,9 @@ def _part_estimates(table: list[list[str]]) -> list[list[list[str]]]:
     if "verdict" not in header:
         return [table]
     verdict = header.index("verdict")
-    parts = ([row for row in body if (row[verdict] == "estimate") == one] for one in (False, True))
-    return [[header, *rows] for rows in parts if rows]
+    tested = [row for row in body if row[verdict] != "estimate"]
+    estimates = [row for row in body if row[verdict] == "estimate"]
+    return [[header, *rows] for rows in (tested, estimates) if rows]
 
 
 def _shorten(rows: list[list[str]]) -> tuple[str, list[str]]:

@@ -55,7 +55,7 @@ class Difference:
 
     @property
     def is_counted(self) -> bool:
-        """Whether the contrast counts in the correction for several tests: tested or planned."""
+        """Whether the contrast, tested or planned, counts in the correction for several tests."""
         return self.contrast.tested and (self.contrast.is_planned or self.p is not None)
 
     @property

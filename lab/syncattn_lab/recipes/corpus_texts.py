@@ -100,7 +100,7 @@ class Here:
 
     @property
     def path(self) -> Path | None:
-        """The folder of the user's files; None: none, and the text is downloaded."""
+        """The folder of the user's files; None if the user has none, and the text is downloaded."""
         path = Path(self.folder) if self.folder else _named_by(self.variable)
         if path and not path.is_dir():
             raise DataError(f"{path}: no such folder; _data.yaml says here that texts are in it")

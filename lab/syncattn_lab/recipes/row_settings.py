@@ -80,7 +80,7 @@ class RowSettings:
 
     @cached_property
     def model(self) -> Description:
-        """The model's description: its inputs, and the analyses of its heads."""
+        """The model's description, with its inputs and the analyses of its heads."""
         config = self.config
         with naming(self._origin):
             return describe_model(config)
@@ -115,12 +115,12 @@ class RowSettings:
 
     @property
     def plugin(self) -> Path:
-        """The plugin folder for fairseq: this package, or the user's own from ``user_dir``."""
+        """The plugin folder for fairseq, this package or the user's own from ``user_dir``."""
         return _find_plugin(self.config)
 
     @cached_property
     def own_plugin(self) -> str:
-        """A checksum of the user's own plugin; empty: there is none."""
+        """A checksum of the user's own plugin; empty without a plugin."""
         return "" if self.plugin == PLUGIN else hash_user_dir(self.plugin)
 
     @property

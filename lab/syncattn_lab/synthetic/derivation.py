@@ -18,7 +18,7 @@ class Token:
 
     @property
     def head(self) -> Token:
-        """The token by which a node is attached: of a token, itself."""
+        """The token by which a node is attached, which for a token is the token itself."""
         return self
 
 
