@@ -1,4 +1,4 @@
-"""The models that commands of the laboratory load."""
+"""Load models for the commands of the laboratory."""
 
 from __future__ import annotations
 

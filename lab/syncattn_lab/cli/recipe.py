@@ -28,7 +28,7 @@ PARSERS_OF_A_GPU = 4
 
 @command
 def main(argv: Sequence[str] | None = None) -> None:
-    """Run the stages of a corpus and its systems, then print the table; or only one of the two."""
+    """Run a recipe: train the systems of a corpus, and print the table of results."""
     args = make_parser().parse_intermixed_args(argv)
     args.work = args.work.resolve()
     if not args.configs.is_dir():
@@ -149,7 +149,7 @@ def _run(args: argparse.Namespace, request: Request, view: ResultsView) -> None:
 
 
 def _say_severe(corpus: Corpus, path: Path) -> None:
-    """Print what is so wrong with a corpus's text that its scores may be, too."""
+    """Warn of faults in a corpus's text beyond its limits, which may distort the scores."""
     from syncattn_fairseq.data.doctor import read_limits
 
     from ..evaluation.findings_file import load_findings

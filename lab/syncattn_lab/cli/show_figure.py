@@ -1,4 +1,4 @@
-"""Figures of one sentence, for ``syncattn-show --figure``."""
+"""Figures of a single sentence, for ``syncattn-show --figure``."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def write_figure(args: argparse.Namespace) -> None:
 
 
 def _draw(args: argparse.Namespace, example: Example, model: Model | None) -> Any:
-    """Return the picture, as `picture_files.save` takes it."""
+    """Return the picture in a form for `picture_files.save`."""
     from ..report import figures
 
     if args.kind == "tree-distances":

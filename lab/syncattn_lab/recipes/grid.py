@@ -1,4 +1,4 @@
-"""Run the cells of a table, some at a time, and record their results."""
+"""Run the cells of a table in parallel, and record their results."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class Grid:
             return self._run_cells(lock)
 
     def _run_cells(self, lock: int) -> DataError | None:
-        """Run all cells, holding a lock; one that fails does not stop the others."""
+        """Run all cells under a lock; a failing cell does not stop the rest."""
         environments = list_environments(next(iter(self.cells)).machines, self.jobs)
         here = threading.local()  # each thread has an environment of its own
 
@@ -167,7 +167,7 @@ def list_environments(machines: Machines, jobs: int) -> list[dict[str, str]]:
 
 
 def describe_run(machines: Machines, jobs: int) -> dict[str, str]:
-    """Return the version of the code and the hardware, to be stored with what they make."""
+    """Return the commit of the code and the hardware, for the record of results."""
     return {"commit": find_commit(), "hardware": describe_hardware(machines, jobs)}
 
 
