@@ -22,7 +22,7 @@ MAX_SIZE = 2**28
 
 
 def open_file(path: Path | str) -> io.BufferedReader:
-    """Open a file that may be somebody else's for reading its bytes; `DataError` if it is none.
+    """Open a regular file for reading bytes; raise `DataError` for any other kind of file.
 
     Never waits: a named pipe, a device or a link to one is refused.
     """
@@ -139,7 +139,9 @@ def flush(path: Path) -> None:
 
 
 def _remove_leftovers(target: Path) -> None:
-    """Remove temporary files of ``target`` whose writers were killed; `DataError` if one lives."""
+    """Remove temporary files of ``target`` left by killed writers; `DataError` if a writer is
+    alive.
+    """
     for path in target.parent.glob(f".{escape(target.name)}.{'[0-9a-f]' * 8}.tmp"):
         with suppress(OSError):  # gone, or on a file system without locks
             descriptor = os.open(path, os.O_WRONLY | os.O_NOFOLLOW)

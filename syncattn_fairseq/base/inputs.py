@@ -18,7 +18,7 @@ def name_input(path: Path | str | int) -> str:
 
 
 class _Replay(io.RawIOBase):
-    """Reads a pipe from its beginning, whoever has read from it before."""
+    """Reads a pipe from its beginning, even if parts were read before."""
 
     def __init__(self, pipe: io.RawIOBase, copy: IO[bytes]) -> None:
         self._pipe, self._copy, self._position = pipe, copy, 0

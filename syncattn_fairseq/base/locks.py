@@ -14,7 +14,7 @@ from .errors import DataError
 
 @contextmanager
 def locked(path: Path, busy: str | Callable[[], object], shared: bool = False) -> Iterator[int]:
-    """Keep other processes out of a block; yield an open file, which others may inherit to stay in.
+    """Hold a lock file during a block; yield the open file, which child processes may inherit.
 
     The file is made, with its folder, if it does not exist; the block may remove both
     (`remove_locked`). If another process is in it, ``busy`` is a `DataError`'s message, or what
@@ -39,7 +39,7 @@ def locked(path: Path, busy: str | Callable[[], object], shared: bool = False) -
 
 @contextmanager
 def claiming(*paths: Path) -> Iterator[None]:
-    """Keep other processes that claim these files out of a block that may take hours.
+    """Claim files during a block that may take hours; other processes cannot claim the same files.
 
     A hidden file beside each is locked meanwhile, and removed at the end. Errors of the system name
     the file, not the hidden one. `DataError`: another process has claimed one.

@@ -45,7 +45,7 @@ def check_numbers(cfg: Any, options: type) -> None:
 
 
 def add_named(registry: dict[str, Any], name: str, added: Any, what: str) -> None:
-    """Add a class whose ``Options`` are a dataclass to those that have a name.
+    """Register a class under a name; the ``Options`` of the class must be a dataclass.
 
     Raises:
         DataError: the name is taken, by what is a ``what``, or the options are none that the
@@ -63,7 +63,7 @@ def add_named(registry: dict[str, Any], name: str, added: Any, what: str) -> Non
 
 @cache
 def as_fairseq(options: type) -> type[FairseqDataclass]:
-    """Turn a plain dataclass of options into one as fairseq wants them."""
+    """Convert a plain dataclass of options into a fairseq dataclass."""
     from fairseq.dataclass import ChoiceEnum, FairseqDataclass
 
     if issubclass(options, FairseqDataclass):

@@ -15,7 +15,7 @@ def _find_type(name: str, *_: Any) -> np.dtype[Any]:
 
 
 def _start_array(*_: Any) -> np.ndarray[Any, Any]:
-    """Stand for numpy's function that makes an array, which gets its numbers next."""
+    """Return an empty array, in place of numpy's constructor for pickled arrays."""
     return np.empty(0)
 
 

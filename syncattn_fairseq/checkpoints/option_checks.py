@@ -1,4 +1,4 @@
-"""Check the options that a checkpoint brings along, before a model is built from them."""
+"""Check the options in a checkpoint before a model is built from them."""
 
 import sys
 from argparse import Action, Namespace
@@ -112,7 +112,7 @@ def _check_literal(option: str, value: str) -> None:
 
 
 def _check_types(options: dict[str, Any], weights: Mapping[str, Tensor] | None) -> None:
-    """Check the options that a model declares; others may be there, too."""
+    """Check the types of the options declared by the model, and ignore all other options."""
     from fairseq.models import ARCH_MODEL_REGISTRY, FairseqEncoderDecoderModel
 
     name = options.get("_name") or options.get("arch")
@@ -128,7 +128,7 @@ def _check_types(options: dict[str, Any], weights: Mapping[str, Tensor] | None) 
 def _check_sizes(
     declared: set[str], options: dict[str, Any], weights: Mapping[str, Tensor]
 ) -> None:
-    """Check that weights have the sizes of the options, which may ask for all memory there is."""
+    """Refuse sizes in the options beyond the sizes of the weights, which could exhaust memory."""
     widest = max((size for tensor in weights.values() for size in tensor.shape), default=0)
     limits = {"_layers": len(weights), "_dim": widest, "_size": widest, "_heads": widest}
     limits["_positions"] = 1_000_000
@@ -147,7 +147,9 @@ def _check_type(action: Action, value: Any) -> None:
 
 
 def find_expected(action: Action, value: Any) -> str:
-    """Return what an option's value should be, such as "a number"; empty: it is, or is not set."""
+    """Return a description such as "a number" if an option has a wrong value; otherwise an empty
+    text.
+    """
     if value is None:
         return ""
     types, expected = _TYPES.get(bool if action.nargs == 0 else action.type, ((), ""))

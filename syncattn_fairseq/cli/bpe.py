@@ -1,4 +1,4 @@
-"""``syncattn-bpe``: learn subwords, and split text into them so that parses still fit."""
+"""``syncattn-bpe``: learn subwords, and split parsed text without invalidating the parses."""
 
 import argparse
 import sys

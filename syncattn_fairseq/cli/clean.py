@@ -1,4 +1,4 @@
-"""``syncattn-clean``: drop pairs that are empty, long or uneven; hold out some of the others."""
+"""``syncattn-clean``: remove empty, long and uneven pairs, and hold out pairs for testing."""
 
 import argparse
 import sys

@@ -146,7 +146,7 @@ def _make_end(number: int) -> BaseException:
 
 
 def _is_ending(error: BaseException | None) -> bool:
-    """Tell whether an error, or one that it came from, ends the program."""
+    """Return whether an error, or an earlier error in its context, ends the program."""
     while error is not None:
         if isinstance(error, KeyboardInterrupt | SystemExit):
             return True
@@ -155,7 +155,7 @@ def _is_ending(error: BaseException | None) -> bool:
 
 
 def _open_closed_streams() -> None:
-    """Open what stands for standard streams that are closed (``>&-``); a closed output is an error.
+    """Open replacements for closed standard streams (``>&-``); a closed output is an error.
 
     Python has None for them, and the next file to be opened would get their number.
     """
@@ -186,7 +186,7 @@ def _describe(error: Exception) -> str:
 
 
 class _HelpFormatter(argparse.HelpFormatter):
-    """Fills paragraphs one by one, leaves the example, and calls numbers N and paths FILE."""
+    """Fills each paragraph separately, keeps the example, and names numbers N and paths FILE."""
 
     def _fill_text(self, text: str, width: int, indent: str) -> str:
         fill = super()._fill_text
@@ -223,7 +223,7 @@ def _texts(description: str, example: str, epilog: str = "") -> dict[str, Any]:
 
 
 def publish(numbers: Any, table: str, json_file: str | None) -> None:
-    """Print a table, and write its numbers to a JSON file if given; for ``-``, print only those."""
+    """Print a table and write the numbers as JSON; with ``-``, print only the JSON."""
     document = json.dumps(numbers, indent=2, ensure_ascii=False) + "\n"
     if json_file == "-":
         sys.stdout.write(document)
@@ -237,14 +237,14 @@ def publish(numbers: Any, table: str, json_file: str | None) -> None:
 
 
 def colour(text: str) -> str:
-    """Colour crosses and verdicts, if standard output is a terminal that wants it (NO_COLOR)."""
+    """Colour crosses and verdicts if standard output is a terminal and NO_COLOR is not set."""
     if not sys.stdout.isatty() or os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
         return text
     return _COLOURED.sub(lambda m: f"\x1b[{34 if m[0] == 'better' else 33}m{m[0]}\x1b[0m", text)
 
 
 def announce(path: str | Path, contents: str, file: TextIO | None = None) -> None:
-    """Say what a file now holds, unless it is a device: /dev/stdout would get both."""
+    """Print the contents of a new file, unless the file is a device such as /dev/stdout."""
     if Path("/dev") not in Path(path).parents:
         print(f"{path}: {contents}", file=file)
 
@@ -284,7 +284,7 @@ def add_user_dir(parser: argparse.ArgumentParser, what: str) -> None:
 
 
 def add_model_files(parser: CommandLine) -> None:
-    """Add the arguments for what a model needs besides its checkpoint."""
+    """Add the arguments for the files of a model besides the checkpoint."""
     parser.add_argument(
         "--data-bin",
         metavar="DIR",
@@ -311,7 +311,7 @@ def add_tokenised(parser: CommandLine) -> None:
 
 
 def add_subwords(parser: CommandLine, note: str) -> None:
-    """Add the arguments for `read_subwords`; ``note`` says what the command does with them."""
+    """Add the arguments for `read_subwords`; ``note`` is the end of the help of ``--subwords``."""
     parser.add_argument(
         "--subwords",
         nargs="+",

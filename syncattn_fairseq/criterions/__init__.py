@@ -1,1 +1,1 @@
-"""The criterion, which importing its module registers with fairseq, and its terms."""
+"""The training criterion and its loss terms; importing the criterion's module registers it."""

@@ -96,7 +96,7 @@ class LabelSmoothedCrossEntropyWithSyntax(LabelSmoothedCrossEntropyCriterion):
         )
 
     def list_fields(self) -> frozenset[LossField]:
-        """Return what its losses read in the batch besides parents; the task supplies it."""
+        """Return the batch fields that the losses read besides the parents."""
         fields: frozenset[LossField] = frozenset()
         for term in self.terms:
             fields |= term.list_fields()
@@ -113,13 +113,13 @@ class LabelSmoothedCrossEntropyWithSyntax(LabelSmoothedCrossEntropyCriterion):
     def forward(
         self, model: Any, sample: dict[str, Any], reduce: bool = True
     ) -> tuple[Tensor, int, dict[str, Any]]:
-        """Return a batch's summed objective, the sample size to divide it by, and what to log."""
+        """Return a batch's summed objective, the sample size and the numbers to log."""
         objective, log = self.compute(model, sample, reduce)
         counts = self.count(sample)
         return objective, counts["sample_size"], {**log, **counts}
 
     def count(self, sample: dict[str, Any]) -> dict[str, int]:
-        """Return the numbers to log that the host knows of the batch that was computed last.
+        """Return the counts of the last batch that are known without waiting for the device.
 
         Rows of padding do not count.
         """
@@ -207,7 +207,7 @@ class LabelSmoothedCrossEntropyWithSyntax(LabelSmoothedCrossEntropyCriterion):
 
     @classmethod
     def reduce_metrics(cls, logging_outputs: list[dict[str, Any]]) -> None:
-        """Log fairseq's metrics, and those of each syntactic loss that was computed."""
+        """Log fairseq's metrics and the metrics of each computed syntactic loss."""
         super().reduce_metrics(logging_outputs)
         log_sums(logging_outputs, "total_loss", "sample_size", "ntokens")
         log_ratio("total_loss", "total_loss", "sample_size", scale=1 / math.log(2))
@@ -232,7 +232,7 @@ def has_plain_scores(model: Any, scores: Any) -> bool:
 
 
 def check_numbers(term: Term, numbers: Mapping[str, Tensor]) -> None:
-    """Check that a loss logs no more than it says that it logs.
+    """Check that a loss logs only the numbers in its declaration.
 
     Args:
         term: the loss.
@@ -252,7 +252,7 @@ def check_numbers(term: Term, numbers: Mapping[str, Tensor]) -> None:
 
 
 def _name_applied(term: Term | type[Term]) -> str:
-    """Return the name under which the batches that a loss applied to are counted."""
+    """Return the log's name for the number of batches with this loss."""
     return f"{term.name}_applied"
 
 

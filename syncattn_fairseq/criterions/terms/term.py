@@ -67,11 +67,11 @@ class Term(ABC):
         """
 
     def list_fields(self) -> frozenset[LossField]:
-        """Return what it reads in the batch besides parents; by default, nothing."""
+        """Return the batch fields that this loss reads besides the parents (none by default)."""
         return frozenset()
 
     def list_parses(self, exposed: Container[str]) -> set[str]:
-        """Return the sides, ``source`` and ``target``, whose heads it reads in the batches."""
+        """Return the sides, ``source`` or ``target``, whose parses this loss reads."""
         return {field.side for field in self.list_fields() if field.control != "words"}
 
     @classmethod
@@ -133,7 +133,8 @@ def register_term(name: str) -> Callable[[T], T]:
 
 
 def join_heads(layers: Sequence[Tensor]) -> Tensor:
-    """Join what the heads of each layer expose, ``(B, h, ...)``, to one ``(B, h, ...)``."""
+    """Concatenate the exposed tensors ``(B, h, ...)`` of several layers along the head dimension.
+    """
     return layers[0] if len(layers) == 1 else torch.cat(list(layers), dim=1)
 
 
@@ -170,5 +171,5 @@ def log_ratio(name: str, above: str, below: str, scale: float = 1.0, digits: int
 
 
 def wide_sum(meters: Any, name: str) -> Tensor:
-    """Return one of the sums of :func:`log_sums` in float64, whose decimals can be rounded."""
+    """Return a sum of :func:`log_sums` in float64, precise enough for rounding to decimals."""
     return torch.as_tensor(meters[f"_{name}"].sum).double()
