@@ -27,8 +27,7 @@ def describe(error: OSError) -> str:
 
 
 def describe_lack_of_memory(error: BaseException) -> str | None:
-    """Return a message for an out-of-memory error of Python or PyTorch; None for any other error.
-    """
+    """Return a message for an out-of-memory error; None for any other error."""
     text = shorten(error, 200)
     lacking = "can't allocate memory" in text or "out of memory" in text
     if isinstance(error, MemoryError) or (isinstance(error, RuntimeError) and lacking):

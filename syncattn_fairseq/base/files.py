@@ -139,9 +139,7 @@ def flush(path: Path) -> None:
 
 
 def _remove_leftovers(target: Path) -> None:
-    """Remove temporary files of ``target`` left by killed writers; `DataError` if a writer is
-    alive.
-    """
+    """Remove temporary files of killed writers; raise `DataError` if a writer is alive."""
     for path in target.parent.glob(f".{escape(target.name)}.{'[0-9a-f]' * 8}.tmp"):
         with suppress(OSError):  # gone, or on a file system without locks
             descriptor = os.open(path, os.O_WRONLY | os.O_NOFOLLOW)

@@ -18,9 +18,7 @@ def hash_user_dir(folder: Path) -> str:
 
 
 def import_user_dir(folder: Path) -> None:
-    """Import a user's plugin folder; raise `DataError` if the import fails or would register
-    nothing.
-    """
+    """Import a user's plugin folder; `DataError` if nothing would be registered."""
     from fairseq.utils import import_user_module
 
     if folder.is_file():

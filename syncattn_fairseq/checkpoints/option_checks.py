@@ -147,9 +147,7 @@ def _check_type(action: Action, value: Any) -> None:
 
 
 def find_expected(action: Action, value: Any) -> str:
-    """Return a description such as "a number" if an option has a wrong value; otherwise an empty
-    text.
-    """
+    """Return a description such as "a number" of the expected value; empty if the value fits."""
     if value is None:
         return ""
     types, expected = _TYPES.get(bool if action.nargs == 0 else action.type, ((), ""))

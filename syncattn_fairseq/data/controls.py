@@ -75,7 +75,7 @@ class SameLength:
 def draw_other(
     index: int, alike: Sequence[int] | np.ndarray, generator: np.random.Generator
 ) -> int | None:
-    """Draw another sentence than this one from those with as many words, in ascending order.
+    """Draw a different sentence of the same length; the candidates are in ascending order.
 
     None: there is no other. The text may have millions of sentences: none of them is read.
     """

@@ -143,7 +143,7 @@ class SyntaxPairDataset(BaseWrapperDataset):
         return take_tree(marks, None if other is None else self.heads[side][other])
 
     def _mark_words(self, tokens: Tensor, side: str) -> Tensor:
-        """Mark where the words of a sentence without heads begin; its last token is its end."""
+        """Mark the word beginnings of a sentence without heads; the last token is the end."""
         pieces = [self.dictionaries[side][token] for token in tokens[:-1]]
         starts = find_word_starts(pieces, self.schemes[side])
         return torch.tensor(mark_subwords(repeat(NO_HEAD), starts), dtype=torch.long)

@@ -48,7 +48,7 @@ _Place: TypeAlias = tuple[int, int, bool]
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of finding: what it is, and what to do about it."""
+    """A kind of finding: a description and advice."""
 
     about: str
     advice: str = ""
@@ -78,7 +78,7 @@ KINDS = {
 
 @dataclass(frozen=True)
 class Limits:
-    """From which share of sentences on a finding is severe; None: it never is.
+    """The shares of sentences from which findings are severe; None for never.
 
     Each attribute but the first has the name of a kind in `KINDS`.
 
@@ -151,7 +151,7 @@ class Text:
 
 @dataclass(frozen=True)
 class Finding:
-    """Something that is wrong with some sentences.
+    """A problem of a number of sentences.
 
     Attributes:
         kind: a name in `KINDS`.
@@ -238,7 +238,7 @@ def examine_files(
 
 
 def open_files(split: str, source: Path | str, target: Path | str) -> Text:
-    """Return the text of two files, which are opened when it is read."""
+    """Return a text in two files, opened only when the text is read."""
     return Text(split, (str(source), str(target)), _read_files(source, target))
 
 
@@ -301,7 +301,7 @@ class _Side:
 
 
 class _Text:
-    """What is known of a text that was read."""
+    """Statistics of a text."""
 
     def __init__(self, text: Text) -> None:
         self.split, self.names, self.size = text.split, text.names, 0
@@ -447,7 +447,7 @@ class _Examination:
                     break
 
     def _find_mixed(self, languages: tuple[str, str]) -> Iterator[tuple[str, _Text, str]]:
-        """Find texts whose sides are swapped, or that are written in another way than the first."""
+        """Find texts with swapped sides, or with a different style from the first text."""
         first, *others = self._order()
         usual, forms = first.profiles, first.list_forms()
         if have_other_names(usual, languages):
@@ -469,7 +469,7 @@ class _Examination:
 
 
 def _key(line: str) -> str:
-    """Return what is the same for sentences that differ only in case, spaces or subwords."""
+    """Return an equal key for sentences that differ only in case, spaces or subwords."""
     if MARK in line:
         line = line.replace(MARK, "")
     elif "@@ " in line:

@@ -1,4 +1,4 @@
-"""What earlier runs left in the folder of a binarised corpus: it is checked, kept or removed."""
+"""Check, keep or remove the files of earlier runs in the folder of a binarised corpus."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def check_earlier(
 def drop_same_dictionaries(
     folder: Path, destination: Path, languages: tuple[str, str], written: Iterable[Path]
 ) -> None:
-    """Remove the dictionaries of a run that are in its destination already.
+    """Remove the new dictionaries that exist already in the destination.
 
     Args:
         folder: with the files of the run.
@@ -110,7 +110,7 @@ def list_earlier(
     written: Iterable[Path],
     anew: bool,
 ) -> list[Path]:
-    """List the files of earlier runs that do not belong to a text that is binarised now.
+    """List the files of earlier runs that do not belong to the text now being binarised.
 
     Args:
         folder, destination, languages, written: as for `drop_same_dictionaries`.
@@ -154,7 +154,7 @@ def store_fingerprint(
 
 
 def read_rows(folder: Path, languages: tuple[str, str], language: str) -> list[list[str]]:
-    """Read the subwords of some sentences of a binarised corpus; none if it has no text.
+    """Read the subwords of a sample of a binarised corpus; an empty list if there is no text.
 
     Args:
         folder: of the corpus.

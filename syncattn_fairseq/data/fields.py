@@ -40,7 +40,7 @@ class SourceField:
 
 @dataclass(frozen=True)
 class LossField:
-    """A tensor made from the words and the parse of one side, which a loss finds in the batch.
+    """A tensor in the batch for a loss, made from the words and parse of a single side.
 
     Attributes:
         name: its name there.
@@ -58,7 +58,7 @@ class LossField:
 
 @dataclass(frozen=True)
 class SourceFields:
-    """What a model needs in its batches; ``|`` combines the needs of an ensemble's models.
+    """The batch fields that a model needs; ``|`` combines the needs of an ensemble's models.
 
     Attributes:
         rules: for training its dependency heads (:func:`.subwords.find_parents`).

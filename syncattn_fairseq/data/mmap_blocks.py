@@ -167,14 +167,14 @@ def store_checksums(text: str, marks: str) -> None:
 
 
 def write_sums(path: Path, files: Iterable[Path]) -> None:
-    """Write the checksums of some files into another one."""
+    """Write the checksums of files into a checksum file."""
     with replacing(path) as temporary:
         lines = [f"{hash_file(file)}  {file.name}\n" for file in files]
         temporary.write_text("".join(lines), encoding="utf-8")
 
 
 def check_checksums(text: str, marks: str) -> None:
-    """Raise `DataError` if a text or its marks have changed since `store_checksums`, if it was."""
+    """Raise `DataError` if a text or the marks differ from the checksums of `store_checksums`."""
     path = Path(marks + SUFFIX)
     if not path.exists():  # from an earlier version
         return
@@ -188,7 +188,7 @@ def check_checksums(text: str, marks: str) -> None:
 
 
 def have_sums(path: Path, files: Sequence[Path]) -> bool:
-    """Return whether the checksums of some files are those that `write_sums` wrote."""
+    """Return whether files match a checksum file of `write_sums`."""
     if not all(file.exists() for file in (path, *files)):
         return False
     sums = [line.split(" ")[0] for line in read_file_lines(path)]

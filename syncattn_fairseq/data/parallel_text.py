@@ -31,7 +31,7 @@ def sides(prefix: Path, languages: Sequence[str]) -> list[Path]:
 
 
 def find_sides(prefix: Path, languages: Sequence[str]) -> list[Path]:
-    """Return the names of both files as they are, which may be compressed."""
+    """Return the paths of both sides of a text, compressed or not."""
     return [find_text(path) for path in sides(prefix, languages)]
 
 
@@ -81,7 +81,7 @@ def write_pairs(prefixes: Sequence[Path], languages: Sequence[str]) -> Iterator[
 
 
 def simplify(sentence: str) -> str:
-    """Return a key that is the same for sentences that differ only in case or spaces."""
+    """Return an equal key for sentences that differ only in case or spaces."""
     return "".join(sentence.split()).lower()
 
 

@@ -46,7 +46,7 @@ def read_spans(path: Path | str) -> Iterator[list[Span]]:
 
 
 def parse_spans(line: str, path: Path | str, number: int) -> list[Span]:
-    """Return the spans on a line, ``0-3 4-7``; `DataError`, with path and number, if it has others.
+    """Return the spans on a line such as ``0-3 4-7``; `DataError` names path and line of bad spans.
 
     They are in characters of the sentence, from 0; a span ends before its second number.
     """
@@ -77,7 +77,7 @@ MIN_PARSED = 0.1
 
 
 def check_parsed(where: Path | str, parsed: int, sentences: int, least: float) -> None:
-    """Raise `DataError` if too few of the sentences with words have a parse that fits them."""
+    """Raise `DataError` if too few sentences have a parse that fits the text."""
     if parsed < least * sentences:
         raise DataError(
             f"{where}: only {parsed} of {sentences} sentences have a parse that fits the text; was "
@@ -86,7 +86,7 @@ def check_parsed(where: Path | str, parsed: int, sentences: int, least: float) -
 
 
 def check_tree(heads: Sequence[int]) -> None:
-    """Raise `BadParse` unless the heads of one sentence form one tree; takes linear time."""
+    """Raise `BadParse` unless the heads of a sentence form a tree; takes linear time."""
     size = len(heads)
     for head in (min(heads, default=0), max(heads, default=0)):
         if not 0 <= head <= size:

@@ -225,5 +225,5 @@ def add_line_reading(model: bytes) -> bytes:
 
 
 def _cuttable(line: str) -> str:
-    """Return words as sentencepiece keeps them: separated by one space, and without U+2581."""
+    """Return words in sentencepiece's form: separated by a single space, and without U+2581."""
     return " ".join(word for word in without_mark(line).split(" ") if word)

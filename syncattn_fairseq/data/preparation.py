@@ -66,7 +66,7 @@ class Preparation:
         return [self.tokenise_line(sentence) for sentence in sentences]
 
     def tokenise_line(self, text: str) -> str:
-        """Return the words of a line, which KyTea has split if it has to."""
+        """Return the tokenised line; a line for KyTea must have been split by KyTea before."""
         if self.normalise:
             text = self._normalizer.normalize(text)
         if self.tokenizer == "moses":
@@ -77,7 +77,7 @@ class Preparation:
         return lower_case(text, self.language) if self.case == "lower" else text
 
     def find_first(self, words: Sequence[str]) -> int | None:
-        """Return which word of a sentence its capital is of, if it has one; None: it has none."""
+        """Return the index of the word with the sentence-initial capital; None for no word."""
         if self.rules == 1:
             return next((i for i, word in enumerate(words) if word[:1].isalpha()), 0)
         first = next((i for i, word in enumerate(words) if any(map(str.isalnum, word))), None)
@@ -178,7 +178,7 @@ def list_record(languages: Iterable[str]) -> list[str]:
 
 
 def copy_record(source: Path, destination: Path, languages: Iterable[str], is_new: bool) -> None:
-    """Copy how the text was prepared, and its subword models, from one folder into another.
+    """Copy the record of text preparation and the subword models into another folder.
 
     Args:
         source, destination: the folders.

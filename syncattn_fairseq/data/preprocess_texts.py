@@ -169,7 +169,7 @@ def read_arguments(
 
 @dataclass(frozen=True)
 class SplitText:
-    """One language of one split: its text, and the prefix of its heads and labels."""
+    """A text of a single language and split, with the prefix of the heads and labels."""
 
     split: str
     language: str
@@ -188,7 +188,7 @@ class SplitText:
 
 
 def _list_parts(plan: Preprocessing) -> Iterator[SplitText]:
-    """List the texts that fairseq will binarise, in its order and under its names."""
+    """List the texts for fairseq to binarise, with fairseq's order and names."""
     for split in SPLITS:
         texts, heads = plan.texts[split], plan.heads[split]
         if not texts:
@@ -321,7 +321,7 @@ def _choose_schemes(plan: Preprocessing, used: Sequence[SplitText]) -> dict[str,
 
 
 def _say_what_lacks(parts: Sequence[SplitText], annotations: Sequence[Annotation]) -> None:
-    """Print which texts lack the heads or labels that others have."""
+    """Print which texts lack heads or labels present in other texts."""
     for kind in dict.fromkeys(kind for _, kind in annotations):
         for part in parts:
             if (part, kind) not in annotations:
@@ -486,7 +486,7 @@ def _add_record(plan: Preprocessing) -> None:
 
 
 def _check_outputs(plan: Preprocessing, folder: Path, read: Sequence[Path] = ()) -> None:
-    """Check that the files of a folder can go where they have to, and are not read themselves."""
+    """Check that the files of a folder can move to the destination without harming an input."""
     named: list[Path] = [*read]
     for model in plan.subwords or ():
         named += [Path(path) for path in (model.path, model.vocabulary) if path is not None]
@@ -498,7 +498,7 @@ def _check_outputs(plan: Preprocessing, folder: Path, read: Sequence[Path] = ())
 def _check_record_of_texts(
     plan: Preprocessing, parts: Sequence[SplitText], schemes: Mapping[str, str]
 ) -> None:
-    """Check that subword models and preparations fit the texts that are binarised with them."""
+    """Check that the subword models and preparations fit the binarised texts."""
     for language in plan.written:
         texts = {part.split: part.text for part in parts if part.language == language}
         split = next((split for split in SAMPLED if split in texts), None)
@@ -514,7 +514,7 @@ def _check_record(
     schemes: Mapping[str, str],
     where: Path,
 ) -> None:
-    """Check that subword model and preparation of a language fit subwords of its sentences."""
+    """Check that a language's subword model and preparation fit a sample of the text."""
     if not rows:
         return
     scheme = schemes.get(language) or detect_scheme([*{piece for row in rows for piece in row}])
@@ -594,7 +594,7 @@ def _run_fairseq(args: argparse.Namespace) -> None:
 
 
 def _names_no_folder(record: logging.LogRecord) -> bool:
-    """Leave out the message with the folder that fairseq writes to, a temporary one."""
+    """Drop fairseq's message about the temporary output folder."""
     return not record.getMessage().startswith("Wrote preprocessed data to")
 
 

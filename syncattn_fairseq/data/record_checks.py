@@ -104,7 +104,7 @@ def check_languages(
 def check_preparation(
     preparation: Preparation, rows: Sequence[Sequence[str]], scheme: str, where: Path | str
 ) -> None:
-    """Make sentences of the words of a text, and words of them, which most often are the same.
+    """Check the recorded preparation of a text: detokenising and tokenising must restore the words.
 
     Args:
         preparation: how the text is said to be prepared; only Moses's way is checked.

@@ -54,7 +54,7 @@ class SubwordModel:
     threshold: int = 1
 
     def open(self) -> Segmenter:
-        """Load them; `DataError` if a file is wrong, or the package that reads it missing."""
+        """Load the model; `DataError` if a file is invalid or a required package is missing."""
         segmenter = open_segmenter(Path(self.path))
         if self.vocabulary is not None:
             if not isinstance(segmenter, Codes):
@@ -120,7 +120,7 @@ class Segmenter(ABC):
         return [*lines] if self.preparation is None else self.preparation.detokenise(lines)
 
     def _lower_first(self, line: str) -> str:
-        """Begin a sentence in lower case if the model knows its first word better like that."""
+        """Lower-case the first word of a sentence if the model knows the lower-case form better."""
         words = line.split(" ")
         assert self.preparation is not None
         index = self.preparation.find_first(words)
@@ -139,7 +139,7 @@ class Segmenter(ABC):
         return len(pieces) - len(ranks), len(pieces), sum(ranks)
 
     def __call__(self, sentences: Sequence[str]) -> list[list[str]]:
-        """Split sentences whose words are separated by white space; `BadSentence` if they are cut.
+        """Split sentences of words at white space; `BadSentence` if the words are already subwords.
 
         What has another meaning in a dictionary, such as ``</s>``, becomes ``<unk>``.
         """
@@ -190,7 +190,7 @@ class Words(Segmenter):
 
 
 class Subwords(Segmenter):
-    """Takes text that is in subwords already, such as that of a binarised corpus.
+    """Accepts text already in subwords, such as the text of a binarised corpus.
 
     Args:
         scheme: how its subwords are marked.
@@ -238,7 +238,7 @@ class RawPieces(Pieces):
 
 
 class Codes(Segmenter):
-    """Splits with codes of subword-nmt, an extra; `DataError` if it is missing, or they are."""
+    """Splits words with subword-nmt codes; `DataError` if the package or the codes are unusable."""
 
     scheme = "subword_nmt"
 
@@ -313,7 +313,7 @@ def store_subwords(folder: Path, languages: Sequence[str], models: Sequence[Subw
 
 
 def format_vocabulary(model: SubwordModel) -> str:
-    """Return the subwords that a model's vocabulary allows, and their counts, as they are stored.
+    """Return the allowed subwords and counts of a vocabulary, in the stored form.
 
     It has none: nothing.
     """
@@ -326,7 +326,7 @@ def format_vocabulary(model: SubwordModel) -> str:
 def find_subwords(
     folders: Sequence[Path], source: str, target: str
 ) -> tuple[SubwordModel, SubwordModel] | None:
-    """Find the subword models of both languages in the first folder that has them."""
+    """Find the subword models of both languages in the first folder with both."""
     for folder in folders:
         models = []
         for language in (source, target):

@@ -1,4 +1,4 @@
-"""Words as spans of characters, and the units that they make with subwords.
+"""Words as character spans, and alignment units of words and subwords.
 
 A unit is a word that owns a subword, with the words that own none and whose characters its subwords
 hold. Its head is the head of its shallowest word (the first of several). That leaves a tree: the
@@ -159,7 +159,7 @@ def move_spans(spans: Sequence[Span], sentence: str, text: str) -> list[Span]:
 
 
 def split_span(span: Span, surface: str, forms: Sequence[str]) -> list[Span]:
-    """Return the spans of the words that one token stands for.
+    """Return the spans of all words that a multiword token stands for.
 
     If the words are the parts of its surface but for their case, as in *cannot*, each has its part;
     else, as in *zum*, all of them have the whole.

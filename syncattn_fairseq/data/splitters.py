@@ -134,7 +134,7 @@ _CHOICES = {
 
 
 def choose_splitter(language: str) -> str:
-    """Return the name of the splitter that suits a language; it may not be installed.
+    """Return the name of the recommended splitter for a language, installed or not.
 
     Args:
         language: its code, or any name that :func:`.languages.know_language` knows; of others,
@@ -144,7 +144,7 @@ def choose_splitter(language: str) -> str:
 
 
 def check_splitter(name: str) -> None:
-    """Check that a splitter exists, and that what it needs is installed.
+    """Check that a splitter exists and that the splitter's package is installed.
 
     Raises:
         DataError: it does not; the line says which extra to install.

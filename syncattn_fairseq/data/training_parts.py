@@ -1,4 +1,4 @@
-"""The parts of a training text, in several folders or in one, of which some have no parses."""
+"""The parts of a training text, in several folders or a single folder, with or without parses."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -72,7 +72,7 @@ def _has(path: Path, source: str, target: str, need: str) -> bool:
 
 
 def say_what_lacks(parts: Iterable[Part]) -> list[str]:
-    """Say which parts lack what others have, and how many sentences they have, a line for each."""
+    """Return a line for each annotation absent from a part, with the number of sentences."""
     parts = [*parts]
     lines = []
     for need in sorted(frozenset[str]().union(*(part.has for part in parts))):

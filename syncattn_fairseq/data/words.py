@@ -28,7 +28,7 @@ _BEGINNING, _ENDING = re.compile("(?<!\\S)▁+[^\\s▁]"), re.compile("[^\\s▁]
 
 
 def find_word_starts(tokens: Sequence[str], scheme: str) -> list[bool]:
-    """Return for each subword whether it is the first of its word.
+    """Return whether each subword is the first of a word.
 
     Args:
         tokens: the subwords of one sentence.
@@ -97,7 +97,7 @@ def join_subwords(tokens: Sequence[str], scheme: str) -> list[str]:
 
 
 def join_text(tokens: Sequence[str], scheme: str) -> str:
-    """Join the subwords of one sentence into its text: raw ones are the sentence itself.
+    """Join subwords into a text; for raw schemes, the result is the original sentence.
 
     Others make words, which are separated by spaces; see `join_subwords`.
     """
@@ -181,7 +181,7 @@ def find_words(text: str, scheme: str) -> list[Span]:
 
 
 def locate_words(words: Iterable[str], text: str) -> list[Span] | None:
-    """Return where the words of a text are in it; None if it has others.
+    """Return the spans of words in a text; None if the words differ from the text's.
 
     Args:
         words: all words, in order; white space in them does not count.
@@ -206,7 +206,7 @@ def _join_pieces(pieces: Sequence[str]) -> str:
 
 
 def is_raw(scheme: str) -> bool:
-    """Return whether subwords are of raw sentences: pieces that join to them."""
+    """Return whether a scheme is raw, for subwords that join to unsplit sentences."""
     return scheme.startswith(RAW)
 
 
@@ -258,7 +258,7 @@ def find_schemes(texts: Iterable[str]) -> Iterator[str]:
 
 
 def without_mark(sentence: str) -> str:
-    """Replace U+2581 in a sentence, so that a sentencepiece model can split its words."""
+    """Replace U+2581 in a sentence, since sentencepiece reserves this character."""
     return sentence.replace(MARK, REPLACEMENT)
 
 

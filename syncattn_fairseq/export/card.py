@@ -63,7 +63,7 @@ def sentence_code(preparation: Preparation | None) -> str:
 
 
 def describe_words(preparation: Preparation | None) -> str:
-    """Return a line of Python that says which words a model reads and writes; raw ones need none.
+    """Return a comment in Python about the word splitting for a model; empty for raw sentences.
 
     Empty: that is not known, or they are sentences.
     """

@@ -30,7 +30,7 @@ class Sample:
     tokens: int
 
     def sources(self, words: Sequence[str], field: str = "src_tokens") -> list[list[str]]:
-        """Return each source's symbols without its end; for another field, its labels."""
+        """Return each source's symbols without the end of sentence, or another field's labels."""
         inside = self.net_input["src_tokens"] > 2  # <s>, <pad> and </s> come first
         rows = zip(self.net_input[field], inside, strict=True)
         return [[words[i] for i in row[there].tolist()] for row, there in rows]
@@ -41,7 +41,7 @@ class Sample:
 
 
 def load_sample(task: Any, longest: tuple[int, int]) -> Sample:
-    """Take some pairs, not longer than this, of the task's corpus; `DataError` if it has none."""
+    """Take pairs up to a length from the task's corpus; `DataError` if there are none."""
     for split in _SAMPLED:
         try:
             task.load_dataset(split)

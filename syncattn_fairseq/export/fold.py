@@ -1,4 +1,4 @@
-"""From a syntax Transformer to the plain one that computes the same, if there is one.
+"""Convert a syntax Transformer into an equivalent plain Transformer, if possible.
 
 Everything that depends on the kinds of heads and on their parameters' names is here. Whether source
 labels and positions can be exported depends on the format.
@@ -123,7 +123,7 @@ def find_alignment_layer(model: Any) -> int:
 
 @dataclass(frozen=True)
 class FoldedModel:
-    """A plain Transformer and everything that goes with it.
+    """A plain Transformer with all data for its export.
 
     Attributes:
         name: the path of its checkpoint.
@@ -157,7 +157,7 @@ class FoldedModel:
 
     @property
     def positions(self) -> str:
-        """How it knows the order of its tokens, as ``--positions`` has it."""
+        """The kind of positions, as in ``--positions``."""
         return getattr(self.original.cfg, "positions", "absolute")
 
     @property

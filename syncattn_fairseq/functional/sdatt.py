@@ -40,7 +40,7 @@ def additive_scores(
 
 
 class _AdditiveScores(torch.autograd.Function):
-    """:func:`additive_scores`, whose gradient needs the tangents only in the type of its inputs.
+    """:func:`additive_scores` with a gradient that stores the tangents in the type of the inputs.
 
     They are its largest tensor by far. PyTorch would keep them in float32.
     """
@@ -289,7 +289,7 @@ def _offsets(
 
 
 def find_ancestors(parents: Int[Tensor, "*batch tokens"]) -> Float[Tensor, "*batch tokens tokens"]:
-    """Find which words are above which; every word is above itself.
+    """Return the ancestors of each word, with the word itself among the ancestors.
 
     Args:
         parents: columns, counted from 0; a root is its own parent.

@@ -1,4 +1,4 @@
-"""What a model says about a sentence: its translation, parses, links and distances."""
+"""A model's answers about a sentence: translation, parses, links and distances."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class Sentence:
 
 
 class Translation(str):
-    """A translation: the text, which also knows its subwords.
+    """A translated text that keeps its subwords.
 
     Attributes:
         sentence: the subwords.
@@ -227,7 +227,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Pair(Generic[T]):
-    """What a model says about source and translation; None for a side it says nothing about."""
+    """Answers for source and translation; None for a side without an answer."""
 
     translation: Translation
     source: T | None

@@ -71,14 +71,14 @@ class About:
     files: dict[str, str] = field(default_factory=dict)
 
     def write(self, folder: Path) -> None:
-        """Write the description into a folder that has all its other files."""
+        """Write the description into a folder with all other files in place."""
         files = {path.name: hash_file(path) for path in sorted(folder.iterdir())}
         text = json.dumps(asdict(replace(self, files=files)), indent=2)
         (folder / ABOUT).write_text(text + "\n", encoding="utf-8")
 
     @classmethod
     def read(cls, folder: Path) -> About:
-        """Read the description from a folder, and check that the files are those described.
+        """Read the description of an export, and check the files against the description.
 
         Raises:
             DataError: the folder was not made by ``syncattn-export``, or is damaged.
@@ -307,7 +307,7 @@ class CTranslate2Model(Model):
         return self._call(call, tokens, max_input_length=0, **options), unparsed
 
     def _call(self, call: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
-        """Call CTranslate2, and say in one line what it cannot do."""
+        """Call CTranslate2, and turn errors into a single line."""
         try:
             return call(*arguments, **options)
         except (ValueError, RuntimeError, LookupError) as error:
@@ -319,7 +319,9 @@ class CTranslate2Model(Model):
             ) from None
 
     def _tokens(self, sources: Sequence[Sentence]) -> tuple[list[list[str]], list[int]]:
-        """Return what CTranslate2 reads of each source, and which have no parse to be read."""
+        """Return the input tokens for CTranslate2, and the indices of sources without a required
+        parse.
+        """
         if not self.reads:
             return [[*source.pieces] for source in sources], []
         parses = self._list_trees(sources)
@@ -348,7 +350,7 @@ def _vocabulary(folder: Path, side: str) -> list[str]:
 
 
 def _check_config(folder: Path, words: Sequence[str]) -> None:
-    """Check the settings that CTranslate2 keeps with a model; it may crash if they are wrong."""
+    """Check CTranslate2's settings file, since wrong settings may crash CTranslate2."""
 
     def is_config(config: Any) -> bool:
         return (
@@ -385,7 +387,7 @@ def _damaged(path: Path) -> DataError:
 
 
 def _check_heads(path: Path) -> None:
-    """Check that there are heads in CTranslate2's file: it would divide by their number."""
+    """Check that CTranslate2's model file has attention heads, to avoid a division by zero."""
     with open_file(path) as file:
 
         def number(kind: str) -> int:
@@ -409,7 +411,7 @@ def _check_heads(path: Path) -> None:
 
 
 def _can_use_gpu() -> bool:
-    """Return whether there is a GPU, and the library of CUDA that CTranslate2 loads for it."""
+    """Return whether a GPU and CTranslate2's CUDA library are available."""
     if not load_ctranslate2().get_cuda_device_count():
         return False
     try:

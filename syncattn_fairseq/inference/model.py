@@ -46,7 +46,7 @@ MAX_LEN, SHORT = 1000, 200
 
 
 class Model(ABC):
-    """A translation model, with the subwords that it reads and writes.
+    """A translation model with the subword models of source and target.
 
     Text is as people write it if the model's folder says how its training text was prepared.
     Otherwise, it is words separated by spaces, tokenised like the training text. Empty sentences
@@ -100,12 +100,13 @@ class Model(ABC):
 
     @property
     def reads(self) -> frozenset[str]:
-        """What it reads of the source's parse: ``heads``, ``labels``, both or nothing."""
+        """The parts of a source parse that the model reads: ``heads``, ``labels``, both or neither.
+        """
         return frozenset()
 
     @abstractmethod
     def _translate(self, sources: Sequence[Sentence], search: Search) -> list[Translation]:
-        """Translate one batch of sources that have subwords."""
+        """Translate a batch of non-empty sources."""
 
     @abstractmethod
     def _analyse(
@@ -296,7 +297,7 @@ class Model(ABC):
         return "; ".join([*faults, *filter(None, [translation.too_long])])
 
     def info(self, decoding: Decoding = DEFAULT) -> dict[str, Any]:
-        """Return what a service says about its model, as plain values.
+        """Return a description of the model for a service, as plain values.
 
         Args:
             decoding: the settings that the service uses.
@@ -422,7 +423,7 @@ class Model(ABC):
         return [Sentence(pieces, segmenter.scheme) for pieces in segmenter(lines)]
 
     def _list_trees(self, sources: Sequence[Sentence]) -> list[DependencyTree | None]:
-        """Return the trees that are given, and those that the parser finds of the others."""
+        """Return the given trees, and the parser's trees for sources without a given tree."""
         others = [source for source in sources if source.given is None]
         parsed = iter(
             parse_subwords(self.parser, [source.pieces for source in others], others[0].scheme)

@@ -56,7 +56,7 @@ class SyntaxTransformerDecoder(SyntaxStack, TransformerDecoderBase):
         return wrap(layer, cfg)
 
     def _note_attention(self, number: int, layer: Any, inputs: Any, output: Any) -> None:
-        """Note the cross-attention that a layer returns; fairseq passes on only one layer's.
+        """Note a layer's cross-attention, since fairseq passes on a single layer's only.
 
         As an output of the layer, it has a gradient even with activation checkpointing.
         """

@@ -1,4 +1,4 @@
-"""What a model reads and exposes, by its options, without building it."""
+"""Derive from the options, without building a model, the batch fields read and tensors exposed."""
 
 import argparse
 from collections.abc import Mapping, Sequence

@@ -127,7 +127,7 @@ class SyntaxDecoderLayer(TransformerDecoderLayerBase):
         return x, attention, state
 
     def build_encoder_attention(self, embed_dim: int, cfg: Any) -> MultiheadAttention:
-        """Build fairseq's cross-attention, or one that is also backward, or syntax-directed."""
+        """Build the cross-attention of a decoder layer: fairseq's, backward or syntax-directed."""
         options = {
             "kdim": cfg.encoder.embed_dim,
             "vdim": cfg.encoder.embed_dim,

@@ -54,7 +54,7 @@ class SyntaxTransformerModel(TransformerModel):
 
     @classmethod
     def build_model(cls, args: Any, task: Any) -> SyntaxTransformerModel:
-        """Build the model that ``args`` describe; `DataError` if that is impossible."""
+        """Build a model from ``args``; raise `DataError` for impossible options."""
         args = config.as_namespace(args)
         config.set_defaults(args)
         config.drop_embedded_positions(args)

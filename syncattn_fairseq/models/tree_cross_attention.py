@@ -35,7 +35,7 @@ class TreeWindowOptions:
 
 @register_part("tree_window")
 class TreeCrossAttention(Part, MultiheadAttention):
-    """fairseq's cross-attention whose first heads see what is close by in the source's tree.
+    """fairseq's cross-attention with first heads limited to a window in the source's tree.
 
     Their scores are SDAtt's (Eq. 10-11) with scaled dot products in place of e. They share one
     position, predicted from the layer's state.

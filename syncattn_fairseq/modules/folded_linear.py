@@ -1,4 +1,4 @@
-"""A linear layer that rewrites its parameters before it uses them."""
+"""A linear layer with parameters rewritten in every forward pass."""
 
 from collections.abc import Callable
 

@@ -12,7 +12,7 @@ from .term import Log, Term, average_heads, join_heads, register_term
 
 @dataclass
 class SyncAttentionOptions:
-    """Options of SyncAttn's loss: the weight, and whether the end of sentence counts."""
+    """SyncAttn's loss: its weight, and which tokens count."""
 
     sync_weight: float = option(0.5, "weight of SyncAttn's loss")
     sync_without_eos: bool = option(False, "SyncAttn's loss: leave out the end of sentence")

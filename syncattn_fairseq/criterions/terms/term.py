@@ -133,8 +133,7 @@ def register_term(name: str) -> Callable[[T], T]:
 
 
 def join_heads(layers: Sequence[Tensor]) -> Tensor:
-    """Concatenate the exposed tensors ``(B, h, ...)`` of several layers along the head dimension.
-    """
+    """Concatenate the exposed tensors ``(B, h, ...)`` of several layers along the heads."""
     return layers[0] if len(layers) == 1 else torch.cat(list(layers), dim=1)
 
 

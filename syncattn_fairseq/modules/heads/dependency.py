@@ -108,7 +108,8 @@ class DependencyHeads(Heads):
 
     @classmethod
     def list_layers(cls, cfg: Any, side: str) -> list[int]:
-        """List the one layer that may have them."""
+        """Return the number of the layer with dependency heads, in a list; empty if there is none.
+        """
         layer = read_layer(cfg, f"{side}_dependency_layer", side)
         return [layer] if layer else []
 
@@ -189,7 +190,7 @@ class DependencyHeads(Heads):
 def _move_up(
     attention: Float[Tensor, "batch heads rows tokens"], scope: Scope
 ) -> Float[Tensor, "batch heads rows tokens"]:
-    """Number the rows and columns of a decoder's attention by the tokens that its states read."""
+    """Shift a decoder's attention matrix from predicted tokens to input tokens."""
     read = torch.ones_like(attention[:, 0, :, 0])
     if scope.padding_mask is not None:
         read = read.masked_fill(scope.padding_mask, 0.0)
