@@ -94,9 +94,7 @@ class CheckpointModel(Model):
         return self.task.input_parses.parser if self.reads else None
 
     def _reopen(self) -> None:
-        """Use a single thread in a forked process, since PyTorch's thread pool does not survive a
-        fork.
-        """
+        """Use a single thread, since PyTorch's thread pool does not survive a fork."""
         if self.device.type != "cpu":
             raise DataError(f"{self.name}: {FORKED}")
         torch.set_num_threads(1)
@@ -223,8 +221,7 @@ class CheckpointModel(Model):
         return translations
 
     def _batch(self, sources: Sequence[Sentence]) -> dict[str, Any]:
-        """Make a batch; ``id`` has the sentences' numbers, ``unparsed`` the sentences without a
-        parse.
+        """Make a batch; ``id`` numbers the sentences, ``unparsed`` the sentences without a parse.
         """
         dictionary, fields = self.task.source_dictionary, self.task.fields
         texts = [" ".join(source.pieces) for source in sources]

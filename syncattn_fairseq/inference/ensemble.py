@@ -91,9 +91,7 @@ class Ensemble:
         return self.task.source_dictionary.symbols, self.task.target_dictionary.symbols
 
     def _find_data(self, data: str | Path | None, trained: dict[str, Any]) -> Path:
-        """Find the folder of the dictionaries, and infer the languages if the checkpoint lacks
-        them.
-        """
+        """Find the folder of the dictionaries, and infer the languages if necessary."""
         folders = [self.paths[0].parent, *map(Path, utils.split_paths(trained.get("data") or ""))]
         if data is not None:
             folders = [Path(path) for path in utils.split_paths(str(data))]

@@ -319,9 +319,7 @@ class CTranslate2Model(Model):
             ) from None
 
     def _tokens(self, sources: Sequence[Sentence]) -> tuple[list[list[str]], list[int]]:
-        """Return the input tokens for CTranslate2, and the indices of sources without a required
-        parse.
-        """
+        """Return CTranslate2's input tokens, and the indices of sources without a parse."""
         if not self.reads:
             return [[*source.pieces] for source in sources], []
         parses = self._list_trees(sources)

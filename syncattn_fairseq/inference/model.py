@@ -100,8 +100,7 @@ class Model(ABC):
 
     @property
     def reads(self) -> frozenset[str]:
-        """The parts of a source parse that the model reads: ``heads``, ``labels``, both or neither.
-        """
+        """The parts of a parse that the model reads, ``heads``, ``labels``, both or neither."""
         return frozenset()
 
     @abstractmethod

@@ -70,9 +70,7 @@ class BatchView:
         return self._fields.get(field)
 
     def require(self, field: str, reader: str) -> Tensor:
-        """Return a field for a reader such as "parent-scaled heads"; `DataError` if the field is
-        absent.
-        """
+        """Return a field for a reader such as "parent-scaled heads"; `DataError` if absent."""
         return require_field(self._fields.get(field), field, reader)
 
     def share(self, kind: type, name: Hashable, make: Callable[[], Tensor]) -> Tensor:

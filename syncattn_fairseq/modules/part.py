@@ -42,14 +42,11 @@ class Part:
 
     @classmethod
     def list_fields(cls, cfg: Any) -> SourceFields:
-        """Return the required batch fields of the source's parse; nothing if the part is not in
-        use.
-        """
+        """Return the required batch fields of the source's parse; nothing if not in use."""
         return NOTHING
 
     def share(self, name: Hashable, make: Callable[[], Tensor]) -> Tensor:
-        """Return a tensor shared by several layers for this batch; the first caller computes the
-        tensor.
+        """Return a tensor shared by several layers for this batch, computed by the first caller.
 
         It is shared among parts of this one class, not with its subclasses or with other classes,
         which may have tensors of the same name. It has no gradient.
@@ -62,8 +59,7 @@ class Part:
         return self.view.share(type(self), name, make)
 
     def start_plain(self) -> bool:
-        """Initialise the parameters to a plain Transformer's function; return whether this is
-        possible.
+        """Initialise the part to a plain Transformer's function; return whether this is possible.
         """
         return False
 

@@ -80,8 +80,7 @@ class SourceAttention(nn.Module):
 
     @property
     def readers(self) -> list[nn.Linear]:
-        """Return the layers applied to the decoder's state; the decoder may fuse them with its own.
-        """
+        """The layers applied to the decoder's state, which the decoder may fuse with its own."""
         return []
 
     def forward(self, scores: Tensor, state: Tensor, source: Source) -> WeightsAndPosition:

@@ -97,7 +97,7 @@ class _Connection(H11Protocol):
 
 
 class _Server(uvicorn.Server):
-    """Serves until SIGTERM or SIGINT, which are its usual end.
+    """Serves until SIGTERM or SIGINT, with a normal exit status.
 
     Args:
         service: what answers.
@@ -123,7 +123,7 @@ class _Server(uvicorn.Server):
         )
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Say where it is, and what it serves."""
+        """Start, and print the address and the model."""
         await super().startup(sockets)
         model = self.service.model
         for each in sockets or ():
@@ -140,7 +140,7 @@ class _Server(uvicorn.Server):
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Take signals for the end, and do not send them again after it."""
+        """End on signals, and do not raise the signals again afterwards."""
         with super().capture_signals():
             yield
             self._captured_signals.clear()

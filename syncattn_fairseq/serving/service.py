@@ -1,4 +1,4 @@
-"""What a service answers: questions about sentences, a page, and how it is.
+"""The answers of a service: questions about sentences, a page, and its health.
 
 Whatever is wrong with a request is said in one line of JSON, ``{"error": "…"}``. What is wrong with
 the service itself is said in one line of its log.

@@ -65,20 +65,23 @@ class Recorder(Protocol):
         """Return what watches a pass (:class:`.Watch`)."""
 
     def watching(self, note: Callable[[str], None]) -> AbstractContextManager[None]:
-        """Run passes meanwhile where they will be recorded, and note what waits."""
+        """Run the passes of a block under recording conditions, and note any waiting for the
+        device.
+        """
 
     def record(self, function: Callable[[], T]) -> tuple[Callable[[], None], T]:
-        """Record what a function does, without doing it; return a replay of it, and its results.
+        """Record a function without executing the kernels; return a replay function and the
+        results.
 
         The results have numbers after each replay, until another one.
         """
 
     def measure_memory(self) -> int:
-        """Return the bytes of memory that all recordings have for what they compute."""
+        """Return the bytes of memory reserved for the results of all recordings."""
 
 
 class CudaGraphs:
-    """Records CUDA graphs, which share their memory: only one is replayed at a time."""
+    """Records CUDA graphs with shared memory; only a single graph is replayed at a time."""
 
     def __init__(self) -> None:
         self.stream = torch.cuda.Stream()
@@ -288,7 +291,7 @@ class GraphedTraining:
         return log
 
     def _compute(self, batch: dict[str, Any]) -> tuple[Tensor, dict[str, Tensor]]:
-        """Return the objective, and what to log, as fairseq's task computes them."""
+        """Return the objective and the numbers to log, as in fairseq's task."""
         with torch.autocast("cuda", enabled=isinstance(self.optimizer, AMPOptimizer)):
             objective, log = self.criterion.compute(self.model, batch)
         return objective, log

@@ -108,8 +108,7 @@ class DependencyHeads(Heads):
 
     @classmethod
     def list_layers(cls, cfg: Any, side: str) -> list[int]:
-        """Return the number of the layer with dependency heads, in a list; empty if there is none.
-        """
+        """Return a list with the layer of the dependency heads; empty if there is none."""
         layer = read_layer(cfg, f"{side}_dependency_layer", side)
         return [layer] if layer else []
 
@@ -190,7 +189,7 @@ class DependencyHeads(Heads):
 def _move_up(
     attention: Float[Tensor, "batch heads rows tokens"], scope: Scope
 ) -> Float[Tensor, "batch heads rows tokens"]:
-    """Shift a decoder's attention matrix from predicted tokens to input tokens."""
+    """Shift a decoder's attention so that rows and columns follow the tokens read by the states."""
     read = torch.ones_like(attention[:, 0, :, 0])
     if scope.padding_mask is not None:
         read = read.masked_fill(scope.padding_mask, 0.0)

@@ -86,9 +86,7 @@ class GatedHeads(Heads):
 
     @classmethod
     def check(cls, cfg: Any) -> None:
-        """Check that each gated layer has a corresponding decoder layer in
-        ``--distance-sync-layers``.
-        """
+        """Check that each gated layer has a layer in ``--distance-sync-layers``."""
         synchronised = read_trained_layers(cfg, "distance_sync_layers", "decoder")
         for side in SIDES:
             option = cls.layer_option(cfg, side)
