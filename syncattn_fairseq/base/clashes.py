@@ -54,7 +54,7 @@ def _mode(path: str | Path) -> int:
 
 
 def _identify(path: str | Path) -> Any:
-    """Return a key that is equal for all paths of one file (device and inode); None for devices."""
+    """Return an equal key for all paths of a file (device and inode); None for devices."""
     try:
         found = os.stat(path)
     except OSError:

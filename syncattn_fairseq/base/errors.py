@@ -20,7 +20,7 @@ def printable(text: str) -> str:
 
 
 def describe(error: OSError) -> str:
-    """Describe an error of the system with its file and without its number."""
+    """Describe a system error with the file's name and without the error's number."""
     if error.strerror is None:
         return str(error)
     return error.strerror if error.filename is None else f"{error.filename}: {error.strerror}"
@@ -82,7 +82,7 @@ def naming(place: object) -> Iterator[None]:
 
 @contextmanager
 def naming_full_disk(path: Path) -> Iterator[None]:
-    """Add a file or folder to errors of a full disk, which Python and libraries leave out.
+    """Add a file or folder to errors of a full disk, since Python and libraries name none.
 
     Raises:
         DataError: PyTorch or safetensors could not write.

@@ -1,4 +1,4 @@
-"""Locks between processes; they are released however a process ends."""
+"""Locks between processes, released when a process ends in any way."""
 
 import errno
 import fcntl
@@ -88,7 +88,7 @@ def can_share_locks() -> bool:
 
 
 def refuse_links(*paths: Path) -> None:
-    """Raise `DataError` unless what will be written and removed is ours: a link may lead anywhere.
+    """Raise `DataError` if a path to write or remove is a link, since links may lead anywhere.
 
     Files, and folders with all that is in them, need not exist.
     """
@@ -100,7 +100,7 @@ def refuse_links(*paths: Path) -> None:
 
 
 def remove_locked(lock: Path) -> None:
-    """Remove the folder of a lock that this process holds.
+    """Remove the folder of a lock held by this process.
 
     The lock goes last: without it, other processes may enter. Then their folder stays.
     """

@@ -1,4 +1,4 @@
-"""Options as fields of plain dataclasses, and as fairseq wants them."""
+"""Options as fields of plain dataclasses, and their conversion to fairseq's dataclasses."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def flag(name: str) -> str:
-    """Return an option as it is written on the command line."""
+    """Return an option in the form of the command line."""
     return "--" + name.replace("_", "-")
 
 
@@ -25,7 +25,7 @@ def option(
     at_least: float | None = None,
     above: float | None = None,
 ) -> Any:
-    """Make the field of an option; ``above`` is the largest number that is not possible."""
+    """Make the field of an option; ``above`` is the exclusive lower bound."""
     metadata: dict[str, Any] = {"help": help}
     if choices:
         metadata["choices"] = tuple(choices)
@@ -34,7 +34,7 @@ def option(
 
 
 def check_numbers(cfg: Any, options: type) -> None:
-    """Raise ``DataError`` if an option in ``cfg`` is a number that is too small."""
+    """Raise ``DataError`` if a number among the options in ``cfg`` is too small."""
     for each in fields(options):
         value = getattr(cfg, each.name, None)
         at_least, above = each.metadata.get("at_least"), each.metadata.get("above")

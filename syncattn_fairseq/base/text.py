@@ -81,7 +81,7 @@ def read_lines(path: Path | str | int) -> Iterator[str]:
 
 
 def check_first_line(line: str, name: str, is_xml: bool = False) -> None:
-    """Raise `DataError` if a file begins like XML or UTF-16, which would be read as odd sentences.
+    """Raise `DataError` if a file begins like XML or UTF-16, to avoid reading odd sentences.
 
     Args:
         line: its first line; bytes that are not UTF-8 are lone surrogates.
@@ -132,7 +132,7 @@ def _lines(file: TextIO, name: str) -> Iterator[str]:
 
 
 def read_blocks(*paths: Path | str, characters: int = 2**18) -> Iterator[tuple[list[str], ...]]:
-    """Yield the lines of texts (`read_lines`) in blocks, which many processes can work on.
+    """Yield the lines of texts (`read_lines`) in blocks for parallel processing.
 
     Args:
         paths: of texts with as many lines each.

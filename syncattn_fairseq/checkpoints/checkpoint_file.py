@@ -24,7 +24,7 @@ _TYPES = {
 
 
 def read_checkpoint(path: str | Path) -> dict[str, Any]:
-    """Read a fairseq checkpoint, else `DataError`; the parts that are not used stay on disk."""
+    """Read a fairseq checkpoint, else `DataError`; unused parts stay on disk."""
     torch.serialization.add_safe_globals(list_classes())
     return load_checkpoint(
         path, lambda: torch.load(path, map_location="cpu", weights_only=True, mmap=True)
@@ -100,7 +100,7 @@ def _check(state: Any) -> None:
 
 
 def _is_plain(tensor: Tensor) -> bool:
-    """Return whether a tensor's numbers are all stored, in a type that can be computed with."""
+    """Return whether a tensor stores all numbers, in a type with arithmetic."""
     return (
         tensor.dtype in _TYPES
         and tensor.layout == torch.strided

@@ -75,7 +75,7 @@ def require_architecture(options: Any) -> None:
 
 
 def require_plugin(path: Path | str, user_dir: Any) -> None:
-    """Raise `DataError` unless the plugin that a checkpoint was trained with is imported.
+    """Raise `DataError` unless the plugin used in a checkpoint's training is imported.
 
     It is not imported here: the file may come from anyone, and names what it likes. Without the
     plugin, its options would be ignored, and the model would lack its heads.
@@ -128,7 +128,7 @@ def _check_types(options: dict[str, Any], weights: Mapping[str, Tensor] | None) 
 def _check_sizes(
     declared: set[str], options: dict[str, Any], weights: Mapping[str, Tensor]
 ) -> None:
-    """Refuse sizes in the options beyond the sizes of the weights, which could exhaust memory."""
+    """Refuse sizes in the options beyond the sizes of the weights, since memory could run out."""
     widest = max((size for tensor in weights.values() for size in tensor.shape), default=0)
     limits = {"_layers": len(weights), "_dim": widest, "_size": widest, "_heads": widest}
     limits["_positions"] = 1_000_000

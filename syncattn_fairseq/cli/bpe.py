@@ -123,7 +123,7 @@ def _cut(processor: SentencePieceProcessor, sentence: str) -> str:
 
 @command
 def main(argv: Sequence[str] | None = None) -> None:
-    """Learn subwords, or apply them."""
+    """Learn or apply subwords."""
     args = make_parser().parse_args(argv)
     {"learn": _learn, "apply": _apply}[args.command](args)
 

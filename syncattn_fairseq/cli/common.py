@@ -1,4 +1,4 @@
-"""What the commands share: their errors and common arguments.
+"""Shared error handling and arguments of the commands.
 
 A command starts in a tenth of a second: its module imports only what its arguments need, and the
 functions that do the work import the rest.
@@ -146,7 +146,7 @@ def _make_end(number: int) -> BaseException:
 
 
 def _is_ending(error: BaseException | None) -> bool:
-    """Return whether an error, or an earlier error in its context, ends the program."""
+    """Return whether an error, or an earlier error in the context, ends the program."""
     while error is not None:
         if isinstance(error, KeyboardInterrupt | SystemExit):
             return True
@@ -175,7 +175,7 @@ def _check_words(words: Sequence[str]) -> None:
 
 
 def _describe(error: Exception) -> str:
-    """Say what is wrong also where a library has raised an error with nothing but a path."""
+    """Describe an error, even if a library has raised the error with nothing but a path."""
     if len(error.args) == 1 and isinstance(error, FileNotFoundError):
         return f"{error}: no such file or folder"
     if len(error.args) == 1 and isinstance(error, FileExistsError):
@@ -250,7 +250,7 @@ def announce(path: str | Path, contents: str, file: TextIO | None = None) -> Non
 
 
 def add_texts(parser: CommandLine) -> None:
-    """Add the arguments of a command that rewrites texts line by line."""
+    """Add the arguments of commands for rewriting texts line by line."""
     parser.add_argument("--input", nargs="+", type=Path, help="default: standard input")
     parser.add_argument(
         "--output", nargs="+", type=Path, help="one for each input; default: standard output"
@@ -259,7 +259,7 @@ def add_texts(parser: CommandLine) -> None:
 
 
 def add_subword_marks(parser: Any, default: str = "detected in the text") -> None:
-    """Add the argument that says how a text's subwords are marked."""
+    """Add the argument for the subword marks of a text."""
     parser.add_argument(
         "--subword-marks",
         type=_scheme,
@@ -277,7 +277,7 @@ def _scheme(value: str) -> str:
 
 
 def add_user_dir(parser: argparse.ArgumentParser, what: str) -> None:
-    """Add the argument that names a plugin to import; ``what`` says why."""
+    """Add the argument for a plugin to import; ``what`` gives the purpose."""
     parser.add_argument(
         "--user-dir", type=Path, metavar="DIR", help=f"a plugin of your own: {what}"
     )
@@ -301,7 +301,7 @@ def add_model_files(parser: CommandLine) -> None:
 
 
 def add_tokenised(parser: CommandLine) -> None:
-    """Add the argument that text is in words already."""
+    """Add the argument for text already in words."""
     parser.add_argument(
         "--tokenised",
         action="store_true",
@@ -352,7 +352,7 @@ def read_subwords(args: argparse.Namespace) -> list[SubwordModel] | None:
 
 
 def warn_of_unknown(model: Model) -> None:
-    """Say on standard error which subwords of the text a model did not know."""
+    """Warn on standard error about subwords unknown to the model."""
     for segmenter in (model.source_segmenter, model.target_segmenter):
         if warning := segmenter.describe_unknown():
             print(f"warning: {warning}", file=sys.stderr)

@@ -96,7 +96,7 @@ class LabelSmoothedCrossEntropyWithSyntax(LabelSmoothedCrossEntropyCriterion):
         )
 
     def list_fields(self) -> frozenset[LossField]:
-        """Return the batch fields that the losses read besides the parents."""
+        """Return the losses' batch fields besides the parents."""
         fields: frozenset[LossField] = frozenset()
         for term in self.terms:
             fields |= term.list_fields()
@@ -119,7 +119,7 @@ class LabelSmoothedCrossEntropyWithSyntax(LabelSmoothedCrossEntropyCriterion):
         return objective, counts["sample_size"], {**log, **counts}
 
     def count(self, sample: dict[str, Any]) -> dict[str, int]:
-        """Return the counts of the last batch that are known without waiting for the device.
+        """Return the counts of the last batch, known without waiting for the device.
 
         Rows of padding do not count.
         """
@@ -131,7 +131,7 @@ class LabelSmoothedCrossEntropyWithSyntax(LabelSmoothedCrossEntropyCriterion):
     def compute(
         self, model: Any, sample: dict[str, Any], reduce: bool = True
     ) -> tuple[Tensor, dict[str, Tensor]]:
-        """Return a batch's summed objective, and what else the device computes, to be logged.
+        """Return a batch's summed objective and the numbers to log, computed on the device.
 
         On a GPU, this reads nothing that the host knows of the batch, and does not wait: a CUDA
         graph may hold it, with the backward pass of the objective.
@@ -232,7 +232,7 @@ def has_plain_scores(model: Any, scores: Any) -> bool:
 
 
 def check_numbers(term: Term, numbers: Mapping[str, Tensor]) -> None:
-    """Check that a loss logs only the numbers in its declaration.
+    """Check that a loss logs only the declared numbers.
 
     Args:
         term: the loss.
@@ -263,7 +263,7 @@ def has_own_weight(term: Term) -> bool:
 
 
 def _take_up_options() -> None:
-    """Tell fairseq and hydra the options of a term that was registered after the criterion."""
+    """Register the options of a late-registered term with fairseq and hydra."""
     config = make_config()
     setattr(LabelSmoothedCrossEntropyWithSyntax, "__dataclass", config)  # noqa: B010  (fairseq's)
     CRITERION_DATACLASS_REGISTRY[CRITERION] = config

@@ -1,4 +1,4 @@
-"""Fake parses: controls of heads that read the source's parse.
+"""Fake parses as controls for heads with access to the source's parse.
 
 Each takes the marks of one sentence (:mod:`.subwords`), ``(n,)``, and a generator of random
 numbers, and returns other marks, ``(n,)``. The generator's seed is computed from the sentence
@@ -18,7 +18,7 @@ from .subwords import CONTINUATION
 
 
 def shuffle_heads(marks: Tensor, generator: np.random.Generator) -> Tensor:
-    """Permute the heads of a sentence's words, which then form no tree.
+    """Permute the heads of a sentence's words; the result need not be a tree.
 
     A word may keep its own, or get the equal one of a sibling: about a quarter of the words of the
     built-in corpus do.

@@ -123,7 +123,7 @@ class SyntaxPairDataset(BaseWrapperDataset):
         return item
 
     def draw(self, side: str, control: str, index: int, tokens: Tensor, marks: Tensor) -> Tensor:
-        """Draw a sentence's control, which is always the same.
+        """Draw a sentence's control, always the same for a sentence.
 
         Args:
             side: ``source`` or ``target``.
@@ -149,7 +149,7 @@ class SyntaxPairDataset(BaseWrapperDataset):
         return torch.tensor(mark_subwords(repeat(NO_HEAD), starts), dtype=torch.long)
 
     def list_unparsed(self) -> list[int]:
-        """List the sentences without the parse or labels that the encoder reads."""
+        """List the sentences without a parse or labels needed by the encoder."""
         read = {_name_marks_for(field) for field in self.fields}
         if not read:
             return []

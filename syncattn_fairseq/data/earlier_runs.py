@@ -42,7 +42,7 @@ def check_earlier(
     subwords: Sequence[SubwordModel] | None = None,
     preparations: Mapping[str, Preparation] | None = None,
 ) -> None:
-    """Check a binarised corpus to which a run adds something.
+    """Check an existing binarised corpus before an addition.
 
     Args:
         folder: of the corpus.
@@ -67,7 +67,7 @@ def check_earlier(
 def drop_same_dictionaries(
     folder: Path, destination: Path, languages: tuple[str, str], written: Iterable[Path]
 ) -> None:
-    """Remove the new dictionaries that exist already in the destination.
+    """Remove the new dictionaries already present in the destination.
 
     Args:
         folder: with the files of the run.
@@ -110,7 +110,7 @@ def list_earlier(
     written: Iterable[Path],
     anew: bool,
 ) -> list[Path]:
-    """List the files of earlier runs that do not belong to the text now being binarised.
+    """List the files of earlier runs that do not belong to the present text.
 
     Args:
         folder, destination, languages, written: as for `drop_same_dictionaries`.
@@ -138,7 +138,7 @@ def list_earlier(
 def store_fingerprint(
     folder: Path, destination: Path, languages: tuple[str, str], gone: Iterable[Path]
 ) -> None:
-    """Store the fingerprint of what a corpus will be when a run has ended.
+    """Store the fingerprint of a corpus after a run.
 
     Args:
         folder, destination, languages: as for `drop_same_dictionaries`.

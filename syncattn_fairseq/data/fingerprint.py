@@ -1,4 +1,4 @@
-"""The identity of a binarised corpus, which checkpoints and exports carry.
+"""The identity of a binarised corpus, stored in checkpoints and exports.
 
 It has two parts. The *meaning* is what makes a model's numbers into words: dictionaries, subword
 models, and the record of how sentences became words. Whatever combines two files compares it. The
@@ -46,7 +46,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Dataset:
-    """What identifies a binarised file.
+    """The identity of a binarised file.
 
     Attributes:
         size: in bytes.
@@ -87,7 +87,7 @@ class Fingerprint:
 
     @classmethod
     def from_plain(cls, plain: Any) -> Fingerprint:
-        """Read what `as_plain` has returned.
+        """Read the result of `as_plain`.
 
         Raises:
             ValueError: it is something else.
@@ -108,13 +108,13 @@ class Fingerprint:
         return cls(meaning, folders)
 
     def write(self, folder: Path) -> None:
-        """Write the fingerprint into a folder that no other process uses."""
+        """Write the fingerprint into a folder without other users."""
         text = json.dumps(self.as_plain(), indent=1, sort_keys=True)
         (folder / NAME).write_text(text + "\n", encoding="utf-8")
 
 
 def read_stored(folder: Path) -> Fingerprint | None:
-    """Return the fingerprint that is stored in a folder; None if there is none.
+    """Return the fingerprint stored in a folder; None if there is none.
 
     Raises:
         DataError: the file is damaged.
@@ -307,7 +307,7 @@ def check_meaning(
 def check_data(
     name: str, trained: Fingerprint | None, folder: Path, languages: Sequence[str]
 ) -> None:
-    """Compare what a model was trained with, and the folder of a binarised corpus.
+    """Compare a model's training data with the folder of a binarised corpus.
 
     Args:
         name: the model's.

@@ -254,7 +254,7 @@ _TAG = re.compile(r"([a-z]{2,3})(?:[-_][a-z]{4})?(?:[-_](?:[a-z]{2}|\d{3}))?", r
 
 
 def know_language(name: str) -> str | None:
-    """Return the code of a language; None if it is not known.
+    """Return the code of a language; None for an unknown language.
 
     Args:
         name: a code of two or three letters, perhaps with a script and a region, such as ``pt_BR``

@@ -58,7 +58,7 @@ def check_dataset(dataset: str) -> None:
 
 
 def _read_header(path: Path) -> tuple[Any, int]:
-    """Return the type of a dataset's entries, and how many sentences its index has."""
+    """Return the type of a dataset's entries, and the number of sentences in the index."""
     with open_file(path) as index:
         magic, version, code, sentences = _HEADER.unpack(
             index.read(_HEADER.size).ljust(_HEADER.size)
@@ -71,7 +71,7 @@ def _read_header(path: Path) -> tuple[Any, int]:
 
 
 def count_sentences(dataset: str) -> int:
-    """Return how many sentences a dataset has; `DataError` if its index is damaged."""
+    """Return the number of sentences in a dataset; `DataError` if the index is damaged."""
     return _read_header(Path(index_file_path(dataset)))[1]
 
 
@@ -196,5 +196,5 @@ def have_sums(path: Path, files: Sequence[Path]) -> bool:
 
 
 def list_files(*datasets: str) -> list[Path]:
-    """Return the files of datasets, whose paths are without suffix."""
+    """Return the files of datasets, from paths without suffix."""
     return [Path(name(path)) for path in datasets for name in (index_file_path, data_file_path)]

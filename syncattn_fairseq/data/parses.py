@@ -1,4 +1,4 @@
-"""Read the dependency heads, labels and spans of words, and check that heads form a tree."""
+"""Read the dependency heads, labels and spans of words, and check trees."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -60,7 +60,7 @@ def parse_spans(line: str, path: Path | str, number: int) -> list[Span]:
 
 
 def parse_heads(line: str, path: Path | str, number: int) -> list[int]:
-    """Return the heads on a line; `DataError`, with path and number, if they are no integers."""
+    """Return the heads on a line; `DataError` names path and number of a line without integers."""
     try:
         if _HEADS.fullmatch(line):
             return [*map(int, line.split(" "))]  # much faster
@@ -77,7 +77,7 @@ MIN_PARSED = 0.1
 
 
 def check_parsed(where: Path | str, parsed: int, sentences: int, least: float) -> None:
-    """Raise `DataError` if too few sentences have a parse that fits the text."""
+    """Raise `DataError` if the share of sentences with a fitting parse is too low."""
     if parsed < least * sentences:
         raise DataError(
             f"{where}: only {parsed} of {sentences} sentences have a parse that fits the text; was "

@@ -1,4 +1,4 @@
-"""How a text was prepared: from sentences as people write them to words, and back.
+"""Conversion of sentences to words in preparation, and back.
 
 This, and how the words' subwords are marked, is stored beside data, whose text is not kept.
 """
@@ -114,7 +114,7 @@ class Preparation:
 def split_by(
     program: Sequence[str], sentences: Sequence[str], name: str, advice: str = ""
 ) -> list[str]:
-    """Let a program split sentences without spaces again; `DataError`, by name, if it fails."""
+    """Split sentences without spaces by a program; `DataError` names a failed program."""
     text = "".join("".join(sentence.split()) + "\n" for sentence in sentences)
     with naming(name):
         try:
@@ -139,7 +139,7 @@ def store_preparations(folder: Path, preparations: Mapping[str, Preparation]) ->
 
 
 def stored_preparations(folder: Path) -> dict[str, Preparation]:
-    """Return how each language's text was prepared, if known; `DataError` if that is damaged.
+    """Return the recorded preparation of each language, if known; `DataError` if damaged.
 
     Nothing in the record is run or opened: it chooses among our own tokenizers.
     """
@@ -170,7 +170,7 @@ def _is_sound(preparation: Preparation) -> bool:
 
 
 def list_record(languages: Iterable[str]) -> list[str]:
-    """List the names of the files that say how the text of languages was prepared."""
+    """List the names of the files with the record of text preparation."""
     names = [NAME, SCHEMES_NAME]
     for language in languages:
         names += [f"subwords.{language}", f"vocabulary.{language}"]
@@ -216,7 +216,7 @@ def score_round_trip(preparation: Preparation, references: Sequence[str]) -> flo
 
 
 def stored_schemes(folder: Path | str) -> dict[str, str]:
-    """Return the schemes that `syncattn-preprocess` stored, if any; `DataError` if damaged."""
+    """Return the schemes stored by `syncattn-preprocess`, if any; `DataError` if damaged."""
     path = Path(folder) / SCHEMES_NAME
     try:
         schemes = read_json(path)

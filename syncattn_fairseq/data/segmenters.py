@@ -40,7 +40,7 @@ _CUT = {
 
 @dataclass(frozen=True)
 class SubwordModel:
-    """The files that say how to split words.
+    """The files of a subword model.
 
     Args:
         path: the codes that subword-nmt learned, or a sentencepiece model.
@@ -168,7 +168,7 @@ class Segmenter(ABC):
                 )
 
     def describe_unknown(self) -> str:
-        """Return a warning if there were subwords that the model does not know, else nothing."""
+        """Return a warning about subwords unknown to the model, if any."""
         if not self.unknown:
             return ""
         examples = ", ".join(subword for subword, _ in self.unknown.most_common(3))
@@ -180,7 +180,7 @@ class Segmenter(ABC):
 
 
 class Words(Segmenter):
-    """Leaves words unchanged, for a model that reads words."""
+    """Leaves words unchanged, for a model of words."""
 
     scheme = "none"
 
@@ -201,7 +201,7 @@ class Subwords(Segmenter):
         self.scheme = scheme
 
     def segment(self, words: Sequence[str]) -> list[str]:
-        """Return the subwords, which are separated by spaces."""
+        """Return the subwords of space-separated input."""
         return list(words)
 
     def _refuse_subwords(self, number: int, words: Sequence[str]) -> None:
@@ -228,7 +228,7 @@ class RawPieces(Pieces):
     scheme = f"{RAW}{UAX29}"
 
     def _refuse_subwords(self, number: int, words: Sequence[str]) -> None:
-        """Refuse what are certainly pieces; every other line is a sentence."""
+        """Refuse a line that certainly consists of pieces; accept all other lines."""
         marked = len(words) > 1 and words[0].startswith(MARK)
         if marked and self.segment([join_text(words, self.scheme)]) == [*words]:
             line, remedy = " ".join(words), _CUT[MARK][1]
@@ -289,7 +289,7 @@ def open_segmenter(path: Path) -> Segmenter:
 
 
 def is_file_name(name: object) -> bool:
-    """Return whether what a file names, such as a language, can be a part of a file's name."""
+    """Return whether a name from a file, such as a language, can be a part of a file's name."""
     return isinstance(name, str) and re.fullmatch(r"[\w.+-]{1,100}", name) is not None
 
 
@@ -299,12 +299,12 @@ def name_subwords(language: str) -> str:
 
 
 def name_vocabulary(language: str) -> str:
-    """Return the name, in an export's folder, of the vocabulary that restricts the subwords."""
+    """Return the name, in an export's folder, of the vocabulary for restricting subwords."""
     return f"vocabulary.{language}"
 
 
 def store_subwords(folder: Path, languages: Sequence[str], models: Sequence[SubwordModel]) -> None:
-    """Copy the subword models of languages, and the subwords that their vocabularies allow."""
+    """Copy the subword models of languages, and the allowed subwords."""
     for model, language in zip(models, languages, strict=True):
         shutil.copyfile(model.path, folder / name_subwords(language))
         if model.vocabulary is not None:

@@ -31,7 +31,7 @@ class Shape(NamedTuple):
 
 
 class Plan:
-    """A set of shapes; each batch is padded to the smallest shape that holds the batch.
+    """A set of shapes; each batch is padded to the smallest sufficient shape.
 
     Args:
         shapes: ``(n, 3)``: rows, source and target of each.
@@ -60,7 +60,7 @@ class Plan:
         return np.array_equal(self.shapes, other.shapes)
 
     def fit(self, rows: int, source: int, target: int) -> Shape | None:
-        """Return the shape with the fewest tokens that holds a batch; None if none does.
+        """Return the shape with the fewest tokens for a batch; None if every shape is too small.
 
         Args:
             rows: sentences of the batch.
@@ -78,7 +78,7 @@ class Plan:
 
 
 def make_plan(batches: np.ndarray, added: float = ADDED, most: int = MOST_SHAPES) -> Plan:
-    """Choose few shapes that hold all batches of a training.
+    """Choose few shapes to hold all batches of a training.
 
     Beginning with the batches' own shapes, the two are joined that cost the fewest tokens, as long
     as all together cost no more than they may, or there are too many.
@@ -128,7 +128,7 @@ def _count_tokens(shapes: np.ndarray) -> np.ndarray:
 
 
 def _thin_out(batches: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return different shapes that hold all batches, and how many batches each; not too many.
+    """Return a limited number of distinct shapes for all batches, and the batches of each.
 
     Where there are too many, numbers within half a percent of each other become the largest of
     them, or within a percent, and so on.

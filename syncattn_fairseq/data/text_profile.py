@@ -20,7 +20,7 @@ _LETTER = re.compile("[A-Za-z]")
 
 
 def join_pieces(line: str) -> str:
-    """Return the words of a line that may be in subwords."""
+    """Return the words of a line, joined if the line is in subwords."""
     if MARK in line:
         return line.replace(" ", "").replace(MARK, " ")
     return line.replace("@@ ", "")
@@ -92,7 +92,7 @@ SCRIPTS = Scripts()
 
 
 def find_script(line: str) -> str:
-    """Return the script of most letters of a line; empty: it has none."""
+    """Return the script of most letters of a line; empty without letters."""
     if line.isascii():
         return "LATIN" if _LETTER.search(line) else ""
     counts = Counter(map(SCRIPTS.__getitem__, line))

@@ -1,4 +1,4 @@
-"""Find which subwords make a word, from the way subwords are marked."""
+"""Group subwords into words by the subword marks."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -126,7 +126,7 @@ def read_pieces(pieces: Sequence[str]) -> tuple[str, list[Span]]:
 
 
 def _read_surfaces(pieces: Sequence[str]) -> Iterator[tuple[str, int]]:
-    """Yield each piece, or character of bytes, and of how many pieces it is made."""
+    """Yield each piece, or character of bytes, with the number of pieces."""
     for are_bytes, run in groupby(pieces, lambda piece: _BYTE.fullmatch(piece) is not None):
         if not are_bytes:
             for piece in run:
@@ -141,7 +141,7 @@ def _read_surfaces(pieces: Sequence[str]) -> Iterator[tuple[str, int]]:
 def split_units(
     pieces: Sequence[str], scheme: str, words: Sequence[Span] | None = None, sentence: str = ""
 ) -> Units:
-    """Return the units that words make with the subwords of a sentence.
+    """Return the units of words and subwords of a sentence.
 
     Args:
         pieces: the subwords.
@@ -225,7 +225,7 @@ def detect_scheme(texts: Iterable[str]) -> str:
 
 
 def choose_scheme(lines: Iterable[str]) -> str:
-    """Choose how the subwords of a text are marked, as its lines show.
+    """Choose the scheme of subword marks from the lines of a text.
 
     In pieces of sentencepiece, most lines have a mark. Of words split by subword-nmt, few may have
     one, but not just one in hundreds.
@@ -249,7 +249,7 @@ def choose_scheme(lines: Iterable[str]) -> str:
 
 
 def find_schemes(texts: Iterable[str]) -> Iterator[str]:
-    """Yield the schemes whose marks are in each text, in the order of their first marks."""
+    """Yield the schemes with marks in each text, in the order of the first marks."""
     for text in texts:
         padded = f" {text} "
         marks = ((" ▁", "sentencepiece"), ("▁ ", "sentencepiece"), ("@@ ", "subword_nmt"))

@@ -165,8 +165,7 @@ class StanzaModels(ParserSource):
 
 
 def _check_file(path: Path) -> None:
-    """Check that a model file is plain data, since old versions of Stanza execute code in models.
-    """
+    """Check that a model file is plain data, since old versions of Stanza execute code in models."""
     import torch
 
     try:

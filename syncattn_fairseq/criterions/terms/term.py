@@ -18,7 +18,7 @@ LANGUAGE_SIDES = {"src": "source", "tgt": "target"}
 
 
 class Term(ABC):
-    """A syntactic loss, added to the cross-entropy with its weight λ.
+    """A syntactic loss, added to the cross-entropy with a weight λ.
 
     A term looks at the batch and at what the model returned besides its scores, and returns a sum
     over the sentences. The weight of a sentence must not depend on the others: then the objective
@@ -51,7 +51,7 @@ class Term(ABC):
 
     @abstractmethod
     def applies(self, extra: dict[str, Any], sample: dict[str, Any]) -> bool:
-        """Return whether model and batch have what this loss needs."""
+        """Return whether model and batch meet the needs of this loss."""
 
     @abstractmethod
     def __call__(self, extra: dict[str, Any], sample: dict[str, Any]) -> tuple[Tensor, Log]:
@@ -67,16 +67,16 @@ class Term(ABC):
         """
 
     def list_fields(self) -> frozenset[LossField]:
-        """Return the batch fields that this loss reads besides the parents (none by default)."""
+        """Return the batch fields for this loss besides the parents (none by default)."""
         return frozenset()
 
     def list_parses(self, exposed: Container[str]) -> set[str]:
-        """Return the sides, ``source`` or ``target``, whose parses this loss reads."""
+        """Return the sides, ``source`` or ``target``, with parses read by this loss."""
         return {field.side for field in self.list_fields() if field.control != "words"}
 
     @classmethod
     def log_metrics(cls, logs: list[dict[str, Any]]) -> None:
-        """Pass what was logged to fairseq, over all workers; by default, the mean per token.
+        """Pass the logged numbers to fairseq, over all workers; by default, the mean per token.
 
         The criterion has already logged the sum of ``ntokens``. This is called if the loss applied
         to any batch.

@@ -29,7 +29,7 @@ class PlantedOptions:
 
 
 class PlantedTerm(SideTerm):
-    """Divergence of a side's dependency heads from a target that decays with the tree distance.
+    """Divergence of a side's dependency heads from a target with decay by tree distance.
 
     The heads are averaged. Only words count: the end of the sentence has no target, and attention
     to it is lost. A decoder's row stands for the word that its state predicts, and sees that word
