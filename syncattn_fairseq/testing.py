@@ -118,6 +118,11 @@ def make_batch(
     """Make a batch of some of the sentences, as the task would, with parses of both sides.
 
     Sentences are indices in :data:`SOURCE_LENGTHS`. Sides are padded on the left, or not.
+
+    Args:
+        model: the model.
+        sentences: indices in :data:`SOURCE_LENGTHS`.
+        left_pad, left_pad_target: whether source and target are padded on the left.
     """
     dataset = make_dataset(model, left_pad, left_pad_target)
     return dataset.collater([dataset[index] for index in sentences])

@@ -25,7 +25,15 @@ def option(
     at_least: float | None = None,
     above: float | None = None,
 ) -> Any:
-    """Make the field of an option; ``above`` is the exclusive lower bound."""
+    """Make the field of an option; ``above`` is the exclusive lower bound.
+
+    Args:
+        default: the default value.
+        help: the help text.
+        choices: the allowed values; empty for any.
+        at_least: the inclusive lower bound of a number; None for none.
+        above: the exclusive lower bound of a number; None for none.
+    """
     metadata: dict[str, Any] = {"help": help}
     if choices:
         metadata["choices"] = tuple(choices)
@@ -46,6 +54,12 @@ def check_numbers(cfg: Any, options: type) -> None:
 
 def add_named(registry: dict[str, Any], name: str, added: Any, what: str) -> None:
     """Register a class under a name; the ``Options`` of the class must be a dataclass.
+
+    Args:
+        registry: the named classes, which get another entry.
+        name: the name of the class.
+        added: the class.
+        what: the kind of class, for error messages.
 
     Raises:
         DataError: the name is taken, by what is a ``what``, or the options are none that the

@@ -199,14 +199,28 @@ class _HelpFormatter(argparse.HelpFormatter):
 
 
 def new_parser(name: str, description: str, example: str, epilog: str = "") -> CommandLine:
-    """Make the parser of a command's arguments; help ends with ``epilog`` and an example call."""
+    """Make the parser of a command's arguments; help ends with ``epilog`` and an example call.
+
+    Args:
+        name: the name of the command.
+        description: the description in the help.
+        example: an example call.
+        epilog: a text at the end of the help.
+    """
     parser = CommandLine(prog=name, **_texts(description, example, epilog))
     parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
     return parser
 
 
 def add_command(commands: Any, name: str, about: str, example: str) -> CommandLine:
-    """Add a subcommand; the list of commands shows the first sentence of ``about``."""
+    """Add a subcommand; the list of commands shows the first sentence of ``about``.
+
+    Args:
+        commands: the subcommands of a parser, from ``add_subparsers``.
+        name: the name of the subcommand.
+        about: the description.
+        example: an example call.
+    """
     first = about.partition(". ")[0].rstrip(".")
     help = first[0].lower() + first[1:]
     parser: CommandLine = commands.add_parser(name, help=help, **_texts(about, example))

@@ -186,7 +186,14 @@ class LabelSmoothedCrossEntropyWithSyntax(LabelSmoothedCrossEntropyCriterion):
     def compute_loss(
         self, model: Any, net_output: Any, sample: dict[str, Any], reduce: bool = True
     ) -> tuple[Tensor, Tensor]:
-        """Return the label-smoothed cross-entropy and the NLL, fairseq's, but cheaper if summed."""
+        """Return the label-smoothed cross-entropy and the NLL, fairseq's, but cheaper if summed.
+
+        Args:
+            model: the model.
+            net_output: the model's output: scores ``(B, T, V)`` and extras.
+            sample: the batch.
+            reduce: whether to sum over tokens.
+        """
         if not reduce:
             return super().compute_loss(model, net_output, sample, reduce)
         scores = net_output[0]

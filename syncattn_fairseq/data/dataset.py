@@ -269,6 +269,11 @@ def load_marks(
     """Load the heads or labels (``kind``) of a language, as fairseq loads its text.
 
     Args:
+        kind: ``heads`` or another suffix of binarised marks.
+        folder: the folder of the binarised corpus.
+        split: such as ``train``.
+        source, target: the languages.
+        language: the language of the marks.
         combine: also load ``train1``, ``train2``, ...; parts without marks are unparsed.
         upsample_primary: how often the first part counts.
 
@@ -306,7 +311,14 @@ def load_marks(
 def list_texts(
     folder: str, split: str, source: str, target: str, combine: bool
 ) -> Iterator[tuple[str, str]]:
-    """Yield the path, without suffix, and the language of each text; see `load_marks`."""
+    """Yield the path, without suffix, and the language of each text; see `load_marks`.
+
+    Args:
+        folder: the folder of the binarised corpus.
+        split: such as ``train``.
+        source, target: the languages.
+        combine: whether to include ``train1``, ``train2``, ...
+    """
     for prefix, pair in find_parts(Path(folder), split, source, target, combine):
         for language in (source, target):
             path = f"{prefix}.{pair}.{language}"
@@ -317,7 +329,14 @@ def list_texts(
 def find_parts(
     folder: Path, split: str, source: str, target: str, combine: bool
 ) -> Iterator[tuple[Path, str]]:
-    """Yield the prefix and the language pair of each part of a split, as fairseq finds them."""
+    """Yield the prefix and the language pair of each part of a split, as fairseq finds them.
+
+    Args:
+        folder: the folder of the binarised corpus.
+        split: such as ``train``.
+        source, target: the languages.
+        combine: whether to include ``train1``, ``train2``, ...
+    """
     for number in count():
         prefix = folder / f"{split}{number or ''}"
         for pair in (f"{source}-{target}", f"{target}-{source}"):

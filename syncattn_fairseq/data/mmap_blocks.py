@@ -140,7 +140,14 @@ def write_dataset(
 def write_files(
     index_path: Path, data_path: Path, dtype: Any, blocks: Iterable[tuple[np.ndarray, np.ndarray]]
 ) -> None:
-    """Write the two files of a dataset; see `write_dataset`."""
+    """Write the two files of a dataset; see `write_dataset`.
+
+    Args:
+        index_path: the index to write.
+        data_path: the data file to write.
+        dtype: numpy's type of the entries.
+        blocks: as for `write_dataset`.
+    """
     magic, code = MMapIndexedDataset.Index._HDR_MAGIC, _dtype_header_code(dtype)
     sentences = at = 0
     with index_path.open("wb") as index, data_path.open("wb") as data:

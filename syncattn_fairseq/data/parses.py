@@ -77,7 +77,14 @@ MIN_PARSED = 0.1
 
 
 def check_parsed(where: Path | str, parsed: int, sentences: int, least: float) -> None:
-    """Raise `DataError` if the share of sentences with a fitting parse is too low."""
+    """Raise `DataError` if the share of sentences with a fitting parse is too low.
+
+    Args:
+        where: the file of the parses, for the message.
+        parsed: the number of sentences with a fitting parse.
+        sentences: the number of sentences with words.
+        least: the lowest allowed share, from 0 to 1.
+    """
     if parsed < least * sentences:
         raise DataError(
             f"{where}: only {parsed} of {sentences} sentences have a parse that fits the text; was "

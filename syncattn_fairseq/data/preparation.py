@@ -114,7 +114,14 @@ class Preparation:
 def split_by(
     program: Sequence[str], sentences: Sequence[str], name: str, advice: str = ""
 ) -> list[str]:
-    """Split sentences without spaces by a program; `DataError` names a failed program."""
+    """Split sentences without spaces by a program; `DataError` names a failed program.
+
+    Args:
+        program: the program with arguments.
+        sentences: any number; the program must write a line for each.
+        name: the name of the program in messages.
+        advice: the end of the message if the program does not start.
+    """
     text = "".join("".join(sentence.split()) + "\n" for sentence in sentences)
     with naming(name):
         try:

@@ -27,6 +27,12 @@ def make_card(
 
     ``checked`` is the result of the check, in words; ``usage`` has lines of Python, in one or more
     ways; ``scores`` are from `read_scores`.
+
+    Args:
+        languages: source and target.
+        format: the name of the program's library.
+        made_from: the name of the checkpoint.
+        quantization: the type of the stored weights; None for float32.
     """
     source, target = languages
     stored = f", weights in {quantization}" if quantization else ""

@@ -80,7 +80,15 @@ def compare(
     exact: bool,
     where: Path | str,
 ) -> str:
-    """Describe how an export's scores differ; `DataError` if by more than rounding explains."""
+    """Describe how an export's scores differ; `DataError` if by more than rounding explains.
+
+    Args:
+        expected: the log-probability of each sentence under the checkpoint.
+        exported: the log-probability of each sentence under the export.
+        tokens: the number of target tokens in all sentences.
+        exact: whether the weights are not quantised, so that only rounding differs.
+        where: the name of the export in messages.
+    """
     difference = sum(abs(a - b) for a, b in zip(expected, exported, strict=True)) / tokens
     if not difference < (1e-4 if exact else 0.2):
         raise DataError(

@@ -193,6 +193,12 @@ def fold_checkpoint(
 ) -> FoldedModel:
     """Load a checkpoint, with the arguments of :func:`..inference.load`, and fold it.
 
+    Args:
+        path: the checkpoint.
+        data: the folder of the binarised corpus, for the dictionaries.
+        subwords: the files of the subword models; None for none.
+        user_dir: the folder of the user's plugin; None for none.
+
     Raises:
         DataError: the file is not a checkpoint, no plain Transformer computes what it does, or the
             subword model is none, or marks subwords in another way.

@@ -47,6 +47,12 @@ class _AdditiveScores(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, query: Tensor, key: Tensor, weight: Tensor) -> Tensor:
+        """Compute the scores, and keep the tangents in the type of the keys.
+
+        Args:
+            ctx: PyTorch's context for the backward pass.
+            query, key, weight: as for :func:`additive_scores`.
+        """
         tangents = torch.tanh(widen(query).unsqueeze(-2) + key.unsqueeze(-3))
         ctx.save_for_backward(tangents.to(key.dtype), weight)
         ctx.types = query.dtype, key.dtype

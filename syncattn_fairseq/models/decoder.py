@@ -85,6 +85,14 @@ class SyntaxTransformerDecoder(SyntaxStack, TransformerDecoderBase):
     ) -> tuple[Tensor, dict[str, Any]]:
         """Decode as fairseq does, except for the default of ``alignment_layer`` (from 0).
 
+        Args:
+            prev_output_tokens: the target up to each position, ``(B, T)``.
+            encoder_out: the encoder's output.
+            incremental_state: the cache of step-by-step decoding; None for teacher forcing.
+            full_context_alignment: whether positions see the whole target.
+            alignment_layer: the decoder layer of the returned cross-attention, from 0.
+            alignment_heads: the number of averaged heads; None for the default.
+
         Returns:
             Features ``(B, T, D)``, and a dictionary with ``attn``, a list of one cross-attention
             ``(B, T, S)``, averaged over ``cfg.aligned_heads``, and ``backward_attn``,

@@ -81,6 +81,12 @@ class SyntaxStack:
         """Determine the exposing layers, and apply LayerDrop to the other layers.
 
         Layers whose numbers are ``required`` are never dropped either.
+
+        Args:
+            cfg: the options of the model.
+            side: ``encoder`` or ``decoder``.
+            bypass: stands for a dropped layer.
+            required: the numbers of layers exempt from LayerDrop, besides the exposing layers.
         """
         self.exposing_layers = {n: list_exposing_layers(cfg, side, n) for n in list_exposed()}
         self.decoder_fields = [field.name for field in TreeCrossAttention.list_fields(cfg).fields]

@@ -159,6 +159,13 @@ class SyntaxTransformerModel(TransformerModel):
 
         ``return_all_hiddens`` is ignored, since nobody reads the encoder's hidden states.
 
+        Args:
+            src_tokens: the source, ``(B, S)``.
+            src_lengths: the number of tokens of each source, ``(B)``.
+            prev_output_tokens: the target up to each position, ``(B, T)``.
+            features_only: whether to return features in place of scores.
+            alignment_layer, alignment_heads: as for the decoder's ``extract_features``.
+
         Returns:
             Scores ``(B, T, V)``, and fairseq's dictionary with what heads expose by a NAME
             (:attr:`.Heads.exposes`): ``src_NAME`` and ``tgt_NAME``, ``(B, h, ...)`` for each layer.

@@ -15,7 +15,14 @@ SIDES = ("encoder", "decoder")
 
 
 def check_range(cfg: Any, option: str, lowest: float, highest: float, explanation: str) -> None:
-    """Raise ``DataError`` if an option is out of range."""
+    """Raise ``DataError`` if an option is out of range.
+
+    Args:
+        cfg: the options of the model.
+        option: the name of the option.
+        lowest, highest: the inclusive bounds.
+        explanation: the end of the message.
+    """
     value = getattr(cfg, option)
     if not lowest <= value <= highest:
         raise DataError(f"{flag(option)} {value}: {explanation}")

@@ -65,6 +65,14 @@ class _RoundedProduct(Function):
         bias: Tensor | None,
         round_rows: Callable[[int], int],
     ) -> Tensor:
+        """Multiply in bfloat16, with the input filled up to a rounded number of rows.
+
+        Args:
+            ctx: PyTorch's context for the backward pass.
+            x: the input, ``(..., D)``.
+            weight, bias: ``(N, D)`` and ``(N)``, or None for no bias.
+            round_rows: rounds a number of rows up.
+        """
         ctx.rows = round_rows(x.numel() // x.size(-1))
         rounded, weight = _fill_up(x, ctx.rows), weight.to(torch.bfloat16)
         ctx.save_for_backward(rounded, weight)

@@ -165,7 +165,14 @@ class TranslatingTask(TranslationTask):
         prefix_tokens: Tensor | None = None,
         constraints: Any = None,
     ) -> list[list[dict[str, Any]]]:
-        """Translate a batch, with the parses of its sources."""
+        """Translate a batch, with the parses of its sources.
+
+        Args:
+            generator: fairseq's generator.
+            models: the ensemble.
+            sample: the batch.
+            prefix_tokens, constraints: fairseq's, passed on.
+        """
         if self._batches_read:  # fairseq-interactive passes on only the tokens
             net_input = sample["net_input"]
             batch = self._batches_read.popleft()

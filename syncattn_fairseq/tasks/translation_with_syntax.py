@@ -148,7 +148,14 @@ class TranslationWithSyntaxTask(TranslatingTask):
         ignore_grad: bool = False,
         **kwargs: Any,
     ) -> Any:
-        """Do forward and backward of a batch."""
+        """Do forward and backward of a batch.
+
+        Args:
+            sample: the batch.
+            model, criterion, optimizer: as for fairseq's task.
+            update_num: the number of earlier updates.
+            ignore_grad: whether the gradient is multiplied by 0, as for a dummy batch.
+        """
         fuse_optimizer(optimizer, self.cfg.fast)
         with self._fast_products():
             if self.recorder is not None and not ignore_grad:

@@ -158,6 +158,13 @@ def log_ratio(name: str, above: str, below: str, scale: float = 1.0, digits: int
 
     fairseq asks for it after every update and prints few of them. So it stays on the device, and
     only printing waits. ``scale`` is 100 for a percentage.
+
+    Args:
+        name: the name of the ratio in the log.
+        above: the name of the numerator's sum, logged by :func:`log_sums`.
+        below: the name of the denominator's sum.
+        scale: a factor.
+        digits: the number of decimals.
     """
 
     def divide(meters: Any) -> Tensor:

@@ -171,6 +171,9 @@ class DependencyHeads(Heads):
         column = parent. A decoder's are numbered by the tokens that its states predict. Where they
         stand for the tokens that the states read, all move up by one, and the end of the sentence,
         which no state reads, gets a row of zeros.
+
+        Args:
+            query, key, value, scope: as for :meth:`.Heads.attend`.
         """
         gold = self.view.get("forced_parents")
         if self.folds and gold is None and not scope.observed:

@@ -76,7 +76,13 @@ class Scope:
         value: Float[Tensor, "batch heads tokens outputs"],
         bias: Float[Tensor, "... #rows #tokens"] | None,
     ) -> Float[Tensor, "batch heads rows outputs"]:
-        """Attend with PyTorch's fused kernel, with ``bias`` added to the scores."""
+        """Attend with PyTorch's fused kernel, with ``bias`` added to the scores.
+
+        Args:
+            query, key: before positions turn them.
+            value: the vectors to average.
+            bias: an addend to the scores; None for nothing.
+        """
         mask = self.mask
         for addend in (self.order.bias, bias):
             if addend is not None:

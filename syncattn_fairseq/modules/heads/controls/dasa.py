@@ -82,7 +82,11 @@ class DasaHeads(DistanceHeads):
         value: Float[Tensor, "batch heads tokens outputs"],
         scope: Scope,
     ) -> Float[Tensor, "batch heads tokens outputs"]:
-        """Attend with the changed scores."""
+        """Attend with the changed scores.
+
+        Args:
+            query, key, value, scope: as for :meth:`.Heads.attend`.
+        """
         wide = torch.promote_types(query.dtype, torch.float32)
         query, key = scope.order.turn(query, key)
         name = (self.distance, self.form, self.strength, wide)
