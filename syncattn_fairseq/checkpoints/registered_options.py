@@ -36,7 +36,7 @@ def list_options(section: str, name: str) -> frozenset[str]:
 
 @cache
 def make_parser(section: str, name: str) -> argparse.ArgumentParser:
-    """Return a parser of a registered class's options without a dataclass."""
+    """Return a parser of the options that a registered class declares without a dataclass."""
     kind: Any = registry(section).get(name)
     made = argparse.ArgumentParser(add_help=False, allow_abbrev=False, exit_on_error=False)
     if hasattr(kind, "add_args"):

@@ -1,1 +1,1 @@
-"""The training criterion and the loss terms; fairseq's registry gets the criterion on import."""
+"""The training criterion and its loss terms; importing the criterion's module registers both."""

@@ -114,7 +114,7 @@ class Preparation:
 def split_by(
     program: Sequence[str], sentences: Sequence[str], name: str, advice: str = ""
 ) -> list[str]:
-    """Split sentences without spaces by a program; `DataError` names a failed program.
+    """Split sentences without spaces by an external program; `DataError` names the program.
 
     Args:
         program: the program with arguments.

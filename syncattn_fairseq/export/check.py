@@ -87,7 +87,7 @@ def compare(
         exported: the log-probability of each sentence under the export.
         tokens: the number of target tokens in all sentences.
         exact: whether the weights are not quantised, so that only rounding differs.
-        where: the name of the export in messages.
+        where: the name of the model in messages.
     """
     difference = sum(abs(a - b) for a, b in zip(expected, exported, strict=True)) / tokens
     if not difference < (1e-4 if exact else 0.2):

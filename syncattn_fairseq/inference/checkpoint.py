@@ -221,7 +221,7 @@ class CheckpointModel(Model):
         return translations
 
     def _batch(self, sources: Sequence[Sentence]) -> dict[str, Any]:
-        """Make a batch; ``id`` numbers the sentences, ``unparsed`` the sentences without a parse."""
+        """Make a batch; ``id`` numbers all sentences, ``unparsed`` those without a parse."""
         dictionary, fields = self.task.source_dictionary, self.task.fields
         texts = [" ".join(source.pieces) for source in sources]
         tokens = [dictionary.encode_line(text, add_if_not_exist=False).long() for text in texts]

@@ -1,4 +1,4 @@
-"""Derive from the options, without building a model, the batch fields read and tensors exposed."""
+"""Derive a model's input fields and exposed tensors from the options, without building it."""
 
 import argparse
 from collections.abc import Mapping, Sequence

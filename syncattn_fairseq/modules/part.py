@@ -59,7 +59,7 @@ class Part:
         return self.view.share(type(self), name, make)
 
     def start_plain(self) -> bool:
-        """Initialise the part to a plain Transformer's function; return whether this is possible."""
+        """Initialise the part to a plain Transformer's function; return whether this worked."""
         return False
 
 

@@ -66,7 +66,7 @@ class Command(ParserSource):
 
     @classmethod
     def from_user(cls, command: str, output_format: str) -> Self:
-        """Take a user's command; the program and any existing files in the command count as models."""
+        """Take a user's command; the program and all file arguments count as models."""
         try:
             words = shlex.split(command)
         except ValueError as error:

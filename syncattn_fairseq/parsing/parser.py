@@ -169,9 +169,7 @@ class ParserSource(ABC):
         return []
 
     def splitting_files(self) -> list[Path] | None:
-        """List the additional files for the parser's own word splitting; None if there is no own
-        splitting.
-        """
+        """List the additional files for the parser's own splitter; None without an own splitter."""
         return None
 
     @abstractmethod

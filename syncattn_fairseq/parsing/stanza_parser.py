@@ -165,7 +165,7 @@ class StanzaModels(ParserSource):
 
 
 def _check_file(path: Path) -> None:
-    """Check that a model file is plain data, since old versions of Stanza execute code in models."""
+    """Check that a model is plain data, since old versions of Stanza would execute any code."""
     import torch
 
     try:

@@ -114,7 +114,7 @@ def _resume(resume: Any, cfg: Any, trainer: Any, **kwargs: Any) -> Any:
 
 
 def _load_newest(load: Any, path: str, *args: Any, **kwargs: Any) -> dict[str, Any]:
-    """Load the last checkpoint of a folder, or the newest intact checkpoint if the last is damaged."""
+    """Load the last checkpoint of a folder, or the newest intact checkpoint."""
     try:
         return load(path, *args, **kwargs)
     except DataError as error:

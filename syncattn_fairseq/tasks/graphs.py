@@ -65,13 +65,10 @@ class Recorder(Protocol):
         """Return what watches a pass (:class:`.Watch`)."""
 
     def watching(self, note: Callable[[str], None]) -> AbstractContextManager[None]:
-        """Run the passes of a block under recording conditions, and note any waiting for the
-        device.
-        """
+        """Run passes under recording conditions within a block, and note waits for the device."""
 
     def record(self, function: Callable[[], T]) -> tuple[Callable[[], None], T]:
-        """Record a function without executing the kernels; return a replay function and the
-        results.
+        """Record a function without running any kernel; return a replay function and the results.
 
         The results have numbers after each replay, until another one.
         """

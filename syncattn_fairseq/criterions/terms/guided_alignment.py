@@ -23,7 +23,7 @@ class GuidedAlignmentOptions:
 
 @register_term("guided_alignment_loss")
 class GuidedAlignmentTerm(Term):
-    """Cross-entropy between word links in the data and the cross-attention used for alignment.
+    """Cross-entropy between given word links and the cross-attention used elsewhere.
 
     These are the attention of the aligning layer, which printers and SyncAttn's loss read, and
     those that tie distances; several are averaged over, each once. Each is the mean of the layer's

@@ -234,7 +234,7 @@ class Heads(Part, nn.Module):
         key: Float[Tensor, "batch heads tokens width"],
         scope: Scope,
     ) -> Float[Tensor, "... #rows #tokens"] | None:
-        """Return an addend to the scores, for each sentence and head or shared; None for nothing."""
+        """Return an addend to the scores, shared or for each sentence and head; None for nothing."""
         return None
 
     # ---- what they expose

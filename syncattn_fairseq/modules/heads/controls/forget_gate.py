@@ -31,7 +31,7 @@ class ForgetGateOptions:
 
 @register_part("forget_gate")
 class ForgetGateHeads(Heads):
-    """Heads with forget gates: each token weakens attention to earlier tokens by a learned factor.
+    """Heads with forget gates: every token weakens the attention past itself by a learned factor.
 
     .. math:: f_l = σ(w_h · x_l + b_h)
 
