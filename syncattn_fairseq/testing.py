@@ -106,7 +106,7 @@ def _check_options(arch: str, options: Mapping[str, Any]) -> None:
 
 @functools.cache
 def _list_options(arch: str, _registered: tuple[type, ...]) -> dict[str, Action]:
-    """List an architecture's options by name, once for what is registered."""
+    """List an architecture's options by name, cached for the registered parts."""
     parser = ArgumentParser(argument_default=SUPPRESS, allow_abbrev=False)
     ARCH_MODEL_REGISTRY[arch].add_args(parser)
     return {action.dest: action for action in parser._actions}
@@ -115,7 +115,7 @@ def _list_options(arch: str, _registered: tuple[type, ...]) -> dict[str, Action]
 def make_batch(
     model: Any, sentences: list[int], left_pad: bool = True, left_pad_target: bool = False
 ) -> dict[str, Any]:
-    """Make a batch of some of the sentences, as the task would, with parses of both sides.
+    """Make a batch of sentences in the task's way, with parses of both sides.
 
     Sentences are indices in :data:`SOURCE_LENGTHS`. Sides are padded on the left, or not.
 
@@ -257,7 +257,7 @@ def differentiate(model: Any, batch: dict[str, Any]) -> None:
 
 
 def make_dictionary(words: int) -> Dictionary:
-    """Make a dictionary of some words."""
+    """Make a dictionary of given words."""
     dictionary = Dictionary()
     for number in range(words):
         dictionary.add_symbol(f"w{number}")

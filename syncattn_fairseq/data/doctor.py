@@ -265,7 +265,7 @@ class _Tally:
 
 @dataclass
 class _Side:
-    """Statistics of a file."""
+    """Statistics of one side's file."""
 
     name: str
     digest: int = 0

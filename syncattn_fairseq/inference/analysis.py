@@ -1,4 +1,4 @@
-"""What a model says about a sentence pair, all at once."""
+"""The question to a model about a sentence pair, and the model's complete answer."""
 
 from __future__ import annotations
 

@@ -116,7 +116,7 @@ class About:
 
 
 class CTranslate2Model(Model):
-    """A model that CTranslate2 runs.
+    """A model run by CTranslate2.
 
     Args:
         folder: the model's folder.
@@ -180,7 +180,7 @@ class CTranslate2Model(Model):
             ) from None
 
     def _note_fork(self) -> None:
-        """Keep CTranslate2 from ever waiting for the parent's threads, as its end would, too."""
+        """Keep a forked process from waiting for the parent's threads in CTranslate2."""
         super()._note_fork()
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(self.translator))
 
@@ -199,17 +199,17 @@ class CTranslate2Model(Model):
 
     @property
     def languages(self) -> tuple[str, str]:
-        """As the export's description has them."""
+        """The languages in the export's description."""
         return self.about.source, self.about.target
 
     @property
     def reads(self) -> frozenset[str]:
-        """Labels are the only thing of a parse that exports can read."""
+        """``labels`` if the export reads dependency labels, else nothing."""
         return frozenset(["labels"] if self.about.labels else [])
 
     @property
     def longest(self) -> tuple[int, int]:
-        """As the export's description has it."""
+        """The maximum lengths in the export's description."""
         return self.about.longest_source, self.about.longest_target or self.about.longest_source
 
     def _analyse(
@@ -420,7 +420,7 @@ def _can_use_gpu() -> bool:
 
 
 def load_ctranslate2(positions: str = "absolute") -> Any:
-    """Import CTranslate2, which is an extra.
+    """Import CTranslate2, an optional dependency.
 
     Args:
         positions: that it has to support, by their name in ``--positions``.

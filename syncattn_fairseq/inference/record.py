@@ -75,7 +75,7 @@ class SideRecord:
 
 @dataclass(frozen=True)
 class Record:
-    """What a line says.
+    """The content of a line.
 
     Attributes:
         source: the source.
@@ -98,7 +98,7 @@ class Record:
 
 
 def make_record(analysis: Analysis, fault: str = "") -> Record:
-    """Return what the line of an analysis says.
+    """Return the content of an analysis' line.
 
     Args:
         analysis: of one sentence pair.

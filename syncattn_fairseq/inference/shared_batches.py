@@ -1,4 +1,4 @@
-"""Batches that the calls of several threads share."""
+"""Batches shared by the calls of several threads."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .decoding import Decoding
 
 @dataclass(frozen=True)
 class Search:
-    """What is equal for all sources of a batch.
+    """Settings common to all sources of a batch.
 
     Attributes:
         decoding: the settings of the call.

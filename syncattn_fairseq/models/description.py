@@ -9,7 +9,7 @@ from ..data.fields import NOTHING, SourceFields
 
 @dataclass(frozen=True)
 class Description:
-    """What a model reads and exposes.
+    """The batch fields read by a model and the tensors exposed.
 
     Attributes:
         fields: what it needs to know about the source's parse.

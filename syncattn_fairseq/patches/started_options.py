@@ -45,7 +45,7 @@ def mend() -> None:
 
 
 def compare_options(path: str, stored: dict[str, Any], model: Any) -> None:
-    """Compare options of two models that are to have the same weights.
+    """Compare the options of two models that share weights.
 
     Args:
         path: the checkpoint, for messages.

@@ -1,4 +1,4 @@
-"""Refuse a model's options that do not exist.
+"""Refuse unknown options of a model.
 
 Fault: all versions ignore them in ``fairseq-hydra-train``, if the model has no dataclass.
 Test: ``test_small_patches.py``.

@@ -31,7 +31,7 @@ logger = logging.getLogger(__name__)
 
 
 def mend() -> None:
-    """Make fairseq write checkpoints whole, and resume from the newest whole one.
+    """Make fairseq write checkpoints atomically, and resume from the newest intact checkpoint.
 
     If ``checkpoint_last.pt`` is damaged, training resumes from the newest intact checkpoint beside
     it, with a warning. Every error while loading names the file. `RuntimeError`: other patches,

@@ -8,7 +8,7 @@ from typing import Any
 
 
 def wrap(owner: Any, name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Replace ``owner.name`` by the function below, which gets the original as first argument."""
+    """Replace ``owner.name`` by a function that gets the original as first argument."""
     original = getattr(owner, name)
 
     def replace(function: Callable[..., Any]) -> Callable[..., Any]:

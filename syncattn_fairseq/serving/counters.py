@@ -22,7 +22,7 @@ class Counters:
         self.seconds = 0.0
 
     def write(self, running: int) -> str:
-        """Return the numbers as text that Prometheus reads.
+        """Return the numbers in the text format of Prometheus.
 
         Args:
             running: how many requests the model works on.

@@ -1,4 +1,4 @@
-"""Training passes as CUDA graphs: what an update launches is recorded once, and replayed.
+"""Training passes as CUDA graphs: recorded once for each shape, then replayed.
 
 A GPU works a fifth of the time that Python takes to launch the kernels of an update of usual size.
 Forward and backward pass of each shape of a batch (:mod:`..data.shapes`) are recorded with buffers
@@ -59,7 +59,7 @@ _OPTIMIZERS = (FairseqOptimizer, FP16Optimizer, MemoryEfficientFP16Optimizer, AM
 
 
 class Recorder(Protocol):
-    """Records what a device does."""
+    """Records the operations of a device."""
 
     def watch(self, refuse: bool = False) -> Watch:
         """Return what watches a pass (:class:`.Watch`)."""

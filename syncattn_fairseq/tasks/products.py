@@ -26,7 +26,7 @@ def multiplies_bf16() -> bool:
 
 @contextmanager
 def bf16_products(round_rows: Callable[[int], int] = int) -> Iterator[None]:
-    """Let linear layers on a CPU multiply in bfloat16, where that is faster.
+    """Let linear layers on a CPU multiply in bfloat16 if this is faster.
 
     Inputs and weights are rounded to 8 bits, sums are of float32. All else, such as attention,
     softmax, norms and losses, is computed in float32, as are the weights that are trained.

@@ -1,4 +1,4 @@
-"""Find where a training pass does what a CUDA graph cannot record.
+"""Find operations in a training pass that a CUDA graph cannot record.
 
 A graph holds what the device does. What the host reads from it, or draws, or copies to it between
 two operations, happens once, when the graph is recorded, and never again: such a pass cannot be
@@ -44,7 +44,7 @@ HOST_FIELDS = ("id",)
 
 
 class CannotRecord(Exception):
-    """A pass does what a CUDA graph cannot record; the message says where."""
+    """A pass has an operation that a CUDA graph cannot record; the message gives the line."""
 
 
 class Watch(TorchDispatchMode):
@@ -113,7 +113,7 @@ class Watch(TorchDispatchMode):
     def __torch_dispatch__(
         self, func: Any, types: Any, args: Any = (), kwargs: Any | None = None
     ) -> Any:
-        """Look at an operation, and do it."""
+        """Check an operation, and execute the operation."""
         kwargs = kwargs or {}
         given = [*list_tensors(args), *list_tensors(kwargs)]
         for tensor in given:
@@ -127,7 +127,7 @@ class Watch(TorchDispatchMode):
         return results
 
     def _find_obstacle(self, func: Any, args: Any, kwargs: Any, given: list[Tensor]) -> str:
-        """Say why an operation cannot be recorded; nothing if it can."""
+        """Return the reason why an operation cannot be recorded; an empty text if there is none."""
         name = func._schema.name.removeprefix("aten::")
         if name in _PACKED:
             return "a packed sequence, whose lengths are on the host"
@@ -151,7 +151,7 @@ class Watch(TorchDispatchMode):
         return ""
 
     def _leaves(self, name: str, args: Any, kwargs: Any) -> bool:
-        """Tell whether a copy is from the device to another type of device, or to it."""
+        """Return whether an operation copies between the device and another type of device."""
         goal = args[0].device if name == "copy_" else kwargs.get("device") or args[0].device
         types = {torch.device(goal).type, args[1 if name == "copy_" else 0].device.type}
         return len(types) == 2 and self.device in types

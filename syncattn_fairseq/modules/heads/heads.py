@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class Scope:
-    """The visible tokens of a group of heads, and the order of tokens, in a forward pass.
+    """The visible tokens and their order for a group of heads in a forward pass.
 
     :meth:`attend` does all that ordinary heads do. Heads that compute scores of their own turn
     queries and keys with ``order``, normalise the scores with :meth:`softmax`, and use
@@ -234,7 +234,7 @@ class Heads(Part, nn.Module):
         key: Float[Tensor, "batch heads tokens width"],
         scope: Scope,
     ) -> Float[Tensor, "... #rows #tokens"] | None:
-        """Return an addend to the scores, shared or for each sentence and head; None for nothing."""
+        """Return an addend to the scores, shared or for each sentence and head; or None."""
         return None
 
     # ---- what they expose
