@@ -140,7 +140,7 @@ def _store_record(folder: Path, settings: Any, is_new: bool) -> None:
 
 
 def find_intact(folder: Path) -> Iterator[Path]:
-    """Yield the checkpoints of a folder that training can resume from, newest first.
+    """Yield the readable checkpoints of a folder with an optimizer state, newest first.
 
     Their contents are not verified yet; `load_checkpoint` does that.
     """
@@ -171,7 +171,7 @@ def _claim(folder: Path) -> None:
 
 
 def _remove_leftovers(folder: Path) -> None:
-    """Remove what a killed training was writing."""
+    """Remove the temporary files of a killed training."""
     for path in folder.glob(".checkpoint*.tmp"):
         if _TEMPORARY.fullmatch(path.name):
             path.unlink(missing_ok=True)

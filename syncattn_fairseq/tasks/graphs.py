@@ -123,7 +123,7 @@ class CudaGraphs:
 
 
 def find_recorder(device: torch.device) -> Recorder | None:
-    """Return what records the passes of a device; None if nothing does."""
+    """Return the recorder for a device; None if the device has none."""
     return CudaGraphs() if device.type == "cuda" else None
 
 
@@ -175,7 +175,7 @@ class Graph:
 
 
 class GraphedTraining:
-    """Trains on batches, those of a known shape by replaying a graph.
+    """Trains on batches; known shapes are trained by replaying a graph.
 
     Args:
         model, criterion, optimizer: fairseq's, as its trainer passes them to the task.
@@ -210,7 +210,9 @@ class GraphedTraining:
         return len(self._graphs)
 
     def belongs_to(self, model: Any, criterion: Any, optimizer: Any) -> bool:
-        """Tell whether this trains with these; fairseq may make others during a training."""
+        """Return whether the graphs belong to these objects; fairseq may replace objects in
+        training.
+        """
         own = self.model, self.criterion, self.optimizer
         return all(a is b for a, b in zip(own, (model, criterion, optimizer), strict=True))
 
@@ -221,19 +223,19 @@ class GraphedTraining:
         logger.warning("--fast: the training goes on without CUDA graphs: %s", obstacle)
 
     def forget(self) -> None:
-        """Forget all graphs, whose shapes will not come again."""
+        """Forget all graphs, since the shapes will not come again."""
         self._graphs.clear()
         self._met.clear()
         self._told = 0
 
     def measure_memory(self) -> int:
-        """Return the bytes that graphs, their gradients and the batches' buffers have."""
+        """Return the bytes of graphs, gradients and batch buffers."""
         own = [*self._gradients, *self._sums.values()]
         own += [buffer for graph in self._graphs.values() for buffer in graph.buffers.values()]
         return self.recorder.measure_memory() + sum(x.untyped_storage().nbytes() for x in own)
 
     def report(self) -> None:
-        """Log what graphs there are, if there are new ones."""
+        """Log the number of graphs if there are new graphs."""
         if self._told < self.count:
             self._told = self.count
             message = "--fast: %d CUDA graphs, recorded in %.1f s, with %.0f MiB of memory"
@@ -271,7 +273,7 @@ class GraphedTraining:
         return log["total_loss"], counts["sample_size"], {**log, **counts}
 
     def _train_watched(self, sample: dict[str, Any]) -> dict[str, Tensor]:
-        """Train on a batch as usual, and give graphs up if its passes cannot be recorded."""
+        """Train on a batch as usual, and give up graphs if the passes cannot be recorded."""
         read = sample["net_input"]["prev_output_tokens"]
         grow_masks(self.model, read.size(1), self.parameters[0])
         drawn = _read_generators()
@@ -294,7 +296,7 @@ class GraphedTraining:
         return objective, log
 
     def _record(self, shape: Any, tensors: dict[Path, Tensor]) -> None:
-        """Record the passes of a shape of batches; give graphs up if that fails."""
+        """Record the passes of a batch shape; give up graphs if recording fails."""
         begun = time.monotonic()
         if not self._gradients:
             self._gradients = [torch.zeros_like(parameter) for parameter in self.parameters]
@@ -380,7 +382,7 @@ class GraphedTraining:
 
 
 def grow_masks(model: nn.Module, length: int, like: Tensor) -> None:
-    """Let fairseq's decoders make their masks of the future, which come from the host.
+    """Let fairseq's decoders make their causal masks in advance, since masks come from the host.
 
     Args:
         model: the model.
@@ -394,7 +396,7 @@ def grow_masks(model: nn.Module, length: int, like: Tensor) -> None:
 
 
 def find_obstacle(model: Any, criterion: Any, optimizer: Any) -> str:
-    """Say why a training cannot have graphs; nothing if nothing is known against it."""
+    """Return the reason why a training cannot have graphs; an empty text if none is known."""
     while isinstance(model, _WRAPPERS):
         model = model.module
     if not isinstance(model, BaseFairseqModel):
@@ -410,7 +412,7 @@ def find_obstacle(model: Any, criterion: Any, optimizer: Any) -> str:
 
 
 def find_model_obstacle(model: nn.Module) -> str:
-    """Say why a model cannot be recorded; nothing if nothing is known against it."""
+    """Return the reason why a model cannot be recorded; an empty text if none is known."""
     if getattr(model, "takes_lengths_on_cpu", False):
         return "the model packs sequences by lengths that the host knows"
     passing_on = [kind.set_num_updates for kind in (BaseFairseqModel, FairseqEncoder)]
