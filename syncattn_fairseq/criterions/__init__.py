@@ -1,1 +1,1 @@
-"""The training criterion and its loss terms; importing the criterion's module registers both."""
+"""The training criterion, registered with fairseq when its module is imported, and its terms."""

@@ -1,4 +1,4 @@
-"""A linear layer with parameters rewritten in every forward pass."""
+"""A linear layer with rewritten parameters."""
 
 from collections.abc import Callable
 
