@@ -22,7 +22,7 @@ MAX_SIZE = 2**28
 
 
 def open_file(path: Path | str) -> io.BufferedReader:
-    """Open a file that may be somebody else's for reading its bytes; `DataError` if it is none.
+    """Open a regular file for reading bytes; raise `DataError` for any other kind of file.
 
     Never waits: a named pipe, a device or a link to one is refused.
     """
@@ -35,7 +35,7 @@ def open_file(path: Path | str) -> io.BufferedReader:
 
 
 def read_file(path: Path | str, largest: int = MAX_SIZE) -> bytes:
-    """Read a whole file as `open_file` does; `DataError` if it is larger than ``largest`` bytes."""
+    """Read a regular file as a whole; `DataError` if the file exceeds ``largest`` bytes."""
     with open_file(path) as file:
         content = file.read(largest + 1)
     if len(content) > largest:
@@ -44,7 +44,7 @@ def read_file(path: Path | str, largest: int = MAX_SIZE) -> bytes:
 
 
 def read_text_file(path: Path | str, largest: int = MAX_SIZE) -> str:
-    """Read a whole text file as `read_file` does; `DataError` if it is not UTF-8."""
+    """Read a regular UTF-8 text file as a whole; `DataError` if the file is not UTF-8."""
     try:
         return read_file(path, largest).decode("utf-8-sig")
     except UnicodeDecodeError:
@@ -52,7 +52,7 @@ def read_text_file(path: Path | str, largest: int = MAX_SIZE) -> str:
 
 
 def read_json(path: Path | str, largest: int = MAX_SIZE) -> Any:
-    """Read a JSON file as `read_file` does; `DataError` if it is not JSON, or nested too deeply."""
+    """Read a JSON file; `DataError` if the content is not JSON, or nested too deeply."""
     try:
         return json.loads(read_text_file(path, largest))
     except (ValueError, RecursionError) as error:
@@ -119,7 +119,7 @@ def replacing(path: Path, follow: bool = True) -> Iterator[Path]:
 
 
 def _is_stream(path: Path) -> bool:
-    """Return whether the path is a device or a pipe, which must not be replaced."""
+    """Return whether the path is a device or a pipe and must not be replaced."""
     if Path("/dev") in path.parents:
         return True  # also /dev/stdout, which may point to a file
     try:
@@ -139,7 +139,7 @@ def flush(path: Path) -> None:
 
 
 def _remove_leftovers(target: Path) -> None:
-    """Remove temporary files of ``target`` whose writers were killed; `DataError` if one lives."""
+    """Remove temporary files of killed writers; raise `DataError` if a writer is alive."""
     for path in target.parent.glob(f".{escape(target.name)}.{'[0-9a-f]' * 8}.tmp"):
         with suppress(OSError):  # gone, or on a file system without locks
             descriptor = os.open(path, os.O_WRONLY | os.O_NOFOLLOW)

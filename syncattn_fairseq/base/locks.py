@@ -1,4 +1,4 @@
-"""Locks between processes; they are released however a process ends."""
+"""Locks between processes, released when a process ends in any way."""
 
 import errno
 import fcntl
@@ -14,7 +14,7 @@ from .errors import DataError
 
 @contextmanager
 def locked(path: Path, busy: str | Callable[[], object], shared: bool = False) -> Iterator[int]:
-    """Keep other processes out of a block; yield an open file, which others may inherit to stay in.
+    """Hold a lock file during a block; yield the open file, which child processes may inherit.
 
     The file is made, with its folder, if it does not exist; the block may remove both
     (`remove_locked`). If another process is in it, ``busy`` is a `DataError`'s message, or what
@@ -39,7 +39,7 @@ def locked(path: Path, busy: str | Callable[[], object], shared: bool = False) -
 
 @contextmanager
 def claiming(*paths: Path) -> Iterator[None]:
-    """Keep other processes that claim these files out of a block that may take hours.
+    """Claim files during a block that may take hours; other processes cannot claim the same files.
 
     A hidden file beside each is locked meanwhile, and removed at the end. Errors of the system name
     the file, not the hidden one. `DataError`: another process has claimed one.
@@ -88,7 +88,7 @@ def can_share_locks() -> bool:
 
 
 def refuse_links(*paths: Path) -> None:
-    """Raise `DataError` unless what will be written and removed is ours: a link may lead anywhere.
+    """Raise `DataError` if a path to write or remove is a link, since links may lead anywhere.
 
     Files, and folders with all that is in them, need not exist.
     """
@@ -100,7 +100,7 @@ def refuse_links(*paths: Path) -> None:
 
 
 def remove_locked(lock: Path) -> None:
-    """Remove the folder of a lock that this process holds.
+    """Remove the folder of a lock held by this process.
 
     The lock goes last: without it, other processes may enter. Then their folder stays.
     """

@@ -1,4 +1,4 @@
-"""What other libraries log."""
+"""Control of other libraries' log messages."""
 
 import logging
 from collections.abc import Iterator

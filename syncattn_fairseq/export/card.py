@@ -27,6 +27,12 @@ def make_card(
 
     ``checked`` is the result of the check, in words; ``usage`` has lines of Python, in one or more
     ways; ``scores`` are from `read_scores`.
+
+    Args:
+        languages: source and target.
+        format: the name of the program's library.
+        made_from: the name of the checkpoint.
+        quantization: the type of the stored weights; None for float32.
     """
     source, target = languages
     stored = f", weights in {quantization}" if quantization else ""
@@ -63,7 +69,7 @@ def sentence_code(preparation: Preparation | None) -> str:
 
 
 def describe_words(preparation: Preparation | None) -> str:
-    """Return a line of Python that says which words a model reads and writes; raw ones need none.
+    """Return a comment in Python about the word splitting for a model; empty for raw sentences.
 
     Empty: that is not known, or they are sentences.
     """

@@ -36,7 +36,7 @@ def export(
     shortlist: int = 0,
     scores_of: Mapping[str, Any] | None = None,
 ) -> str:
-    """Write a model for another program, and check that it gives sentences the same scores.
+    """Write a model for another program, and check that the written model gives the same scores.
 
     Args:
         path: the checkpoint.

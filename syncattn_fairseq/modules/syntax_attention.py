@@ -74,7 +74,7 @@ class HeadGroups(nn.Module):
         return query, (keys.weight, keys.bias), (values.weight, values.bias)
 
     def _order(self, rows: int, columns: int, device: torch.device) -> Callable[[slice], Order]:
-        """Return a function from the numbers of some heads to the order that they see."""
+        """Return a function from a slice of heads to the position information of these heads."""
         if self.positions is None:
             return lambda heads: Order()
         bias = self.positions.bias(rows, columns, device)
@@ -165,20 +165,20 @@ class HeadGroups(nn.Module):
 
 
 def _select(mask: Tensor | None, heads: slice) -> Tensor | None:
-    """Return some heads' part of a mask; it may be the same for all heads."""
+    """Return the part of a mask for a group of heads; a mask may be shared by all heads."""
     differs = mask is not None and mask.dim() == 4 and mask.size(1) > 1
     return mask[:, heads] if mask is not None and differs else mask
 
 
 def _take_own(state: dict[str, Tensor], name: str) -> dict[str, Tensor]:
-    """Return what a group of heads carries from step to step: fields that begin with its name."""
+    """Return the fields of a group of heads in the incremental state, without the name prefix."""
     prefix = f"{name}."
     own = [field for field in state if field.startswith(prefix)]
     return {field.removeprefix(prefix): state[field] for field in own}
 
 
 def _join(heads: list[Tensor]) -> Tensor:
-    """Put what several groups have, ``(B, h, ...)``, side by side; that of one needs no kernel."""
+    """Concatenate the tensors ``(B, h, ...)`` of several groups of heads."""
     return heads[0] if len(heads) == 1 else torch.cat(heads, dim=1)
 
 
@@ -314,7 +314,7 @@ class DropInAttention(SyntaxAttention):
         past_key_values: Any = None,
         **__: Any,
     ) -> tuple[Tensor, None]:
-        """Attend as the attention that it replaces does; no probabilities are returned.
+        """Attend with the interface of the replaced attention; no probabilities are returned.
 
         Args:
             hidden_states: ``(B, T, D)``.
@@ -362,7 +362,7 @@ class DropInAttention(SyntaxAttention):
 
 
 def _as_addend(mask: Tensor, like: Tensor) -> Tensor:
-    """Turn a mask, True = hidden, into one that is added to the scores."""
+    """Convert a mask, True = hidden, to an addend to the scores."""
     if mask.dtype != torch.bool:
         return mask.to(like.dtype)
     return torch.zeros_like(mask, dtype=like.dtype).masked_fill(mask, -torch.inf)
@@ -371,7 +371,7 @@ def _as_addend(mask: Tensor, like: Tensor) -> Tensor:
 def _additive(
     padding_mask: Tensor | None, attn_mask: Tensor | None, dtype: torch.dtype
 ) -> Tensor | None:
-    """Merge fairseq's two masks into one that is added to the scores.
+    """Merge fairseq's two masks into a single addend to the scores.
 
     Padding is hidden by a finite number: in a decoder padded on the left, rows of padding see
     nothing else, and would not be numbers.

@@ -1,4 +1,4 @@
-"""Say in one line that fairseq is missing or does not work.
+"""Report a missing or broken fairseq in a single line.
 
 Fault: fairseq 0.12.2 cannot be imported on Python 3.11 and later: its dataclasses have mutable
 defaults. fairseq-fixed 0.12.3.1 can, but on Python 3.14 it does not understand its own options.
@@ -16,7 +16,7 @@ MISSING = f"fairseq, which this needs, is not installed: install {WHEEL}"
 
 
 def mend() -> None:
-    """Import fairseq, or raise `ImportError` with one clear line that says why that fails."""
+    """Import fairseq; raise `ImportError` with a clear one-line reason if the import fails."""
     # On import, fairseq recommends a speech package, which a translation program does not need.
     logging.getLogger("fairseq.tasks.text_to_speech").setLevel(logging.WARNING)
     try:
