@@ -23,10 +23,8 @@ PAGES = (
     "README.md",
     *(f"docs/{page}.md" for page in ("python", "pictures", "extending")),
     *(f"docs/{page}.md" for page in ("install", "recipes", "settings")),
-    *(
-        f"study/{page}.md"
-        for page in ("plan", "findings", "details", "results_multi30k", "released")
-    ),
+    *(f"study/{page}.md" for page in ("plan", "findings", "details", "results_multi30k")),
+    "study/released.md",
 )
 
 #: What a page, or a block with some words, needs that is an extra.
