@@ -169,10 +169,9 @@ class CTranslate2Model(Model):
 
     def _open(self) -> Any:
         """Load the model; `DataError` if CTranslate2 cannot run it."""
+        library = load_ctranslate2(self.about.positions)
         try:
-            return load_ctranslate2(self.about.positions).Translator(
-                str(self.folder), **self._options
-            )
+            return library.Translator(str(self.folder), **self._options)
         except (ValueError, RuntimeError, LookupError) as error:
             raise DataError(
                 f"{self.folder}: CTranslate2 cannot run it on {self._options['device']} "

@@ -139,7 +139,7 @@ def test_a_splitter_that_is_not_there_is_named_with_its_extra(monkeypatch):
 
 
 REAL = {
-    "rjieba": ("我看见一只大狗。", "我|看见|一只|大|狗|。"),
+    "rjieba": ("我看见一只大狗。", "我|看见|一只|大狗|。"),
     "fugashi": ("犬を見た。", "犬|を|見|た|。"),
     "pythainlp": ("ฉันเห็นหมา ตัวใหญ่", "ฉัน|เห็น|หมา|ตัว|ใหญ่"),
     "khmercut": ("ខ្ញុំឃើញឆ្កែ", "ខ្ញុំ|ឃើញ|ឆ្កែ"),

@@ -16,10 +16,13 @@ from syncattn_fairseq.data.spans import check_spans
 from syncattn_fairseq.parsing import stanza_parser
 from syncattn_fairseq.parsing.formats import FORMATS
 from syncattn_fairseq.parsing.formats.parsed_sentence import Analysis, Surface
+from syncattn_fairseq.parsing.manifest import Manifest
 from syncattn_fairseq.parsing.parsed_file import match_parses
+from syncattn_fairseq.parsing.parser import Parse
 from syncattn_fairseq.parsing.parsers import find_parser
 from syncattn_fairseq.parsing.realign import place_words
 from syncattn_fairseq.parsing.stanza_parser import StanzaModels, StanzaParser
+from syncattn_fairseq.parsing.writer import open_writer
 from syncattn_fairseq.trees.tree import format_conllu
 from tests.parsing.chain import CONLLU, Chain
 
@@ -107,6 +110,7 @@ def analysis(words, *surface):
         ("cafe\u0301", analysis("café"), "cafe\u0301"),
         (" &amp; x", analysis("& x"), "&amp;|x"),
         (" a", analysis("\u200b a"), "a|a"),
+        ("ab", analysis("a b \u200b", Surface("ab", 0, 2)), "ab|ab|ab"),
         ("R&D's", analysis("R&amp;D &apos;s"), "R&D|'s"),
     ],
 )
@@ -363,3 +367,31 @@ def test_stanza_has_some_languages_by_another_code(tmp_path):
     (tmp_path / "zh" / "tokenize").mkdir(parents=True)
     assert models.code == "zh" and models.splitting_files() is None
     assert StanzaModels("de", str(tmp_path)).code == "de"
+
+
+@pytest.mark.parametrize(
+    "spans, reason",
+    [
+        ([(0, 2)], "words differ"),
+        ([(0, 2), (1, 3)], "spans out of order"),
+        ([(0, 2), (3, 9)], "span out of range"),
+    ],
+)
+def test_spans_that_are_not_in_the_sentence_are_no_parse(tmp_path, spans, reason):
+    with open_writer({"heads": tmp_path / "heads", "spans": tmp_path / "spans"}) as writer:
+        found = Parse([0, 1], ["l", "l"], (), ["ab", "c"], spans)
+        writer.write(found.words, found, "ab c")
+        writer.write(found.words, found._replace(spans=[(0, 2), (3, 4)]), "ab c")
+    assert writer.report.empty == {reason: 1}
+    assert (tmp_path / "spans").read_text() == "\n0-2 3-4\n"
+
+
+def test_other_models_of_a_tokenizer_make_parses_stale(tmp_path):
+    (tmp_path / "de" / "tokenize").mkdir(parents=True)
+    path = tmp_path / "de" / "tokenize" / "gsd.pt"
+    path.touch()
+    for kind in ("tagger", "parser"):
+        (tmp_path / f"de_{kind}.pt").touch()
+    models = StanzaModels("de", str(tmp_path))
+    assert str(path) in Manifest.describe("", [], models, splitter="uax29").models
+    assert str(path) not in Manifest.describe("", [], models).models

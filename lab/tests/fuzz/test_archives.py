@@ -56,7 +56,7 @@ TEXT = {
     "sgm": NEWSTEST,
     "iwslt_tags": TRAIN_TAGS,
     "iwslt_xml": IWSLT_XML,
-    **dict.fromkeys(("conllu", "conllu_heads", "conllu_labels"), TREEBANK),
+    **dict.fromkeys(("conllu", "conllu_text", "conllu_heads", "conllu_labels"), TREEBANK),
     "aspec": "1 ||| a ||| 2 ||| 本 ||| b\n2 ||| 本［１］ ||| b\n",
     "aspec_undated": "1 ||| a ||| 2 ||| 本 ||| b\n2 ||| 本［１］ ||| b\n",
 }
