@@ -12,9 +12,9 @@ try:
 except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
-#: For `os.open`: never wait for a pipe's writer.
+#: For ``os.open``: never wait for a pipe's writer.
 NO_WAITING = getattr(os, "O_NONBLOCK", 0)
-#: For `os.open`: refuse a link.
+#: For ``os.open``: refuse a link.
 NO_LINKS = getattr(os, "O_NOFOLLOW", 0)
 
 
