@@ -1,7 +1,6 @@
 """Files written whole or not at all, and files from others, read within limits."""
 
 import errno
-import fcntl
 import hashlib
 import io
 import json
@@ -16,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from .errors import DataError, naming_full_disk
+from .systems import NO_LINKS, NO_WAITING, lock_file
 
 MAX_SIZE = 2**28
 """In bytes. No settings, results, dictionary or subword model is larger."""
@@ -27,7 +27,7 @@ def open_file(path: Path | str) -> io.BufferedReader:
     Never waits: a named pipe, a device or a link to one is refused.
     """
     # Non-blocking, since it could have become a pipe after a check of its name.
-    file = open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK))  # noqa: SIM115
+    file = open(path, "rb", opener=lambda name, flags: os.open(name, flags | NO_WAITING))  # noqa: SIM115
     if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
         file.close()
         raise DataError(f"{path}: not a regular file")
@@ -103,7 +103,7 @@ def replacing(path: Path, follow: bool = True) -> Iterator[Path]:
         descriptor = os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666)
         try:
             with suppress(OSError):  # a file system without locks
-                fcntl.flock(descriptor, fcntl.LOCK_EX)  # held while we write
+                lock_file(descriptor, wait=True)  # held while we write
             yield temporary
             if target.exists():
                 shutil.copymode(target, temporary)
@@ -142,9 +142,9 @@ def _remove_leftovers(target: Path) -> None:
     """Remove temporary files of killed writers; raise `DataError` if a writer is alive."""
     for path in target.parent.glob(f".{escape(target.name)}.{'[0-9a-f]' * 8}.tmp"):
         with suppress(OSError):  # gone, or on a file system without locks
-            descriptor = os.open(path, os.O_WRONLY | os.O_NOFOLLOW)
+            descriptor = os.open(path, os.O_WRONLY | NO_LINKS)
             try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                lock_file(descriptor)
                 path.unlink()
             except BlockingIOError:
                 raise DataError(

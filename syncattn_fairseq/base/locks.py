@@ -1,7 +1,6 @@
 """Locks between processes, released when a process ends in any way."""
 
 import errno
-import fcntl
 import os
 import shutil
 from collections.abc import Callable, Iterator
@@ -10,6 +9,7 @@ from itertools import chain, count
 from pathlib import Path
 
 from .errors import DataError
+from .systems import lock_file
 
 
 @contextmanager
@@ -59,14 +59,13 @@ def claiming(*paths: Path) -> Iterator[None]:
 
 def lock(descriptor: int, busy: str | Callable[[], object], shared: bool = False) -> bool:
     """Lock an open file as `locked` does; return False if it was removed in the meantime."""
-    kind = fcntl.LOCK_SH if shared else fcntl.LOCK_EX
     try:
-        fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
+        lock_file(descriptor, shared)
     except BlockingIOError:
         if isinstance(busy, str):
             raise DataError(busy) from None
         busy()
-        fcntl.flock(descriptor, kind)
+        lock_file(descriptor, shared, wait=True)
     except OSError as error:
         # There are no locks, or, on NFS, none of a folder, which cannot be opened for writing.
         if error.errno not in (errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.EBADF):

@@ -6,6 +6,21 @@ from contextlib import contextmanager
 
 
 @contextmanager
+def keeping_root() -> Iterator[None]:
+    """After the block, the root logger has the level and handlers that it had before.
+
+    Libraries that set it when they are imported would decide what the whole program logs.
+    """
+    root = logging.getLogger()
+    level, handlers = root.level, root.handlers[:]
+    try:
+        yield
+    finally:
+        root.setLevel(level)
+        root.handlers[:] = handlers
+
+
+@contextmanager
 def hushed(*names: str) -> Iterator[None]:
     """Within the block or function, loggers say no more than warnings and errors."""
     levels = {logger: logger.level for logger in map(logging.getLogger, names)}

@@ -115,7 +115,7 @@ def _ending_in_order() -> Iterator[None]:
         signal.SIGINT: signal.default_int_handler,
     }
     taken = [number for number, handler in usual.items() if signal.getsignal(number) is handler]
-    if not taken or current_thread() != main_thread():
+    if not taken or current_thread() != main_thread() or not hasattr(signal, "setitimer"):
         yield
         return
     received: list[int] = []

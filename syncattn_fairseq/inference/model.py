@@ -478,7 +478,8 @@ def _note_fork() -> None:
         model._note_fork()
 
 
-os.register_at_fork(after_in_child=_note_fork)
+if hasattr(os, "register_at_fork"):  # not on Windows, where nothing forks
+    os.register_at_fork(after_in_child=_note_fork)
 
 
 def limit_length(size: int) -> int:

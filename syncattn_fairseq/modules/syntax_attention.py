@@ -12,6 +12,7 @@ from ..base.errors import DataError
 from .folded_linear import FoldedLinear
 from .heads.heads import Heads, Scope, split_heads
 from .positions.positions import Order, Positions
+from .replaced_attention import read_form
 
 
 class HeadGroups(nn.Module):
@@ -272,20 +273,38 @@ class SyntaxAttention(HeadGroups):
         self.fills = view.fills
 
 
+class _Overridden:
+    """Stands where PyTorch looks for a tensor that it would compute with by itself.
+
+    A tensor with functions of its own, as this seems to be, keeps it from doing so.
+    """
+
+    @classmethod
+    def __torch_function__(cls, *_: Any) -> Any:
+        return NotImplemented
+
+
 class DropInAttention(SyntaxAttention):
     """Takes the place of a self-attention of PyTorch's layers or of the transformers library.
 
-    For PyTorch, layers must be ``batch_first``. In the transformers library it decodes step by step
-    from the cache, one token at a time, if all that its heads keep are keys and values.
+    In the transformers library, these are the attentions of BART, Marian, M2M100, OPT and Whisper
+    (``self_attn``), of BERT and RoBERTa (``attention.self``), of GPT-2 (``attn``), and others of
+    the same forms. It decodes step by step from the cache, one token at a time, if all that its
+    heads keep are keys and values.
 
     Args:
         replaced: the attention whose place it takes, and whose projections it copies.
         heads, positions: as for :class:`SyntaxAttention`.
         causal: whether it is a decoder's.
+
+    Raises:
+        DataError: the replaced attention is of a form that these heads do not have, as in T5.
     """
 
     #: PyTorch's layers then leave their fast path, which would not call this.
     batch_first = False
+    #: Stacks of PyTorch's read these of their first layer, and then leave theirs.
+    in_proj_weight = in_proj_bias = _Overridden()
 
     def __init__(
         self,
@@ -294,50 +313,68 @@ class DropInAttention(SyntaxAttention):
         positions: Positions | None = None,
         causal: bool = False,
     ) -> None:
-        super().__init__(replaced.embed_dim, heads, positions, replaced.dropout)
+        form = read_form(replaced)
+        super().__init__(form.width, heads, positions, form.dropout)
         self.causal = causal
         self.layer_idx = getattr(replaced, "layer_idx", None)
-        own = dict(replaced.state_dict())
-        for kind in ("weight", "bias"):
-            if (joined := own.pop(f"in_proj_{kind}", None)) is not None:  # PyTorch's
-                parts = zip(("q_proj", "k_proj", "v_proj"), joined.chunk(3), strict=True)
-                own |= {f"{name}.{kind}": part for name, part in parts}
-        self.load_state_dict(own, strict=False)
+        #: Whether sentences are the second dimension of what it reads and returns.
+        self.time_first = isinstance(replaced, nn.MultiheadAttention) and not replaced.batch_first
+        if not form.projects_output:
+            self.out_proj = nn.Identity()
+        self.output_dropout = nn.Dropout(form.output_dropout)
+        self.load_state_dict(form.state, strict=False)
 
     def forward(  # type: ignore[override]
         self,
         hidden_states: Tensor,
-        *_: Tensor,
+        *others: Tensor,
         attention_mask: Tensor | None = None,
         attn_mask: Tensor | None = None,
         key_padding_mask: Tensor | None = None,
         past_key_values: Any = None,
-        **__: Any,
+        key_value_states: Tensor | None = None,
+        encoder_hidden_states: Tensor | None = None,
+        **_: Any,
     ) -> tuple[Tensor, None]:
         """Attend with the interface of the replaced attention; no probabilities are returned.
 
         Args:
-            hidden_states: ``(B, T, D)``.
+            hidden_states: ``(B, T, D)``; ``(T, B, D)`` in a layer of PyTorch's that is not
+                ``batch_first``; nested, if an ordinary layer before it has made it so.
             attention_mask: the transformers library's, ``(B, 1, T, T)``, added or True = visible.
-            attn_mask, key_padding_mask: PyTorch's, ``(T, T)`` and ``(B, T)``, added or True =
-                hidden.
+            attn_mask, key_padding_mask: PyTorch's, ``(T, T)`` or ``(B H, T, T)``, and ``(B, T)``,
+                added or True = hidden.
             past_key_values: the transformers library's cache.
+            others, key_value_states, encoder_hidden_states: what a cross-attention would attend to,
+                which this is not.
 
         Raises:
-            DataError: there is a cache, and more than one token, or heads keep more than it holds.
+            DataError: there is a cache, and more than one token, or heads keep more than it holds;
+                or it is in the place of a cross-attention.
         """
+        elsewhere = (*others, key_value_states, encoder_hidden_states)
+        if any(states is not None and states is not hidden_states for states in elsewhere):
+            raise DataError("DropInAttention: it is in the place of a cross-attention; put it back")
+        if hidden_states.is_nested:
+            return self._attend_nested(hidden_states), None
+        if self.time_first:
+            hidden_states = hidden_states.transpose(0, 1)
         masks = []
         if attention_mask is not None:
             visible = attention_mask.dtype == torch.bool
             masks.append(_as_addend(~attention_mask if visible else attention_mask, hidden_states))
         if attn_mask is not None:
+            if attn_mask.dim() == 3:
+                attn_mask = attn_mask.unflatten(0, (-1, self.num_heads))
             masks.append(_as_addend(attn_mask, hidden_states))
         if key_padding_mask is not None:
             masks.append(_as_addend(key_padding_mask, hidden_states)[:, None, None])
         mask = sum(masks[1:], masks[0]) if masks else None
         padding = next(self.groups)[0].view.padding_mask if self._knows_batch else None
         if past_key_values is None:
-            return super().forward(hidden_states, padding, self.causal, None, mask), None
+            context = super().forward(hidden_states, padding, self.causal, None, mask)
+            context = self.output_dropout(context)
+            return context.transpose(0, 1) if self.time_first else context, None
         cache = getattr(past_key_values, "self_attention_cache", past_key_values)
         state = self._read(cache, hidden_states.size(1))
         context = super().forward(hidden_states, None, self.causal, state, mask)
@@ -345,7 +382,18 @@ class DropInAttention(SyntaxAttention):
             kept = ", ".join(state.keys() - {"prev_key", "prev_value"})
             raise DataError(f"the cache cannot hold {kept} of these heads: pass use_cache=False")
         cache.update(state["prev_key"][:, :, -1:], state["prev_value"][:, :, -1:], self.layer_idx)
-        return context, None
+        return self.output_dropout(context), None
+
+    def _attend_nested(self, x: Tensor) -> Tensor:
+        """Attend to sentences without padding, as an ordinary layer before this one passes them."""
+        lengths = torch.tensor([len(sentence) for sentence in x.unbind()], device=x.device)
+        size = int(lengths.max())
+        if self._knows_batch:  # which may be padded further
+            size = max(size, next(self.groups)[0].view.tokens.size(1))
+        padded = x.to_padded_tensor(0.0, (len(lengths), size, x.size(2)))
+        padding = torch.arange(size, device=x.device) >= lengths[:, None]
+        context, _ = self.forward(padded, key_padding_mask=padding)
+        return torch._nested_tensor_from_mask(context, ~padding, mask_check=False)
 
     @property
     def _knows_batch(self) -> bool:

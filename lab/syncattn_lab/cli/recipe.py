@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from syncattn_fairseq.base.errors import DataError
+from syncattn_fairseq.base.systems import count_cores
 from syncattn_fairseq.cli.command_line import CommandLine
 from syncattn_fairseq.cli.common import announce, command, new_parser, positive
 
@@ -113,7 +113,7 @@ def _run(args: argparse.Namespace, request: Request, view: ResultsView) -> None:
     if args.check:
         rehearse(request, machines, cells, args.work)
         return
-    cores = len(os.sched_getaffinity(0))
+    cores = count_cores()
     parsing = min(cores, PARSERS_OF_A_GPU * gpus) if gpus else cores
     preparation, stages = list_stages(corpus, cells, cores, parsing)
     chosen = select_stages(

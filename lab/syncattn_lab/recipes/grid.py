@@ -16,6 +16,7 @@ import syncattn_fairseq
 from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.base.files import read_json
 from syncattn_fairseq.base.locks import locked
+from syncattn_fairseq.base.systems import count_cores
 from syncattn_fairseq.base.text import read_lines
 
 from ..evaluation.results_file import pack_counts, record
@@ -150,7 +151,7 @@ def _count_ngrams(cell: Cell, work: Path) -> np.ndarray:
 
 def list_environments(machines: Machines, jobs: int) -> list[dict[str, str]]:
     """Return environment variables for each cell that runs at the same time on this machine."""
-    cores = len(os.sched_getaffinity(0))
+    cores = count_cores()
     threads = min(max(1, cores // (jobs * machines.processes)), MOST_THREADS)
     common = {} if os.environ.get("OMP_NUM_THREADS") else {"OMP_NUM_THREADS": str(threads)}
     if machines.cpu:
