@@ -1,1 +1,1 @@
-"""Benchmarks of speed and memory; what analyses the trainings of our study is in ``study/``."""
+"""Benchmarks of speed and memory; analyses of the trainings of our study are in ``study/``."""

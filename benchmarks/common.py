@@ -60,7 +60,7 @@ PRECISIONS = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float
 
 
 def parser(description: str | None) -> argparse.ArgumentParser:
-    """Make a parser with the options that all benchmarks have."""
+    """Make a parser with the options of all benchmarks."""
     made = argparse.ArgumentParser(description=description)
     made.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     made.add_argument("--family", default="transformer", choices=FAMILIES)
@@ -113,7 +113,7 @@ def systems(args: argparse.Namespace) -> dict[str, tuple[str, dict[str, Any]]]:
 
 
 def options_of_size(size: str) -> dict[str, Any]:
-    """Return the options that make a Transformer of one of `SIZES`; none for an architecture's."""
+    """Return the model options of a size in `SIZES`; none for the size of an architecture."""
     if size not in SIZES:
         return {}
     layers, width, inner = SIZES[size]
@@ -131,7 +131,7 @@ def describe(args: argparse.Namespace) -> str:
 
 
 def hardware(args: argparse.Namespace) -> str:
-    """Name the hardware that times are measured on."""
+    """Name the hardware of the measurements."""
     on_gpu = torch.device(args.device).type == "cuda"
     return torch.cuda.get_device_name() if on_gpu else f"CPU, {args.threads} threads"
 
@@ -150,7 +150,14 @@ def make_task(vocabulary: int) -> Any:
 
 
 def make_model(arch: str, task: Any, device: torch.device, seed: int = 1, **options: Any) -> Any:
-    """Build an architecture; options are named as on the command line."""
+    """Build an architecture; options are named as on the command line.
+
+    Args:
+        arch: the architecture's name.
+        task: the task, which has the dictionaries.
+        device: the device of the model.
+        seed: the seed of the first weights.
+    """
     args = Namespace(arch=arch, share_all_embeddings=True, **options)
     ARCH_CONFIG_REGISTRY[arch](args)
     torch.manual_seed(seed)
@@ -160,7 +167,15 @@ def make_model(arch: str, task: Any, device: torch.device, seed: int = 1, **opti
 def make_batch(
     task: Any, max_tokens: int, device: torch.device, mean_length: int = 26, seed: int = 1
 ) -> dict[str, Any]:
-    """Make one batch of similar lengths, as fairseq's length buckets give, with random heads."""
+    """Make a batch of similar lengths, as in fairseq's length buckets, with random heads.
+
+    Args:
+        task: the task, which has the dictionaries.
+        max_tokens: the largest number of tokens, with padding.
+        device: the device of the batch.
+        mean_length: the mean number of subwords of a sentence.
+        seed: the seed of lengths, subwords and heads.
+    """
     generator = torch.Generator().manual_seed(seed)
     dictionary = task.source_dictionary
     longest = mean_length + 2
@@ -236,7 +251,7 @@ def synchronize(device: torch.device) -> None:
 def measure_memory(
     actions: Mapping[str, Callable[[], object]], device: torch.device
 ) -> dict[str, float]:
-    """Return each action's peak memory beyond what was already allocated, in MiB.
+    """Return each action's peak memory beyond memory already allocated, in MiB.
 
     On a CPU, where PyTorch does not count memory, the result is empty.
     """
@@ -257,14 +272,28 @@ def measure_memory(
 def interleaved(
     actions: Mapping[str, Callable[[], object]], rounds: int, device: torch.device, warmup: int = 2
 ) -> dict[str, list[float]]:
-    """Time each action once per round, in a rotating order, and return seconds by name."""
+    """Time each action once per round, in a rotating order, and return seconds by name.
+
+    Args:
+        actions: the actions by name.
+        rounds: the number of measured rounds.
+        device: the device to wait for before and after each action.
+        warmup: the number of rounds before, not measured.
+    """
     return interleaved_twice(actions, rounds, device, warmup)[0]
 
 
 def interleaved_twice(
     actions: Mapping[str, Callable[[], object]], rounds: int, device: torch.device, warmup: int = 2
 ) -> tuple[dict[str, list[float]], dict[str, list[float]]]:
-    """Do as :func:`interleaved`, and return the seconds and the CPU seconds."""
+    """Do as :func:`interleaved`, and return the seconds and the CPU seconds.
+
+    Args:
+        actions: the actions by name.
+        rounds: the number of measured rounds.
+        device: the device to wait for before and after each action.
+        warmup: the number of rounds before, not measured.
+    """
     seconds: dict[str, list[float]] = {name: [] for name in actions}
     cpu: dict[str, list[float]] = {name: [] for name in actions}
     names = list(actions)

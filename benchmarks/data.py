@@ -51,14 +51,14 @@ def repeat_corpus(folder: Path, lines: int) -> None:
 
 
 def measure(line: str, folder: Path) -> tuple[float, float, float]:
-    """Run a command; return its CPU seconds, its elapsed seconds and MB."""
+    """Run a command; return CPU seconds, elapsed seconds and memory in MB."""
     began = time.monotonic()
     used = run(find_command(line), folder)
     return used.ru_utime + used.ru_stime, time.monotonic() - began, megabytes(used)
 
 
 def load(folder: Path, reads: str) -> Any:
-    """Load the training text as a training of a model that reads so much does."""
+    """Load the training text, as in a training of a model with the same inputs."""
     from dataclasses import replace
 
     from omegaconf import OmegaConf
@@ -85,7 +85,7 @@ def load(folder: Path, reads: str) -> Any:
 
 
 def time_loading(folder: Path) -> list[list[str]]:
-    """Return rows of what loaders of several models take."""
+    """Return rows of the loading costs of several models."""
     rows = []
     first = 0.0
     for reads in ("fairseq", "nothing", "heads", *CONTROLS, *CONTROLS):

@@ -47,7 +47,14 @@ from syncattn_fairseq.tasks.translating import sharing_sources  # noqa: E402
 def make_decoder(
     arch: str, options: dict[str, Any], args: argparse.Namespace, task: Any
 ) -> Callable[[], None]:
-    """Return a function that decodes one batch."""
+    """Return a function to decode a batch.
+
+    Args:
+        arch: the architecture's name.
+        options: the options of the model.
+        args: the command line: device, precision, beam, length and number of sentences.
+        task: the task, which has the dictionaries.
+    """
     device = torch.device(args.device)
     dtype = common.PRECISIONS[args.precision]
     model = common.make_model(arch, task, device, **options).to(dtype).eval()
@@ -77,7 +84,7 @@ def make_decoder(
 def make_exports(
     args: argparse.Namespace, task: Any, folder: Path
 ) -> dict[str, Callable[[], None]]:
-    """Return functions that decode one batch with a random model and with its exports."""
+    """Return functions to decode a batch with a random model and with its exports."""
     arch, device = "transformer_dbsa" + args.size, torch.device("cpu")
     options = Namespace(arch=arch, share_all_embeddings=True)
     ARCH_CONFIG_REGISTRY[arch](options)
@@ -160,7 +167,7 @@ def compare_trained(args: argparse.Namespace) -> None:
 
 
 def count_generate(args: argparse.Namespace) -> float:
-    """Return the sentences per second that fairseq-generate reports for the test set."""
+    """Return the sentences per second reported by fairseq-generate for the test set."""
     command = [sys.executable, "-m", "fairseq_cli.generate", args.data_bin, "--path", args.path]
     command += ["--user-dir", str(Path(syncattn_fairseq.__file__).parent), "--cpu"]
     command += ["--task", "translation_with_syntax", "--beam", str(args.beam)]

@@ -197,7 +197,7 @@ class Memory(threading.Thread):
 
     @staticmethod
     def _measure(number: int) -> float:
-        """Return its proportional share: pages in several processes count once in all."""
+        """Return the proportional memory share: pages in several processes count once in all."""
         try:
             text = Path(f"/proc/{number}/smaps_rollup").read_text()
         except OSError:

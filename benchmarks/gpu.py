@@ -58,7 +58,7 @@ STARTED = time.monotonic()
 
 
 class Limit:
-    """The time that is left; there is no limit until it begins."""
+    """The time left; there is no limit before `begin`."""
 
     end: float | None = None
 
@@ -67,7 +67,7 @@ class Limit:
         self.end = time.monotonic() + SECONDS
 
     def left(self) -> float | None:
-        """Return the seconds that are left, None for any number."""
+        """Return the seconds left, None for any number."""
         return None if self.end is None else max(1.0, self.end - time.monotonic())
 
     def is_over(self) -> bool:
@@ -109,7 +109,7 @@ SMALL_SETTINGS = [Setting("transformer", "_tiny", "fp32"), Setting("rnn", "_tiny
 
 
 def try_graphs(args: argparse.Namespace, part: str, *words: Any) -> Iterator[Row]:
-    """Run a part of ``graphs.py``: a recording that fails would spoil this process."""
+    """Run a part of ``graphs.py`` in another process: a failed recording breaks the process."""
     command = [sys.executable, ROOT / "benchmarks" / "graphs.py", part, *words]
     done = _call([*map(str, command), *["--cpu"] * args.cpu])
     rows = [tuple(line.split(" | ")) for line in done.stdout.splitlines() if " | " in line]
@@ -186,7 +186,7 @@ def compare_losses(args: argparse.Namespace) -> Iterator[Row]:
 
 
 def describe_kernels(update: Callable[[], Any]) -> str:
-    """Count the kernels that an update launches, and name those that attend."""
+    """Count the kernels of an update, and name the attention kernels."""
     with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as profile:
         update()
         torch.cuda.synchronize()
@@ -197,7 +197,7 @@ def describe_kernels(update: Callable[[], Any]) -> str:
 
 
 def find_fallback(update: Callable[[], Any]) -> str:
-    """Say whether some attention of an update needs PyTorch's plain kernel, which is slow."""
+    """Report whether an update fails without PyTorch's plain attention kernel, which is slow."""
     fused = [SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION]
     try:
         with sdpa_kernel(fused):
@@ -297,7 +297,7 @@ def train_from_command_line(args: argparse.Namespace, work: Path) -> Iterator[Ro
 
 
 def _training(work: Path, arch: str, updates: int, *options: Any) -> list[str]:
-    """Return the command that trains a small model."""
+    """Return the command to train a small model."""
     return _command(
         "fairseq_cli.train:cli_main", work / "bin", "--user-dir", ROOT / "syncattn_fairseq",
         "--task", "translation_with_syntax", "--arch", arch,
@@ -338,14 +338,14 @@ def prepare_corpus(work: Path) -> Iterator[Row]:
 
 
 def _command(entry: str, *arguments: Any) -> list[str]:
-    """Return a command line that calls a command's function: it may not be on the path."""
+    """Return a command line to call the function of a command that may not be on the path."""
     module, function = entry.split(":")
     name = f"import sys; from {module} import {function}; sys.exit({function}())"
     return [sys.executable, "-c", name, *map(str, arguments)]
 
 
 def _call(command: list[str], **environment: str) -> subprocess.CompletedProcess[str]:
-    """Run a command, from whatever folder, until it ends or the time is up."""
+    """Run a command, from any folder, until its end or the time limit."""
     path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
     environment = {"OMP_NUM_THREADS": "1", "PYTHONPATH": path, **environment}
     return subprocess.run(
@@ -410,7 +410,7 @@ def compare_heads(of_gpu: Path, of_cpu: Path) -> str:
 
 
 def translate_exported(args: argparse.Namespace, work: Path) -> Iterator[Row]:
-    """Train SyncAttn, export it to CTranslate2, and decode with it on the device."""
+    """Train SyncAttn, export the model to CTranslate2, and decode on the device."""
     what = "CTranslate2"
     if importlib.util.find_spec("ctranslate2") is None:
         yield (what, "-", "-", "not run: ctranslate2 is not installed")
@@ -444,7 +444,7 @@ def translate_exported(args: argparse.Namespace, work: Path) -> Iterator[Row]:
 
 
 def attempt(name: str, section: Iterator[Row]) -> Iterator[Row]:
-    """Yield the rows of a section; an error becomes one more row, so that the others still run."""
+    """Yield the rows of a section; an error becomes another row, so that later sections run."""
     if LIMIT.is_over():
         yield (name, "-", "-", "not run: out of time")
         return

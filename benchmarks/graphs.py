@@ -75,7 +75,7 @@ SETTINGS = [
 
 
 def make_recorder(args: argparse.Namespace) -> Recorder:
-    """Return what records passes on this machine."""
+    """Return the recorder of passes for this machine."""
     return Tapes() if args.cpu else CudaGraphs()
 
 
@@ -157,7 +157,7 @@ def compare_losses(args: argparse.Namespace) -> Iterator[Row]:
 
 
 def compare_bits(plain: list[float], graphed: list[float]) -> str:
-    """Say how far losses of two trainings are apart, which should not be."""
+    """Report the distance between the losses of two trainings, which should be equal."""
     if repr(plain) == repr(graphed):  # NaN where half precision overflows
         return f"equal bits, last loss {plain[-1]:.5f}"
     apart = max(abs(a - b) for a, b in zip(plain, graphed, strict=True))
@@ -166,7 +166,7 @@ def compare_bits(plain: list[float], graphed: list[float]) -> str:
 
 
 def compare_seeds(plain: list[float], graphed: list[float]) -> str:
-    """Say how far the means of some seeds are apart, which should be less than the seeds are."""
+    """Compare the distance of the means over seeds with the range of the seeds, its upper limit."""
     means = [statistics.mean(losses) for losses in (plain, graphed)]
     spread = max(plain) - min(plain)
     said = f"{means[1]:.4f}, without {means[0]:.4f}, seeds within {spread:.4f}"
@@ -180,7 +180,7 @@ def measure_updates(args: argparse.Namespace) -> Iterator[Row]:
 
 
 def measure(args: argparse.Namespace, setting: Setting) -> Iterator[Row]:
-    """Measure one setting; the arms take turns."""
+    """Measure a setting; the arms take turns."""
     options = common.parser(None).parse_args([])
     device = torch.device("cpu" if args.cpu else "cuda")
     vars(options).update(device=str(device), precision=setting.precision)
@@ -240,7 +240,7 @@ def repeated(update: Update, count: int) -> Update:
 
 
 def time_kernels(update: Update) -> float:
-    """Return the milliseconds for which the GPU works."""
+    """Return the working time of the GPU in milliseconds."""
     with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as profile:
         update()
         torch.cuda.synchronize()
@@ -261,7 +261,7 @@ def train_from_command_line(args: argparse.Namespace) -> Iterator[Row]:
 
 
 def run_training(args: argparse.Namespace, updates: int, fast: bool) -> tuple[float, float, float]:
-    """Train for some updates; return the seconds, those of an update, and the last loss.
+    """Train for some updates; return all seconds, the seconds of an update, and the last loss.
 
     Raises:
         RuntimeError: the training failed.

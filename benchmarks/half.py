@@ -47,7 +47,15 @@ def systems() -> dict[str, tuple[str, dict[str, Any]]]:
 def train(
     arch: str, options: dict[str, Any], updates: int, device: torch.device, precision: str
 ) -> list[float]:
-    """Train a system; return the losses in nats per token, NaN where half precision overflows."""
+    """Train a system; return the losses in nats per token, NaN where half precision overflows.
+
+    Args:
+        arch: the architecture's name.
+        options: the options of the model.
+        updates: the number of updates.
+        device: the device of the training.
+        precision: a key of ``PRECISIONS`` in ``common.py``.
+    """
     task = common.make_task(200)
     batches = [common.make_batch(task, 60, device, 6, seed) for seed in range(BATCHES)]
     args = argparse.Namespace(device=device, precision=precision)
@@ -68,7 +76,7 @@ def compare(exact: list[float], half: list[float]) -> str:
 
 
 def mean(losses: list[float]) -> float:
-    """Average what is a number; NaN if nothing is."""
+    """Average the numbers among the values; NaN if there are none."""
     numbers = [loss for loss in losses if not math.isnan(loss)]
     return sum(numbers) / len(numbers) if numbers else float("nan")
 

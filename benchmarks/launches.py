@@ -50,7 +50,7 @@ UPDATE_LIMITS = {"fp32": 0.45, "bf16": 0.45, "fp16": 1.0}
 
 @dataclass(frozen=True)
 class System:
-    """A Transformer, and how many kernels it may launch for one of fairseq's."""
+    """A Transformer, and its limit of kernels, relative to fairseq's Transformer."""
 
     arch: str
     limit: float
@@ -129,7 +129,7 @@ def _attend(
     dropout_p: float = 0.0,
     is_causal: bool = False,
 ) -> Tensor:
-    """Attend with the kernel that a GPU would use for an additive mask.
+    """Attend with a GPU's kernel for an additive mask.
 
     Raises:
         ValueError: a GPU would use none of its fused kernels, since the mask's layout is wrong.
@@ -144,12 +144,12 @@ def _attend(
 
 
 def _drop(x: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
-    """Drop with the kernel that a GPU would use."""
+    """Drop with a GPU's kernel."""
     return torch.native_dropout(x, p, True)[0] if training and p > 0 else x
 
 
 class _Gru(torch.autograd.Function):
-    """A step of a GRU is one kernel on a GPU, and one back; the numbers do not matter."""
+    """A GRU step as a single kernel, forward and backward, as on a GPU, with arbitrary numbers."""
 
     @staticmethod
     def forward(ctx: Any, inputs: Tensor, recurrent: Tensor, state: Tensor) -> Tensor:
@@ -163,7 +163,7 @@ class _Gru(torch.autograd.Function):
 
 @contextlib.contextmanager
 def counting() -> Iterator[Launches]:
-    """Count what is launched meanwhile."""
+    """Count the launched kernels inside the context."""
     stand_ins = [
         mock.patch.object(F, "scaled_dot_product_attention", _attend),
         mock.patch.object(F, "dropout", _drop),
@@ -180,7 +180,14 @@ def counting() -> Iterator[Launches]:
 def count_update(
     system: System, vocabulary: int = 32000, tokens: int = 4096, precision: str = ""
 ) -> Launches:
-    """Count forward and backward of one batch, and the optimizer if a precision is named."""
+    """Count forward and backward of a batch, and the optimizer if a precision is named.
+
+    Args:
+        system: the model, its options and losses.
+        vocabulary: the number of subwords.
+        tokens: the largest number of tokens in the batch.
+        precision: a key of ``PRECISIONS``; empty: without the optimizer.
+    """
     task = common.make_task(vocabulary)
     batch = common.make_batch(task, tokens, META)
     dropout = dict.fromkeys(("dropout", "attention_dropout"), 0.1)
@@ -219,7 +226,7 @@ def count_update(
 
 
 def count_step(arch: str, sentences: int = 64, words: int = 27) -> Launches:
-    """Count what forward and backward of a recurrent decoder launch for one more target word."""
+    """Count the kernels of a recurrent decoder, forward and backward, for an additional word."""
     task = common.make_task(1000)
     sizes = dict.fromkeys(("encoder_hidden_size", "decoder_hidden_size"), 1000)
     with META:

@@ -97,7 +97,14 @@ def _make_batch(
 def make_fairseq(
     size: str, ours: bool = False, fast: bool = False, precision: str = "fp32"
 ) -> Update:
-    """Train fairseq's Transformer, or ours without syntax, with fairseq's Adam."""
+    """Train fairseq's Transformer, or ours without syntax, with fairseq's Adam.
+
+    Args:
+        size: a key of `SIZES`.
+        ours: whether to train this package's Transformer.
+        fast: as with ``--fast``.
+        precision: a key of ``PRECISIONS`` in ``common.py``.
+    """
     from benchmarks import common, train_step
     from syncattn_fairseq.patches.returned_memory import set_allocator
 
@@ -236,7 +243,7 @@ def make_joey(size: str) -> Update:
 
 
 def make_eole(size: str) -> Update:
-    """Train Eole's Transformer; its layers also drop out inside the feed-forward network."""
+    """Train Eole's Transformer, which also has dropout inside the feed-forward network."""
     from eole.config.models import TransformerModelConfig
     from eole.config.training import TrainingConfig
     from eole.models.model import EncoderDecoderModel
@@ -322,7 +329,7 @@ OTHERS = ("Hugging Face's Marian", "Joey NMT", "Eole")
 
 
 def serve(arm: str, size: str) -> None:
-    """Make as many updates as each line of the input says, and print what they took."""
+    """Read numbers of updates, a line each; make the updates, and print their time and memory."""
     torch.set_num_threads(1)
     update = ARMS[arm](size)
     print("ready", flush=True)
@@ -338,7 +345,7 @@ def serve(arm: str, size: str) -> None:
 
 
 class Arm:
-    """A program that trains when it is told to."""
+    """A training program in another process, which trains on request."""
 
     def __init__(self, name: str, size: str, python: str) -> None:
         self.process = subprocess.Popen(

@@ -136,13 +136,13 @@ def list_commands() -> dict[str, tuple[list[str], list[str]]]:
 
 
 def find_command(line: str) -> list[str]:
-    """Split a command's line, with the path of the program that is beside Python."""
+    """Split a command's line, with the path of the program beside Python."""
     name, *rest = line.split()
     return [str(Path(sys.executable).with_name(name)), *rest]
 
 
 def measure(words: list[str], folder: Path) -> tuple[float, float]:
-    """Run a command; return its CPU seconds and MB."""
+    """Run a command; return CPU seconds and MB."""
     used = run(words, folder)
     return used.ru_utime + used.ru_stime, megabytes(used)
 

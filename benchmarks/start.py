@@ -27,7 +27,7 @@ COMMANDS = dict(
 
 
 def run(words: list[str], folder: Path = ROOT) -> resource.struct_rusage:
-    """Run a command in a folder; return what it used, or end with its last words."""
+    """Run a command in a folder; return its resource usage, or exit with its last errors."""
     with tempfile.TemporaryFile() as errors:
         process = subprocess.Popen(words, cwd=folder, stdout=subprocess.DEVNULL, stderr=errors)
         _, status, used = os.wait4(process.pid, 0)
@@ -39,7 +39,7 @@ def run(words: list[str], folder: Path = ROOT) -> resource.struct_rusage:
 
 
 def megabytes(used: resource.struct_rusage) -> float:
-    """Return the peak memory of its largest process."""
+    """Return the peak memory of the largest process."""
     return used.ru_maxrss * (1 if sys.platform == "darwin" else 1024) / 1e6
 
 

@@ -1,4 +1,4 @@
-"""What stands for CUDA graphs where there is no GPU: operations on a tape, which is played again.
+"""A substitute for CUDA graphs without a GPU: operations recorded on a tape and played again.
 
 Like a graph, a tape does the same operations on the same memory, whatever Python does meanwhile: it
 keeps numbers that were Python's when it was recorded, draws anew what is random, and does not look
@@ -27,7 +27,7 @@ T = TypeVar("T")
 
 
 class FreedMemory(Exception):
-    """A tape reads memory that was freed."""
+    """A tape reads freed memory."""
 
 
 class Tapes:
@@ -39,7 +39,7 @@ class Tapes:
         self.played = 0
 
     def watch(self, refuse: bool = False) -> Watch:
-        """Watch the CPU, as if it were a GPU."""
+        """Watch the CPU in place of a GPU."""
         return WatchOnCpu("cpu", refuse)
 
     def watching(self, note: Callable[[str], None]) -> contextlib.AbstractContextManager[None]:
@@ -47,7 +47,7 @@ class Tapes:
         return contextlib.nullcontext()
 
     def record(self, function: Callable[[], T]) -> tuple[Callable[[], None], T]:
-        """Record a tape; the numbers of what it allocates are lost afterwards."""
+        """Record a tape, and erase the contents of all memory allocated while recording."""
         state, tape = torch.get_rng_state(), Tape()
         with tape:
             results = function()
@@ -64,12 +64,12 @@ class Tapes:
         return replay, results
 
     def measure_memory(self) -> int:
-        """Return the bytes that the tapes' tensors have."""
+        """Return the bytes of the tapes' tensors."""
         return sum(tape.measure_memory() for tape in self.tapes)
 
 
 class WatchOnCpu(Watch):
-    """Watches a pass on a CPU, where some tensors would be on the host if there were a GPU.
+    """Watches a pass on a CPU, and keeps track of tensors that a program for GPUs has on the host.
 
     These are shapes and constants, and what is computed from them alone.
     """
@@ -83,7 +83,7 @@ class WatchOnCpu(Watch):
         return tensor.untyped_storage()._cdata not in self._on_host
 
     def call(self, func: Any, args: Any, kwargs: Any) -> Any:
-        """Look at a function that a program calls, and call it."""
+        """Call a function of the watched program, and note results that live on the host."""
         results = super().call(func, args, kwargs)
         if func in (torch.tensor, torch._shape_as_tensor):
             self._keep_on_host(results)
@@ -122,7 +122,7 @@ class Place:
 
 
 class Tape(TorchDispatchMode):
-    """Records operations while it is entered."""
+    """Records operations inside the context."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -138,7 +138,7 @@ class Tape(TorchDispatchMode):
     def __torch_dispatch__(
         self, func: Any, types: Any, args: Any = (), kwargs: Any | None = None
     ) -> Any:
-        """Do an operation, and record it unless it only names memory anew."""
+        """Do an operation, and record operations that allocate or change memory."""
         kwargs = kwargs or {}
         given = {t.untyped_storage()._cdata for t in [*list_tensors(args), *list_tensors(kwargs)]}
         recorded = self._refer(args), self._refer(kwargs)
@@ -154,7 +154,7 @@ class Tape(TorchDispatchMode):
         return results
 
     def _refer(self, values: Any) -> Any:
-        """Replace tensors that the tape did not make by their places."""
+        """Replace tensors from outside the tape by their places."""
         if isinstance(values, Tensor):
             if values.untyped_storage()._cdata in self._own:
                 return values.detach()
@@ -177,12 +177,12 @@ class Tape(TorchDispatchMode):
 
     @torch.no_grad()
     def erase(self) -> None:
-        """Leave no number of what was computed."""
+        """Erase all computed numbers."""
         for tensor in self._own.values():
             tensor.fill_(float("nan") if tensor.is_floating_point() else 0)
 
     def measure_memory(self) -> int:
-        """Return the bytes of what was allocated."""
+        """Return the allocated bytes."""
         return sum(tensor.untyped_storage().nbytes() for tensor in self._own.values())
 
 
@@ -199,7 +199,7 @@ def _find(values: Any) -> Any:
 
 @contextlib.contextmanager
 def as_on_a_gpu() -> Iterator[None]:
-    """Let fairseq's layers and our losses take the ways that they take on a GPU."""
+    """Let fairseq's layers and our losses take their code paths for a GPU."""
     from unittest import mock
 
     from syncattn_fairseq.criterions import label_smoothed_cross_entropy_with_syntax as losses

@@ -85,7 +85,7 @@ def make_update(
     moved: bool = False,
     recorder: Recorder | None = None,
 ) -> Callable[[], Tensor | None]:
-    """Return a function that makes one update on the next batch, and returns the loss per token.
+    """Return a function to train on the next batch, which returns the loss per token.
 
     It returns None, and changes nothing, if half precision overflows.
 

@@ -58,7 +58,7 @@ def start(command: Sequence[str], folder: Path) -> subprocess.Popen[str]:
 
 
 def run(command: Sequence[str], folder: Path, seconds: float | None = None) -> str:
-    """Run a command in a folder; kill it after some seconds."""
+    """Run a command in a folder, and kill the command after a number of seconds, if given."""
     process = start(command, folder)
     try:
         output, _ = process.communicate(timeout=seconds)
@@ -73,9 +73,16 @@ def run(command: Sequence[str], folder: Path, seconds: float | None = None) -> s
 def run_for_updates(
     command: Sequence[str], folder: Path, updates: int, seconds: float
 ) -> tuple[str, bool]:
-    """Train for some updates and then for some seconds, and kill it.
+    """Train for a number of updates and then of seconds, and kill the training.
 
-    Returns what was printed, and whether the training was still running.
+    Args:
+        command: the command of the training.
+        folder: the folder to run in.
+        updates: the number of logged updates before the clock starts.
+        seconds: the time from then to the kill.
+
+    Returns:
+        The printed text, and whether the training was still running.
     """
     process = start(command, folder)
     assert process.stdout is not None
@@ -92,7 +99,7 @@ def run_for_updates(
 
 
 def content(folder: Path, names: Sequence[str]) -> dict[str, bytes | None]:
-    """Read files and what is in folders; None for what tells times or paths."""
+    """Read files, also in folders; None for the contents of logs, which have times and paths."""
     found: dict[str, bytes | None] = {}
     for name in names:
         for path in sorted([folder / name, *(folder / name).rglob("*")]):
@@ -103,7 +110,7 @@ def content(folder: Path, names: Sequence[str]) -> dict[str, bytes | None]:
 
 
 def losses(output: str) -> dict[int, str]:
-    """Return the loss of each update that was logged."""
+    """Return the logged loss of each update."""
     logs = (
         json.loads(line.split(" | ")[-1]) for line in output.splitlines() if "inner | {" in line
     )
@@ -149,7 +156,16 @@ def kill_files(
     kills: int,
     generator: random.Random,
 ) -> list[str]:
-    """Kill a command that writes files."""
+    """Kill a command at random moments, and compare its output files with a whole run.
+
+    Args:
+        folder: the folder to run in.
+        name: the name of the command in messages.
+        command: the command and its arguments.
+        outputs: the files and folders that the command writes.
+        kills: the number of kills.
+        generator: draws the moments.
+    """
 
     def remove() -> None:
         for output in outputs:

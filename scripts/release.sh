@@ -22,6 +22,9 @@ grep -qx "version: $version" CITATION.cff || fail "CITATION.cff has another vers
 grep -qx "__version__ = \"$version\"" lab/syncattn_lab/__init__.py &&
     grep -qF "\"syncattn-fairseq[train]==$version\"" lab/pyproject.toml ||
     fail "lab/syncattn_lab/__init__.py or lab/pyproject.toml names another version than $version"
+for project in {,lab/}pyproject.toml; do
+    grep -qF "/blob/v$version/docs/index.md\"" "$project" || fail "$project: Documentation is not that of $version"
+done
 grep -qx "## $version, $date" CHANGELOG.md || fail "CHANGELOG.md has no heading '## $version, $date'"
 if [ -z "$dry" ]; then
     [ -z "$(git status --porcelain)" ] || fail "there are changes that are not committed"

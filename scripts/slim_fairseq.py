@@ -1,4 +1,4 @@
-"""Make a wheel of fairseq that compiles nothing and serves every Python, of the one on PyPI.
+"""Make a wheel of PyPI's fairseq for every version of Python, without compiled code.
 
 What is compiled, for one version of Python, goes: three modules that translation uses are in plain
 Python in ``pure_fairseq/``, and those that tie fairseq to one version of torch are not for
@@ -112,7 +112,7 @@ if hasattr(argparse.ArgumentParser, "_check_help"):
 
 
 def slim(wheel: Path, folder: Path) -> Path:
-    """Write the new wheel into ``folder`` and return where it is.
+    """Write the new wheel into ``folder`` and return its path.
 
     The same wheel gives the same bytes.
 
@@ -160,7 +160,7 @@ def edit(text: str, changes: list[tuple[str, str]], where: str) -> str:
 
 
 def digest(data: bytes) -> str:
-    """Return the SHA-256 sum as wheels write it."""
+    """Return the SHA-256 sum in the form of wheels."""
     return urlsafe_b64encode(hashlib.sha256(data).digest()).decode().rstrip("=")
 
 

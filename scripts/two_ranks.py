@@ -36,7 +36,7 @@ UPDATES = 6
 
 
 def make_data(folder: Path) -> Path:
-    """Binarise a corpus of which every second sentence lacks something."""
+    """Binarise a corpus with a missing annotation in every second sentence."""
     write_corpus(folder, {"train": 32, "valid": 6}, seed=1)
     options = ["-s=en", "-t=de", "--joined-dictionary", f"--destdir={folder / 'bin'}"]
     for split in ("train", "valid"):
@@ -71,7 +71,14 @@ def list_words(data: Path, system: str, frequency: int) -> list[str]:
 
 
 def train(words: Sequence[str], rank: int, port: int, log: Path) -> int:
-    """Start one of the processes; return its number."""
+    """Start a training process with this rank; return the process id.
+
+    Args:
+        words: the command and its arguments.
+        rank: the rank among the processes.
+        port: the port where the processes meet.
+        log: the file for the output.
+    """
     child = os.fork()
     if child:
         return child
@@ -95,7 +102,7 @@ def train(words: Sequence[str], rank: int, port: int, log: Path) -> int:
 
 
 def train_both(words: Sequence[str], folder: Path) -> str:
-    """Train with two processes; return why they failed, or nothing."""
+    """Train with two processes; return the reason of a failure, or nothing."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
@@ -117,14 +124,14 @@ def train_both(words: Sequence[str], folder: Path) -> str:
 
 
 def read_losses(log: Path) -> tuple[int, list[str]]:
-    """Return how many updates were logged, and the losses of any of them."""
+    """Return the number of logged updates, and the names of all logged losses."""
     lines = [line for line in log.read_text().splitlines() if "train_inner" in line]
     steps: list[dict[str, Any]] = [json.loads(line[line.index("{") :]) for line in lines]
     return len(steps), [name for name in TERMS if any(name in step for step in steps)]
 
 
 def main(names: Sequence[str]) -> int:
-    """Train all systems, and print what each had."""
+    """Train all systems, and print the updates and losses of each."""
     if unknown := {*names} - {*SYSTEMS}:
         sys.exit(f"{min(unknown)}: no such system; choose from {', '.join(SYSTEMS)}")
     failures = 0

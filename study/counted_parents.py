@@ -27,7 +27,7 @@ Sentence = tuple[list[str], list[int], Sequence[int]]
 
 
 def read_text(pieces: str, heads: str, first: int | None = None) -> Iterator[Sentence]:
-    """Yield the subwords of each parsed sentence, how many each word has, and its heads.
+    """Yield the subwords of each parsed sentence, the number of subwords per word, and the heads.
 
     Raises:
         DataError: the files have different numbers of lines or words.
@@ -77,11 +77,10 @@ def main(words: Sequence[str] | None = None) -> None:
     sides = {side: measure(side, getattr(args, side), args.first) for side in SIDES}
     untrained: dict[str, Any] = {"overrides": {}, "valid": {}, "signatures": {}}
     untrained |= {"commit": "", "hardware": ""}
-    cells = [
-        {"system": name, "seed": 1, **untrained}
-        | {"scores": {f"UAS {side}": scores[name] for side, scores in sides.items()}}
-        for name in sides["source"]
-    ]
+    cells = []
+    for name in sides["source"]:
+        by_side = {f"UAS {side}": scores[name] for side, scores in sides.items()}
+        cells.append({"system": name, "seed": 1, **untrained, "scores": by_side})
     args.output.parent.mkdir(parents=True, exist_ok=True)
     with replacing(args.output) as temporary:
         text = json.dumps({"corpus": args.corpus, "cells": cells}, indent=1)

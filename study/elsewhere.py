@@ -48,7 +48,7 @@ def main(words: Sequence[str] | None = None) -> None:
 
 
 def _compare(corpus: str, ours: str, theirs: str) -> str:
-    """Return a difference; in parentheses if it was not planned, a dash if it was not trained."""
+    """Return a difference, in parentheses if not planned; a dash if a system was not trained."""
     results = open_results(f"planned/{corpus}")
     if not {ours, theirs} <= results.known.keys():
         return NONE
@@ -58,7 +58,7 @@ def _compare(corpus: str, ours: str, theirs: str) -> str:
 
 
 def _format(interval: Interval) -> str:
-    """Return a difference with a sign and its interval as the page's prose has them: no zeros."""
+    """Return a signed difference and its interval without leading zeros, as in the page's prose."""
     shown = f"{interval.difference:+.3f} [{interval.low:.3f}, {interval.high:.3f}]"
     return re.sub(r"\b0\.", ".", shown).replace("-", "−")
 

@@ -55,7 +55,7 @@ UPDATES, WITHIN = (1970, 3940, 5910, 7880), 0.005
 
 @dataclass(frozen=True)
 class Cell:
-    """One training.
+    """A training.
 
     Attributes:
         size: pairs of the training text.
@@ -69,12 +69,12 @@ class Cell:
 
     @property
     def key(self) -> tuple[int, str, int]:
-        """What tells it from other cells."""
+        """The size, system and seed, to identify the cell."""
         return self.size, self.system, self.seed
 
 
 def list_cells() -> list[Cell]:
-    """List all cells in the order in which they are trained."""
+    """List all cells in the order of their training."""
     order = [(FIRST, (SIZES[-1],)), (FIRST, SIZES[:-1]), (tuple(SYSTEMS)[4:], SIZES[::-1])]
     return [
         Cell(size, system, seed)
@@ -86,7 +86,7 @@ def list_cells() -> list[Cell]:
 
 
 def choose_updates(nats: Mapping[int, float]) -> int:
-    """Return the fewest updates whose NLL is within `WITHIN` of the lowest one.
+    """Return the fewest updates with NLL within `WITHIN` of the minimum.
 
     Args:
         nats: NLL of the validation text by the number of updates.
@@ -96,7 +96,7 @@ def choose_updates(nats: Mapping[int, float]) -> int:
 
 
 def prepare(work: Path) -> None:
-    """Binarise the first pairs of the text, with the dictionary that all of it has.
+    """Binarise the first pairs of the text for each size, with the dictionary of the whole text.
 
     The validation and the test text are the same for all sizes.
     """
@@ -124,7 +124,14 @@ def prepare(work: Path) -> None:
 
 
 def make_command(work: Path, cell: Cell, updates: int, cpu: bool) -> list[str]:
-    """Return the command that trains a cell."""
+    """Return the command to train a cell.
+
+    Args:
+        work: the folder of the corpora, data and checkpoints.
+        cell: the training.
+        updates: the number of updates.
+        cpu: whether to train without a GPU.
+    """
     name, changes = SYSTEMS[cell.system]
     system = load_corpus(SHARED / CORPUS).system(name)
     settings: dict[str, Any] = read_overrides([f"{k}={v}" for k, v in changes.items()])
@@ -155,7 +162,7 @@ def _find_checkpoints(work: Path, cell: Cell) -> Path:
 
 
 def average(folder: Path, updates: int) -> Path:
-    """Average the last checkpoints up to a number of updates; return the new one.
+    """Average the last checkpoints up to a number of updates; return the new checkpoint.
 
     Where one fell on the end of an epoch, the one before counts. That is the same for all trainings
     of a size, whose epochs have the same number of updates.
@@ -203,7 +210,7 @@ def _train(work: Path, cell: Cell, updates: int, cpu: bool) -> None:
 
 
 def tune(work: Path, results: Path, cpu: bool) -> None:
-    """Write how many updates each size has; a size that is known is left alone."""
+    """Write the best number of updates of each size; known sizes are left alone."""
     known = _read(results)
     for size in SIZES:
         if any(row["size"] == size for row in known):
@@ -221,7 +228,7 @@ def tune(work: Path, results: Path, cpu: bool) -> None:
 
 
 def run(work: Path, results: Path, cpu: bool) -> None:
-    """Train the cells that the results do not have, and write each as it ends."""
+    """Train the cells missing in the results, and write each result at the end of its training."""
     chosen = _read(results.with_name("updates.json"))
     updates = {row["size"]: row["updates"] for row in chosen}
     if missing := [str(size) for size in SIZES if size not in updates]:

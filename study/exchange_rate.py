@@ -49,13 +49,13 @@ class Curve:
         return self.a + self.b * pairs**-self.c
 
     def pairs(self, nats: float) -> float:
-        """Return after how many pairs NLL is that; infinity if it never is."""
+        """Return the number of pairs for a given NLL, by the curve; infinity if out of reach."""
         if nats <= self.a:
             return float("inf")
         return float(((nats - self.a) / self.b) ** (-1 / self.c))
 
     def gain(self, pairs: float, nats: float) -> float:
-        """Return by how much log2 N must grow to reach an NLL that a system has after N pairs."""
+        """Return the growth of log2 N needed to reach a system's NLL after N pairs."""
         return float(np.log2(self.pairs(nats) / pairs))
 
 
@@ -123,7 +123,14 @@ class Cells:
         return np.stack([self._sums[system, size][seed] for seed in self.seeds])
 
     def resample(self, system: str, size: int, seeds: np.ndarray, weights: np.ndarray) -> float:
-        """Return the mean NLL of drawn seeds on drawn sentences."""
+        """Return the mean NLL of drawn seeds on drawn sentences.
+
+        Args:
+            system: the name of the system.
+            size: the number of training pairs.
+            seeds: the indices of the drawn seeds.
+            weights: how often each sentence was drawn.
+        """
         found = self._stack(system, size)[seeds] @ weights
         return float(found.mean() / (self.subwords @ weights))
 
@@ -164,7 +171,7 @@ def measure_gain(cells: Cells, system: str, size: int) -> Interval:
 
 @dataclass(frozen=True)
 class Decision:
-    """What the plan's rule says of right trees and others at the largest size.
+    """The statistics for the plan's rule on right and other trees at the largest size.
 
     Attributes:
         interval: right − other in nats, paired over seeds, 95 %.
@@ -215,14 +222,14 @@ def decide(cells: Cells) -> Decision:
 
 
 def _test(values: np.ndarray) -> tuple[Interval, float]:
-    """Return the mean with its interval, and Student's p that it is 0."""
+    """Return the mean with its interval, and the p of Student's test against 0."""
     test = stats.ttest_1samp(values, 0)
     ends = test.confidence_interval()
     return Interval(float(values.mean()), float(ends.low), float(ends.high)), float(test.pvalue)
 
 
 def make_table(cells: Cells) -> str:
-    """Return the gains of all systems that are complete at all sizes."""
+    """Return the gains of all systems with results at all sizes."""
     table = [["system", *(f"gain at {size:,} pairs" for size in cells.sizes)]]
     systems = {system for system, _ in cells._sums} - {BASELINE}
     for system in sorted(systems):

@@ -74,7 +74,7 @@ class Number:
 
 
 class Results:
-    """The trainings in a file of results, and what was planned of them.
+    """The trainings in a file of results, with their plan.
 
     Args:
         name: of the file below ``study/results/``, without ``.json``; with ``*``, of several.
@@ -105,16 +105,16 @@ class Results:
             others = {other: _read(path) for other, path in beside.items() if path.exists()}
             found = index_cells(self.plan, documents[0], others)
         #: The trainings of the seeds that count, by system and seed.
-        self.known: Cells = {
-            system: {seed: x for seed, x in cells.items() if seeds is None or seed in seeds}
-            for system, cells in found.items()
-        }
+        self.known: Cells = {}
+        for system, cells in found.items():
+            counted = [seed for seed in cells if seeds is None or seed in seeds]
+            self.known[system] = {seed: cells[seed] for seed in counted}
         #: The planned contrasts that are compared as they were planned.
         self.contrasts = self.plan.contrasts if self.is_planned and seeds is None else []
         self._planned: dict[str, list[Difference]] = {}
 
     def list_values(self, system: str, measure: Measure) -> dict[int, float]:
-        """Return what was measured of each training of a system, by seed.
+        """Return a measure of each training of a system, by seed.
 
         Raises:
             DataError: there is no such system, or it was not measured.
@@ -133,7 +133,7 @@ class Results:
         return values
 
     def list_pool(self, measure: Measure, seeds: Sequence[int]) -> list[list[float]]:
-        """Return the numbers over some seeds of all systems of the corpus that have them all.
+        """Return the numbers over the seeds of all the corpus's systems trained with all seeds.
 
         Those are the systems of this file and of the plan's, without settings of their own. NLL of
         the test text that a training did not record is that of ``likelihood/``.
@@ -145,16 +145,16 @@ class Results:
             planned |= results.list_measured(measure)
         own = {} if self.is_planned else self.list_measured(measure)
         pool = [*planned.values(), *own.values()]
-        return [[x[seed] for seed in seeds] for x in pool if x.keys() >= {*seeds}]
+        return [_pick(x, seeds) for x in pool if x.keys() >= {*seeds}]
 
     def list_measured(self, measure: Measure) -> dict[str, dict[int, float]]:
-        """Return what was measured of each system without settings, by seed."""
+        """Return a measure of each system without settings, by seed."""
         systems = [name for name in self.known if ":" not in name and name not in self.plan.names]
         values = {name: measure.by_seed(self.known[name].values()) for name in systems}
         return {name: numbers for name, numbers in values.items() if numbers}
 
     def find_system(self, name: str) -> str:
-        """Return the system that a page means; `DataError`: there is not exactly one."""
+        """Return the system meant by a page; `DataError` unless exactly a single system matches."""
         names = [known for known, cells in self.known.items() if cells]
         found = [known for known in names if _matches(known, name)]
         if len(found) != 1:
@@ -179,7 +179,7 @@ class Results:
         return next((x for x in self.contrasts if {*x.systems} == pair), None)
 
     def compare_planned(self, contrast: Contrast, measure: Measure) -> Difference:
-        """Return what is known of a planned contrast in a measure."""
+        """Return the difference of a planned contrast in a measure."""
         if measure.name not in self._planned:
             self._planned[measure.name] = compare(self.contrasts, self.known, measure)
         return self._planned[measure.name][self.contrasts.index(contrast)]
@@ -200,19 +200,20 @@ class Results:
 
 @cache
 def open_results(name: str, seeds: tuple[int, ...] | None = None) -> Results:
-    """Return the results of a name, which are read once; as `Results`."""
+    """Return the results of a name as `Results`, read only once."""
     return Results(name, seeds)
 
 
 def _read(path: Path) -> Mapping[str, Any]:
-    """Return a file of results; one of `study.likelihood` becomes as the others are."""
+    """Load a file of results; files of `study.likelihood` are converted to the common form."""
     if path.parent.name != "likelihood":
         return load_results(path)
-    cells = [
-        {"system": row["system"], "seed": row["seed"], "overrides": {}, "scores": {}}
-        | {split: {"nll_loss": row[split] / NLL.factor} for split in ("valid", "test")}
-        for row in read_json(path)
-    ]
+    cells = []
+    for row in read_json(path):
+        cell = {"system": row["system"], "seed": row["seed"], "overrides": {}, "scores": {}}
+        for split in ("valid", "test"):
+            cell[split] = {"nll_loss": row[split] / NLL.factor}
+        cells.append(cell)
     return {"corpus": path.stem, "cells": cells}
 
 
@@ -223,7 +224,7 @@ def _matches(name: str, system: str) -> bool:
 
 @dataclass(frozen=True)
 class Pair:
-    """Two systems that are compared in a measure: ``ours − theirs``."""
+    """Two systems compared in a measure: ``ours − theirs``."""
 
     results: Results
     ours: str
@@ -231,7 +232,7 @@ class Pair:
     measure: Measure
 
     def interval(self) -> Interval:
-        """Return the difference with the interval that was planned, or else Welch's."""
+        """Return the difference with the planned interval, or else Welch's."""
         if self._contrast() is None:
             return self._known(welch_interval(*self._samples()))
         return self._turn(self._planned().interval)
@@ -258,12 +259,12 @@ class Pair:
         return self._known(found[0].block_interval)
 
     def paired(self) -> Interval:
-        """Return the difference with Student's interval of the seeds that both have."""
+        """Return the difference with Student's interval over the seeds of both systems."""
         both = self._list()
         seeds = sorted(both[0].keys() & both[1].keys())
         if len(seeds) < 2:
             return self._known(None)
-        ours, theirs = ([values[seed] for seed in seeds] for values in both)
+        ours, theirs = _pick(both[0], seeds), _pick(both[1], seeds)
         ends = ttest_rel(ours, theirs).confidence_interval()
         return Interval(mean(ours) - mean(theirs), float(ends.low), float(ends.high))
 
@@ -273,7 +274,7 @@ class Pair:
         return blocks.interval(difference, sizes)
 
     def pooled_p(self) -> float:
-        """Return the p of the test that fits `pooled`, not corrected."""
+        """Return the p of the test for `pooled`, not corrected."""
         difference, blocks, sizes = self._pool()
         return blocks.p(difference, sizes=sizes)
 
@@ -302,7 +303,7 @@ class Pair:
         return self._known(welch(*self._samples()))
 
     def deciding(self) -> list[float]:
-        """Return the corrected p that the plan's verdict is from; nothing where it is not sure."""
+        """Return the corrected p behind the plan's verdict; nothing for an uncertain verdict."""
         verdict = self._planned().conclusion
         if verdict == "the same":
             return [self.same()]
@@ -316,7 +317,7 @@ class Pair:
             return self._known(None)  # which raises
         sides = [side.split(_MEAN) for side in (self.ours, self.theirs)]
         each = [self.results.list_values(one, self.measure) for side in sides for one in side]
-        compared = [[values[seed] for seed in seeds] for values in each]
+        compared = [_pick(values, seeds) for values in each]
         pool = self.results.list_pool(self.measure, seeds)
         pool += [numbers for numbers in compared if numbers not in pool]
         blocks = fit_steady_blocks(compared, pool)
@@ -324,12 +325,12 @@ class Pair:
         return difference, self._known(blocks), (len(sides[0]), len(sides[1]))
 
     def _list(self) -> tuple[dict[int, float], dict[int, float]]:
-        """Return what was measured of both, by seed."""
+        """Return the measure of both systems, by seed."""
         ours, theirs = (self.results.list_values(x, self.measure) for x in (self.ours, self.theirs))
         return ours, theirs
 
     def _samples(self) -> tuple[list[float], list[float]]:
-        """Return what was measured of both."""
+        """Return the measure of both systems."""
         ours, theirs = self._list()
         return [*ours.values()], [*theirs.values()]
 
@@ -337,11 +338,11 @@ class Pair:
         return self.results.find_contrast(self.ours, self.theirs)
 
     def _planned(self) -> Difference:
-        """Return what is known of the planned contrast of both."""
+        """Return the difference of the planned contrast of both systems."""
         return self.results.compare_planned(self._known(self._contrast()), self.measure)
 
     def _turn(self, interval: Interval | None) -> Interval:
-        """Return a planned contrast's interval, or that of the opposite contrast."""
+        """Return a planned contrast's interval, or the interval of the opposite contrast."""
         found, contrast = self._known(interval), self._known(self._contrast())
         if contrast.system == self.ours:
             return found
@@ -351,6 +352,11 @@ class Pair:
         if value is None:
             raise DataError(f"{self.ours} − {self.theirs}: not known in {self.results.name}")
         return value
+
+
+def _pick(numbers: Mapping[int, float], seeds: Sequence[int]) -> list[float]:
+    """Return the numbers of seeds, in the order of the seeds."""
+    return [numbers[seed] for seed in seeds]
 
 
 def _all(interval: Interval) -> list[float]:
@@ -391,7 +397,7 @@ _MEAN = " & "
 
 
 def count(results: Results, systems: Sequence[str]) -> Number:
-    """Return the number of trainings of systems whose names match."""
+    """Return the number of trainings of systems with a matching name."""
     return Number(len(_match(results, systems)), 0)
 
 
@@ -402,27 +408,36 @@ def count_ended(results: Results, systems: Sequence[str], limit: str) -> Number:
 
 
 def find_margin(results: Results) -> float:
-    """Return the difference in nats below which the plan takes two systems for the same."""
+    """Return the plan's margin of equivalence, in nats."""
     return max((contrast.margin for contrast in results.plan.contrasts), default=0.0)
 
 
 def read_margin(results: Results, systems: Sequence[str], _: str = "") -> Number:
-    """Return the difference in nats below which the plan takes two systems for the same."""
+    """Return the plan's margin of equivalence, in nats, as a number of a page."""
     return Number(find_margin(results), 2)
 
 
 def correlate(results: Results, systems: Sequence[str], place: str) -> Number:
     """Return Spearman's correlation of the systems' mean NLL here and in another file."""
     both = (results, read_place(place))
-    means = [[mean(x.list_values(name, NLL).values()) for name in systems] for x in both]
+    means = []
+    for place_results in both:
+        values = [place_results.list_values(name, NLL).values() for name in systems]
+        means.append([*map(mean, values)])
     return Number(float(spearmanr(*means).statistic), 2)
 
 
 def scatter(results: Results, systems: Sequence[str], first: str, last: str) -> Number:
-    """Return by how much one validation scatters around a line through its neighbours.
+    """Return the scatter of a validation's NLL around a line through its neighbours.
 
     It is the standard deviation of a validation's NLL, in nats: if those of neighbours are
     independent, the distance to their mean has 3/2 of its variance.
+
+    Args:
+        results: the trainings.
+        systems: the names of systems.
+        first: the number of updates of the first validation, such as ``1,800``.
+        last: the number of updates of the last validation.
     """
     squares = []
     for curve in _list_curves(results, systems):
@@ -433,23 +448,37 @@ def scatter(results: Results, systems: Sequence[str], first: str, last: str) -> 
 
 
 def deviate(results: Results, systems: Sequence[str]) -> Number:
-    """Return the deviation within seeds of NLL at the checkpoint that was chosen, in nats."""
+    """Return the deviation within seeds of NLL at the chosen checkpoint, in nats."""
     return Number(_fit(results, systems, NLL.of_cell), 4)
 
 
 def deviate_late(results: Results, systems: Sequence[str], first: str, last: str) -> Number:
-    """Return the deviation within seeds of the mean NLL of validations at fixed updates."""
+    """Return the deviation within seeds of the mean NLL of validations at fixed updates.
+
+    Args:
+        results: the trainings.
+        systems: the names of systems.
+        first: the number of updates of the first validation, such as ``1,800``.
+        last: the number of updates of the last validation.
+    """
     return Number(_fit(results, systems, partial(_average, updates=(first, last))), 4)
 
 
 def count_worth(results: Results, systems: Sequence[str], first: str, last: str) -> Number:
-    """Return how many times the seeds the mean of late validations is worth."""
+    """Return how many times the seeds the mean of late validations is worth.
+
+    Args:
+        results: the trainings.
+        systems: the names of systems.
+        first: the number of updates of the first validation, such as ``1,800``.
+        last: the number of updates of the last validation.
+    """
     chosen, late = deviate(results, systems), deviate_late(results, systems, first, last)
     return Number((chosen.value / late.value) ** 2, 1)
 
 
 def _fit(results: Results, systems: Sequence[str], measure: Callable[[Cell], Any]) -> float:
-    """Return the deviation that systems + seeds leave."""
+    """Return the residual deviation after systems and seeds."""
     found = [results.find_cells(system) for system in systems]
     seeds = sorted(set.intersection(*(set(cells) for cells in found)))
     blocks = fit_blocks([[measure(cells[seed]) for seed in seeds] for cells in found])
@@ -510,7 +539,7 @@ _PLACE = re.compile(r"(\S+)(?: seeds? (\d+)(?:-(\d+))?)?")
 
 
 def read_place(text: str) -> Results:
-    """Return the results that a text names: a file, perhaps with ``seed 1`` or ``seeds 6-8``.
+    """Return the results named by a text: a file, perhaps with ``seed 1`` or ``seeds 6-8``.
 
     Raises:
         DataError: it names none.
@@ -523,7 +552,7 @@ def read_place(text: str) -> Results:
 
 
 def compute(fact: str, place: str = "", asked: str = "") -> list[Number]:
-    """Return the numbers that a fact names, in their order.
+    """Return the numbers of a fact, in their order.
 
     Args:
         fact: ``SYSTEMS: QUANTITIES in PLACE``, both lists with commas.

@@ -30,7 +30,14 @@ def flatten_gradient(model: torch.nn.Module, loss: Tensor) -> Tensor:
 
 
 def measure(path: Path, data: str, batches: int, max_tokens: int) -> list[list[str]]:
-    """Return the table's header and a row for each loss of a checkpoint."""
+    """Return the table's header and a row for each loss of a checkpoint.
+
+    Args:
+        path: the checkpoint.
+        data: the folder of the binarised corpus.
+        batches: the number of batches of the validation text.
+        max_tokens: the largest number of tokens in a batch.
+    """
     [model], cfg, task = checkpoint_utils.load_model_ensemble_and_task(
         [str(path)], arg_overrides={"data": data}
     )

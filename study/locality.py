@@ -27,9 +27,9 @@ TREES: dict[str, Change] = {"parse": lambda heads, _: heads} | {
 
 
 def read_heads(path: Path) -> list[Tensor]:
-    """Read the sentences that have a parse and two words or more: ``(n,)`` 1-based heads each."""
+    """Read the parses of two words or more: ``(n,)`` 1-based heads each."""
     with open_text(path) as lines:
-        sentences = [torch.tensor([int(head) for head in line.split()]) for line in lines]
+        sentences = [torch.tensor([*map(int, line.split())]) for line in lines]
     return [heads for heads in sentences if len(heads) > 1 and bool((heads >= 0).all())]
 
 

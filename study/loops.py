@@ -20,7 +20,7 @@ COLUMNS = ("BLEU", "valid loss", "valid nll_loss", "repeated trigrams, %")
 
 
 def percent_repeated(sentences: list[str], size: int = 3) -> float:
-    """Return the percentage of n-grams that occurred before in their sentence."""
+    """Return the percentage of n-grams with an earlier copy in their sentence."""
     total = repeated = 0
     for words in map(str.split, sentences):
         ngrams = [tuple(words[start : start + size]) for start in range(len(words) - size + 1)]

@@ -41,7 +41,7 @@ _BLOCK = re.compile(r"\n(?=\n|\||- )")
 
 @dataclass(frozen=True)
 class Shown:
-    """A number of a page that a comment names.
+    """A number of a page, named by a comment.
 
     Attributes:
         fact: what the comment says.
@@ -54,7 +54,7 @@ class Shown:
     number: Number
 
     def write(self) -> str:
-        """Return the number as the page has it, if that is right, or else as it must be."""
+        """Return the number as on the page if correct, or else the correct number."""
         return self.match[0] if self._is_right() else self._format()
 
     def _is_right(self) -> bool:
@@ -82,7 +82,7 @@ class Shown:
 
 
 def list_shown(page: str, name: object = "the page") -> list[Shown]:
-    """List the numbers of a page that comments name, in their order.
+    """List the numbers of a page named by comments, in their order.
 
     Args:
         page: its text.
@@ -113,7 +113,7 @@ def list_shown(page: str, name: object = "the page") -> list[Shown]:
 
 
 def _match(named: list[tuple[str, Number]], here: list[re.Match[str]]) -> list[Shown]:
-    """Return the last numbers of a block as those that a comment names."""
+    """Pair the last numbers of a block with the numbers named by a comment."""
     if len(here) < len(named):
         raise DataError(f"names {len(named)} numbers, but in front of it are {len(here)}")
     last = here[len(here) - len(named) :]
@@ -133,7 +133,7 @@ def fill_in(page: str, name: object = "the page") -> str:
 
 
 def update(path: Path) -> None:
-    """Write new tables and numbers into a page; print which numbers have changed."""
+    """Write new tables and numbers into a page; print the changed numbers."""
     page = path.read_text(encoding="utf-8")
     with replacing(path) as temporary:
         temporary.write_text(fill_in(page, path), encoding="utf-8")

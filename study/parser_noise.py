@@ -20,7 +20,7 @@ from syncattn_fairseq.base.files import replacing
 
 
 def corrupt_heads(heads: list[int], rate: float, generator: np.random.Generator) -> list[int]:
-    """Attach words, each with a probability, to another word that does not depend on them.
+    """Attach each word, with a given probability, to another word that is not its descendant.
 
     The result is a tree with the same root.
     """
@@ -46,10 +46,10 @@ def corrupt_file(path: Path, right: Path, rate: float) -> None:
         with replacing(right) as temporary:
             shutil.copy(path, temporary)
     generator = np.random.default_rng(1)
-    lines = [
-        " ".join(map(str, corrupt_heads([int(head) for head in line.split()], rate, generator)))
-        for line in right.read_text(encoding="utf-8").splitlines()
-    ]
+    lines = []
+    for line in right.read_text(encoding="utf-8").splitlines():
+        heads = corrupt_heads([*map(int, line.split())], rate, generator)
+        lines.append(" ".join(map(str, heads)))
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 

@@ -79,7 +79,7 @@ BASELINE = "transformer"
 
 
 def download(work: Path, source: str | None) -> dict[str, Path]:
-    """Fetch all files that are not there yet; return them by their path in the release.
+    """Fetch all missing files; return all files by their path in the release.
 
     Args:
         work: the folder that they are in, or will be.
@@ -114,7 +114,7 @@ def score(files: Mapping[str, Path]) -> list[dict[str, Any]]:
             row = {"corpus": corpus, "system": system, "published": paper}
             row |= measure(counts) | {"chrF": round(score_chrf(text, truth).score, 4)}
             if japanese:
-                ours, gold = ([line.lower() for line in lines] for lines in (text, truth))
+                ours, gold = [line.lower() for line in text], [line.lower() for line in truth]
                 row["RIBES lower case"] = round(score_ribes(ours, gold, "none").score / 100, 6)
                 row["RIBES released"] = PUBLISHED_RIBES[system]
             if theirs is None:
@@ -154,7 +154,7 @@ def compare(ours: np.ndarray, theirs: np.ndarray, lengths: Sequence[int]) -> dic
 
 
 def make_table(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Return the table of all systems, and that of PASCAL by length."""
+    """Return the table of all systems, and the table of PASCAL by length."""
     header = ["corpus", "system", "paper", "BLEU", "length", "chrF", "Δ BLEU", "p"]
     table = [[*header, "Δ without penalty"]]
     by_length: list[list[str]] = []

@@ -70,7 +70,7 @@ def _make(command: str) -> str:
 
 
 def _abridge(printed: str) -> str:
-    """Return of what a recipe prints what pages have."""
+    """Return the part of a recipe's printed tables and notes shown on pages."""
     tables, notes = [], []
     for part in printed.split("\n\n"):
         if not part.startswith("|"):
@@ -95,7 +95,7 @@ def _split(row: str) -> list[str]:
 
 
 def _join(table: list[list[str]], other: list[list[str]] | None = None) -> list[list[str]]:
-    """Return two tables with the same first column as one, and a dash for what one lacks."""
+    """Join two tables by their first column, with a dash for missing cells."""
     header, *body = other or [table[0][:1]]
     rows = {name: cells for name, *cells in body}
     missing = ["–"] * (len(header) - 1)
@@ -109,17 +109,18 @@ def _join(table: list[list[str]], other: list[list[str]] | None = None) -> list[
 
 
 def _part_estimates(table: list[list[str]]) -> list[list[list[str]]]:
-    """Return the contrasts of a plan that are tested and the estimates as tables of their own."""
+    """Return the tested contrasts of a plan and the estimates as separate tables."""
     header, *body = table
     if "verdict" not in header:
         return [table]
     verdict = header.index("verdict")
-    parts = ([row for row in body if (row[verdict] == "estimate") == one] for one in (False, True))
-    return [[header, *rows] for rows in parts if rows]
+    tested = [row for row in body if row[verdict] != "estimate"]
+    estimates = [row for row in body if row[verdict] == "estimate"]
+    return [[header, *rows] for rows in (tested, estimates) if rows]
 
 
 def _shorten(rows: list[list[str]]) -> tuple[str, list[str]]:
-    """Return a table without columns that say little, and notes on those that say one thing."""
+    """Return a table without its minor and constant columns, and notes on the constant columns."""
     header, *body = rows
     kept, notes, before = [], [], ""
     tested = " of tested contrasts" * ("verdict" in header and "estimate" not in body[0])

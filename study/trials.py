@@ -31,10 +31,9 @@ def make_table(paths: Iterable[Path]) -> str:
             if trial in found.setdefault(system, {}):
                 raise DataError(f"{path}: {cell['system']} has several seeds; a trial has one")
             found[system][trial] = NLL_PER_WORD.of_cell(cell)
-    best = {
-        system: min(value for value in trials.values() if value is not None)
-        for system, trials in found.items()
-    }
+    best = {}
+    for system, trials in found.items():
+        best[system] = min(value for value in trials.values() if value is not None)
     rows = [["corpus", "settings", *found]]
     for trial in dict.fromkeys(trial for trials in found.values() for trial in trials):
         shown = []

@@ -1,4 +1,4 @@
-"""``python -m syncattn_fairseq``: list the commands, or write what a shell completes them by."""
+"""``python -m syncattn_fairseq``: list the commands, or write a shell-completion script."""
 
 import argparse
 import re

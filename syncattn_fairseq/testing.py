@@ -1,4 +1,4 @@
-"""Check that a kind of heads, or of positions, computes what it should in every situation.
+"""Check that a kind of heads or positions computes correctly in every situation.
 
     from syncattn_fairseq.testing import check_model
 
@@ -95,7 +95,7 @@ def build_model(
 
 
 def _check_options(arch: str, options: Mapping[str, Any]) -> None:
-    """Refuse what the command line would refuse, so that no check runs without the heads."""
+    """Refuse unknown and invalid options, so that no check runs without the heads."""
     known = _list_options(arch, (*PARTS.values(), *POSITIONS.values()))
     for name, value in options.items():
         if name not in known:
@@ -106,7 +106,7 @@ def _check_options(arch: str, options: Mapping[str, Any]) -> None:
 
 @functools.cache
 def _list_options(arch: str, _registered: tuple[type, ...]) -> dict[str, Action]:
-    """List an architecture's options by name, once for what is registered."""
+    """List an architecture's options by name, cached for the registered parts."""
     parser = ArgumentParser(argument_default=SUPPRESS, allow_abbrev=False)
     ARCH_MODEL_REGISTRY[arch].add_args(parser)
     return {action.dest: action for action in parser._actions}
@@ -115,9 +115,14 @@ def _list_options(arch: str, _registered: tuple[type, ...]) -> dict[str, Action]
 def make_batch(
     model: Any, sentences: list[int], left_pad: bool = True, left_pad_target: bool = False
 ) -> dict[str, Any]:
-    """Make a batch of some of the sentences, as the task would, with parses of both sides.
+    """Make a batch of sentences in the task's way, with parses of both sides.
 
     Sentences are indices in :data:`SOURCE_LENGTHS`. Sides are padded on the left, or not.
+
+    Args:
+        model: the model.
+        sentences: indices in :data:`SOURCE_LENGTHS`.
+        left_pad, left_pad_target: whether source and target are padded on the left.
     """
     dataset = make_dataset(model, left_pad, left_pad_target)
     return dataset.collater([dataset[index] for index in sentences])
@@ -212,7 +217,7 @@ def check_half_precision(model: Any) -> None:
 
 
 def check_gradients(model: Any) -> None:
-    """Check that every parameter has a gradient, and that all are finite."""
+    """Check that every parameter has a finite gradient."""
     differentiate(model, make_batch(model, [0, 1, 2]))
     for name, parameter in model.named_parameters():
         if parameter.requires_grad and parameter.grad is None:
@@ -222,7 +227,7 @@ def check_gradients(model: Any) -> None:
 
 
 def check_recording(model: Any) -> None:
-    """Check that a CUDA graph could hold a pass, on a device that has shapes, but no numbers."""
+    """Check on the meta device (shapes without numbers) that a CUDA graph could record a pass."""
     if find_model_obstacle(model):
         return
     model = copy.deepcopy(model).to("meta")
@@ -238,7 +243,7 @@ def check_recording(model: Any) -> None:
 
 
 def differentiate(model: Any, batch: dict[str, Any]) -> None:
-    """Give parameters the gradients of a loss that reads all that the model returns for a batch."""
+    """Compute the gradients of a loss that depends on all outputs of the model for a batch."""
     model.train().zero_grad()
     scores, extra = model(**batch["net_input"])
     log_probabilities = scores.log_softmax(-1)
@@ -252,7 +257,7 @@ def differentiate(model: Any, batch: dict[str, Any]) -> None:
 
 
 def make_dictionary(words: int) -> Dictionary:
-    """Make a dictionary of some words."""
+    """Make a dictionary of given words."""
     dictionary = Dictionary()
     for number in range(words):
         dictionary.add_symbol(f"w{number}")
@@ -265,7 +270,7 @@ def _draw_sentence(length: int, generator: np.random.Generator, words: Dictionar
 
 
 def _draw_marks(length: int, generator: np.random.Generator) -> Tensor:
-    """Draw a tree over the words of a sentence, of which every third subword continues one."""
+    """Draw a random tree over words of a sentence; every third subword continues a word."""
     continues = torch.arange(length) % 3 == 2
     return draw_heads(torch.zeros(length).long().masked_fill(continues, CONTINUATION), generator)
 

@@ -1,6 +1,7 @@
 """An environment with our package and a few others, as pip would install them, and no more."""
 
 import os
+import tomllib
 import venv
 from collections.abc import Sequence
 from importlib.metadata import distribution
@@ -12,7 +13,7 @@ from tests.importing import ROOT
 
 
 def make_bare_environment(folder: Path, names: Sequence[str]) -> tuple[str, dict[str, str]]:
-    """Make an environment that has our package, some distributions and what these need.
+    """Make an environment that has our package, some distributions and what all of these need.
 
     Returns:
         Its Python, and the environment variables of a program that runs there.
@@ -20,7 +21,8 @@ def make_bare_environment(folder: Path, names: Sequence[str]) -> tuple[str, dict
     venv.create(folder, with_pip=False)
     [packages] = folder.glob("lib/*/site-packages")
     (packages / "syncattn_fairseq").symlink_to(ROOT / "syncattn_fairseq")
-    found = [*names]
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    found = [*names, *(Requirement(each).name for each in project["dependencies"])]
     for name in found:  # and what these need
         needs = [*map(Requirement, distribution(name).requires or ())]
         found += {

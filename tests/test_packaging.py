@@ -76,6 +76,22 @@ def test_a_wheel_holds_its_package_and_nothing_else(wheels, name):
     assert {name for name in wheels[name].namelist() if ".dist-info/" not in name} == expected
 
 
+@pytest.mark.parametrize("name", DISTRIBUTIONS)
+def test_type_checkers_read_the_hints_of_an_installed_package(wheels, name):
+    assert f"{DISTRIBUTIONS[name][1].name}/py.typed" in wheels[name].namelist()
+
+
+@pytest.mark.parametrize("name", DISTRIBUTIONS)
+def test_the_documentation_is_that_of_the_version(wheels, name):
+    [info] = (file for file in wheels[name].namelist() if file.endswith(".dist-info/METADATA"))
+    metadata = message_from_bytes(wheels[name].read(info))
+    named = dict(url.split(", ", 1) for url in metadata.get_all("Project-URL"))
+    link, _, path = named["Documentation"].rpartition("/blob/")
+    assert link == PROJECT["project"]["urls"]["Repository"]
+    tag, _, path = path.partition("/")
+    assert tag == f"v{metadata['Version']}" and (ROOT / path).is_file()
+
+
 def test_an_installed_recipe_has_its_configs(wheels, tmp_path):
     for wheel in wheels.values():
         wheel.extractall(tmp_path / "installed")

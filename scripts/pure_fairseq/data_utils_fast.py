@@ -58,7 +58,15 @@ def batch_by_size_fn(
     max_sentences: int,
     bsz_mult: int,
 ) -> list[np.ndarray]:
-    """Split ``indices`` into batches, with a function that returns the length of each."""
+    """Split ``indices`` into batches, by a function for the length of a sentence.
+
+    Args:
+        indices: the sentences, in order.
+        num_tokens_fn: returns the length of a sentence.
+        max_tokens: of a batch with its padding; 0 or less for any number.
+        max_sentences: of a batch; 0 or less for any number.
+        bsz_mult: a batch has fewer sentences or a multiple of this many.
+    """
     lengths = np.fromiter(map(num_tokens_fn, indices), dtype=np.int64, count=len(indices))
     return batch_by_size_vec(indices, lengths, max_tokens, max_sentences, bsz_mult)
 
@@ -66,7 +74,7 @@ def batch_by_size_fn(
 def batch_fixed_shapes_fast(
     indices: np.ndarray, num_tokens_fn: Callable[[int], int], fixed_shapes_sorted: np.ndarray
 ) -> list[list[int]]:
-    """Split ``indices`` into batches that fit one of the shapes, given as sentences and tokens."""
+    """Split ``indices`` into batches within fixed shapes, given as sentences and tokens."""
     shapes = fixed_shapes_sorted.tolist()
     batches: list[list[int]] = []
     batch: list[int] = []

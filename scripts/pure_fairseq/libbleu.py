@@ -15,7 +15,7 @@ def bleu_zero_init(stat: Any) -> None:
 
 
 def bleu_one_init(stat: Any) -> None:
-    """Set the counts of two words and more to 1, the others to 0."""
+    """Set the counts of two words and more to 1, all other counts to 0."""
     bleu_zero_init(stat)
     for order in (2, 3, 4):
         setattr(stat._obj, f"count{order}", 1)
@@ -31,7 +31,17 @@ def bleu_add(
     pad: ctypes.c_int,
     eos: ctypes.c_int,
 ) -> None:
-    """Add the counts of a sentence, given as the places of two arrays of int."""
+    """Add the counts of a sentence, given as the places of two arrays of int.
+
+    Args:
+        stat: a pointer to the counts.
+        reference_length: the number of words of the reference.
+        reference: the address of the reference.
+        length: the number of words of the hypothesis.
+        hypothesis: the address of the hypothesis.
+        pad: the index of padding, which is removed at the ends.
+        eos: the index of the end of sentence, which is removed at the end.
+    """
     counts = stat._obj
     expected = _trim(_read(reference, reference_length), pad.value, eos.value)
     found = _trim(_read(hypothesis, length), pad.value, eos.value)

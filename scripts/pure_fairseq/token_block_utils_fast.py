@@ -9,7 +9,7 @@ import numpy as np
 def _get_slice_indices_fast(
     sizes: np.ndarray, break_mode: str | None, block_size: int, document_sep_len: int
 ) -> np.ndarray:
-    """Return where blocks of the text begin and end, one a row.
+    """Return begin and end of the text's blocks, a row for each block.
 
     Args:
         sizes: the length of each sentence.
@@ -47,12 +47,12 @@ def _get_slice_indices_fast(
 
 
 def _get_block_to_dataset_index_fast(sizes: np.ndarray, slice_indices: np.ndarray) -> np.ndarray:
-    """Return for each block: its first sentence, where it begins in that, and its last sentence."""
+    """Return each block's first sentence, its start inside, and the block's last sentence."""
     starts = sizes.cumsum() - sizes
     begins, ends = slice_indices[:, 0], slice_indices[:, 1]
 
     def find_sentence(places: np.ndarray) -> np.ndarray:
-        """Return the first sentence that begins at a place, else the one that holds it."""
+        """Return the first sentence with its start at a place, or else the sentence around."""
         found = np.searchsorted(starts, places, "left")
         exact = starts[np.minimum(found, len(starts) - 1)] == places
         return np.where(exact, found, found - 1)

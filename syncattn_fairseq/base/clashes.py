@@ -1,4 +1,4 @@
-"""Check that the files which a command reads and writes do not get in each other's way."""
+"""Check that no file is both read and written by a command, or written twice."""
 
 import os
 import stat
@@ -54,7 +54,7 @@ def _mode(path: str | Path) -> int:
 
 
 def _identify(path: str | Path) -> Any:
-    """Return what is the same for all names of a file; None if it is not a file."""
+    """Return an equal key for all paths of a file (device and inode); None for devices."""
     try:
         found = os.stat(path)
     except OSError:

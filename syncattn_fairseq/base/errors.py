@@ -1,4 +1,4 @@
-"""Errors in the input, each one line that says where it is and how to fix it."""
+"""Errors in the input: each is a single line with the place and the remedy."""
 
 import errno
 from collections.abc import Iterable, Iterator
@@ -11,23 +11,23 @@ _NOT_WRITTEN = ("unexpected pos ", "PytorchStreamWriter failed", "No space left 
 
 
 class DataError(ValueError):
-    """Input that cannot be used; ``str(error)`` is the one line that a command prints."""
+    """Unusable input; ``str(error)`` is the line that the command prints."""
 
 
 def printable(text: str) -> str:
-    """Return a text on one line: what does not print, such as a line end, is shown escaped."""
+    """Return a text on one line, with unprintable characters such as line ends escaped."""
     return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
 
 
 def describe(error: OSError) -> str:
-    """Say what is wrong with which file, without the number of the error."""
+    """Describe a system error with the file's name and without the error's number."""
     if error.strerror is None:
         return str(error)
     return error.strerror if error.filename is None else f"{error.filename}: {error.strerror}"
 
 
 def describe_lack_of_memory(error: BaseException) -> str | None:
-    """Say that memory ran out, as Python and PyTorch report it; None for any other error."""
+    """Return a message for an out-of-memory error; None for any other error."""
     text = shorten(error, 200)
     lacking = "can't allocate memory" in text or "out of memory" in text
     if isinstance(error, MemoryError) or (isinstance(error, RuntimeError) and lacking):
@@ -60,13 +60,13 @@ class BadParse(DataError):
 
 
 def shorten(text: object, longest: int = 400) -> str:
-    """Return what a file or a library says, perhaps on several lines, as a part of one line."""
+    """Return a message of a library or file as a single line of limited length."""
     line = " ".join(str(text).splitlines())
     return line if len(line) <= longest else f"{line[:longest]}..."
 
 
 def suggest(name: str, known: Iterable[str]) -> str:
-    """Return ``; did you mean NAME?`` for a name that is like one of the known; else nothing."""
+    """Return ``; did you mean NAME?`` if a known name is similar; otherwise an empty text."""
     found = get_close_matches(name, sorted(known), n=1)
     return f"; did you mean {found[0]}?" if found else ""
 
@@ -82,7 +82,7 @@ def naming(place: object) -> Iterator[None]:
 
 @contextmanager
 def naming_full_disk(path: Path) -> Iterator[None]:
-    """Add a file or folder to errors of a full disk, which Python and libraries leave out.
+    """Add a file or folder to errors of a full disk, since Python and libraries name none.
 
     Raises:
         DataError: PyTorch or safetensors could not write.

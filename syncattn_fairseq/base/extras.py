@@ -1,10 +1,10 @@
-"""Say which extra of this package brings a library that is missing."""
+"""Name the extra of this package to install when a library is missing."""
 
 from importlib.util import find_spec
 
 
 def require(extra: str, *libraries: str) -> None:
-    """Check that libraries of an extra are installed, without importing them.
+    """Check that the libraries of an extra are installed, without importing any.
 
     Args:
         extra: its name in pyproject.toml, such as ``train``.
@@ -19,5 +19,5 @@ def require(extra: str, *libraries: str) -> None:
 
 
 def describe_missing(extra: str, library: str) -> str:
-    """Return a line that says that a library is missing, and which command installs it."""
+    """Return a line with the name of the missing library and the command to install it."""
     return f"{library}, which this needs, is not installed: pip install 'syncattn-fairseq[{extra}]'"

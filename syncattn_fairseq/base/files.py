@@ -1,7 +1,6 @@
 """Files written whole or not at all, and files from others, read within limits."""
 
 import errno
-import fcntl
 import hashlib
 import io
 import json
@@ -16,18 +15,19 @@ from pathlib import Path
 from typing import Any
 
 from .errors import DataError, naming_full_disk
+from .systems import NO_LINKS, NO_WAITING, lock_file
 
 MAX_SIZE = 2**28
 """In bytes. No settings, results, dictionary or subword model is larger."""
 
 
 def open_file(path: Path | str) -> io.BufferedReader:
-    """Open a file that may be somebody else's for reading its bytes; `DataError` if it is none.
+    """Open a regular file for reading bytes; raise `DataError` for any other kind of file.
 
     Never waits: a named pipe, a device or a link to one is refused.
     """
     # Non-blocking, since it could have become a pipe after a check of its name.
-    file = open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK))  # noqa: SIM115
+    file = open(path, "rb", opener=lambda name, flags: os.open(name, flags | NO_WAITING))  # noqa: SIM115
     if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
         file.close()
         raise DataError(f"{path}: not a regular file")
@@ -35,7 +35,7 @@ def open_file(path: Path | str) -> io.BufferedReader:
 
 
 def read_file(path: Path | str, largest: int = MAX_SIZE) -> bytes:
-    """Read a whole file as `open_file` does; `DataError` if it is larger than ``largest`` bytes."""
+    """Read a regular file as a whole; `DataError` if the file exceeds ``largest`` bytes."""
     with open_file(path) as file:
         content = file.read(largest + 1)
     if len(content) > largest:
@@ -44,7 +44,7 @@ def read_file(path: Path | str, largest: int = MAX_SIZE) -> bytes:
 
 
 def read_text_file(path: Path | str, largest: int = MAX_SIZE) -> str:
-    """Read a whole text file as `read_file` does; `DataError` if it is not UTF-8."""
+    """Read a regular UTF-8 text file as a whole; `DataError` if the file is not UTF-8."""
     try:
         return read_file(path, largest).decode("utf-8-sig")
     except UnicodeDecodeError:
@@ -52,7 +52,7 @@ def read_text_file(path: Path | str, largest: int = MAX_SIZE) -> str:
 
 
 def read_json(path: Path | str, largest: int = MAX_SIZE) -> Any:
-    """Read a JSON file as `read_file` does; `DataError` if it is not JSON, or nested too deeply."""
+    """Read a JSON file; `DataError` if the content is not JSON, or nested too deeply."""
     try:
         return json.loads(read_text_file(path, largest))
     except (ValueError, RecursionError) as error:
@@ -103,7 +103,7 @@ def replacing(path: Path, follow: bool = True) -> Iterator[Path]:
         descriptor = os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666)
         try:
             with suppress(OSError):  # a file system without locks
-                fcntl.flock(descriptor, fcntl.LOCK_EX)  # held while we write
+                lock_file(descriptor, wait=True)  # held while we write
             yield temporary
             if target.exists():
                 shutil.copymode(target, temporary)
@@ -119,7 +119,7 @@ def replacing(path: Path, follow: bool = True) -> Iterator[Path]:
 
 
 def _is_stream(path: Path) -> bool:
-    """Return whether the path is a device or a pipe, which must not be replaced."""
+    """Return whether the path is a device or a pipe and must not be replaced."""
     if Path("/dev") in path.parents:
         return True  # also /dev/stdout, which may point to a file
     try:
@@ -139,12 +139,12 @@ def flush(path: Path) -> None:
 
 
 def _remove_leftovers(target: Path) -> None:
-    """Remove temporary files of ``target`` whose writers were killed; `DataError` if one lives."""
+    """Remove temporary files of killed writers; raise `DataError` if a writer is alive."""
     for path in target.parent.glob(f".{escape(target.name)}.{'[0-9a-f]' * 8}.tmp"):
         with suppress(OSError):  # gone, or on a file system without locks
-            descriptor = os.open(path, os.O_WRONLY | os.O_NOFOLLOW)
+            descriptor = os.open(path, os.O_WRONLY | NO_LINKS)
             try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                lock_file(descriptor)
                 path.unlink()
             except BlockingIOError:
                 raise DataError(

@@ -13,12 +13,12 @@ from .errors import naming_full_disk
 
 
 def name_input(path: Path | str | int) -> str:
-    """Return what errors call a file or an open file descriptor."""
+    """Return the name of a file or an open file descriptor for error messages."""
     return "<stdin>" if path == 0 else str(path)
 
 
 class _Replay(io.RawIOBase):
-    """Reads a pipe from its beginning, whoever has read from it before."""
+    """Reads a pipe from its beginning, even if parts were read before."""
 
     def __init__(self, pipe: io.RawIOBase, copy: IO[bytes]) -> None:
         self._pipe, self._copy, self._position = pipe, copy, 0
@@ -45,7 +45,7 @@ _pipes: dict[tuple[int, int], tuple[io.RawIOBase, IO[bytes]]] | None = None
 
 @contextmanager
 def keeping_pipes() -> Iterator[None]:
-    """Within the block, `open_text` can open a pipe several times: what was read is kept.
+    """Keep the content of pipes within the block, so that `open_text` can open a pipe repeatedly.
 
     A pipe gives its contents once. Many commands read their input twice: to count its lines, or to
     find out what it is.
@@ -65,7 +65,7 @@ def keeping_pipes() -> Iterator[None]:
 
 
 def open_input(path: Path | str | int) -> io.BufferedReader:
-    """Open a file, a pipe or a file descriptor for reading its bytes."""
+    """Open a file, a pipe or a file descriptor for reading bytes."""
     if isinstance(path, int):
         return open(path, "rb", closefd=path != 0)
     status = os.stat(path)

@@ -1,7 +1,6 @@
-"""Locks between processes; they are released however a process ends."""
+"""Locks between processes, released when a process ends in any way."""
 
 import errno
-import fcntl
 import os
 import shutil
 from collections.abc import Callable, Iterator
@@ -10,11 +9,12 @@ from itertools import chain, count
 from pathlib import Path
 
 from .errors import DataError
+from .systems import lock_file
 
 
 @contextmanager
 def locked(path: Path, busy: str | Callable[[], object], shared: bool = False) -> Iterator[int]:
-    """Keep other processes out of a block; yield an open file, which others may inherit to stay in.
+    """Hold a lock file during a block; yield the open file, which child processes may inherit.
 
     The file is made, with its folder, if it does not exist; the block may remove both
     (`remove_locked`). If another process is in it, ``busy`` is a `DataError`'s message, or what
@@ -39,7 +39,7 @@ def locked(path: Path, busy: str | Callable[[], object], shared: bool = False) -
 
 @contextmanager
 def claiming(*paths: Path) -> Iterator[None]:
-    """Keep other processes that claim these files out of a block that may take hours.
+    """Claim files during a block that may take hours; other processes cannot claim the same files.
 
     A hidden file beside each is locked meanwhile, and removed at the end. Errors of the system name
     the file, not the hidden one. `DataError`: another process has claimed one.
@@ -59,14 +59,13 @@ def claiming(*paths: Path) -> Iterator[None]:
 
 def lock(descriptor: int, busy: str | Callable[[], object], shared: bool = False) -> bool:
     """Lock an open file as `locked` does; return False if it was removed in the meantime."""
-    kind = fcntl.LOCK_SH if shared else fcntl.LOCK_EX
     try:
-        fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
+        lock_file(descriptor, shared)
     except BlockingIOError:
         if isinstance(busy, str):
             raise DataError(busy) from None
         busy()
-        fcntl.flock(descriptor, kind)
+        lock_file(descriptor, shared, wait=True)
     except OSError as error:
         # There are no locks, or, on NFS, none of a folder, which cannot be opened for writing.
         if error.errno not in (errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.EBADF):
@@ -88,7 +87,7 @@ def can_share_locks() -> bool:
 
 
 def refuse_links(*paths: Path) -> None:
-    """Raise `DataError` unless what will be written and removed is ours: a link may lead anywhere.
+    """Raise `DataError` if a path to write or remove is a link, since links may lead anywhere.
 
     Files, and folders with all that is in them, need not exist.
     """
@@ -100,7 +99,7 @@ def refuse_links(*paths: Path) -> None:
 
 
 def remove_locked(lock: Path) -> None:
-    """Remove the folder of a lock that this process holds.
+    """Remove the folder of a lock held by this process.
 
     The lock goes last: without it, other processes may enter. Then their folder stays.
     """

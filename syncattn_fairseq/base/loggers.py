@@ -1,8 +1,23 @@
-"""What other libraries log."""
+"""Control of other libraries' log messages."""
 
 import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
+
+
+@contextmanager
+def keeping_root() -> Iterator[None]:
+    """After the block, the root logger has the level and handlers that it had before.
+
+    Libraries that set it when they are imported would decide what the whole program logs.
+    """
+    root = logging.getLogger()
+    level, handlers = root.level, root.handlers[:]
+    try:
+        yield
+    finally:
+        root.setLevel(level)
+        root.handlers[:] = handlers
 
 
 @contextmanager

@@ -15,7 +15,7 @@ def read_whole(text: str) -> int:
 
 
 def read_decimal(text: str) -> float:
-    """Read a number that stays finite when it is added and squared; else `ValueError`."""
+    """Read a finite decimal number; raise `ValueError` for any other text."""
     number = float(text) if _DECIMAL.fullmatch(text) else math.nan
     if not math.isfinite(number):
         raise ValueError(f"{text[:60]!r} is not a number")

@@ -1,4 +1,4 @@
-"""Options as fields of plain dataclasses, and as fairseq wants them."""
+"""Options as fields of plain dataclasses, and their conversion to fairseq's dataclasses."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def flag(name: str) -> str:
-    """Return an option as it is written on the command line."""
+    """Return an option in the form of the command line."""
     return "--" + name.replace("_", "-")
 
 
@@ -25,7 +25,15 @@ def option(
     at_least: float | None = None,
     above: float | None = None,
 ) -> Any:
-    """Make the field of an option; ``above`` is the largest number that is not possible."""
+    """Make the field of an option; ``above`` is the exclusive lower bound.
+
+    Args:
+        default: the default value.
+        help: the help text.
+        choices: the allowed values; empty for any.
+        at_least: the inclusive lower bound of a number; None for none.
+        above: the exclusive lower bound of a number; None for none.
+    """
     metadata: dict[str, Any] = {"help": help}
     if choices:
         metadata["choices"] = tuple(choices)
@@ -34,7 +42,7 @@ def option(
 
 
 def check_numbers(cfg: Any, options: type) -> None:
-    """Raise ``DataError`` if an option in ``cfg`` is a number that is too small."""
+    """Raise ``DataError`` if a number among the options in ``cfg`` is too small."""
     for each in fields(options):
         value = getattr(cfg, each.name, None)
         at_least, above = each.metadata.get("at_least"), each.metadata.get("above")
@@ -45,7 +53,13 @@ def check_numbers(cfg: Any, options: type) -> None:
 
 
 def add_named(registry: dict[str, Any], name: str, added: Any, what: str) -> None:
-    """Add a class whose ``Options`` are a dataclass to those that have a name.
+    """Register a class under a name; the ``Options`` of the class must be a dataclass.
+
+    Args:
+        registry: the named classes, which get another entry.
+        name: the name of the class.
+        added: the class.
+        what: the kind of class, for error messages.
 
     Raises:
         DataError: the name is taken, by what is a ``what``, or the options are none that the
@@ -63,7 +77,7 @@ def add_named(registry: dict[str, Any], name: str, added: Any, what: str) -> Non
 
 @cache
 def as_fairseq(options: type) -> type[FairseqDataclass]:
-    """Turn a plain dataclass of options into one as fairseq wants them."""
+    """Convert a plain dataclass of options into a fairseq dataclass."""
     from fairseq.dataclass import ChoiceEnum, FairseqDataclass
 
     if issubclass(options, FairseqDataclass):

@@ -12,12 +12,12 @@ BLOCK = 1000
 
 
 def pack(value: Any) -> bytes:
-    """Compress any value that is not nested deeply; see `unpack`."""
+    """Compress any value without deep nesting; see `unpack`."""
     return zlib.compress(pickle.dumps(value, pickle.HIGHEST_PROTOCOL), 1)
 
 
 def unpack(packed: bytes) -> Any:
-    """Return what `pack` has compressed."""
+    """Return the value compressed by `pack`."""
     return pickle.loads(zlib.decompress(packed))
 
 

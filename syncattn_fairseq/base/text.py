@@ -1,4 +1,4 @@
-"""The one door for text: what a line is, for every command, reader and export.
+"""The only module for reading text: all commands and exports share the same definition of a line.
 
 A line ends at a line feed, as ``wc -l`` counts and POSIX says, and nowhere else. Control
 characters in it, such as a carriage return, are white space, and a line of characters that nobody
@@ -62,7 +62,7 @@ def is_encodable(text: str) -> bool:
 
 
 def join_line(text: str) -> str:
-    """Return a text on one line, with one plain space for each run of white space.
+    """Return a text on a single line, with a space for each run of white space.
 
     White space is Unicode's, such as line ends, tabs, no-break and ideographic spaces, and control
     characters. What is at either end is removed.
@@ -81,7 +81,7 @@ def read_lines(path: Path | str | int) -> Iterator[str]:
 
 
 def check_first_line(line: str, name: str, is_xml: bool = False) -> None:
-    """Raise `DataError` if a file begins like XML or UTF-16, which would be read as odd sentences.
+    """Raise `DataError` if a file begins like XML or UTF-16, to avoid reading odd sentences.
 
     Args:
         line: its first line; bytes that are not UTF-8 are lone surrogates.
@@ -132,7 +132,7 @@ def _lines(file: TextIO, name: str) -> Iterator[str]:
 
 
 def read_blocks(*paths: Path | str, characters: int = 2**18) -> Iterator[tuple[list[str], ...]]:
-    """Yield the lines of texts (`read_lines`) in blocks, which many processes can work on.
+    """Yield the lines of texts (`read_lines`) in blocks for parallel processing.
 
     Args:
         paths: of texts with as many lines each.
@@ -189,7 +189,7 @@ def open_text(path: Path | str | int, errors: str = "strict") -> Iterator[TextIO
 
 
 def find_text(path: Path) -> Path:
-    """Return the path, or that of the compressed file beside it if only this one exists."""
+    """Return the path of a text, or of the compressed file beside it if the text does not exist."""
     if not path.exists():
         for suffix in _SUFFIXES:
             compressed = path.with_name(path.name + suffix)
@@ -199,7 +199,7 @@ def find_text(path: Path) -> Path:
 
 
 def is_plain(path: Path) -> bool:
-    """Return whether a text is a file that others can read in any order, without `open_text`."""
+    """Return whether a text is a regular, uncompressed file without a byte-order mark."""
     if not stat.S_ISREG(path.stat().st_mode):
         return False
     with open_file(path) as file:

@@ -33,5 +33,5 @@ def _cell(text: str) -> str:
 
 
 def escape_html(text: str) -> str:
-    """Return Markdown in which nothing is HTML."""
+    """Escape HTML in Markdown."""
     return _TAG.sub("&lt;", text)

@@ -18,7 +18,7 @@ def hash_user_dir(folder: Path) -> str:
 
 
 def import_user_dir(folder: Path) -> None:
-    """Register what a plugin adds; `DataError` if the folder has none that can be imported."""
+    """Import a user's plugin folder; `DataError` if nothing would be registered."""
     from fairseq.utils import import_user_module
 
     if folder.is_file():

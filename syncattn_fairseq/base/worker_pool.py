@@ -63,7 +63,7 @@ def map_in_order(
 
 
 def end_with_parent() -> None:
-    """End this process when its parent is killed: nobody needs its work any more."""
+    """End this process as soon as the parent process has died."""
     Thread(target=_await_parent, daemon=True).start()
 
 

@@ -1,1 +1,1 @@
-"""fairseq's checkpoints: read, check, write and average them; build the models they describe."""
+"""Read, check, write and average fairseq checkpoints, and build the models in them."""

@@ -57,7 +57,7 @@ def find_last_checkpoints(folder: str | Path, number: int, by: str = "epoch") ->
 
 
 def average_checkpoints(paths: Sequence[str | Path], output: str | Path) -> list[int]:
-    """Average the models of checkpoints into one to decode with; return each one's updates.
+    """Average the parameters of several checkpoints; return the number of updates of each input.
 
     Means are computed in float64 and stored in the type of the newest checkpoint, the one with
     the most updates. Everything else comes from that checkpoint: integer buffers, configuration
@@ -105,7 +105,7 @@ def _check_same_parameters(one: dict[str, Tensor], other: dict[str, Tensor], whe
 
 
 def _check_same_training(one: dict[str, Any], other: dict[str, Any], where: str) -> None:
-    """Check that two checkpoints are of one training, or of two that started from one model.
+    """Check that two checkpoints come from the same training or the same initial model.
 
     The parameters of others have nothing in common, and their means are no model.
 

@@ -1,4 +1,4 @@
-"""Build the model of a checkpoint: whatever is wrong with the file is one line that names it."""
+"""Build the model of a checkpoint; every error is a single line with the file's name."""
 
 import re
 from argparse import Namespace
@@ -15,7 +15,7 @@ _MISMATCH = re.compile(
 
 
 def build(task: Any, options: Namespace, weights: Mapping[str, Any]) -> Any:
-    """Build the model that a checkpoint's options, which may change, describe; load its weights.
+    """Build a model from the options of a checkpoint, and load the weights.
 
     Raises:
         DataError: options and weights do not go together.
@@ -32,7 +32,7 @@ def build(task: Any, options: Namespace, weights: Mapping[str, Any]) -> Any:
 
 @contextmanager
 def naming_checkpoint(*paths: object) -> Iterator[None]:
-    """Turn all errors of building models into one `DataError` that names their checkpoints."""
+    """Turn any error of a block into a `DataError` with the checkpoints' names."""
     where = ":".join(map(str, paths))
     try:
         yield
@@ -45,7 +45,7 @@ def naming_checkpoint(*paths: object) -> Iterator[None]:
 
 
 def explain(error: BaseException) -> str:
-    """Say in one line why a model cannot be built from a checkpoint, or take its weights."""
+    """Explain in a single line why a model cannot be built or its weights cannot be loaded."""
     if mismatch := _MISMATCH.search(str(error)):
         name, stored, here = mismatch.groups()
         return _describe(name, _numbers(stored), _numbers(here))

@@ -1,4 +1,4 @@
-"""Read and write checkpoints: what is read has been checked, what is written is whole."""
+"""Read checkpoints with checks, and write checkpoints atomically."""
 
 import zipfile
 from collections.abc import Callable
@@ -24,7 +24,7 @@ _TYPES = {
 
 
 def read_checkpoint(path: str | Path) -> dict[str, Any]:
-    """Read a fairseq checkpoint, else `DataError`; the parts that are not used stay on disk."""
+    """Read a fairseq checkpoint, else `DataError`; unused parts stay on disk."""
     torch.serialization.add_safe_globals(list_classes())
     return load_checkpoint(
         path, lambda: torch.load(path, map_location="cpu", weights_only=True, mmap=True)
@@ -40,7 +40,7 @@ def read_options(path: str | Path, section: str) -> dict[str, Any]:
 
 
 def read_task_state(path: str | Path) -> Any:
-    """Return what a checkpoint stores of the task, not checked; None if the file is not one."""
+    """Return the task state of a checkpoint, unchecked; None if the file is not a checkpoint."""
     try:
         return _read_small_parts(path)["task_state"] or {}
     except Exception:  # whoever loads it says what is wrong
@@ -61,7 +61,7 @@ def _read_as_written(path: str | Path, *_written: int) -> dict[str, Any]:
 
 
 def load_checkpoint(path: Path | str, read: Callable[[], Any]) -> dict[str, Any]:
-    """Load a checkpoint; `DataError` unless its bytes are as written and its options harmless."""
+    """Load a checkpoint; raise `DataError` if the file is damaged or its options are unsafe."""
     open_file(path).close()  # or it says that it is no file; it would be read without an end
     with naming(path):
         try:
@@ -83,7 +83,7 @@ def load_checkpoint(path: Path | str, read: Callable[[], Any]) -> dict[str, Any]
 
 
 def _check(state: Any) -> None:
-    """Raise `DataError` if this is no checkpoint, or one that cannot be used."""
+    """Raise `DataError` if a loaded object is not a usable fairseq checkpoint."""
     if not _has_history(state):
         raise DataError("holds no model with its history; give a fairseq checkpoint")
     for name, tensor in state["model"].items():
@@ -100,7 +100,7 @@ def _check(state: Any) -> None:
 
 
 def _is_plain(tensor: Tensor) -> bool:
-    """Return whether a tensor's numbers are all stored, in a type that can be computed with."""
+    """Return whether a tensor stores all numbers, in a type with arithmetic."""
     return (
         tensor.dtype in _TYPES
         and tensor.layout == torch.strided

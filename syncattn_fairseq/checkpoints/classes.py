@@ -1,4 +1,4 @@
-"""The classes that a fairseq checkpoint may hold."""
+"""The classes allowed in a fairseq checkpoint."""
 
 import argparse
 from collections import OrderedDict, defaultdict
@@ -8,19 +8,19 @@ import numpy as np
 
 
 def _find_type(name: str, *_: Any) -> np.dtype[Any]:
-    """Stand for ``numpy.dtype``: return a type of numbers, which no state changes."""
+    """Stand for ``numpy.dtype``: return a number type, unaffected by any stored state."""
     if name not in ("i8", "f8"):
         raise ValueError(f"arrays of {name!r}")
     return np.dtype(name)
 
 
 def _start_array(*_: Any) -> np.ndarray[Any, Any]:
-    """Stand for numpy's function that makes an array, which gets its numbers next."""
+    """Return an empty array, in place of numpy's constructor for pickled arrays."""
     return np.empty(0)
 
 
 def _refuse(*_: Any) -> None:
-    """Stand for ``numpy.ndarray``, which a checkpoint names, but does not call."""
+    """Stand for ``numpy.ndarray``, named but not called in checkpoints."""
     raise ValueError("an array that is made by hand")
 
 
@@ -39,7 +39,7 @@ _ARRAYS: list[Any] = [
 
 
 def list_classes() -> list[Any]:
-    """List the classes that a checkpoint may hold besides tensors."""
+    """List the classes allowed in a checkpoint besides tensors."""
     from fairseq.distributed.utils import _TensorPlaceholder
     from omegaconf import DictConfig, ListConfig, base, nodes
 

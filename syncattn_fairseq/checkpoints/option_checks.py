@@ -1,4 +1,4 @@
-"""Check the options that a checkpoint brings along, before a model is built from them."""
+"""Check the options in a checkpoint before a model is built from them."""
 
 import sys
 from argparse import Action, Namespace
@@ -75,7 +75,7 @@ def require_architecture(options: Any) -> None:
 
 
 def require_plugin(path: Path | str, user_dir: Any) -> None:
-    """Raise `DataError` unless the plugin that a checkpoint was trained with is imported.
+    """Raise `DataError` unless the plugin used in a checkpoint's training is imported.
 
     It is not imported here: the file may come from anyone, and names what it likes. Without the
     plugin, its options would be ignored, and the model would lack its heads.
@@ -112,7 +112,7 @@ def _check_literal(option: str, value: str) -> None:
 
 
 def _check_types(options: dict[str, Any], weights: Mapping[str, Tensor] | None) -> None:
-    """Check the options that a model declares; others may be there, too."""
+    """Check the types of the options declared by the model, and ignore all other options."""
     from fairseq.models import ARCH_MODEL_REGISTRY, FairseqEncoderDecoderModel
 
     name = options.get("_name") or options.get("arch")
@@ -128,7 +128,7 @@ def _check_types(options: dict[str, Any], weights: Mapping[str, Tensor] | None) 
 def _check_sizes(
     declared: set[str], options: dict[str, Any], weights: Mapping[str, Tensor]
 ) -> None:
-    """Check that weights have the sizes of the options, which may ask for all memory there is."""
+    """Refuse sizes in the options beyond the sizes of the weights, since memory could run out."""
     widest = max((size for tensor in weights.values() for size in tensor.shape), default=0)
     limits = {"_layers": len(weights), "_dim": widest, "_size": widest, "_heads": widest}
     limits["_positions"] = 1_000_000
@@ -147,7 +147,7 @@ def _check_type(action: Action, value: Any) -> None:
 
 
 def find_expected(action: Action, value: Any) -> str:
-    """Return what an option's value should be, such as "a number"; empty: it is, or is not set."""
+    """Return a description such as "a number" of the expected value; empty if the value fits."""
     if value is None:
         return ""
     types, expected = _TYPES.get(bool if action.nargs == 0 else action.type, ((), ""))

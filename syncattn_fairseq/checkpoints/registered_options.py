@@ -1,4 +1,4 @@
-"""The options that fairseq and plugins have registered, by the sections of fairseq's configs."""
+"""The options registered by fairseq and plugins, by the sections of fairseq's configs."""
 
 import argparse
 import dataclasses
@@ -15,7 +15,7 @@ _EXTENDED = ("task", "model", "criterion")
 
 
 def registry(section: str) -> Mapping[str, Any]:
-    """Return the classes that the ``_name`` of a section chooses from."""
+    """Return the classes available as ``_name`` in a section."""
     from fairseq.models import ARCH_MODEL_REGISTRY, MODEL_REGISTRY
     from fairseq.registry import REGISTRIES
     from fairseq.tasks import TASK_REGISTRY
@@ -36,7 +36,7 @@ def list_options(section: str, name: str) -> frozenset[str]:
 
 @cache
 def make_parser(section: str, name: str) -> argparse.ArgumentParser:
-    """Return a parser of the options that have no dataclass, those of models among them."""
+    """Return a parser of the options that a registered class declares without a dataclass."""
     kind: Any = registry(section).get(name)
     made = argparse.ArgumentParser(add_help=False, allow_abbrev=False, exit_on_error=False)
     if hasattr(kind, "add_args"):
@@ -56,5 +56,5 @@ def find_schema(section: str, name: str) -> Any:
 
 
 def advise(section: str, name: str, known: Collection[str]) -> str:
-    """Return what to do about a name that is not known: the end of a message."""
+    """Return the advice at the end of a message about an unknown name."""
     return suggest(name, known) or (_OWN if section in _EXTENDED else _SEE)

@@ -1,1 +1,1 @@
-"""The commands that pip installs: arguments in, exit status out."""
+"""The commands installed by pip: arguments in, exit status out."""

@@ -1,4 +1,4 @@
-"""``syncattn-average``: average several checkpoints into one to decode with."""
+"""``syncattn-average``: average several checkpoints into a single checkpoint for decoding."""
 
 import sys
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ from .common import command, new_parser, positive
 
 @command
 def main(argv: Sequence[str] | None = None) -> None:
-    """Average the checkpoints that are named, or the last ones of a folder."""
+    """Average the named checkpoints, or the last checkpoints of a folder."""
     parser = make_parser()
     args = parser.parse_args(argv)
     if bool(args.checkpoints) == bool(args.last):

@@ -1,4 +1,4 @@
-"""``syncattn-bpe``: learn subwords, and split text into them so that parses still fit."""
+"""``syncattn-bpe``: learn subwords, and split parsed text without invalidating the parses."""
 
 import argparse
 import sys
@@ -123,7 +123,7 @@ def _cut(processor: SentencePieceProcessor, sentence: str) -> str:
 
 @command
 def main(argv: Sequence[str] | None = None) -> None:
-    """Learn subwords, or apply them."""
+    """Learn or apply subwords."""
     args = make_parser().parse_args(argv)
     {"learn": _learn, "apply": _apply}[args.command](args)
 

@@ -1,4 +1,4 @@
-"""``syncattn-clean``: drop pairs that are empty, long or uneven; hold out some of the others."""
+"""``syncattn-clean``: remove empty, long and uneven pairs, and hold out pairs for testing."""
 
 import argparse
 import sys
@@ -27,7 +27,7 @@ from .common import command, new_parser, positive, progress
 
 @command
 def main(argv: Sequence[str] | None = None) -> None:
-    """Write the pairs without a fault, and count the others."""
+    """Write the pairs without a fault, and count the rejected pairs."""
     parser = make_parser()
     args = parser.parse_args(argv)
     if ((args.every or args.last) is None) != (args.held_out is None):

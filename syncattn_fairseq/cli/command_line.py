@@ -1,4 +1,4 @@
-"""The files that a command reads and writes, checked before it does either.
+"""Check the input and output files of a command before any file is read or written.
 
 A command line is told which of its arguments are files (`CommandLine.name_files`); it checks them
 when it has read them (`check_files`).
@@ -42,7 +42,7 @@ _claims: _Claims | None = None
 
 @contextmanager
 def claiming_outputs(claims: bool = True) -> Iterator[None]:
-    """Keep the outputs that arguments name from other commands, from reading them on.
+    """Claim the output files of a command from the reading of the arguments to the end of a block.
 
     Without ``claims``, arguments are read for a call that is made later.
     """
@@ -56,7 +56,7 @@ def claiming_outputs(claims: bool = True) -> Iterator[None]:
 
 
 class CommandLine(argparse.ArgumentParser):
-    """Reads arguments, and checks the files that they name."""
+    """An argument parser with checks of the files among the arguments."""
 
     claims_outputs = True
     """Whether no other command may write the outputs meanwhile; False: whoever writes claims them.
@@ -79,7 +79,7 @@ class CommandLine(argparse.ArgumentParser):
             self._files[kind] += names
 
     def parse_known_args(self, *args: Any, **options: Any) -> Any:
-        """Read the arguments; `DataError` if a file that they name cannot be read or written."""
+        """Read the arguments; raise `DataError` if a file cannot be read or written."""
         parsed = super().parse_known_args(*args, **options)
         self.check(self, parsed[0])
         paths = {
@@ -95,7 +95,7 @@ class CommandLine(argparse.ArgumentParser):
         return parsed
 
     def error(self, message: str) -> NoReturn:
-        """Say in one line what is wrong, without the usage, which may fill the screen."""
+        """Exit with a single line about the error, without the long usage."""
         self.exit(2, f"error: {printable(message)}; see {self.prog} --help\n")
 
     def _list_paths(self, names: Names, args: argparse.Namespace) -> Iterator[str | Path]:

@@ -1,4 +1,4 @@
-"""What the commands share: their errors and common arguments.
+"""Shared error handling and arguments of the commands.
 
 A command starts in a tenth of a second: its module imports only what its arguments need, and the
 functions that do the work import the rest.
@@ -115,7 +115,7 @@ def _ending_in_order() -> Iterator[None]:
         signal.SIGINT: signal.default_int_handler,
     }
     taken = [number for number, handler in usual.items() if signal.getsignal(number) is handler]
-    if not taken or current_thread() != main_thread():
+    if not taken or current_thread() != main_thread() or not hasattr(signal, "setitimer"):
         yield
         return
     received: list[int] = []
@@ -146,7 +146,7 @@ def _make_end(number: int) -> BaseException:
 
 
 def _is_ending(error: BaseException | None) -> bool:
-    """Tell whether an error, or one that it came from, ends the program."""
+    """Return whether an error, or an earlier error in the context, ends the program."""
     while error is not None:
         if isinstance(error, KeyboardInterrupt | SystemExit):
             return True
@@ -155,7 +155,7 @@ def _is_ending(error: BaseException | None) -> bool:
 
 
 def _open_closed_streams() -> None:
-    """Open what stands for standard streams that are closed (``>&-``); a closed output is an error.
+    """Open replacements for closed standard streams (``>&-``); a closed output is an error.
 
     Python has None for them, and the next file to be opened would get their number.
     """
@@ -175,7 +175,7 @@ def _check_words(words: Sequence[str]) -> None:
 
 
 def _describe(error: Exception) -> str:
-    """Say what is wrong also where a library has raised an error with nothing but a path."""
+    """Describe an error, even if a library has raised the error with nothing but a path."""
     if len(error.args) == 1 and isinstance(error, FileNotFoundError):
         return f"{error}: no such file or folder"
     if len(error.args) == 1 and isinstance(error, FileExistsError):
@@ -186,7 +186,7 @@ def _describe(error: Exception) -> str:
 
 
 class _HelpFormatter(argparse.HelpFormatter):
-    """Fills paragraphs one by one, leaves the example, and calls numbers N and paths FILE."""
+    """Fills each paragraph separately, keeps the example, and names numbers N and paths FILE."""
 
     def _fill_text(self, text: str, width: int, indent: str) -> str:
         fill = super()._fill_text
@@ -199,14 +199,28 @@ class _HelpFormatter(argparse.HelpFormatter):
 
 
 def new_parser(name: str, description: str, example: str, epilog: str = "") -> CommandLine:
-    """Make the parser of a command's arguments; help ends with ``epilog`` and an example call."""
+    """Make the parser of a command's arguments; help ends with ``epilog`` and an example call.
+
+    Args:
+        name: the name of the command.
+        description: the description in the help.
+        example: an example call.
+        epilog: a text at the end of the help.
+    """
     parser = CommandLine(prog=name, **_texts(description, example, epilog))
     parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
     return parser
 
 
 def add_command(commands: Any, name: str, about: str, example: str) -> CommandLine:
-    """Add a subcommand; the list of commands shows the first sentence of ``about``."""
+    """Add a subcommand; the list of commands shows the first sentence of ``about``.
+
+    Args:
+        commands: the subcommands of a parser, from ``add_subparsers``.
+        name: the name of the subcommand.
+        about: the description.
+        example: an example call.
+    """
     first = about.partition(". ")[0].rstrip(".")
     help = first[0].lower() + first[1:]
     parser: CommandLine = commands.add_parser(name, help=help, **_texts(about, example))
@@ -223,7 +237,7 @@ def _texts(description: str, example: str, epilog: str = "") -> dict[str, Any]:
 
 
 def publish(numbers: Any, table: str, json_file: str | None) -> None:
-    """Print a table, and write its numbers to a JSON file if given; for ``-``, print only those."""
+    """Print a table and write the numbers as JSON; with ``-``, print only the JSON."""
     document = json.dumps(numbers, indent=2, ensure_ascii=False) + "\n"
     if json_file == "-":
         sys.stdout.write(document)
@@ -237,20 +251,20 @@ def publish(numbers: Any, table: str, json_file: str | None) -> None:
 
 
 def colour(text: str) -> str:
-    """Colour crosses and verdicts, if standard output is a terminal that wants it (NO_COLOR)."""
+    """Colour crosses and verdicts if standard output is a terminal and NO_COLOR is not set."""
     if not sys.stdout.isatty() or os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
         return text
     return _COLOURED.sub(lambda m: f"\x1b[{34 if m[0] == 'better' else 33}m{m[0]}\x1b[0m", text)
 
 
 def announce(path: str | Path, contents: str, file: TextIO | None = None) -> None:
-    """Say what a file now holds, unless it is a device: /dev/stdout would get both."""
+    """Print the contents of a new file, unless the file is a device such as /dev/stdout."""
     if Path("/dev") not in Path(path).parents:
         print(f"{path}: {contents}", file=file)
 
 
 def add_texts(parser: CommandLine) -> None:
-    """Add the arguments of a command that rewrites texts line by line."""
+    """Add the arguments of commands for rewriting texts line by line."""
     parser.add_argument("--input", nargs="+", type=Path, help="default: standard input")
     parser.add_argument(
         "--output", nargs="+", type=Path, help="one for each input; default: standard output"
@@ -259,7 +273,7 @@ def add_texts(parser: CommandLine) -> None:
 
 
 def add_subword_marks(parser: Any, default: str = "detected in the text") -> None:
-    """Add the argument that says how a text's subwords are marked."""
+    """Add the argument for the subword marks of a text."""
     parser.add_argument(
         "--subword-marks",
         type=_scheme,
@@ -277,14 +291,14 @@ def _scheme(value: str) -> str:
 
 
 def add_user_dir(parser: argparse.ArgumentParser, what: str) -> None:
-    """Add the argument that names a plugin to import; ``what`` says why."""
+    """Add the argument for a plugin to import; ``what`` gives the purpose."""
     parser.add_argument(
         "--user-dir", type=Path, metavar="DIR", help=f"a plugin of your own: {what}"
     )
 
 
 def add_model_files(parser: CommandLine) -> None:
-    """Add the arguments for what a model needs besides its checkpoint."""
+    """Add the arguments for the files of a model besides the checkpoint."""
     parser.add_argument(
         "--data-bin",
         metavar="DIR",
@@ -301,7 +315,7 @@ def add_model_files(parser: CommandLine) -> None:
 
 
 def add_tokenised(parser: CommandLine) -> None:
-    """Add the argument that text is in words already."""
+    """Add the argument for text already in words."""
     parser.add_argument(
         "--tokenised",
         action="store_true",
@@ -311,7 +325,7 @@ def add_tokenised(parser: CommandLine) -> None:
 
 
 def add_subwords(parser: CommandLine, note: str) -> None:
-    """Add the arguments for `read_subwords`; ``note`` says what the command does with them."""
+    """Add the arguments for `read_subwords`; ``note`` is the end of the help of ``--subwords``."""
     parser.add_argument(
         "--subwords",
         nargs="+",
@@ -352,7 +366,7 @@ def read_subwords(args: argparse.Namespace) -> list[SubwordModel] | None:
 
 
 def warn_of_unknown(model: Model) -> None:
-    """Say on standard error which subwords of the text a model did not know."""
+    """Warn on standard error about subwords unknown to the model."""
     for segmenter in (model.source_segmenter, model.target_segmenter):
         if warning := segmenter.describe_unknown():
             print(f"warning: {warning}", file=sys.stderr)

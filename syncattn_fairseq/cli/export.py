@@ -37,6 +37,8 @@ def main(argv: Sequence[str] | None = None) -> None:
         args.user_dir,
         args.shortlist,
         read_scores(*args.scores) if args.scores else None,
+        args.licence,
+        args.trained_on,
     )
     print(f"{args.output}: {verdict}; its README.md says how to use it")
 
@@ -83,6 +85,16 @@ def make_parser() -> CommandLine:
         metavar=("FILE", "NAME"),
         help="the JSON of syncattn-score, and the system's name in it if there are several: its "
         "scores and their significance become part of README.md, a model card for hubs",
+    )
+    parser.add_argument(
+        "--licence",
+        metavar="NAME",
+        help="the model's licence as hubs name it, such as cc-by-4.0, for README.md",
+    )
+    parser.add_argument(
+        "--trained-on",
+        metavar="TEXT",
+        help="the name of the training data, for README.md",
     )
     add_user_dir(parser, OF_MODEL)
     parser.name_files(files=["path", "scores"], outputs=["output"])

@@ -95,7 +95,7 @@ def _tag(args: argparse.Namespace) -> None:
 
 @command
 def main(argv: Sequence[str] | None = None) -> None:
-    """Mix a corpus, or tag one."""
+    """Mix a corpus, or tag a text."""
     args = make_parser().parse_args(argv)
     {"mix": _mix, "tag": _tag}[args.command](args)
 

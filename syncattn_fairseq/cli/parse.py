@@ -22,7 +22,7 @@ from .common import command, fraction, new_parser, positive
 
 @command
 def main(argv: Sequence[str] | None = None) -> None:
-    """Parse a text, or convert what a parser wrote of it."""
+    """Parse a text, or convert the output of a parser."""
     args = make_parser().parse_args(argv)
     named = {HEADS: args.output, LABELS: args.labels, SPANS: args.spans, CONLLU: args.conllu}
     outputs = {kind: path for kind, path in named.items() if path}

@@ -112,7 +112,7 @@ def _describe(field: Any, defaults: argparse.Namespace) -> dict[str, Any]:
 
 
 def list_architectures() -> Iterator[tuple[str, str]]:
-    """Yield our architectures, each in one size only, with what each adds."""
+    """Yield the name of each architecture of this package, in a single size, with a description."""
     for name, system in SYSTEMS.items():
         yield name, _summarise(system)  # type: ignore[arg-type]
     for name, model in ARCH_MODEL_NAME_REGISTRY.items():

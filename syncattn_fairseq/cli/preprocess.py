@@ -1,4 +1,4 @@
-"""``syncattn-preprocess``: ``fairseq-preprocess`` that also binarises heads and labels."""
+"""``syncattn-preprocess``: ``fairseq-preprocess`` with binarisation of heads and labels."""
 
 import sys
 from collections.abc import Sequence

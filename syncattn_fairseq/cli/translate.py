@@ -41,7 +41,7 @@ _PARSES = {
 
 @command
 def main(argv: Sequence[str] | None = None) -> None:
-    """Translate block by block, and print what is asked for."""
+    """Translate block by block, and print the requested parts."""
     args = make_parser().parse_args(argv)
     from ..base.inputs import name_input
     from ..base.text import count_lines, read_lines
@@ -74,7 +74,7 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 
 def _read_parses(args: argparse.Namespace) -> Iterator[DependencyTree | None]:
-    """Yield the parse of each line of the input, which has as many lines as the files."""
+    """Yield the parse of each input line; the files must have as many lines as the input."""
     from ..base.text import count_lines
     from ..data.parses import read_heads, read_labels, read_spans
     from ..parsing.parser import Parse
@@ -104,7 +104,7 @@ def _check_options(parser: CommandLine, args: argparse.Namespace) -> None:
 
 
 class _Run:
-    """A text that is translated block by block.
+    """A text translated block by block.
 
     Args:
         model: what translates.
@@ -129,7 +129,7 @@ class _Run:
         references: list[str] | None,
         parses: list[DependencyTree | None] | None,
     ) -> bool:
-        """Print what is asked for of the next lines.
+        """Print the requested parts of the next lines.
 
         Args:
             sentences: the lines.
@@ -188,7 +188,7 @@ class _Run:
     def _print(
         self, sentences: list[str], translations: list[Translation], parses: Parses
     ) -> Iterator[str]:
-        """Yield what is printed of lines, with line ends."""
+        """Yield the printed form of lines, with line ends."""
         args = self.args
         if args.parses:
             for pair in self.model.parse(sentences, translations, parses=parses):
@@ -206,7 +206,7 @@ class _Run:
                 yield f"{translation}\n"
 
     def finish(self) -> None:
-        """Say what was wrong; `DataError` if a line was not translated."""
+        """Report warnings; raise `DataError` if a line was not translated."""
         for warning, numbers in self.warned.items():
             count = f"{len(numbers)} of {self.done} lines, this is the first"
             print(f"warning: {self.name}:{numbers[0]}: {warning}: {count}", file=sys.stderr)

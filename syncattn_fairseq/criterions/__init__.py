@@ -1,1 +1,1 @@
-"""The criterion, which importing its module registers with fairseq, and its terms."""
+"""The training criterion, registered with fairseq when its module is imported, and its terms."""

@@ -96,7 +96,7 @@ class LabelSmoothedCrossEntropyWithSyntax(LabelSmoothedCrossEntropyCriterion):
         )
 
     def list_fields(self) -> frozenset[LossField]:
-        """Return what its losses read in the batch besides parents; the task supplies it."""
+        """Return the losses' batch fields besides the parents."""
         fields: frozenset[LossField] = frozenset()
         for term in self.terms:
             fields |= term.list_fields()
@@ -113,13 +113,13 @@ class LabelSmoothedCrossEntropyWithSyntax(LabelSmoothedCrossEntropyCriterion):
     def forward(
         self, model: Any, sample: dict[str, Any], reduce: bool = True
     ) -> tuple[Tensor, int, dict[str, Any]]:
-        """Return a batch's summed objective, the sample size to divide it by, and what to log."""
+        """Return a batch's summed objective, the sample size and the numbers to log."""
         objective, log = self.compute(model, sample, reduce)
         counts = self.count(sample)
         return objective, counts["sample_size"], {**log, **counts}
 
     def count(self, sample: dict[str, Any]) -> dict[str, int]:
-        """Return the numbers to log that the host knows of the batch that was computed last.
+        """Return the counts of the last batch, known without waiting for the device.
 
         Rows of padding do not count.
         """
@@ -131,7 +131,7 @@ class LabelSmoothedCrossEntropyWithSyntax(LabelSmoothedCrossEntropyCriterion):
     def compute(
         self, model: Any, sample: dict[str, Any], reduce: bool = True
     ) -> tuple[Tensor, dict[str, Tensor]]:
-        """Return a batch's summed objective, and what else the device computes, to be logged.
+        """Return a batch's summed objective and the numbers to log, computed on the device.
 
         On a GPU, this reads nothing that the host knows of the batch, and does not wait: a CUDA
         graph may hold it, with the backward pass of the objective.
@@ -186,7 +186,14 @@ class LabelSmoothedCrossEntropyWithSyntax(LabelSmoothedCrossEntropyCriterion):
     def compute_loss(
         self, model: Any, net_output: Any, sample: dict[str, Any], reduce: bool = True
     ) -> tuple[Tensor, Tensor]:
-        """Return the label-smoothed cross-entropy and the NLL, fairseq's, but cheaper if summed."""
+        """Return the label-smoothed cross-entropy and the NLL, fairseq's, but cheaper if summed.
+
+        Args:
+            model: the model.
+            net_output: the model's output: scores ``(B, T, V)`` and extras.
+            sample: the batch.
+            reduce: whether to sum over tokens.
+        """
         if not reduce:
             return super().compute_loss(model, net_output, sample, reduce)
         scores = net_output[0]
@@ -207,7 +214,7 @@ class LabelSmoothedCrossEntropyWithSyntax(LabelSmoothedCrossEntropyCriterion):
 
     @classmethod
     def reduce_metrics(cls, logging_outputs: list[dict[str, Any]]) -> None:
-        """Log fairseq's metrics, and those of each syntactic loss that was computed."""
+        """Log fairseq's metrics and the metrics of each computed syntactic loss."""
         super().reduce_metrics(logging_outputs)
         log_sums(logging_outputs, "total_loss", "sample_size", "ntokens")
         log_ratio("total_loss", "total_loss", "sample_size", scale=1 / math.log(2))
@@ -232,7 +239,7 @@ def has_plain_scores(model: Any, scores: Any) -> bool:
 
 
 def check_numbers(term: Term, numbers: Mapping[str, Tensor]) -> None:
-    """Check that a loss logs no more than it says that it logs.
+    """Check that a loss logs only the declared numbers.
 
     Args:
         term: the loss.
@@ -252,7 +259,7 @@ def check_numbers(term: Term, numbers: Mapping[str, Tensor]) -> None:
 
 
 def _name_applied(term: Term | type[Term]) -> str:
-    """Return the name under which the batches that a loss applied to are counted."""
+    """Return the log's name for the number of batches with this loss."""
     return f"{term.name}_applied"
 
 
@@ -263,7 +270,7 @@ def has_own_weight(term: Term) -> bool:
 
 
 def _take_up_options() -> None:
-    """Tell fairseq and hydra the options of a term that was registered after the criterion."""
+    """Register the options of a late-registered term with fairseq and hydra."""
     config = make_config()
     setattr(LabelSmoothedCrossEntropyWithSyntax, "__dataclass", config)  # noqa: B010  (fairseq's)
     CRITERION_DATACLASS_REGISTRY[CRITERION] = config

@@ -24,6 +24,12 @@ def sum_smoothed_loss(
 
     ``smoothing`` is the probability given to the others in equal parts; targets that are padding do
     not count. Returns the loss and the negative log likelihood in nats, each a scalar.
+
+    Args:
+        log_probs: log-probabilities, ``[N, V]``.
+        target: the right subwords, ``[N]``.
+        smoothing: the probability shared by the wrong subwords.
+        padding: the index of padding in the dictionary.
     """
     return _SmoothedLoss.apply(log_probs, target, smoothing, padding)
 
@@ -35,6 +41,12 @@ def sum_smoothed_loss_of_scores(
 
     Each block of scores [N, V] is in the processor's cache from its softmax to its gradient, which
     is computed at once.
+
+    Args:
+        scores: unnormalised scores, ``[N, V]``.
+        target: the right subwords, ``[N]``.
+        smoothing: the probability shared by the wrong subwords.
+        padding: the index of padding in the dictionary.
     """
     return _SmoothedLossOfScores.apply(scores, target, smoothing, padding)
 
@@ -44,6 +56,13 @@ class _SmoothedLoss(Function):
     def forward(
         ctx: Any, log_probs: Tensor, target: Tensor, smoothing: float, padding: int
     ) -> tuple[Tensor, Tensor]:
+        """Compute the loss and the negative log likelihood, as `sum_smoothed_loss` describes.
+
+        Args:
+            ctx: PyTorch's context for the backward pass.
+            log_probs: log-probabilities, ``[N, V]``.
+            target, smoothing, padding: as for `sum_smoothed_loss`.
+        """
         target = target.unsqueeze(-1)
         pad = target.eq(padding)
         nll = (-log_probs.gather(-1, target)).masked_fill_(pad, 0).sum()
@@ -69,6 +88,13 @@ class _SmoothedLossOfScores(Function):
     def forward(
         ctx: Any, scores: Tensor, target: Tensor, smoothing: float, padding: int
     ) -> tuple[Tensor, Tensor]:
+        """Compute the loss, the negative log likelihood and, block by block, the gradient.
+
+        Args:
+            ctx: PyTorch's context for the backward pass.
+            scores: unnormalised scores, ``[N, V]``.
+            target, smoothing, padding: as for `sum_smoothed_loss`.
+        """
         right = target.unsqueeze(-1)
         pad = right.eq(padding)
         of_right, of_all = _weights(smoothing, scores.shape[-1])

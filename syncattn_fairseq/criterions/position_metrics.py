@@ -1,4 +1,4 @@
-"""Log whether the source positions that a model predicts (SDAtt Eq. 5) follow the target."""
+"""Log whether predicted source positions (SDAtt Eq. 5) follow the target."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ SUMS = "position_sums"
 
 
 def position_sums(extra: dict[str, Any], sample: dict[str, Any], pad: int) -> dict[str, Tensor]:
-    """Return the sums that :func:`reduce_positions` needs from a batch, on the device.
+    """Return a batch's sums for :func:`reduce_positions`, on the device.
 
     Empty if the model returned no ``positions``: p, ``(B, T)``, between 0 and J - 1. ``pad`` is the
     index of padding in the target.
@@ -33,7 +33,7 @@ def position_sums(extra: dict[str, Any], sample: dict[str, Any], pad: int) -> di
 
 
 def reduce_positions(logs: list[dict[str, Any]]) -> None:
-    """Pass what the batches logged to fairseq, over all workers.
+    """Pass the logged sums to fairseq, over all workers.
 
     ``saturated_positions`` is the percentage of states whose p is less than half a token from
     either end of the source, where the sigmoid is flat. ``position_correlation`` is between the

@@ -1,4 +1,4 @@
-"""Check the heads and labels of a text against it, and write them as fairseq datasets."""
+"""Check the heads and labels of a text, and write them as fairseq datasets."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -118,7 +118,7 @@ class AnnotatedText:
         return self.words, self.spans, self.heads
 
     def list_files(self) -> list[Path]:
-        """Return the files besides the text that have a line for each of its lines."""
+        """Return the files besides the text with a line for each line of the text."""
         return [self.values, *(path for path in self._others if path)]
 
     def check(self, block: Block) -> tuple[list[list[Any]], list[list[bool]], TextCounts]:
@@ -335,7 +335,7 @@ def _mark(
 
 
 def check_lengths(source: AnnotatedText, marks: Path, text: Path) -> None:
-    """Raise `DataError` unless a text has a mark for each subword that fairseq found in it.
+    """Raise `DataError` unless a text has a mark for each of fairseq's subwords.
 
     ``marks`` and ``text``, which fairseq binarised, are paths without suffix.
     """

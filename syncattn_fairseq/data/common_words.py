@@ -1,4 +1,4 @@
-"""The most common words of some languages, which tell one of two from the other."""
+"""The most common words of several languages, for telling similar languages apart."""
 
 COMMON_WORDS: dict[str, frozenset[str]] = {
     language: frozenset(words.split())

@@ -1,4 +1,4 @@
-"""Fake parses: controls of heads that read the source's parse.
+"""Fake parses as controls for heads with access to the source's parse.
 
 Each takes the marks of one sentence (:mod:`.subwords`), ``(n,)``, and a generator of random
 numbers, and returns other marks, ``(n,)``. The generator's seed is computed from the sentence
@@ -18,7 +18,7 @@ from .subwords import CONTINUATION
 
 
 def shuffle_heads(marks: Tensor, generator: np.random.Generator) -> Tensor:
-    """Permute the heads of a sentence's words, which then form no tree.
+    """Permute the heads of a sentence's words; the result need not be a tree.
 
     A word may keep its own, or get the equal one of a sibling: about a quarter of the words of the
     built-in corpus do.
@@ -75,7 +75,7 @@ class SameLength:
 def draw_other(
     index: int, alike: Sequence[int] | np.ndarray, generator: np.random.Generator
 ) -> int | None:
-    """Draw another sentence than this one from those with as many words, in ascending order.
+    """Draw a different sentence of the same length; the candidates are in ascending order.
 
     None: there is no other. The text may have millions of sentences: none of them is read.
     """

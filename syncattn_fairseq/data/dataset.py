@@ -123,7 +123,7 @@ class SyntaxPairDataset(BaseWrapperDataset):
         return item
 
     def draw(self, side: str, control: str, index: int, tokens: Tensor, marks: Tensor) -> Tensor:
-        """Draw a sentence's control, which is always the same.
+        """Draw a sentence's control, always the same for a sentence.
 
         Args:
             side: ``source`` or ``target``.
@@ -143,13 +143,13 @@ class SyntaxPairDataset(BaseWrapperDataset):
         return take_tree(marks, None if other is None else self.heads[side][other])
 
     def _mark_words(self, tokens: Tensor, side: str) -> Tensor:
-        """Mark where the words of a sentence without heads begin; its last token is its end."""
+        """Mark the word beginnings of a sentence without heads; the last token is the end."""
         pieces = [self.dictionaries[side][token] for token in tokens[:-1]]
         starts = find_word_starts(pieces, self.schemes[side])
         return torch.tensor(mark_subwords(repeat(NO_HEAD), starts), dtype=torch.long)
 
     def list_unparsed(self) -> list[int]:
-        """List the sentences without the parse or labels that the encoder reads."""
+        """List the sentences without a parse or labels needed by the encoder."""
         read = {_name_marks_for(field) for field in self.fields}
         if not read:
             return []
@@ -269,6 +269,11 @@ def load_marks(
     """Load the heads or labels (``kind``) of a language, as fairseq loads its text.
 
     Args:
+        kind: ``heads`` or another suffix of binarised marks.
+        folder: the folder of the binarised corpus.
+        split: such as ``train``.
+        source, target: the languages.
+        language: the language of the marks.
         combine: also load ``train1``, ``train2``, ...; parts without marks are unparsed.
         upsample_primary: how often the first part counts.
 
@@ -306,7 +311,14 @@ def load_marks(
 def list_texts(
     folder: str, split: str, source: str, target: str, combine: bool
 ) -> Iterator[tuple[str, str]]:
-    """Yield the path, without suffix, and the language of each text; see `load_marks`."""
+    """Yield the path, without suffix, and the language of each text; see `load_marks`.
+
+    Args:
+        folder: the folder of the binarised corpus.
+        split: such as ``train``.
+        source, target: the languages.
+        combine: whether to include ``train1``, ``train2``, ...
+    """
     for prefix, pair in find_parts(Path(folder), split, source, target, combine):
         for language in (source, target):
             path = f"{prefix}.{pair}.{language}"
@@ -317,7 +329,14 @@ def list_texts(
 def find_parts(
     folder: Path, split: str, source: str, target: str, combine: bool
 ) -> Iterator[tuple[Path, str]]:
-    """Yield the prefix and the language pair of each part of a split, as fairseq finds them."""
+    """Yield the prefix and the language pair of each part of a split, as fairseq finds them.
+
+    Args:
+        folder: the folder of the binarised corpus.
+        split: such as ``train``.
+        source, target: the languages.
+        combine: whether to include ``train1``, ``train2``, ...
+    """
     for number in count():
         prefix = folder / f"{split}{number or ''}"
         for pair in (f"{source}-{target}", f"{target}-{source}"):

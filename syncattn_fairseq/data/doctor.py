@@ -1,4 +1,4 @@
-"""What is wrong with a parallel text: test sentences in the training text, swapped sides, and more.
+"""Faults of a parallel text: test sentences in the training text, swapped sides, and more.
 
 Each text is read once, line by line. Of the training text, eight bytes for each pair are kept; of
 the others, the sentences.
@@ -48,7 +48,7 @@ _Place: TypeAlias = tuple[int, int, bool]
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of finding: what it is, and what to do about it."""
+    """A kind of finding: a description and advice."""
 
     about: str
     advice: str = ""
@@ -78,7 +78,7 @@ KINDS = {
 
 @dataclass(frozen=True)
 class Limits:
-    """From which share of sentences on a finding is severe; None: it never is.
+    """The shares of sentences from which findings are severe; None for never.
 
     Each attribute but the first has the name of a kind in `KINDS`.
 
@@ -120,7 +120,7 @@ class Limits:
 
 
 def read_limits(values: Mapping[str, Any]) -> Limits:
-    """Return limits from names and numbers; `DataError` if one is unknown, or no share."""
+    """Return limits from names and numbers; `DataError` for an unknown name or an invalid share."""
     known = [each.name for each in fields(Limits)]
     for name, value in values.items():
         if name not in known:
@@ -151,7 +151,7 @@ class Text:
 
 @dataclass(frozen=True)
 class Finding:
-    """Something that is wrong with some sentences.
+    """A problem of a number of sentences.
 
     Attributes:
         kind: a name in `KINDS`.
@@ -173,12 +173,12 @@ class Finding:
 
     @property
     def share(self) -> float:
-        """How much of the split it is about."""
+        """The share of affected sentences in the split."""
         return self.count / max(self.total, 1)
 
     @property
     def is_notable(self) -> bool:
-        """Whether it is worth a line on a terminal; a table has all findings."""
+        """Whether the finding is worth a line on a terminal; a table has all findings."""
         return self.severe or self.kind in _ALWAYS or self.share >= _NOTABLE
 
     def __str__(self) -> str:
@@ -194,7 +194,7 @@ def examine(
     limits: Limits = Limits(),
     excluded: Collection[str] = (),
 ) -> list[Finding]:
-    """Find what is wrong with the texts of a corpus, the severe findings first.
+    """Find faults in the texts of a corpus, the severe findings first.
 
     Args:
         texts: all of them; a split that is not there is not compared.
@@ -222,7 +222,7 @@ def examine(
 def examine_files(
     prefixes: Mapping[str, Path | str], languages: tuple[str, str], limits: Limits = Limits()
 ) -> list[Finding]:
-    """Find what is wrong with the files of a corpus, see `examine`.
+    """Find faults in the files of a corpus, see `examine`.
 
     Args:
         prefixes: for each split, ``PREFIX`` of its files ``PREFIX.LANGUAGE``.
@@ -238,7 +238,7 @@ def examine_files(
 
 
 def open_files(split: str, source: Path | str, target: Path | str) -> Text:
-    """Return the text of two files, which are opened when it is read."""
+    """Return a text in two files, opened only when the text is read."""
     return Text(split, (str(source), str(target)), _read_files(source, target))
 
 
@@ -265,7 +265,7 @@ class _Tally:
 
 @dataclass
 class _Side:
-    """What is known of a file."""
+    """Statistics of one side's file."""
 
     name: str
     digest: int = 0
@@ -289,7 +289,7 @@ class _Side:
             tally.add("" if tally.count else f"{self.name}:{number} ({script}): {_show(line)}")
 
     def describe_form(self, lines: int) -> str | None:
-        """Say how the text is written; None: it does not show."""
+        """Describe the form of the text; None if the form is not recognisable."""
         if 2 * self.pieces[0] > lines:
             return "subwords of sentencepiece"
         if self.pieces[1] and 100 * self.pieces[1] >= lines:
@@ -301,7 +301,7 @@ class _Side:
 
 
 class _Text:
-    """What is known of a text that was read."""
+    """Statistics of a text."""
 
     def __init__(self, text: Text) -> None:
         self.split, self.names, self.size = text.split, text.names, 0
@@ -316,7 +316,7 @@ class _Text:
 
 
 class _Examination:
-    """Reads texts, those of training last, and counts."""
+    """Reads texts, the training texts last, and counts."""
 
     def __init__(self, words: int) -> None:
         self._words = words
@@ -447,7 +447,7 @@ class _Examination:
                     break
 
     def _find_mixed(self, languages: tuple[str, str]) -> Iterator[tuple[str, _Text, str]]:
-        """Find texts whose sides are swapped, or that are written in another way than the first."""
+        """Find texts with swapped sides, or with a different style from the first text."""
         first, *others = self._order()
         usual, forms = first.profiles, first.list_forms()
         if have_other_names(usual, languages):
@@ -464,12 +464,12 @@ class _Examination:
                     break
 
     def _order(self) -> list[_Text]:
-        """Return the texts, those of training first."""
+        """Return the texts, the training texts first."""
         return sorted(self._texts, key=lambda text: text.split != TRAINING)
 
 
 def _key(line: str) -> str:
-    """Return what is the same for sentences that differ only in case, spaces or subwords."""
+    """Return an equal key for sentences with differences only in case, spaces or subwords."""
     if MARK in line:
         line = line.replace(MARK, "")
     elif "@@ " in line:
@@ -478,7 +478,7 @@ def _key(line: str) -> str:
 
 
 def _count_words(line: str) -> int:
-    """Count words; two characters of a script without spaces are one."""
+    """Count words; two characters of a script without spaces count as a word."""
     count = 0
     for word in _WORD.findall(join_pieces(line)):
         is_unsegmented = SCRIPTS[word[0]] in _UNSEGMENTED

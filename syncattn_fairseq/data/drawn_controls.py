@@ -27,7 +27,7 @@ _BLOCK = 1000
 def read_drawn_controls(
     dataset: SyntaxPairDataset, folder: str, split: str, source: str, target: str, combine: bool
 ) -> None:
-    """Let a split take its controls from files, which are made if they do not exist.
+    """Let a split read control trees from files, and make missing files.
 
     Sentences get the trees that they would be given one by one. That still happens where there can
     be no file: of text that is cut, of heads without checksums, in a folder that is read only.
@@ -56,7 +56,7 @@ def read_drawn_controls(
 def _make(
     dataset: SyntaxPairDataset, side: str, control: str, path: str, made_from: list[Path]
 ) -> bool:
-    """Draw a control unless that is done; return whether its files are there."""
+    """Draw a control unless the file is up to date; return whether the file could be written."""
     sums, files = Path(path + SUFFIX), [*made_from, *list_files(path)]
     if have_sums(sums, files):
         return True

@@ -1,4 +1,4 @@
-"""What earlier runs left in the folder of a binarised corpus: it is checked, kept or removed."""
+"""Check, keep or remove the files of earlier runs in the folder of a binarised corpus."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def check_earlier(
     subwords: Sequence[SubwordModel] | None = None,
     preparations: Mapping[str, Preparation] | None = None,
 ) -> None:
-    """Check a binarised corpus to which a run adds something.
+    """Check an existing binarised corpus before an addition.
 
     Args:
         folder: of the corpus.
@@ -67,7 +67,7 @@ def check_earlier(
 def drop_same_dictionaries(
     folder: Path, destination: Path, languages: tuple[str, str], written: Iterable[Path]
 ) -> None:
-    """Remove the dictionaries of a run that are in its destination already.
+    """Remove the new dictionaries already present in the destination.
 
     Args:
         folder: with the files of the run.
@@ -110,7 +110,7 @@ def list_earlier(
     written: Iterable[Path],
     anew: bool,
 ) -> list[Path]:
-    """List the files of earlier runs that do not belong to a text that is binarised now.
+    """List the files of earlier runs that do not belong to the present text.
 
     Args:
         folder, destination, languages, written: as for `drop_same_dictionaries`.
@@ -138,7 +138,7 @@ def list_earlier(
 def store_fingerprint(
     folder: Path, destination: Path, languages: tuple[str, str], gone: Iterable[Path]
 ) -> None:
-    """Store the fingerprint of what a corpus will be when a run has ended.
+    """Store the fingerprint of a corpus after a run.
 
     Args:
         folder, destination, languages: as for `drop_same_dictionaries`.
@@ -154,7 +154,7 @@ def store_fingerprint(
 
 
 def read_rows(folder: Path, languages: tuple[str, str], language: str) -> list[list[str]]:
-    """Read the subwords of some sentences of a binarised corpus; none if it has no text.
+    """Read the subwords of a sample of a binarised corpus; an empty list if there is no text.
 
     Args:
         folder: of the corpus.

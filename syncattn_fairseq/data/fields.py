@@ -1,4 +1,4 @@
-"""Let models and losses ask for tensors that are made from parses."""
+"""Requests of models and losses for tensors made from parses."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Collate = Callable[[Tensor, Tensor, Any], Tensor]
 
 @dataclass(frozen=True)
 class SourceField:
-    """A tensor made from the source's parse, which the encoder gets in ``net_input``.
+    """A tensor made from the source's parse, an input of the encoder in ``net_input``.
 
     Attributes:
         name: its name there.
@@ -40,7 +40,7 @@ class SourceField:
 
 @dataclass(frozen=True)
 class LossField:
-    """A tensor made from the words and the parse of one side, which a loss finds in the batch.
+    """A tensor in the batch for a loss, made from the words and parse of a single side.
 
     Attributes:
         name: its name there.
@@ -58,7 +58,7 @@ class LossField:
 
 @dataclass(frozen=True)
 class SourceFields:
-    """What a model needs in its batches; ``|`` combines the needs of an ensemble's models.
+    """The batch fields for a model; ``|`` combines the fields of an ensemble's models.
 
     Attributes:
         rules: for training its dependency heads (:func:`.subwords.find_parents`).
@@ -91,7 +91,7 @@ class SourceFields:
         return min(self.rules, default="chain")
 
     def list_by_name(self) -> list[SourceField]:
-        """List the fields by name; `DataError` if two models read different things under one."""
+        """List the fields by name; `DataError` if two models use a name for different fields."""
         fields = sorted(self.fields, key=lambda field: (field.name, field.control))
         for one, other in zip(fields, fields[1:], strict=False):
             if one.name == other.name:

@@ -1,4 +1,4 @@
-"""The identity of a binarised corpus, which checkpoints and exports carry.
+"""The identity of a binarised corpus, stored in checkpoints and exports.
 
 It has two parts. The *meaning* is what makes a model's numbers into words: dictionaries, subword
 models, and the record of how sentences became words. Whatever combines two files compares it. The
@@ -46,7 +46,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Dataset:
-    """What identifies a binarised file.
+    """The identity of a binarised file.
 
     Attributes:
         size: in bytes.
@@ -79,7 +79,7 @@ class Fingerprint:
         return asdict(self)
 
     def of_reader(self, labels: bool) -> Fingerprint:
-        """Return what counts for a model, which reads dependency labels or not."""
+        """Return the relevant parts for a model, with or without dependency labels."""
         if labels:
             return self
         meaning = {k: v for k, v in self.meaning.items() if not k.startswith("dict.labels.")}
@@ -87,7 +87,7 @@ class Fingerprint:
 
     @classmethod
     def from_plain(cls, plain: Any) -> Fingerprint:
-        """Read what `as_plain` has returned.
+        """Read the result of `as_plain`.
 
         Raises:
             ValueError: it is something else.
@@ -108,13 +108,13 @@ class Fingerprint:
         return cls(meaning, folders)
 
     def write(self, folder: Path) -> None:
-        """Write it into a folder that nobody else uses."""
+        """Write the fingerprint into a folder without other users."""
         text = json.dumps(self.as_plain(), indent=1, sort_keys=True)
         (folder / NAME).write_text(text + "\n", encoding="utf-8")
 
 
 def read_stored(folder: Path) -> Fingerprint | None:
-    """Return the fingerprint that is stored in a folder; None if there is none.
+    """Return the fingerprint stored in a folder; None if there is none.
 
     Raises:
         DataError: the file is damaged.
@@ -171,7 +171,7 @@ def describe_meaning(
 
 
 def describe_subwords(language: str, model: SubwordModel) -> dict[str, str]:
-    """Return the meaning of a language's subword model, which may be one without a vocabulary."""
+    """Return the hashes of a language's subword model and vocabulary."""
     return {
         name_subwords(language): hash_file(Path(model.path)),
         name_vocabulary(language): _hash(format_vocabulary(model)),
@@ -196,7 +196,7 @@ def read_words(path: Path) -> list[str]:
 
 
 def hash_words(words: Iterable[str]) -> str:
-    """Return the SHA-256 of a dictionary's words, those that are fairseq's own left out."""
+    """Return the SHA-256 of a dictionary's words, without fairseq's special symbols."""
     return _hash("\n".join(words))
 
 
@@ -240,7 +240,7 @@ def describe_datasets(
 
 
 def read_fingerprint(folders: Sequence[Path], languages: Sequence[str]) -> Fingerprint:
-    """Return the fingerprint of a corpus in one or several folders, and check it.
+    """Return the checked fingerprint of a corpus in one or several folders.
 
     Args:
         folders: the folders; the dictionaries are those of the first.
@@ -275,7 +275,7 @@ def _read_folder(folder: Path, languages: Sequence[str]) -> Fingerprint:
 
 
 def list_differences(one: Mapping[str, str], other: Mapping[str, str]) -> list[str]:
-    """List the parts that differ; what only one of both has may have been added later."""
+    """List the parts with different hashes; parts present on one side only do not count."""
     return [name for name in other if name in one and one[name] != other[name]]
 
 
@@ -286,7 +286,7 @@ def check_meaning(
     folder: Path | str,
     remedy: str = "give the data of its training",
 ) -> None:
-    """Compare what a model was trained with, and what it is to be used with.
+    """Compare the data of a model's training with the data for its use.
 
     Args:
         name: the model's, such as the path of its checkpoint.
@@ -307,7 +307,7 @@ def check_meaning(
 def check_data(
     name: str, trained: Fingerprint | None, folder: Path, languages: Sequence[str]
 ) -> None:
-    """Compare what a model was trained with, and the folder of a binarised corpus.
+    """Compare a model's training data with the folder of a binarised corpus.
 
     Args:
         name: the model's.
@@ -331,7 +331,7 @@ def check_text_steps(
     languages: tuple[str, str],
     tokenised: bool = False,
 ) -> None:
-    """Compare what models were trained with, and what splits the text that they are given.
+    """Compare the text processing in training with the processing of the text to translate.
 
     Args:
         trained: the fingerprint of each model, by its name; None: it has none.
@@ -403,7 +403,7 @@ def check_resumed(
     splits: tuple[str, str],
     same_text: bool,
 ) -> None:
-    """Compare the corpus of a training with the one that it goes on with.
+    """Compare the earlier corpus of a resumed training with the present corpus.
 
     Args:
         name: the path of its checkpoint.
@@ -445,7 +445,7 @@ def check_resumed(
 
 
 def _list_changes(old: Mapping[str, Dataset], new: Mapping[str, Dataset], split: str) -> list[str]:
-    """List the files of a split that differ, and texts of it that were added or left out.
+    """List the changed, added and missing files of a split.
 
     Heads, labels and links may be added to a text later.
     """

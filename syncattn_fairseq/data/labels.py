@@ -49,7 +49,7 @@ def load_dictionary(path: Path) -> Dictionary:
 
 
 def load_unambiguous(path: Path) -> Dictionary:
-    """Read a dictionary that fairseq will store; `DataError`, too, if a word is there twice."""
+    """Read a dictionary for fairseq to store; `DataError`, too, for a repeated word."""
     dictionary = load_dictionary(path)
     word, count = Counter(dictionary.symbols).most_common(1)[0]
     if count > 1:
@@ -75,6 +75,6 @@ def check_same_dictionaries(folders: Sequence[str], languages: Iterable[str | No
 
 
 def save_dictionary(dictionary: Dictionary, path: Path) -> None:
-    """Write a dictionary; it appears whole or not at all."""
+    """Write a dictionary atomically."""
     with replacing(path) as temporary:
         dictionary.save(str(temporary))

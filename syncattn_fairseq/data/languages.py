@@ -1,4 +1,4 @@
-"""Languages by their codes (ISO 639) and English names, and those that names of files say."""
+"""Languages by ISO 639 code and English name, and recognition of languages in file names."""
 
 import re
 from pathlib import PurePath
@@ -254,7 +254,7 @@ _TAG = re.compile(r"([a-z]{2,3})(?:[-_][a-z]{4})?(?:[-_](?:[a-z]{2}|\d{3}))?", r
 
 
 def know_language(name: str) -> str | None:
-    """Return the code of a language; None if it is not known.
+    """Return the code of a language; None for an unknown language.
 
     Args:
         name: a code of two or three letters, perhaps with a script and a region, such as ``pt_BR``
@@ -266,7 +266,7 @@ def know_language(name: str) -> str | None:
 
 
 def find_language(path: str | PurePath) -> str | None:
-    """Return the code of the language that the name of a file says; None if it says none.
+    """Return the language code in a file name; None if there is none.
 
     Args:
         path: the file, such as ``english.txt``, ``train.eng`` or ``test_pt-BR.gz``. The last part

@@ -42,7 +42,7 @@ def read_links(line: str) -> list[tuple[int, int, bool]]:
 
 
 def _describe_fault(line: str, token: str) -> str:
-    """Say what a line holds in place of links."""
+    """Describe the content of a line without valid links."""
     for name, pattern in _OTHER_FORMATS.items():
         if pattern.match(line):
             return f"links in the format {name}; write those of a sentence on a line, as 3-4 1-2"

@@ -20,7 +20,7 @@ _MANY = 10
 
 
 class LinkedText(NamedTuple):
-    """One side of sentence pairs whose words are linked.
+    """The source or target text of linked sentence pairs.
 
     Attributes:
         text: the sentences in subwords.
@@ -52,7 +52,7 @@ class LinkedText(NamedTuple):
 
 
 def binarise_links(path: Path, sides: Sequence[LinkedText], dataset: Path) -> None:
-    """Link all subwords of words that are linked, and write the links as fairseq reads them.
+    """Expand word links to links of all their subwords, and write a dataset for fairseq.
 
     Args:
         path: the links, one sentence pair per line, see `.link_lines`: words of source and target,

@@ -58,7 +58,7 @@ def check_dataset(dataset: str) -> None:
 
 
 def _read_header(path: Path) -> tuple[Any, int]:
-    """Return the type of a dataset's entries, and how many sentences its index has."""
+    """Return the type of a dataset's entries, and the number of sentences in the index."""
     with open_file(path) as index:
         magic, version, code, sentences = _HEADER.unpack(
             index.read(_HEADER.size).ljust(_HEADER.size)
@@ -71,7 +71,7 @@ def _read_header(path: Path) -> tuple[Any, int]:
 
 
 def count_sentences(dataset: str) -> int:
-    """Return how many sentences a dataset has; `DataError` if its index is damaged."""
+    """Return the number of sentences in a dataset; `DataError` if the index is damaged."""
     return _read_header(Path(index_file_path(dataset)))[1]
 
 
@@ -140,7 +140,14 @@ def write_dataset(
 def write_files(
     index_path: Path, data_path: Path, dtype: Any, blocks: Iterable[tuple[np.ndarray, np.ndarray]]
 ) -> None:
-    """Write the two files of a dataset; see `write_dataset`."""
+    """Write the two files of a dataset; see `write_dataset`.
+
+    Args:
+        index_path: the index to write.
+        data_path: the data file to write.
+        dtype: numpy's type of the entries.
+        blocks: as for `write_dataset`.
+    """
     magic, code = MMapIndexedDataset.Index._HDR_MAGIC, _dtype_header_code(dtype)
     sentences = at = 0
     with index_path.open("wb") as index, data_path.open("wb") as data:
@@ -167,14 +174,14 @@ def store_checksums(text: str, marks: str) -> None:
 
 
 def write_sums(path: Path, files: Iterable[Path]) -> None:
-    """Write the checksums of some files into another one."""
+    """Write the checksums of files into a checksum file."""
     with replacing(path) as temporary:
         lines = [f"{hash_file(file)}  {file.name}\n" for file in files]
         temporary.write_text("".join(lines), encoding="utf-8")
 
 
 def check_checksums(text: str, marks: str) -> None:
-    """Raise `DataError` if a text or its marks have changed since `store_checksums`, if it was."""
+    """Raise `DataError` if a text or the marks differ from the checksums of `store_checksums`."""
     path = Path(marks + SUFFIX)
     if not path.exists():  # from an earlier version
         return
@@ -188,7 +195,7 @@ def check_checksums(text: str, marks: str) -> None:
 
 
 def have_sums(path: Path, files: Sequence[Path]) -> bool:
-    """Return whether the checksums of some files are those that `write_sums` wrote."""
+    """Return whether files match a checksum file of `write_sums`."""
     if not all(file.exists() for file in (path, *files)):
         return False
     sums = [line.split(" ")[0] for line in read_file_lines(path)]
@@ -196,5 +203,5 @@ def have_sums(path: Path, files: Sequence[Path]) -> bool:
 
 
 def list_files(*datasets: str) -> list[Path]:
-    """Return the files of datasets, whose paths are without suffix."""
+    """Return the files of datasets, from paths without suffix."""
     return [Path(name(path)) for path in datasets for name in (index_file_path, data_file_path)]

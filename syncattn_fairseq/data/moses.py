@@ -1,4 +1,4 @@
-"""The Moses tokenizer, an optional dependency, and what is mended in it.
+"""The Moses tokenizer, an optional dependency, with corrections.
 
 Texts are prepared by numbered rules, so that those of earlier ones stay as they are. Rules 1 are
 sacremoses's. By rules 2, marks stay with their letters, Finnish and Swedish words keep their colons
@@ -25,7 +25,7 @@ RULES = 1, 2
 
 
 def load_sacremoses() -> Any:
-    """Import sacremoses, which has the Moses tokenizer; `DataError` if it is not installed."""
+    """Import sacremoses, the Moses tokenizer; raise `DataError` if sacremoses is not installed."""
     try:
         import sacremoses
     except ImportError:
@@ -49,7 +49,7 @@ def check_language(language: str) -> None:
 
 @cache
 def _list_joined() -> str:
-    """Return Unicode's marks, and what joins letters, which stay where they are, for a pattern."""
+    """Return Unicode's combining marks and joiners, for the pattern of characters inside words."""
     # Of the first plane, as Moses's letters are: with others, patterns are ten times slower.
     marks = (c for c in map(chr, range(0x10000)) if unicodedata.category(c).startswith("M"))
     return "".join(marks) + "\u200c\u200d"
@@ -60,7 +60,7 @@ _WITH_COLONS = ("fi", "sv")
 
 
 def open_tokenizer(language: str, rules: int = RULES[-1]) -> Any:
-    """Return sacremoses's tokenizer of a language; of one that it does not know, of English.
+    """Return sacremoses's tokenizer of a language; English rules apply to unknown languages.
 
     Args:
         language: its code.
@@ -129,7 +129,7 @@ _LAST = "\ue002"
 
 
 def open_detokenizer(language: str, rules: int = RULES[-1]) -> Callable[[str], str]:
-    """Return what undoes the Moses tokenizer in a line of words.
+    """Return a function to undo the Moses tokenizer in a line of words.
 
     Apostrophes are put back as the language has them: Moses's own detokeniser takes those of most
     languages for quotation marks.
@@ -172,7 +172,7 @@ def lower_case(text: str, language: str) -> str:
 
 
 def raise_first(text: str, language: str) -> str:
-    """Return a sentence with a capital, if its first word is one that gets it.
+    """Return a sentence with a capital at the first word, unless the word keeps its lower case.
 
     Numbers do not, nor do words with a capital inside, such as *iPhone*, and letters without a
     capital of one character, such as *ß*.

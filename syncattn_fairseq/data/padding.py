@@ -1,4 +1,4 @@
-"""Rows of padding, so that batches with fewer sentences have the shape of others.
+"""Rows of padding, to bring batches with fewer sentences to a common shape.
 
 A row has one token, the end of a sentence, on the source's side and as what the decoder has read: a
 row of padding alone would have nothing to attend to, and its gradients are not numbers. All of its

@@ -1,4 +1,4 @@
-"""Parallel text on disk: ``PREFIX.en`` and ``PREFIX.de``, line by line; which pairs are kept."""
+"""Parallel text on disk, ``PREFIX.en`` and ``PREFIX.de`` line by line, and filtering of pairs."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -31,12 +31,12 @@ def sides(prefix: Path, languages: Sequence[str]) -> list[Path]:
 
 
 def find_sides(prefix: Path, languages: Sequence[str]) -> list[Path]:
-    """Return the names of both files as they are, which may be compressed."""
+    """Return the paths of both sides of a text, compressed or not."""
     return [find_text(path) for path in sides(prefix, languages)]
 
 
 def read_pairs(prefix: Path, languages: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Yield the pairs of two files, which must have the same number of lines (`count_lines`)."""
+    """Yield the pairs of two files; both must have the same number of lines (`count_lines`)."""
     paths = find_sides(prefix, languages)
     number = 0
     try:
@@ -58,7 +58,7 @@ class PairWriter:
         self._source, self._target = source, target
 
     def write(self, source: str, target: str) -> None:
-        """Write one pair of lines without line ends."""
+        """Write a pair of lines without line ends."""
         self._source.write(source + "\n")
         self._target.write(target + "\n")
 
@@ -81,12 +81,12 @@ def write_pairs(prefixes: Sequence[Path], languages: Sequence[str]) -> Iterator[
 
 
 def simplify(sentence: str) -> str:
-    """Return a key that is the same for sentences that differ only in case or spaces."""
+    """Return an equal key for sentences with differences only in case or spaces."""
     return "".join(sentence.split()).lower()
 
 
 def find_fault(source: int, target: int, max_words: int | None, ratio: float | None) -> str | None:
-    """Return why a pair of sentences is left out, or None if it is kept.
+    """Return the reason for rejecting a pair of sentences, or None to keep the pair.
 
     Args:
         source: the number of its words.

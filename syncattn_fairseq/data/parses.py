@@ -1,11 +1,9 @@
-"""Read the dependency heads, labels and spans of words, and check that heads form a tree."""
+"""Read the dependency heads, labels and spans of words, and check trees."""
 
 import re
 from collections.abc import Iterator, Sequence
 from itertools import chain
 from pathlib import Path
-
-import numpy as np
 
 from ..base.errors import BadParse, DataError
 from ..base.numbers import read_whole
@@ -46,7 +44,7 @@ def read_spans(path: Path | str) -> Iterator[list[Span]]:
 
 
 def parse_spans(line: str, path: Path | str, number: int) -> list[Span]:
-    """Return the spans on a line, ``0-3 4-7``; `DataError`, with path and number, if it has others.
+    """Return the spans on a line such as ``0-3 4-7``; `DataError` names path and line of bad spans.
 
     They are in characters of the sentence, from 0; a span ends before its second number.
     """
@@ -60,7 +58,7 @@ def parse_spans(line: str, path: Path | str, number: int) -> list[Span]:
 
 
 def parse_heads(line: str, path: Path | str, number: int) -> list[int]:
-    """Return the heads on a line; `DataError`, with path and number, if they are no integers."""
+    """Return the heads on a line; `DataError` names path and number of a line without integers."""
     try:
         if _HEADS.fullmatch(line):
             return [*map(int, line.split(" "))]  # much faster
@@ -77,7 +75,14 @@ MIN_PARSED = 0.1
 
 
 def check_parsed(where: Path | str, parsed: int, sentences: int, least: float) -> None:
-    """Raise `DataError` if too few of the sentences with words have a parse that fits them."""
+    """Raise `DataError` if the share of sentences with a fitting parse is too low.
+
+    Args:
+        where: the file of the parses, for the message.
+        parsed: the number of sentences with a fitting parse.
+        sentences: the number of sentences with words.
+        least: the lowest allowed share, from 0 to 1.
+    """
     if parsed < least * sentences:
         raise DataError(
             f"{where}: only {parsed} of {sentences} sentences have a parse that fits the text; was "
@@ -86,7 +91,7 @@ def check_parsed(where: Path | str, parsed: int, sentences: int, least: float) -
 
 
 def check_tree(heads: Sequence[int]) -> None:
-    """Raise `BadParse` unless the heads of one sentence form one tree; takes linear time."""
+    """Raise `BadParse` unless the heads of a sentence form a tree; takes linear time."""
     size = len(heads)
     for head in (min(heads, default=0), max(heads, default=0)):
         if not 0 <= head <= size:
@@ -108,6 +113,8 @@ def check_tree(heads: Sequence[int]) -> None:
 
 def are_trees(sentences: Sequence[Sequence[int]]) -> bool:
     """Return whether the heads of every sentence form one tree (`check_tree`), all at once."""
+    import numpy as np  # commands that read parses begin without it
+
     sizes = np.array([len(heads) for heads in sentences], np.int64)
     try:
         heads = np.fromiter(chain.from_iterable(sentences), np.int64, sizes.sum())

@@ -1,4 +1,4 @@
-"""Split sentences into subwords with sentencepiece, configured so that parses still fit.
+"""Split sentences into subwords with sentencepiece, keeping word boundaries for the parses.
 
 A model of raw sentences (`learn_raw_pieces`) reads them as people write them, and its pieces join
 to exactly the sentence: only white space becomes plain spaces, and U+2581 becomes ``_``. Characters
@@ -113,7 +113,7 @@ def learn_raw_pieces(
 
 
 def _delimit(line: str, splitter: str) -> str:
-    """Put the delimiter between the words of a sentence; spaces stay with the word that follows."""
+    """Put the delimiter between the words of a sentence; spaces stay with the following word."""
     line = line.replace(_DELIMITER, _PICTURE)
     begins = [begin for begin, _ in find_words(line, f"{RAW}{splitter}")]
     bounds = [0, *(_before_spaces(line, begin) for begin in begins[1:]), len(line)]
@@ -175,7 +175,7 @@ def reads_raw_text(processor: sentencepiece.SentencePieceProcessor) -> bool:
 
 
 def list_pieces(processor: sentencepiece.SentencePieceProcessor) -> list[str]:
-    """Return all pieces that a model may make of a text, but for <unk>."""
+    """List the pieces a model can produce, without <unk>."""
     pieces = (processor.id_to_piece(number) for number in range(len(processor)))
     return [piece for piece in pieces if piece not in SYMBOLS and piece != UNKNOWN]
 
@@ -204,7 +204,7 @@ def open_pieces(model: Path) -> sentencepiece.SentencePieceProcessor:
 
 
 def add_line_reading(model: bytes) -> bytes:
-    """Write into a ``.model`` file's content how we read a line, for programs that do not.
+    """Write our definition of a line into a ``.model`` file's content, for other programs.
 
     White space of all kinds separates words, however much there is, at the ends, too, and U+2581
     is no space. `DataError`: this sentencepiece cannot.
@@ -225,5 +225,5 @@ def add_line_reading(model: bytes) -> bytes:
 
 
 def _cuttable(line: str) -> str:
-    """Return words as sentencepiece keeps them: separated by one space, and without U+2581."""
+    """Return words in sentencepiece's form: separated by a single space, and without U+2581."""
     return " ".join(word for word in without_mark(line).split(" ") if word)

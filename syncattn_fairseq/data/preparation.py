@@ -1,4 +1,4 @@
-"""How a text was prepared: from sentences as people write them to words, and back.
+"""Conversion of sentences to words in preparation, and back.
 
 This, and how the words' subwords are marked, is stored beside data, whose text is not kept.
 """
@@ -66,7 +66,7 @@ class Preparation:
         return [self.tokenise_line(sentence) for sentence in sentences]
 
     def tokenise_line(self, text: str) -> str:
-        """Return the words of a line, which KyTea has split if it has to."""
+        """Return the tokenised line; a line for KyTea must have been split by KyTea before."""
         if self.normalise:
             text = self._normalizer.normalize(text)
         if self.tokenizer == "moses":
@@ -77,7 +77,7 @@ class Preparation:
         return lower_case(text, self.language) if self.case == "lower" else text
 
     def find_first(self, words: Sequence[str]) -> int | None:
-        """Return which word of a sentence its capital is of, if it has one; None: it has none."""
+        """Return the index of the word with the sentence-initial capital; None for no word."""
         if self.rules == 1:
             return next((i for i, word in enumerate(words) if word[:1].isalpha()), 0)
         first = next((i for i, word in enumerate(words) if any(map(str.isalnum, word))), None)
@@ -114,7 +114,14 @@ class Preparation:
 def split_by(
     program: Sequence[str], sentences: Sequence[str], name: str, advice: str = ""
 ) -> list[str]:
-    """Let a program split sentences without spaces again; `DataError`, by name, if it fails."""
+    """Split sentences without spaces by an external program; `DataError` names the program.
+
+    Args:
+        program: the program with arguments.
+        sentences: any number; the program must write a line for each.
+        name: the name of the program in messages.
+        advice: the end of the message if the program does not start.
+    """
     text = "".join("".join(sentence.split()) + "\n" for sentence in sentences)
     with naming(name):
         try:
@@ -139,7 +146,7 @@ def store_preparations(folder: Path, preparations: Mapping[str, Preparation]) ->
 
 
 def stored_preparations(folder: Path) -> dict[str, Preparation]:
-    """Return how each language's text was prepared, if known; `DataError` if that is damaged.
+    """Return the recorded preparation of each language, if known; `DataError` if damaged.
 
     Nothing in the record is run or opened: it chooses among our own tokenizers.
     """
@@ -171,7 +178,7 @@ def _is_sound(preparation: Preparation) -> bool:
 
 
 def list_record(languages: Iterable[str]) -> list[str]:
-    """List the names of the files that say how the text of languages was prepared."""
+    """List the names of the files with the record of text preparation."""
     names = [NAME, SCHEMES_NAME]
     for language in languages:
         names += [f"subwords.{language}", f"vocabulary.{language}"]
@@ -179,7 +186,7 @@ def list_record(languages: Iterable[str]) -> list[str]:
 
 
 def copy_record(source: Path, destination: Path, languages: Iterable[str], is_new: bool) -> None:
-    """Copy how the text was prepared, and its subword models, from one folder into another.
+    """Copy the record of text preparation and the subword models into another folder.
 
     Args:
         source, destination: the folders.
@@ -217,7 +224,7 @@ def score_round_trip(preparation: Preparation, references: Sequence[str]) -> flo
 
 
 def stored_schemes(folder: Path | str) -> dict[str, str]:
-    """Return the schemes that `syncattn-preprocess` stored, if any; `DataError` if damaged."""
+    """Return the schemes stored by `syncattn-preprocess`, if any; `DataError` if damaged."""
     path = Path(folder) / SCHEMES_NAME
     try:
         schemes = read_json(path)

@@ -80,7 +80,7 @@ _READ_OTHERWISE = re.compile("[\r\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f]")
 
 @dataclass(frozen=True)
 class Preprocessing:
-    """What to binarise, and how; tuples are for source and target.
+    """The settings of a binarisation; tuples are for source and target.
 
     Args:
         languages: of both; with ``only_source``, the target has no text.
@@ -169,7 +169,7 @@ def read_arguments(
 
 @dataclass(frozen=True)
 class SplitText:
-    """One language of one split: its text, and the prefix of its heads and labels."""
+    """A text of a single language and split, with the prefix of the heads and labels."""
 
     split: str
     language: str
@@ -179,16 +179,16 @@ class SplitText:
 
     @property
     def links(self) -> Path:
-        """The path of the links between both languages, which may not exist."""
+        """The path of the links between both languages; the file may not exist."""
         return find_text(Path(f"{self.prefix}.{LINKS}"))
 
     def values(self, kind: str) -> Path:
-        """Return the path of the heads or labels, which may be compressed, or not exist."""
+        """Return the path of the heads or labels; the file may be compressed or missing."""
         return find_text(Path(f"{self.prefix}.{kind}.{self.language}"))
 
 
 def _list_parts(plan: Preprocessing) -> Iterator[SplitText]:
-    """List the texts that fairseq will binarise, in its order and under its names."""
+    """List the texts for fairseq to binarise, with fairseq's order and names."""
     for split in SPLITS:
         texts, heads = plan.texts[split], plan.heads[split]
         if not texts:
@@ -229,7 +229,7 @@ def _check_plain(path: Path) -> None:
 
 
 def _check_lines(path: Path) -> None:
-    """Refuse lines and words that fairseq would not read as we do; count unknown words."""
+    """Refuse lines and words that fairseq would read differently; count unknown words."""
     unknown = 0
     with open_text(path, errors="surrogateescape") as file:
         for number, line in enumerate(iter(partial(file.readline, MAX_LINE), ""), 1):
@@ -269,7 +269,7 @@ Annotation = tuple[SplitText, str]
 def _list_annotations(
     plan: Preprocessing, parts: Sequence[SplitText], linked: Sequence[SplitText]
 ) -> list[Annotation]:
-    """List the heads and labels to binarise; `DataError` if what was asked for is not there."""
+    """List the heads and labels to binarise; `DataError` if a requested file does not exist."""
     found = [(part, kind) for kind in KINDS for part in parts if part.values(kind).exists()]
     if plan.add:
         found = [(part, kind) for part, kind in found if f"{kind}.{part.language}" in plan.add]
@@ -294,7 +294,7 @@ def _check_sides(parts: Sequence[SplitText]) -> None:
 
 
 def _examine(plan: Preprocessing, parts: Sequence[SplitText]) -> None:
-    """Print what is wrong with the texts of both sides."""
+    """Print faults of the texts of both sides."""
     sides: dict[str, list[Path]] = {}
     for part in parts:
         sides.setdefault(part.split, []).append(part.text)
@@ -321,7 +321,7 @@ def _choose_schemes(plan: Preprocessing, used: Sequence[SplitText]) -> dict[str,
 
 
 def _say_what_lacks(parts: Sequence[SplitText], annotations: Sequence[Annotation]) -> None:
-    """Print which texts lack the heads or labels that others have."""
+    """Print which texts lack heads or labels present in other texts."""
     for kind in dict.fromkeys(kind for _, kind in annotations):
         for part in parts:
             if (part, kind) not in annotations:
@@ -460,7 +460,7 @@ def preprocess_texts(plan: Preprocessing) -> None:
 
 
 def _add_record(plan: Preprocessing) -> None:
-    """Store how the text that is in a folder already was prepared, and how subwords are marked."""
+    """Record the preparation and subword marks of a text already in a folder."""
     if not plan.destination.is_dir():
         raise DataError(f"{plan.destination}: no such folder; binarise the text first")
     with filling(plan.destination) as folder:
@@ -486,7 +486,7 @@ def _add_record(plan: Preprocessing) -> None:
 
 
 def _check_outputs(plan: Preprocessing, folder: Path, read: Sequence[Path] = ()) -> None:
-    """Check that the files of a folder can go where they have to, and are not read themselves."""
+    """Check that the files of a folder can move to the destination without harming an input."""
     named: list[Path] = [*read]
     for model in plan.subwords or ():
         named += [Path(path) for path in (model.path, model.vocabulary) if path is not None]
@@ -498,7 +498,7 @@ def _check_outputs(plan: Preprocessing, folder: Path, read: Sequence[Path] = ())
 def _check_record_of_texts(
     plan: Preprocessing, parts: Sequence[SplitText], schemes: Mapping[str, str]
 ) -> None:
-    """Check that subword models and preparations fit the texts that are binarised with them."""
+    """Check that the subword models and preparations fit the binarised texts."""
     for language in plan.written:
         texts = {part.split: part.text for part in parts if part.language == language}
         split = next((split for split in SAMPLED if split in texts), None)
@@ -514,7 +514,7 @@ def _check_record(
     schemes: Mapping[str, str],
     where: Path,
 ) -> None:
-    """Check that subword model and preparation of a language fit subwords of its sentences."""
+    """Check that a language's subword model and preparation fit a sample of the text."""
     if not rows:
         return
     scheme = schemes.get(language) or detect_scheme([*{piece for row in rows for piece in row}])
@@ -542,7 +542,7 @@ def _binarise_values(
 
 
 def _check_preparations(plan: Preprocessing) -> None:
-    """Open the subword models, and print what tokenizer and detokeniser lose of the target."""
+    """Open the subword models, and print losses of the target's tokenizer and detokenizer."""
     check_languages(plan.preparations, plan.languages, "--words-by")
     for model in plan.subwords or ():
         model.open()
@@ -561,7 +561,7 @@ def _store_preparations(plan: Preprocessing, folder: Path) -> None:
 
 
 def _binarise_texts(plan: Preprocessing, folder: Path) -> None:
-    """Binarise the texts into a folder, with the dictionaries of models that read raw text.
+    """Binarise the texts into a folder, with the dictionaries of models for raw text.
 
     Others are made of the texts; of bytes, and of pieces that are only parts of others, few occur
     there.
@@ -594,7 +594,7 @@ def _run_fairseq(args: argparse.Namespace) -> None:
 
 
 def _names_no_folder(record: logging.LogRecord) -> bool:
-    """Leave out the message with the folder that fairseq writes to, a temporary one."""
+    """Drop fairseq's message about the temporary output folder."""
     return not record.getMessage().startswith("Wrote preprocessed data to")
 
 

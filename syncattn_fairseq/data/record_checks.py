@@ -1,4 +1,4 @@
-"""Check that a record of how a text was prepared fits the text."""
+"""Check the record of preparation against the text."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def check_record(
     scheme: str,
     where: Path | str,
 ) -> None:
-    """Check that a subword model and a preparation fit a text.
+    """Check a subword model and a preparation against a text.
 
     Args:
         model: the subword model; None: not said.
@@ -47,7 +47,7 @@ def check_record(
 def check_subwords(
     path: Path | str, segmenter: Segmenter, rows: Sequence[Sequence[str]], where: Path | str
 ) -> None:
-    """Split sentences of a text again, which most often gives the same subwords.
+    """Split sentences of a text again, and compare the subwords.
 
     A few may differ, such as those with white space inside words.
 
@@ -78,7 +78,7 @@ def check_subwords(
 def check_languages(
     preparations: Mapping[str, Preparation], languages: tuple[str, str], where: Path | str
 ) -> None:
-    """Check that source and target are not taken for each other.
+    """Check that source and target are not swapped.
 
     Args:
         preparations: how the text of each language was prepared.
@@ -104,7 +104,7 @@ def check_languages(
 def check_preparation(
     preparation: Preparation, rows: Sequence[Sequence[str]], scheme: str, where: Path | str
 ) -> None:
-    """Make sentences of the words of a text, and words of them, which most often are the same.
+    """Check the recorded preparation of a text: detokenising and tokenising must restore the words.
 
     Args:
         preparation: how the text is said to be prepared; only Moses's way is checked.

@@ -43,7 +43,7 @@ _CUT = {
 
 @dataclass(frozen=True)
 class SubwordModel:
-    """The files that say how to split words.
+    """The files of a subword model.
 
     Args:
         path: the codes that subword-nmt learned, or a sentencepiece model.
@@ -57,7 +57,7 @@ class SubwordModel:
     threshold: int = 1
 
     def open(self) -> Segmenter:
-        """Load them; `DataError` if a file is wrong, or the package that reads it missing."""
+        """Load the model; `DataError` if a file is invalid or a required package is missing."""
         segmenter = open_segmenter(Path(self.path))
         if self.vocabulary is not None:
             if not isinstance(segmenter, Codes):
@@ -123,7 +123,7 @@ class Segmenter(ABC):
         return [*lines] if self.preparation is None else self.preparation.detokenise(lines)
 
     def _lower_first(self, line: str) -> str:
-        """Begin a sentence in lower case if the model knows its first word better like that."""
+        """Lower-case the first word of a sentence if the model knows the lower-case form better."""
         words = line.split(" ")
         assert self.preparation is not None
         index = self.preparation.find_first(words)
@@ -142,7 +142,7 @@ class Segmenter(ABC):
         return len(pieces) - len(ranks), len(pieces), sum(ranks)
 
     def __call__(self, sentences: Sequence[str]) -> list[list[str]]:
-        """Split sentences whose words are separated by white space; `BadSentence` if they are cut.
+        """Split sentences of words at white space; `BadSentence` if the words are already subwords.
 
         What has another meaning in a dictionary, such as ``</s>``, becomes ``<unk>``.
         """
@@ -171,7 +171,7 @@ class Segmenter(ABC):
                 )
 
     def describe_unknown(self) -> str:
-        """Return a warning if there were subwords that the model does not know, else nothing."""
+        """Return a warning about subwords unknown to the model, if any."""
         if not self.unknown:
             return ""
         examples = ", ".join(subword for subword, _ in self.unknown.most_common(3))
@@ -183,7 +183,7 @@ class Segmenter(ABC):
 
 
 class Words(Segmenter):
-    """Leaves words unchanged, for a model that reads words."""
+    """Leaves words unchanged, for a model of words."""
 
     scheme = "none"
 
@@ -193,7 +193,7 @@ class Words(Segmenter):
 
 
 class Subwords(Segmenter):
-    """Takes text that is in subwords already, such as that of a binarised corpus.
+    """Accepts text already in subwords, such as the text of a binarised corpus.
 
     Args:
         scheme: how its subwords are marked.
@@ -204,7 +204,7 @@ class Subwords(Segmenter):
         self.scheme = scheme
 
     def segment(self, words: Sequence[str]) -> list[str]:
-        """Return the subwords, which are separated by spaces."""
+        """Return the subwords of space-separated input."""
         return list(words)
 
     def _refuse_subwords(self, number: int, words: Sequence[str]) -> None:
@@ -236,7 +236,7 @@ class RawPieces(Pieces):
     scheme = f"{RAW}{UAX29}"
 
     def _refuse_subwords(self, number: int, words: Sequence[str]) -> None:
-        """Refuse what are certainly pieces; every other line is a sentence."""
+        """Refuse a line that certainly consists of pieces; accept all other lines."""
         marked = len(words) > 1 and words[0].startswith(MARK)
         if marked and self.segment([join_text(words, self.scheme)]) == [*words]:
             line, remedy = " ".join(words), _CUT[MARK][1]
@@ -246,7 +246,7 @@ class RawPieces(Pieces):
 
 
 class Codes(Segmenter):
-    """Splits with codes of subword-nmt, an extra; `DataError` if it is missing, or they are."""
+    """Splits words with subword-nmt codes; `DataError` if the package or the codes are unusable."""
 
     scheme = "subword_nmt"
 
@@ -297,7 +297,7 @@ def open_segmenter(path: Path) -> Segmenter:
 
 
 def is_file_name(name: object) -> bool:
-    """Return whether what a file names, such as a language, can be a part of a file's name."""
+    """Return whether a name from a file, such as a language, can be a part of a file's name."""
     return isinstance(name, str) and re.fullmatch(r"[\w.+-]{1,100}", name) is not None
 
 
@@ -307,12 +307,12 @@ def name_subwords(language: str) -> str:
 
 
 def name_vocabulary(language: str) -> str:
-    """Return the name, in an export's folder, of the vocabulary that restricts the subwords."""
+    """Return the name, in an export's folder, of the vocabulary for restricting subwords."""
     return f"vocabulary.{language}"
 
 
 def store_subwords(folder: Path, languages: Sequence[str], models: Sequence[SubwordModel]) -> None:
-    """Copy the subword models of languages, and the subwords that their vocabularies allow."""
+    """Copy the subword models of languages, and the allowed subwords."""
     for model, language in zip(models, languages, strict=True):
         shutil.copyfile(model.path, folder / name_subwords(language))
         if model.vocabulary is not None:
@@ -321,7 +321,7 @@ def store_subwords(folder: Path, languages: Sequence[str], models: Sequence[Subw
 
 
 def format_vocabulary(model: SubwordModel) -> str:
-    """Return the subwords that a model's vocabulary allows, and their counts, as they are stored.
+    """Return the allowed subwords and counts of a vocabulary, in the stored form.
 
     It has none: nothing.
     """
@@ -334,7 +334,7 @@ def format_vocabulary(model: SubwordModel) -> str:
 def find_subwords(
     folders: Sequence[Path], source: str, target: str
 ) -> tuple[SubwordModel, SubwordModel] | None:
-    """Find the subword models of both languages in the first folder that has them."""
+    """Find the subword models of both languages in the first folder with both."""
     for folder in folders:
         models = []
         for language in (source, target):

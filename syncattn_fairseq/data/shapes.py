@@ -1,4 +1,4 @@
-"""A bounded set of shapes for the batches of a training, chosen from those that it has.
+"""A bounded set of batch shapes for a training, chosen from the shapes of the batches.
 
 What is prepared once for a shape, a CUDA graph on a GPU or a product's kernel on a CPU, costs time
 and memory for every other shape. A text has thousands of shapes of batches; padded to the nearest
@@ -31,7 +31,7 @@ class Shape(NamedTuple):
 
 
 class Plan:
-    """A set of shapes, of which each batch gets the one that holds it with the fewest tokens.
+    """A set of shapes; each batch is padded to the smallest sufficient shape.
 
     Args:
         shapes: ``(n, 3)``: rows, source and target of each.
@@ -60,7 +60,7 @@ class Plan:
         return np.array_equal(self.shapes, other.shapes)
 
     def fit(self, rows: int, source: int, target: int) -> Shape | None:
-        """Return the shape with the fewest tokens that holds a batch; None if none does.
+        """Return the shape with the fewest tokens for a batch; None if every shape is too small.
 
         Args:
             rows: sentences of the batch.
@@ -78,7 +78,7 @@ class Plan:
 
 
 def make_plan(batches: np.ndarray, added: float = ADDED, most: int = MOST_SHAPES) -> Plan:
-    """Choose few shapes that hold all batches of a training.
+    """Choose few shapes to hold all batches of a training.
 
     Beginning with the batches' own shapes, the two are joined that cost the fewest tokens, as long
     as all together cost no more than they may, or there are too many.
@@ -128,7 +128,7 @@ def _count_tokens(shapes: np.ndarray) -> np.ndarray:
 
 
 def _thin_out(batches: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return different shapes that hold all batches, and how many batches each; not too many.
+    """Return a limited number of distinct shapes for all batches, and the batches of each.
 
     Where there are too many, numbers within half a percent of each other become the largest of
     them, or within a percent, and so on.
@@ -143,7 +143,7 @@ def _thin_out(batches: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _round_up(numbers: np.ndarray, ratio: float) -> np.ndarray:
-    """Replace numbers by the largest one of theirs that is on the same step of a ladder."""
+    """Replace each number by the largest number on the same logarithmic step."""
     steps = np.floor(np.log(np.maximum(numbers, 1)) / np.log1p(ratio)).astype(np.int64)
     largest = np.zeros(steps.max() + 1, dtype=np.int64)
     np.maximum.at(largest, steps, numbers)
@@ -151,7 +151,7 @@ def _round_up(numbers: np.ndarray, ratio: float) -> np.ndarray:
 
 
 def _join(shapes: np.ndarray, counts: np.ndarray) -> Iterator[tuple[np.ndarray, int]]:
-    """Join two shapes after the other, and yield what is left, and the tokens that each cost.
+    """Join pairs of shapes, step by step; yield the remaining shapes and the cost in tokens.
 
     Each time, the two are joined that add the fewest tokens to their batches.
     """

@@ -1,4 +1,4 @@
-"""Words as spans of characters, and the units that they make with subwords.
+"""Words as character spans, and alignment units of words and subwords.
 
 A unit is a word that owns a subword, with the words that own none and whose characters its subwords
 hold. Its head is the head of its shallowest word (the first of several). That leaves a tree: the
@@ -21,7 +21,7 @@ Span: TypeAlias = tuple[int, int]
 
 
 def find_owners(pieces: Sequence[Span], words: Sequence[Span]) -> list[int]:
-    """Return the word, from 0, that each subword belongs to.
+    """Return the index of each subword's word, from 0.
 
     That is the word with most of its characters, the first of several. A subword without a
     character of a word goes with the next one that has some, at the end with the last one.
@@ -159,7 +159,7 @@ def move_spans(spans: Sequence[Span], sentence: str, text: str) -> list[Span]:
 
 
 def split_span(span: Span, surface: str, forms: Sequence[str]) -> list[Span]:
-    """Return the spans of the words that one token stands for.
+    """Return the spans of all words of a multiword token.
 
     If the words are the parts of its surface but for their case, as in *cannot*, each has its part;
     else, as in *zum*, all of them have the whole.
@@ -177,7 +177,7 @@ def split_span(span: Span, surface: str, forms: Sequence[str]) -> list[Span]:
 
 
 def skip_spaces(spans: Sequence[Span], text: str) -> list[Span]:
-    """Return spans of a text in characters that are no white space.
+    """Return spans counted in non-space characters.
 
     So they hold in another copy of the text, whose spaces differ.
     """
@@ -186,7 +186,7 @@ def skip_spaces(spans: Sequence[Span], text: str) -> list[Span]:
 
 
 def format_spans(spans: Sequence[Span]) -> str:
-    """Return spans as a line of a file has them, ``0-3 4-7``."""
+    """Return spans in the form of a file's line, ``0-3 4-7``."""
     return " ".join(f"{begin}-{end}" for begin, end in spans)
 
 

@@ -44,7 +44,7 @@ _AFTER_VERB = regex.compile(r"(?i)(?<=\w\w)['’](?=(?:ls?|ns?|[mst])$)")
 
 
 class Dictionary(NamedTuple):
-    """What splits a language without spaces.
+    """A dictionary-based splitter for a language without spaces.
 
     Attributes:
         extra: of this package, which installs it.
@@ -134,7 +134,7 @@ _CHOICES = {
 
 
 def choose_splitter(language: str) -> str:
-    """Return the name of the splitter that suits a language; it may not be installed.
+    """Return the name of the recommended splitter for a language, installed or not.
 
     Args:
         language: its code, or any name that :func:`.languages.know_language` knows; of others,
@@ -144,7 +144,7 @@ def choose_splitter(language: str) -> str:
 
 
 def check_splitter(name: str) -> None:
-    """Check that a splitter exists, and that what it needs is installed.
+    """Check that a splitter exists and is installed.
 
     Raises:
         DataError: it does not; the line says which extra to install.
@@ -189,7 +189,7 @@ def split_words(text: str, splitter: str) -> list[Span]:
 
 @cache
 def _open_splitter(name: str) -> Callable[[str, set[int]], None] | None:
-    """Return what changes the bounds of words in a text, of Unicode's rules; None: nothing does."""
+    """Return a function to correct Unicode's word bounds; None if no correction is needed."""
     check_splitter(name)
     if name == UAX29:
         return None

@@ -76,14 +76,14 @@ def find_parents(marks: Tensor, rule: str = "chain") -> Tensor:
 
 
 def spread_over_subwords(marks: Tensor) -> Tensor:
-    """Give every subword of a batch, ``(B, T)``, the mark of its word's first one."""
+    """Copy the mark of each word's first subword to all subwords of the word, ``(B, T)``."""
     columns = torch.arange(marks.size(1), device=marks.device).expand_as(marks)
     first = columns.masked_fill(marks == CONTINUATION, 0).cummax(dim=1).values
     return marks.gather(1, first)
 
 
 def mark_subwords(words: Iterable[int], starts: Sequence[bool]) -> list[int]:
-    """Mark each word's first subword with the word's number, and the others as continuing it."""
+    """Mark each word's first subword with the word's number, and the rest as continuations."""
     numbers = iter(words)
     return [next(numbers) if start else CONTINUATION for start in starts]
 
@@ -91,7 +91,7 @@ def mark_subwords(words: Iterable[int], starts: Sequence[bool]) -> list[int]:
 def subword_parents(
     heads: Sequence[int], lengths: Sequence[int], rule: str
 ) -> list[int] | list[float]:
-    """Map the word heads of one sentence to one parent per subword.
+    """Convert the word heads of a sentence to a parent position for each subword.
 
     Args:
         heads: one 1-based head per word, 0 = root.

@@ -138,6 +138,12 @@ def mix(source: ParsedSource, target: Path, outputs: tuple[Path, Path], seed: in
     Every sentence is translated once. If some have no parse, parses of others are repeated, as
     evenly as possible. The seed decides about the order, and which are repeated. `DataError` names
     the first fault in the input.
+
+    Args:
+        source: the source in subwords, with parses.
+        target: the translations in subwords.
+        outputs: the files of source and target to write.
+        seed: the seed of the order and of the repeated parses.
     """
     count_lines(source.text, target, *source.parses)
     counts = MixCounts()

@@ -1,4 +1,4 @@
-"""Which language and script a text is in, as far as its letters and common words tell."""
+"""Recognise the language and script of a text from letters and common words."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ _LETTER = re.compile("[A-Za-z]")
 
 
 def join_pieces(line: str) -> str:
-    """Return the words of a line that may be in subwords."""
+    """Return the words of a line, joined if the line is in subwords."""
     if MARK in line:
         return line.replace(" ", "").replace(MARK, " ")
     return line.replace("@@ ", "")
 
 
 class Profile:
-    """Which letters follow each other in a text, and its words: they tell its language."""
+    """Letter pairs and words of a text, for recognising the language."""
 
     def __init__(self) -> None:
         self.letters: Counter[tuple[str, str]] = Counter()
@@ -43,13 +43,13 @@ class Profile:
             self.lines += 1
 
     def fit(self, other: Profile) -> float:
-        """Return the mean log-probability of its pairs of letters under those of another text."""
+        """Return the mean log-probability of these letter pairs under another text's counts."""
         total = other.letters.total() + len(other.letters) + 1
         logs = (n * math.log((other.letters[x] + 1) / total) for x, n in self.letters.items())
         return math.fsum(logs) / max(self.letters.total(), 1)
 
     def resembles(self, other: Profile, more_than: Profile) -> bool:
-        """Tell whether another text is in its language, and not in that of a third text."""
+        """Return whether another text is closer to this text's language than to a third text's."""
         if any(each.letters.total() < _FEWEST_LETTERS for each in (self, other, more_than)):
             return False
         return other.fit(self) - other.fit(more_than) > 2 * _MARGIN
@@ -79,7 +79,7 @@ def have_other_names(text: tuple[Profile, Profile], languages: tuple[str, str]) 
 
 
 class Scripts(dict[str, str]):
-    """The script of each character that is a letter; others have none."""
+    """The script of each letter; an empty name for other characters."""
 
     def __missing__(self, character: str) -> str:
         name = name_character(character, "") if character.isalpha() else ""
@@ -92,7 +92,7 @@ SCRIPTS = Scripts()
 
 
 def find_script(line: str) -> str:
-    """Return the script of most letters of a line; empty: it has none."""
+    """Return the script of most letters of a line; empty without letters."""
     if line.isascii():
         return "LATIN" if _LETTER.search(line) else ""
     counts = Counter(map(SCRIPTS.__getitem__, line))

@@ -1,4 +1,4 @@
-"""The parts of a training text, in several folders or in one, of which some have no parses."""
+"""The parts of a training text, in several folders or a single folder, with or without parses."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -33,7 +33,7 @@ class Part:
 def look_at_parts(
     folders: Sequence[str], split: str, source: str, target: str, needs: Iterable[str]
 ) -> list[Part]:
-    """Look at all parts of a training text, before any of them trains a model.
+    """Examine all parts of a training text before training starts.
 
     Args:
         folders: those that follow each other, one in each epoch.
@@ -72,7 +72,7 @@ def _has(path: Path, source: str, target: str, need: str) -> bool:
 
 
 def say_what_lacks(parts: Iterable[Part]) -> list[str]:
-    """Say which parts lack what others have, and how many sentences they have, a line for each."""
+    """Return a line for each annotation absent from a part, with the number of sentences."""
     parts = [*parts]
     lines = []
     for need in sorted(frozenset[str]().union(*(part.has for part in parts))):
@@ -88,7 +88,7 @@ def say_what_lacks(parts: Iterable[Part]) -> list[str]:
 
 
 class Unlinked:
-    """Links of sentence pairs that have none.
+    """Empty links for sentence pairs without links.
 
     Args:
         size: how many pairs there are.
@@ -107,7 +107,7 @@ class Unlinked:
 def load_links(
     folder: str, split: str, source: str, target: str, upsample_primary: int
 ) -> ConcatDataset | None:
-    """Load the links of all parts of a folder's text; fairseq loads those of the first part.
+    """Load the links of all parts of a folder's text; fairseq loads only the first part's.
 
     Args:
         folder: the folder.

@@ -1,4 +1,4 @@
-"""Find which subwords make a word, from the way subwords are marked."""
+"""Group subwords into words by the subword marks."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -28,7 +28,7 @@ _BEGINNING, _ENDING = re.compile("(?<!\\S)▁+[^\\s▁]"), re.compile("[^\\s▁]
 
 
 def find_word_starts(tokens: Sequence[str], scheme: str) -> list[bool]:
-    """Return for each subword whether it is the first of its word.
+    """Return whether each subword is the first of a word.
 
     Args:
         tokens: the subwords of one sentence.
@@ -97,7 +97,7 @@ def join_subwords(tokens: Sequence[str], scheme: str) -> list[str]:
 
 
 def join_text(tokens: Sequence[str], scheme: str) -> str:
-    """Join the subwords of one sentence into its text: raw ones are the sentence itself.
+    """Join subwords into a text; for raw schemes, the result is the original sentence.
 
     Others make words, which are separated by spaces; see `join_subwords`.
     """
@@ -126,7 +126,7 @@ def read_pieces(pieces: Sequence[str]) -> tuple[str, list[Span]]:
 
 
 def _read_surfaces(pieces: Sequence[str]) -> Iterator[tuple[str, int]]:
-    """Yield each piece, or character of bytes, and of how many pieces it is made."""
+    """Yield each piece, or character of bytes, with the number of pieces."""
     for are_bytes, run in groupby(pieces, lambda piece: _BYTE.fullmatch(piece) is not None):
         if not are_bytes:
             for piece in run:
@@ -141,7 +141,7 @@ def _read_surfaces(pieces: Sequence[str]) -> Iterator[tuple[str, int]]:
 def split_units(
     pieces: Sequence[str], scheme: str, words: Sequence[Span] | None = None, sentence: str = ""
 ) -> Units:
-    """Return the units that words make with the subwords of a sentence.
+    """Return the units of words and subwords of a sentence.
 
     Args:
         pieces: the subwords.
@@ -181,7 +181,7 @@ def find_words(text: str, scheme: str) -> list[Span]:
 
 
 def locate_words(words: Iterable[str], text: str) -> list[Span] | None:
-    """Return where the words of a text are in it; None if it has others.
+    """Return the spans of words in a text; None if the words differ from the text's.
 
     Args:
         words: all words, in order; white space in them does not count.
@@ -206,7 +206,7 @@ def _join_pieces(pieces: Sequence[str]) -> str:
 
 
 def is_raw(scheme: str) -> bool:
-    """Return whether subwords are of raw sentences: pieces that join to them."""
+    """Return whether a scheme is raw, for subwords that join to unsplit sentences."""
     return scheme.startswith(RAW)
 
 
@@ -225,7 +225,7 @@ def detect_scheme(texts: Iterable[str]) -> str:
 
 
 def choose_scheme(lines: Iterable[str]) -> str:
-    """Choose how the subwords of a text are marked, as its lines show.
+    """Choose the scheme of subword marks from the lines of a text.
 
     In pieces of sentencepiece, most lines have a mark. Of words split by subword-nmt, few may have
     one, but not just one in hundreds.
@@ -249,7 +249,7 @@ def choose_scheme(lines: Iterable[str]) -> str:
 
 
 def find_schemes(texts: Iterable[str]) -> Iterator[str]:
-    """Yield the schemes whose marks are in each text, in the order of their first marks."""
+    """Yield the schemes with marks in each text, in the order of the first marks."""
     for text in texts:
         padded = f" {text} "
         marks = ((" ▁", "sentencepiece"), ("▁ ", "sentencepiece"), ("@@ ", "subword_nmt"))
@@ -258,7 +258,7 @@ def find_schemes(texts: Iterable[str]) -> Iterator[str]:
 
 
 def without_mark(sentence: str) -> str:
-    """Replace U+2581 in a sentence, so that a sentencepiece model can split its words."""
+    """Replace U+2581 in a sentence, since sentencepiece reserves this character."""
     return sentence.replace(MARK, REPLACEMENT)
 
 

@@ -1,6 +1,7 @@
 """The README.md of an exported model: a model card, as model hubs read it."""
 
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,8 @@ from ..data.preparation import Preparation
 
 #: No score and no number of sentences comes near to it.
 _LARGEST = 1e15
+#: A licence as model hubs name it.
+_LICENCE = r"[A-Za-z0-9][A-Za-z0-9.+-]{0,63}"
 
 
 def make_card(
@@ -22,17 +25,28 @@ def make_card(
     usage: Sequence[str],
     quantization: str | None = None,
     scores: Mapping[str, Any] | None = None,
+    licence: str | None = None,
+    trained_on: str | None = None,
 ) -> str:
-    """Return the card of a model for a program (``format``), made from a checkpoint so named.
+    """Return the card of a model.
 
-    ``checked`` is the result of the check, in words; ``usage`` has lines of Python, in one or more
-    ways; ``scores`` are from `read_scores`.
+    Args:
+        languages: of source and target.
+        format: the program that it is for.
+        made_from: the path of the checkpoint; the card has only its name, as it is published.
+        checked: the result of the check, in words.
+        usage: lines of Python, in one or more ways.
+        quantization: the type of the weights; None: not said.
+        scores: those of `read_scores`.
+        licence: of the model, as hubs name it, such as ``cc-by-4.0``; None: nobody has said it.
+        trained_on: the name of its training data, a line; None: nobody has said it.
     """
     source, target = languages
     stored = f", weights in {quantization}" if quantization else ""
     head = {
         "language": [*dict.fromkeys(languages)],
         "pipeline_tag": "translation",
+        **({} if licence is None else {"license": licence}),
         "library_name": format,
         "tags": ["translation", "syncattn-fairseq"],
     }
@@ -41,13 +55,24 @@ def make_card(
     parts = [
         "\n".join(["---", *lines, "---"]),
         f"# A translation model, {source} to {target}",
-        f"For {format}{stored}; made by syncattn-export from `{made_from}`.\n"
+        f"For {format}{stored}; made by syncattn-export from `{Path(made_from).name}`.\n"
         f"{checked[0].upper()}{checked[1:]}, here and in that checkpoint.",
+        f"Trained on: {escape_html(trained_on) if trained_on else 'not said'}.\n"
+        f"Licence: {licence or 'not said'}.",
+        "Python for the folder that has this one in it:",
         *(f"```python\n{code}\n```" for code in usage),
     ]
     if scores is not None:
         parts.append("\n\n".join(["## Scores", *_describe(scores)]))
     return "\n\n".join(parts) + "\n"
+
+
+def check_words(licence: str | None, trained_on: str | None) -> None:
+    """Raise `DataError` unless a card can have this licence and this name of training data."""
+    if licence is not None and not re.fullmatch(_LICENCE, licence):
+        raise DataError(f"--licence {licence!r}: give its short name, such as cc-by-4.0 or mit")
+    if trained_on is not None and not (trained_on.strip() and trained_on.isprintable()):
+        raise DataError(f"--trained-on {trained_on!r}: name the training data in one line")
 
 
 def sentence_code(preparation: Preparation | None) -> str:
@@ -63,7 +88,7 @@ def sentence_code(preparation: Preparation | None) -> str:
 
 
 def describe_words(preparation: Preparation | None) -> str:
-    """Return a line of Python that says which words a model reads and writes; raw ones need none.
+    """Return a comment in Python about the word splitting for a model; empty for raw sentences.
 
     Empty: that is not known, or they are sentences.
     """

@@ -30,7 +30,7 @@ class Sample:
     tokens: int
 
     def sources(self, words: Sequence[str], field: str = "src_tokens") -> list[list[str]]:
-        """Return each source's symbols without its end; for another field, its labels."""
+        """Return each source's symbols without the end of sentence, or another field's labels."""
         inside = self.net_input["src_tokens"] > 2  # <s>, <pad> and </s> come first
         rows = zip(self.net_input[field], inside, strict=True)
         return [[words[i] for i in row[there].tolist()] for row, there in rows]
@@ -41,7 +41,7 @@ class Sample:
 
 
 def load_sample(task: Any, longest: tuple[int, int]) -> Sample:
-    """Take some pairs, not longer than this, of the task's corpus; `DataError` if it has none."""
+    """Take pairs up to a length from the task's corpus; `DataError` if there are none."""
     for split in _SAMPLED:
         try:
             task.load_dataset(split)
@@ -80,7 +80,15 @@ def compare(
     exact: bool,
     where: Path | str,
 ) -> str:
-    """Describe how an export's scores differ; `DataError` if by more than rounding explains."""
+    """Describe how an export's scores differ; `DataError` if by more than rounding explains.
+
+    Args:
+        expected: the log-probability of each sentence under the checkpoint.
+        exported: the log-probability of each sentence under the export.
+        tokens: the number of target tokens in all sentences.
+        exact: whether the weights are not quantised, so that only rounding differs.
+        where: the name of the model in messages.
+    """
     difference = sum(abs(a - b) for a, b in zip(expected, exported, strict=True)) / tokens
     if not difference < (1e-4 if exact else 0.2):
         raise DataError(

@@ -142,7 +142,7 @@ def write_checkpoint(
 
 
 def _find_splitter(folded: FoldedModel) -> tuple[str | Path, str, str] | None:
-    """Return the source's subword model, and fairseq's names for its kind and its file.
+    """Return the path of the source's subword model, with fairseq's names for kind and file.
 
     None: there is none, or fairseq cannot split text with it, as it has no vocabulary for codes.
     """

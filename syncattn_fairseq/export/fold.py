@@ -1,4 +1,4 @@
-"""From a syntax Transformer to the plain one that computes the same, if there is one.
+"""Convert a syntax Transformer into an equivalent plain Transformer, if possible.
 
 Everything that depends on the kinds of heads and on their parameters' names is here. Whether source
 labels and positions can be exported depends on the format.
@@ -140,7 +140,7 @@ def find_alignment_layer(model: Any) -> int:
 
 @dataclass(frozen=True)
 class FoldedModel:
-    """A plain Transformer and everything that goes with it.
+    """A plain Transformer with all data for its export.
 
     Attributes:
         name: the path of its checkpoint.
@@ -174,7 +174,7 @@ class FoldedModel:
 
     @property
     def positions(self) -> str:
-        """How it knows the order of its tokens, as ``--positions`` has it."""
+        """The kind of positions, as in ``--positions``."""
         return getattr(self.original.cfg, "positions", "absolute")
 
     @property
@@ -209,6 +209,12 @@ def fold_checkpoint(
     user_dir: str | Path | None = None,
 ) -> FoldedModel:
     """Load a checkpoint, with the arguments of :func:`..inference.load`, and fold it.
+
+    Args:
+        path: the checkpoint.
+        data: the folder of the binarised corpus, for the dictionaries.
+        subwords: the files of the subword models; None for none.
+        user_dir: the folder of the user's plugin; None for none.
 
     Raises:
         DataError: the file is not a checkpoint, no plain Transformer computes what it does, or the

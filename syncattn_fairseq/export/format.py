@@ -9,7 +9,7 @@ from .fold import FoldedModel
 
 
 class Format(ABC):
-    """Writes models for one program, and reads them back."""
+    """An export format: writes and reads models for another program."""
 
     #: Types that weights can be stored as, besides float32.
     quantizations: Sequence[str] = ()
@@ -36,4 +36,4 @@ class Format(ABC):
 
     @abstractmethod
     def usage(self, folded: FoldedModel, folder: Path) -> list[str]:
-        """Return lines of Python, in one or more ways, that translate with the written model."""
+        """Return Python lines for translating with the written model, in one or more ways."""

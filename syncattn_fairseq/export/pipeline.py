@@ -9,7 +9,7 @@ from ..base.folders import making
 from ..data.preparation import store_preparations, store_schemes
 from ..data.segmenters import SubwordFiles, store_subwords
 from ..inference.exported import About
-from .card import make_card
+from .card import check_words, make_card
 from .check import check_text_steps, compare, load_sample, scores
 from .ctranslate2_format import CTranslate2Format
 from .fairseq_format import FairseqFormat
@@ -35,8 +35,10 @@ def export(
     user_dir: str | Path | None = None,
     shortlist: int = 0,
     scores_of: Mapping[str, Any] | None = None,
+    licence: str | None = None,
+    trained_on: str | None = None,
 ) -> str:
-    """Write a model for another program, and check that it gives sentences the same scores.
+    """Write a model for another program, and check that the written model gives the same scores.
 
     Args:
         path: the checkpoint.
@@ -48,6 +50,8 @@ def export(
         user_dir: the folder of your own plugin, if the model was trained with one.
         shortlist: how many target subwords to allow for each source subword; 0: all of them.
         scores_of: what `.card.read_scores` has read of the model, for its README.md.
+        licence: the model's, as hubs name it, such as ``cc-by-4.0``, for its README.md.
+        trained_on: the name of its training data, a line, for its README.md.
 
     Returns:
         The result of the check, in words.
@@ -59,6 +63,7 @@ def export(
     output = Path(output)
     if output.exists():
         raise DataError(f"{output}: already exists; remove it or name another folder")
+    check_words(licence, trained_on)
     kind = FORMATS[format]()
     if quantization is not None and quantization not in kind.quantizations:
         known = ", ".join(kind.quantizations) or "none"
@@ -95,8 +100,19 @@ def export(
                 positions=folded.positions,
                 shortlist=shortlist,
             ).write(folder)
-        languages, usage = (folded.source, folded.target), kind.usage(folded, output)
-        card = make_card(languages, format, folded.name, verdict, usage, quantization, scores_of)
+        languages = (folded.source, folded.target)
+        usage = kind.usage(folded, Path(output.resolve().name))
+        card = make_card(
+            languages,
+            format,
+            folded.name,
+            verdict,
+            usage,
+            quantization,
+            scores_of,
+            licence,
+            trained_on,
+        )
         (folder / "README.md").write_text(card, encoding="utf-8")
         readable = (folder / "README.md").stat().st_mode
         for path in folder.iterdir():  # safetensors makes files for the owner alone

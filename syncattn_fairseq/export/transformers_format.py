@@ -125,7 +125,7 @@ class TransformersFormat(Format):
 
 
 def _find_longest(folded: FoldedModel) -> int:
-    """Return the most tokens of a translation, with the two that begin and end it."""
+    """Return the maximum length of a translation, including the first and last symbols."""
     return min(MAX_LEN, folded.model.max_positions()[1] - 1) + 2
 
 

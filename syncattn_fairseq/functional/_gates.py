@@ -61,7 +61,7 @@ def sum_between(
 def sum_left(
     log_factors: Float[Tensor, "*batch tokens tokens"],
 ) -> Float[Tensor, "*batch tokens tokens"]:
-    """Do what :func:`sum_between` does for keys on the left; others get 0."""
+    """Compute :func:`sum_between` for keys on the left, and 0 for all other keys."""
     size = log_factors.size(-1)
     before = log_factors.new_ones(size, size).tril(-1)
     return multiply(log_factors * before, before)  # sum over the j before t that i is before

@@ -101,7 +101,7 @@ def gold_parent_surprisals(
 def visible_gold_parents(
     gold_parents: Int[Tensor, "*batch tokens"], causal: bool
 ) -> Bool[Tensor, "*batch tokens"]:
-    """Find which rows have a parent that they can attend to.
+    """Return which rows have a gold parent in view.
 
     Parents are columns, -1 = none; if causal, none to the right is in view.
     """

@@ -40,13 +40,19 @@ def additive_scores(
 
 
 class _AdditiveScores(torch.autograd.Function):
-    """:func:`additive_scores`, whose gradient needs the tangents only in the type of its inputs.
+    """:func:`additive_scores` with a gradient that stores the tangents in the type of the inputs.
 
     They are its largest tensor by far. PyTorch would keep them in float32.
     """
 
     @staticmethod
     def forward(ctx: Any, query: Tensor, key: Tensor, weight: Tensor) -> Tensor:
+        """Compute the scores, and keep the tangents in the type of the keys.
+
+        Args:
+            ctx: PyTorch's context for the backward pass.
+            query, key, weight: as for :func:`additive_scores`.
+        """
         tangents = torch.tanh(widen(query).unsqueeze(-2) + key.unsqueeze(-3))
         ctx.save_for_backward(tangents.to(key.dtype), weight)
         ctx.types = query.dtype, key.dtype
@@ -289,7 +295,7 @@ def _offsets(
 
 
 def find_ancestors(parents: Int[Tensor, "*batch tokens"]) -> Float[Tensor, "*batch tokens tokens"]:
-    """Find which words are above which; every word is above itself.
+    """Return the ancestors of each word, with the word itself among the ancestors.
 
     Args:
         parents: columns, counted from 0; a root is its own parent.

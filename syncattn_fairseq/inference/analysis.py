@@ -1,4 +1,4 @@
-"""What a model says about a sentence pair, all at once."""
+"""The question to a model about a sentence pair, and the model's complete answer."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .answers import Alignment, Distances, Parse, Sentence, Translation
 
 @dataclass(frozen=True)
 class Question:
-    """What is asked about sentence pairs. A model answers what it can.
+    """A question about sentence pairs; a model answers only the parts within its abilities.
 
     Attributes:
         parses: ask for the parses of both sides.
@@ -33,7 +33,7 @@ class Question:
 
 @dataclass(frozen=True)
 class Analysis:
-    """A sentence pair as a model sees it. What the model does not show is None, or empty.
+    """A model's analysis of a sentence pair, with None or empty fields for unavailable parts.
 
     Attributes:
         source: the subwords of the source.

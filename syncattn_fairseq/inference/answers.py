@@ -1,4 +1,4 @@
-"""What a model says about a sentence: its translation, parses, links and distances."""
+"""A model's answers about a sentence: translation, parses, links and distances."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from .best_tree import best_tree
 
 @dataclass(frozen=True)
 class Sentence:
-    """A sentence as the subwords that a model reads or writes.
+    """A sentence in a model's subwords.
 
     Args:
         pieces: its subwords.
@@ -64,7 +64,7 @@ class Sentence:
 
 
 class Translation(str):
-    """A translation: the text, which also knows its subwords.
+    """A translated text that keeps its subwords.
 
     Attributes:
         sentence: the subwords.
@@ -89,14 +89,14 @@ class Translation(str):
         unparsed: bool = False,
         text: str | None = None,
     ) -> Translation:
-        """Make the text from the sentence, unless it is given."""
+        """Create the text from the sentence, unless a text is given."""
         translation = super().__new__(cls, sentence if text is None else text)
         translation.sentence, translation.score = sentence, score
         translation.cut, translation.unparsed = cut, unparsed
         return translation
 
     def write(self, text: str) -> Translation:
-        """Return the same with another text, as people write it."""
+        """Return this translation with another text for people."""
         translation = Translation(self.sentence, self.score, self.cut, self.unparsed, text)
         translation.too_long = self.too_long
         return translation
@@ -104,7 +104,7 @@ class Translation(str):
 
 @dataclass(frozen=True)
 class Parse:
-    """Where the dependency heads of one side attend.
+    """The attention of a side's dependency heads.
 
     Args:
         sentence: n subwords.
@@ -117,12 +117,12 @@ class Parse:
 
     @cached_property
     def piece_heads(self) -> list[int]:
-        """The subword, from 0, that each subword attends to most."""
+        """The most attended subword, from 0, for each subword."""
         return self.attention.argmax(1).tolist() if self.attention.size else []
 
     @cached_property
     def heads(self) -> list[int]:
-        """The word, from 1, that each word attends to most; 0 for itself.
+        """The most attended word, from 1, for each word; 0 for the word itself.
 
         A word's last subword stands for it (rule ``chain``). These heads may form cycles or have
         several roots; those of :attr:`tree` do not.
@@ -156,7 +156,7 @@ class Parse:
 
 @dataclass(frozen=True)
 class Alignment:
-    """What each subword of a translation attends to in the source.
+    """The source attention of each subword of a translation.
 
     Args:
         source: n subwords.
@@ -227,7 +227,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Pair(Generic[T]):
-    """What a model says about source and translation; None for a side it says nothing about."""
+    """Answers for source and translation; None for a side without an answer."""
 
     translation: Translation
     source: T | None

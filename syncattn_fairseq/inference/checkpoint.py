@@ -94,7 +94,7 @@ class CheckpointModel(Model):
         return self.task.input_parses.parser if self.reads else None
 
     def _reopen(self) -> None:
-        """Compute in one thread: PyTorch's others were the parent's, and it would wait for them."""
+        """Use a single thread, since PyTorch's thread pool does not survive a fork."""
         if self.device.type != "cpu":
             raise DataError(f"{self.name}: {FORKED}")
         torch.set_num_threads(1)
@@ -126,7 +126,7 @@ class CheckpointModel(Model):
     def _analyse_nothing(
         self, source: Sentence, translation: Translation, question: Question
     ) -> Analysis:
-        """Answer for a pair without looking at it, as is right if its source is empty."""
+        """Return an analysis without running the model, for an empty source."""
         sides = source, translation.sentence
         parses: list[Parse | None] = [None, None]
         distances: list[Distances | None] = [None, None]
@@ -155,7 +155,7 @@ class CheckpointModel(Model):
     def _read(
         self, forced: ForcedDecoding, batch: Sequence[Analysis], question: Question
     ) -> list[Analysis]:
-        """Complete the analyses of a batch with what its forced decoding shows."""
+        """Complete the analyses of a batch from a forced decoding."""
         found: list[dict[str, Any]] = [{} for _ in batch]
         pairs = [(each.source, each.translation.sentence) for each in batch]
         for number, side in enumerate(("source", "target")):
@@ -221,7 +221,7 @@ class CheckpointModel(Model):
         return translations
 
     def _batch(self, sources: Sequence[Sentence]) -> dict[str, Any]:
-        """Make a batch; ``id`` has the sentences' numbers, ``unparsed`` those that lack a parse."""
+        """Make a batch; ``id`` numbers all sentences, ``unparsed`` those without a parse."""
         dictionary, fields = self.task.source_dictionary, self.task.fields
         texts = [" ".join(source.pieces) for source in sources]
         tokens = [dictionary.encode_line(text, add_if_not_exist=False).long() for text in texts]
@@ -256,7 +256,7 @@ class CheckpointModel(Model):
 
 
 def find_device(name: str | None) -> torch.device:
-    """Return a device by its name; None: a GPU if there is one.
+    """Return a device by name; None stands for a GPU, or the CPU if there is no GPU.
 
     Raises:
         DataError: PyTorch cannot use it here.

@@ -54,7 +54,7 @@ class DrawnSide:
 
 @dataclass(frozen=True)
 class _Side:
-    """A sentence that has its place.
+    """A sentence with coordinates in the picture.
 
     Attributes:
         up: -1 if arcs are above the words, 1 below.
@@ -69,8 +69,7 @@ class _Side:
 
 
 def draw_analysis(analysis: Analysis) -> str:
-    """Draw what a model shows of a sentence pair, as SVG; all is grey, as nobody knows what is
-    right.
+    """Draw the parses and links of a sentence pair as SVG, all in grey for want of a gold standard.
 
     Args:
         analysis: parses, links or both; what it lacks is left out.
@@ -148,7 +147,7 @@ def check_length(words: Sequence[str]) -> None:
 
 
 def _measure(word: str) -> float:
-    """Return the width that a word gets, with the space beside it."""
+    """Return the width of a word in the picture, including the space beside the word."""
     letters = (letter for letter in word if not combining(letter))
     width = sum(_WIDE if east_asian_width(letter) in "WF" else _LETTER for letter in letters)
     return max(width, _SPACE) + _SPACE
@@ -166,7 +165,7 @@ def _place(words: Sequence[str], sizes: Sequence[float], width: float) -> list[f
 
 
 def _list_arcs(side: _Side) -> list[tuple[int, int, str]]:
-    """Return each word that has an arc, from 0, its parent, from 1, and the arc's colour."""
+    """Return the arcs: the dependent counted from 0, the parent counted from 1, and the colour."""
     found = []
     for word, parent in enumerate(side.drawn.parents):
         if parent is not None:
@@ -183,7 +182,7 @@ def _colour(right: bool | None) -> str:
 
 
 def _rise(side: _Side, word: int, parent: int) -> float:
-    """Return the height of an arc; a power below 1, so that it never meets one inside it."""
+    """Return the height of an arc; a power below 1 keeps outer arcs clear of inner arcs."""
     span = abs(side.middles[word] - side.middles[parent - 1])
     return float(8 + 2.3 * span**0.6)
 

@@ -1,4 +1,4 @@
-"""Load fairseq checkpoints, with the task and the dictionaries that they were trained with."""
+"""Load fairseq checkpoints with the task and the dictionaries of their training."""
 
 from argparse import Namespace
 from collections.abc import Callable, Sequence
@@ -91,7 +91,7 @@ class Ensemble:
         return self.task.source_dictionary.symbols, self.task.target_dictionary.symbols
 
     def _find_data(self, data: str | Path | None, trained: dict[str, Any]) -> Path:
-        """Find the dictionaries, and from them the languages if training did not name them."""
+        """Find the folder of the dictionaries, and infer the languages if necessary."""
         folders = [self.paths[0].parent, *map(Path, utils.split_paths(trained.get("data") or ""))]
         if data is not None:
             folders = [Path(path) for path in utils.split_paths(str(data))]
@@ -154,7 +154,7 @@ def _section(path: Path, state: dict[str, Any], name: str) -> dict[str, Any]:
 
 
 def _task_options(path: Path, state: dict[str, Any]) -> dict[str, Any]:
-    """Return what training said about its data."""
+    """Return the checked options of a checkpoint's training data."""
     options = _section(path, state, "task")
     sound: dict[str, Callable[[Any], bool]] = {
         "data": lambda value: isinstance(value, str),
@@ -176,7 +176,7 @@ def _model_options(path: Path, state: dict[str, Any]) -> Namespace:
 
 
 def _with_parsers(options: Namespace) -> Namespace:
-    """Restore an export's parsers: its options name them, which fairseq's Transformer ignores."""
+    """Restore an export's parser options, which fairseq's Transformer ignores."""
     values = dict(vars(options))
     if values.get("arch") == "transformer" and "alignment_layer" in values:
         values |= {"arch": "syntax_transformer", "_name": "syntax_transformer"}

@@ -71,14 +71,14 @@ class About:
     files: dict[str, str] = field(default_factory=dict)
 
     def write(self, folder: Path) -> None:
-        """Write the description into a folder that has all its other files."""
+        """Write the description into a folder with all other files in place."""
         files = {path.name: hash_file(path) for path in sorted(folder.iterdir())}
         text = json.dumps(asdict(replace(self, files=files)), indent=2)
         (folder / ABOUT).write_text(text + "\n", encoding="utf-8")
 
     @classmethod
     def read(cls, folder: Path) -> About:
-        """Read the description from a folder, and check that the files are those described.
+        """Read the description of an export, and check the files against the description.
 
         Raises:
             DataError: the folder was not made by ``syncattn-export``, or is damaged.
@@ -116,7 +116,7 @@ class About:
 
 
 class CTranslate2Model(Model):
-    """A model that CTranslate2 runs.
+    """A model run by CTranslate2.
 
     Args:
         folder: the model's folder.
@@ -179,7 +179,7 @@ class CTranslate2Model(Model):
             ) from None
 
     def _note_fork(self) -> None:
-        """Keep CTranslate2 from ever waiting for the parent's threads, as its end would, too."""
+        """Keep a forked process from waiting for the parent's threads in CTranslate2."""
         super()._note_fork()
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(self.translator))
 
@@ -198,17 +198,17 @@ class CTranslate2Model(Model):
 
     @property
     def languages(self) -> tuple[str, str]:
-        """As the export's description has them."""
+        """The languages in the export's description."""
         return self.about.source, self.about.target
 
     @property
     def reads(self) -> frozenset[str]:
-        """Labels are the only thing of a parse that exports can read."""
+        """``labels`` if the export reads dependency labels, else nothing."""
         return frozenset(["labels"] if self.about.labels else [])
 
     @property
     def longest(self) -> tuple[int, int]:
-        """As the export's description has it."""
+        """The maximum lengths in the export's description."""
         return self.about.longest_source, self.about.longest_target or self.about.longest_source
 
     def _analyse(
@@ -306,7 +306,7 @@ class CTranslate2Model(Model):
         return self._call(call, tokens, max_input_length=0, **options), unparsed
 
     def _call(self, call: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
-        """Call CTranslate2, and say in one line what it cannot do."""
+        """Call CTranslate2, and turn errors into a single line."""
         try:
             return call(*arguments, **options)
         except (ValueError, RuntimeError, LookupError) as error:
@@ -318,7 +318,7 @@ class CTranslate2Model(Model):
             ) from None
 
     def _tokens(self, sources: Sequence[Sentence]) -> tuple[list[list[str]], list[int]]:
-        """Return what CTranslate2 reads of each source, and which have no parse to be read."""
+        """Return CTranslate2's input tokens, and the indices of sources without a parse."""
         if not self.reads:
             return [[*source.pieces] for source in sources], []
         parses = self._list_trees(sources)
@@ -347,7 +347,7 @@ def _vocabulary(folder: Path, side: str) -> list[str]:
 
 
 def _check_config(folder: Path, words: Sequence[str]) -> None:
-    """Check the settings that CTranslate2 keeps with a model; it may crash if they are wrong."""
+    """Check CTranslate2's settings file, since wrong settings may crash CTranslate2."""
 
     def is_config(config: Any) -> bool:
         return (
@@ -384,7 +384,7 @@ def _damaged(path: Path) -> DataError:
 
 
 def _check_heads(path: Path) -> None:
-    """Check that there are heads in CTranslate2's file: it would divide by their number."""
+    """Check that CTranslate2's model file has attention heads, to avoid a division by zero."""
     with open_file(path) as file:
 
         def number(kind: str) -> int:
@@ -408,7 +408,7 @@ def _check_heads(path: Path) -> None:
 
 
 def _can_use_gpu() -> bool:
-    """Return whether there is a GPU, and the library of CUDA that CTranslate2 loads for it."""
+    """Return whether a GPU and CTranslate2's CUDA library are available."""
     if not load_ctranslate2().get_cuda_device_count():
         return False
     try:
@@ -419,7 +419,7 @@ def _can_use_gpu() -> bool:
 
 
 def load_ctranslate2(positions: str = "absolute") -> Any:
-    """Import CTranslate2, which is an extra.
+    """Import CTranslate2, an optional dependency.
 
     Args:
         positions: that it has to support, by their name in ``--positions``.

@@ -1,4 +1,4 @@
-"""Translations forced through models, and what the models' heads show of them.
+"""Forced decoding of given translations, and the heads' attention in the process.
 
 Matrices are moved to the CPU whole, so that a device is waited for once per matrix.
 """
@@ -47,7 +47,7 @@ class ForcedDecoding:
     @cached_property
     @torch.no_grad()
     def _outputs(self) -> list[tuple[Tensor, dict[str, Any]]]:
-        """The features of each model's decoder, and what its heads expose."""
+        """Return the decoder features and exposed attention of each model."""
         inputs = {**self._encoder_input, "prev_output_tokens": self._before}
         return [model(features_only=True, **inputs) for model in self.models]
 

@@ -1,4 +1,4 @@
-"""One way to load a model, wherever it comes from."""
+"""Load a checkpoint, an ensemble or an export through a single function."""
 
 from pathlib import Path
 

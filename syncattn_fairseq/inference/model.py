@@ -1,4 +1,4 @@
-"""What models do in every format: split text, make batches, put results in order."""
+"""Work common to all models: splitting text, batching, and ordering the results."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ MAX_LEN, SHORT = 1000, 200
 
 
 class Model(ABC):
-    """A translation model, with the subwords that it reads and writes.
+    """A translation model with the subword models of source and target.
 
     Text is as people write it if the model's folder says how its training text was prepared.
     Otherwise, it is words separated by spaces, tokenised like the training text. Empty sentences
@@ -96,16 +96,16 @@ class Model(ABC):
     @property
     @abstractmethod
     def longest(self) -> tuple[int, int]:
-        """The most subwords that the model can read in a source, and write in a translation."""
+        """The maximum numbers of subwords in a source and a translation."""
 
     @property
     def reads(self) -> frozenset[str]:
-        """What it reads of the source's parse: ``heads``, ``labels``, both or nothing."""
+        """The parts of a parse that the model reads, ``heads``, ``labels``, both or neither."""
         return frozenset()
 
     @abstractmethod
     def _translate(self, sources: Sequence[Sentence], search: Search) -> list[Translation]:
-        """Translate one batch of sources that have subwords."""
+        """Translate a batch of non-empty sources."""
 
     @abstractmethod
     def _analyse(
@@ -114,13 +114,13 @@ class Model(ABC):
         """Answer a question about sentence pairs."""
 
     def _note_fork(self) -> None:
-        """Take note, in a forked child, that the parent's threads are gone, and their locks."""
+        """Drop batches shared with the parent in a forked child, where the threads do not exist."""
         self._batches = SharedBatches(self._translate)
         self._is_forked = True
 
     @abstractmethod
     def _reopen(self) -> None:
-        """Make what ran in threads of the parent usable in a forked child.
+        """Restart thread pools in a forked child, where the parent's threads do not exist.
 
         Raises:
             DataError: it cannot be used there.
@@ -177,7 +177,7 @@ class Model(ABC):
         head: int | None = None,
         every_layer: bool = False,
     ) -> list[Analysis]:
-        """Return all that the model shows of sources and translations.
+        """Return the analyses of sources and translations.
 
         Args:
             sentences: the sources.
@@ -226,7 +226,7 @@ class Model(ABC):
         decoding: Decoding = DEFAULT,
         parses: Parses = None,
     ) -> list[Alignment]:
-        """Show what each word of the translations attends to in the source.
+        """Return the source attention of each word of the translations.
 
         Args:
             sentences: the sources.
@@ -270,7 +270,7 @@ class Model(ABC):
     def list_warnings(
         self, translations: Sequence[Translation], faults: Collection[str] = tuple(FAULTS)
     ) -> dict[str, list[int]]:
-        """Return what is wrong with translations.
+        """Return warnings about faults of translations.
 
         Args:
             translations: what `translate` returned.
@@ -287,7 +287,7 @@ class Model(ABC):
         return warnings
 
     def describe_faults(self, translation: Translation) -> str:
-        """Say what may be wrong with a translation; empty: nothing.
+        """Describe possible faults of a translation; empty without faults.
 
         Args:
             translation: what `translate` returned.
@@ -296,7 +296,7 @@ class Model(ABC):
         return "; ".join([*faults, *filter(None, [translation.too_long])])
 
     def info(self, decoding: Decoding = DEFAULT) -> dict[str, Any]:
-        """Return what a service says about its model, as plain values.
+        """Return a description of the model for a service, as plain values.
 
         Args:
             decoding: the settings that the service uses.
@@ -353,7 +353,7 @@ class Model(ABC):
     def _read_sources(
         self, sentences: Sequence[str], parses: Parses, decoding: Decoding
     ) -> list[Sentence]:
-        """Split sentences into subwords, and add the parses that are given.
+        """Split sentences into subwords, and add the given parses.
 
         Every question begins here, and so here a forked child finds out that it is one.
 
@@ -422,7 +422,7 @@ class Model(ABC):
         return [Sentence(pieces, segmenter.scheme) for pieces in segmenter(lines)]
 
     def _list_trees(self, sources: Sequence[Sentence]) -> list[DependencyTree | None]:
-        """Return the trees that are given, and those that the parser finds of the others."""
+        """Return the given trees, and the parser's trees for sources without a given tree."""
         others = [source for source in sources if source.given is None]
         parsed = iter(
             parse_subwords(self.parser, [source.pieces for source in others], others[0].scheme)
@@ -478,7 +478,8 @@ def _note_fork() -> None:
         model._note_fork()
 
 
-os.register_at_fork(after_in_child=_note_fork)
+if hasattr(os, "register_at_fork"):  # not on Windows, where nothing forks
+    os.register_at_fork(after_in_child=_note_fork)
 
 
 def limit_length(size: int) -> int:

@@ -1,4 +1,4 @@
-"""An analysis as one line of JSON, which ``syncattn-translate --jsonl`` writes.
+"""An analysis as a line of JSON, as written by ``syncattn-translate --jsonl``.
 
 ::
 
@@ -50,7 +50,7 @@ _NOT_IN_A_LINE = re.compile("[\n\r\ud800-\udfff]")
 
 @dataclass(frozen=True)
 class SideRecord:
-    """One side of a sentence pair; what the model does not show is None, or empty.
+    """The source or target of a sentence pair; None or empty fields stand for unavailable parts.
 
     Attributes:
         text: as it was given, or as the model wrote it.
@@ -75,7 +75,7 @@ class SideRecord:
 
 @dataclass(frozen=True)
 class Record:
-    """What a line says.
+    """The content of a line.
 
     Attributes:
         source: the source.
@@ -98,7 +98,7 @@ class Record:
 
 
 def make_record(analysis: Analysis, fault: str = "") -> Record:
-    """Return what the line of an analysis says.
+    """Return the content of an analysis' line.
 
     Args:
         analysis: of one sentence pair.
@@ -144,7 +144,7 @@ def write_record(record: Record) -> str:
 
 
 def describe_record(record: Record) -> dict[str, Any]:
-    """Return a record as the object that its line of JSON is."""
+    """Return a record as the object for a line of JSON."""
     row: dict[str, Any] = {"score": record.score, "forced": record.forced, "fault": record.fault}
     for name in ("source", "target"):
         side: SideRecord = getattr(record, name)
@@ -159,7 +159,7 @@ def describe_record(record: Record) -> dict[str, Any]:
 
 
 def name_layer(layer: tuple[int, int]) -> str:
-    """Return what a decoder layer, or one of its heads, is called: ``6`` or ``6.3``."""
+    """Return the name of a decoder layer or head, such as ``6`` or ``6.3``."""
     number, head = layer
     return f"{number}.{head}" if head else str(number)
 

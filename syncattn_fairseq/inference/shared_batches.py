@@ -1,4 +1,4 @@
-"""Batches that the calls of several threads share."""
+"""Batches shared by the calls of several threads."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .decoding import Decoding
 
 @dataclass(frozen=True)
 class Search:
-    """What is equal for all sources of a batch.
+    """Settings common to all sources of a batch.
 
     Attributes:
         decoding: the settings of the call.
@@ -28,7 +28,7 @@ class Search:
 
 @dataclass(eq=False)
 class _Job:
-    """A source that waits, and its translation or what went wrong."""
+    """A waiting source, with the translation or the error once there is a result."""
 
     source: Sentence
     search: Search
@@ -37,7 +37,7 @@ class _Job:
 
 
 class SharedBatches:
-    """Translates the sources of all threads that wait, whose searches are equal, together.
+    """Batches the waiting sources of all threads that use equal search settings.
 
     Whichever thread holds the lock translates a batch for all that wait, in the order of their
     calls.

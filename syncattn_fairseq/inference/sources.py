@@ -1,4 +1,4 @@
-"""Sources and translations as a model reads them: lists of texts, and the parses given with them.
+"""Conversion of input texts and parses to a model's sentences.
 
 A word's *parent* is its governor in the tree. Files and arguments that hold parses count words from
 1, and 0 stands for the root, as the column HEAD of CoNLL-U does; ``parents`` of batches count
@@ -71,7 +71,7 @@ def read_parses(
 def place_parse(
     tree: DependencyTree | Analysis | None, source: Sentence, text: str
 ) -> DependencyTree | None:
-    """Return a parse; that of a raw sentence with spans in what its subwords join to.
+    """Return a parse with spans in the model's text, if the sentence is raw.
 
     Args:
         tree: the parse. That of a raw sentence has spans in the text, or is of the words that the
@@ -96,7 +96,7 @@ def place_parse(
 
 
 def check_parse(tree: DependencyTree | None, source: Sentence, reads: frozenset[str]) -> None:
-    """Check that a parse fits its sentence.
+    """Check that a parse fits the sentence and has the parts that the model reads.
 
     Args:
         tree: the parse, if there is one.

@@ -31,7 +31,7 @@ class SyncOptions:
 
 @register_part("sync")
 class BackwardCrossAttention(Part, MultiheadAttention):
-    """fairseq's cross-attention that, in teacher forcing, returns its backward attention as well.
+    """fairseq's cross-attention with backward attention as an additional output of teacher forcing.
 
     The backward attention is the softmax over the target positions of the transposed logits. It is
     returned with the ordinary one, in the same tensor ``(H, B, T, 2 S)``: first T × S

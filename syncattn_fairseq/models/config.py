@@ -1,4 +1,4 @@
-"""The options that the syntax Transformer adds to fairseq's."""
+"""The syntax Transformer's options in addition to fairseq's."""
 
 from argparse import Namespace
 from dataclasses import dataclass, fields

@@ -67,7 +67,7 @@ class SyntaxTransformerDecoder(SyntaxStack, TransformerDecoderBase):
         return wrap(layer, cfg)
 
     def _note_attention(self, number: int, layer: Any, inputs: Any, output: Any) -> None:
-        """Note the cross-attention that a layer returns; fairseq passes on only one layer's.
+        """Note a layer's cross-attention, since fairseq passes on a single layer's only.
 
         As an output of the layer, it has a gradient even with activation checkpointing.
         """
@@ -95,6 +95,14 @@ class SyntaxTransformerDecoder(SyntaxStack, TransformerDecoderBase):
         alignment_heads: int | None = None,
     ) -> tuple[Tensor, dict[str, Any]]:
         """Decode as fairseq does, except for the default of ``alignment_layer`` (from 0).
+
+        Args:
+            prev_output_tokens: the target up to each position, ``(B, T)``.
+            encoder_out: the encoder's output.
+            incremental_state: the cache of step-by-step decoding; None for teacher forcing.
+            full_context_alignment: whether positions see the whole target.
+            alignment_layer: the decoder layer of the returned cross-attention, from 0.
+            alignment_heads: the number of averaged heads; None for the default.
 
         Returns:
             Features ``(B, T, D)``, and a dictionary with ``attn``, a list of one cross-attention

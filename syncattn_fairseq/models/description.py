@@ -1,4 +1,4 @@
-"""What a model reads and exposes, by its options, without building it."""
+"""Derive a model's input fields and exposed tensors from the options, without building it."""
 
 import argparse
 from collections.abc import Mapping, Sequence
@@ -9,7 +9,7 @@ from ..data.fields import NOTHING, SourceFields
 
 @dataclass(frozen=True)
 class Description:
-    """What a model reads and exposes.
+    """The batch fields read by a model and the tensors exposed.
 
     Attributes:
         fields: what it needs to know about the source's parse.

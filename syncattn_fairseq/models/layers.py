@@ -49,7 +49,14 @@ class FairseqSyntaxAttention(HeadGroups, MultiheadAttention):
         attn_mask: Tensor | None = None,
         **kwargs: Any,
     ) -> tuple[Tensor, Tensor | None]:
-        """Attend; leave it to fairseq if every head is like fairseq's."""
+        """Attend; leave it to fairseq if every head is like fairseq's.
+
+        Args:
+            query, key, value: fairseq's, ``(T, B, D)``.
+            key_padding_mask: ``(B, T)``, True = padding.
+            incremental_state: the cache of step-by-step decoding; None for teacher forcing.
+            attn_mask: ``(T, T)``, added to the scores.
+        """
         if self.positions is None and all(group.fused for group, _ in self.groups):
             return super().forward(
                 query,
@@ -112,7 +119,13 @@ class SyntaxDecoderLayer(TransformerDecoderLayerBase):
     def build_self_attention(
         self, embed_dim: int, cfg: Any, add_bias_kv: bool = False, add_zero_attn: bool = False
     ) -> MultiheadAttention:
-        """Build fairseq's self-attention, or the one with syntactic heads."""
+        """Build fairseq's self-attention, or the one with syntactic heads.
+
+        Args:
+            embed_dim: D, the width of the layer.
+            cfg: the options of the model.
+            add_bias_kv, add_zero_attn: fairseq's, for its own attention.
+        """
         return build_syntax_attention(
             embed_dim, cfg, "decoder", self.number, self.view
         ) or super().build_self_attention(embed_dim, cfg, add_bias_kv, add_zero_attn)
@@ -127,7 +140,7 @@ class SyntaxDecoderLayer(TransformerDecoderLayerBase):
         return x, attention, state
 
     def build_encoder_attention(self, embed_dim: int, cfg: Any) -> MultiheadAttention:
-        """Build fairseq's cross-attention, or one that is also backward, or syntax-directed."""
+        """Build the cross-attention of a decoder layer: fairseq's, backward or syntax-directed."""
         options = {
             "kdim": cfg.encoder.embed_dim,
             "vdim": cfg.encoder.embed_dim,
@@ -153,6 +166,13 @@ def build_syntax_attention(
 
     None if all heads are ordinary, and positions are in the tokens or nowhere. `DataError`: those
     of a decoder would also have to look into the source.
+
+    Args:
+        embed_dim: D, the width of the layer.
+        cfg: the options of the model.
+        side: ``encoder`` or ``decoder``.
+        number: of the layer, from 1.
+        view: the view of the batch shared by the stack.
     """
     counts = divide_layer(cfg, side, number)
     total: int = getattr(cfg, side).attention_heads

@@ -105,6 +105,12 @@ class ConditionalGRUDecoder(FairseqIncrementalDecoder):
     ) -> tuple[Tensor, dict[str, Any]]:
         """Decode ``(B, T)`` tokens, or step by step only the last ones.
 
+        Args:
+            prev_output_tokens: the target up to each position, ``(B, T)``.
+            encoder_out: the encoder's output.
+            incremental_state: the cache of step-by-step decoding; None for teacher forcing.
+            features_only: whether to return features ``(B, T, D)`` in place of scores.
+
         Returns:
             Scores ``(B, T, V)``, and a dictionary with ``attn``, a list of one attention
             ``(B, T, S)``, the one that drives the state. If source positions are predicted,

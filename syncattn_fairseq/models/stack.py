@@ -1,4 +1,4 @@
-"""What encoder and decoder share, and LayerDrop that keeps the layers' numbers."""
+"""Common parts of encoder and decoder, and LayerDrop with stable layer numbers."""
 
 import itertools
 from collections.abc import Collection, Iterable, Iterator
@@ -67,7 +67,7 @@ class SyntaxStack:
     layers_built = 0
 
     def prepare(self, cfg: Any, side: str) -> None:
-        """Find out which layers there will be; this comes before fairseq builds them."""
+        """Determine the layer numbers, before fairseq builds the layers."""
         self.numbers = list_kept(cfg, side)
         self.view = BatchView()
 
@@ -81,9 +81,15 @@ class SyntaxStack:
         return self.layers[self.numbers.index(number)]
 
     def complete(self, cfg: Any, side: str, bypass: Any, required: Iterable[int] = ()) -> None:
-        """Find out what the layers, now built, expose; and apply LayerDrop to the others.
+        """Determine the exposing layers, and apply LayerDrop to the other layers.
 
         Layers whose numbers are ``required`` are never dropped either.
+
+        Args:
+            cfg: the options of the model.
+            side: ``encoder`` or ``decoder``.
+            bypass: stands for a dropped layer.
+            required: the numbers of layers exempt from LayerDrop, besides the exposing layers.
         """
         embedding = POSITIONS[cfg.positions].embed(getattr(cfg, side).embed_dim, self.padding_idx)
         if embedding is not None:

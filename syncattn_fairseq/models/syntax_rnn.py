@@ -149,6 +149,12 @@ class SyntaxRNNModel(FairseqEncoderDecoderModel):
     ) -> tuple[Tensor, dict[str, Any]]:
         """Run encoder and decoder with teacher forcing, as fairseq does.
 
+        Args:
+            src_tokens: the source, ``(B, S)``.
+            src_lengths: the number of tokens of each source, ``(B)``.
+            prev_output_tokens: the target up to each position, ``(B, T)``.
+            features_only: whether to return features in place of scores.
+
         Returns:
             Scores ``(B, T, V)``, and a dictionary with ``attn`` and ``positions``; see
             :meth:`.ConditionalGRUDecoder.forward`.

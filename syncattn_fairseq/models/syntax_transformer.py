@@ -55,7 +55,7 @@ class SyntaxTransformerModel(TransformerModel):
 
     @classmethod
     def build_model(cls, args: Any, task: Any) -> SyntaxTransformerModel:
-        """Build the model that ``args`` describe; `DataError` if that is impossible."""
+        """Build a model from ``args``; raise `DataError` for impossible options."""
         args = config.as_namespace(args)
         config.set_defaults(args)
         config.drop_embedded_positions(args)
@@ -162,6 +162,13 @@ class SyntaxTransformerModel(TransformerModel):
         """Run encoder and decoder with teacher forcing, as fairseq does.
 
         ``return_all_hiddens`` is ignored, since nobody reads the encoder's hidden states.
+
+        Args:
+            src_tokens: the source, ``(B, S)``.
+            src_lengths: the number of tokens of each source, ``(B)``.
+            prev_output_tokens: the target up to each position, ``(B, T)``.
+            features_only: whether to return features in place of scores.
+            alignment_layer, alignment_heads: as for the decoder's ``extract_features``.
 
         Returns:
             Scores ``(B, T, V)``, and fairseq's dictionary with what heads expose by a NAME

@@ -35,7 +35,7 @@ class TreeWindowOptions:
 
 @register_part("tree_window")
 class TreeCrossAttention(Part, MultiheadAttention):
-    """fairseq's cross-attention whose first heads see what is close by in the source's tree.
+    """fairseq's cross-attention with first heads limited to a window in the source's tree.
 
     Their scores are SDAtt's (Eq. 10-11) with scaled dot products in place of e. They share one
     position, predicted from the layer's state.
@@ -99,7 +99,12 @@ class TreeCrossAttention(Part, MultiheadAttention):
         key_padding_mask: Tensor | None = None,
         **kwargs: Any,
     ) -> tuple[Tensor, Tensor | None]:
-        """Attend as fairseq does."""
+        """Attend as fairseq does.
+
+        Args:
+            query, key, value: fairseq's, ``(T, B, D)`` and ``(S, B, D)``.
+            key_padding_mask: ``(B, S)``, True = padding.
+        """
         distances = self.view.require(TREE_DISTANCES.name, reader="cross-attention")
         if key_padding_mask is None:
             key_padding_mask = torch.zeros_like(distances[:, 0], dtype=torch.bool)
@@ -113,7 +118,13 @@ class TreeCrossAttention(Part, MultiheadAttention):
     def apply_sparse_mask(
         self, attn_weights: Tensor, tgt_len: int, src_len: int, bsz: int
     ) -> Tensor:
-        """Scale and mask the scores of the first heads, ``(B H, T, S)``: fairseq's own hook."""
+        """Scale and mask the scores of the first heads, ``(B H, T, S)``: fairseq's own hook.
+
+        Args:
+            attn_weights: the scores, ``(B H, T, S)``.
+            tgt_len, src_len: T and S.
+            bsz: B.
+        """
         scores = attn_weights.view(bsz, self.num_heads, tgt_len, src_len)
         near, rest = scores.split([self.tree_heads, self.num_heads - self.tree_heads], dim=1)
         near = near.masked_fill(self._source.padding_mask[:, None, None], -torch.inf)

@@ -1,4 +1,4 @@
-"""What attention may know about the current batch, besides the states it is given."""
+"""The data of the current batch for attention modules, besides the states."""
 
 from collections.abc import Callable, Collection, Hashable, Mapping
 from typing import Any
@@ -10,7 +10,7 @@ from ..base.errors import DataError
 
 
 class BatchView:
-    """The batch as the attention modules of one stack of layers see it.
+    """The current batch, shared by all attention modules of an encoder or decoder.
 
     fairseq's layers pass on states and masks only. So all modules of an encoder or a decoder share
     one view, which is filled at the beginning of each forward pass. It stays filled afterwards: a
@@ -70,11 +70,11 @@ class BatchView:
         return self._fields.get(field)
 
     def require(self, field: str, reader: str) -> Tensor:
-        """Return a field that some reader, such as "parent-scaled heads", needs, or `DataError`."""
+        """Return a field for a reader such as "parent-scaled heads"; `DataError` if absent."""
         return require_field(self._fields.get(field), field, reader)
 
     def share(self, kind: type, name: Hashable, make: Callable[[], Tensor]) -> Tensor:
-        """Return what the parts of one class share, see :meth:`.Part.share`."""
+        """Return a tensor shared by all parts of a class, see :meth:`.Part.share`."""
         if (kind, name) not in self._shared:
             with torch.no_grad():
                 self._shared[kind, name] = make()

@@ -1,4 +1,4 @@
-"""A linear layer that rewrites its parameters before it uses them."""
+"""A linear layer with rewritten parameters."""
 
 from collections.abc import Callable
 

@@ -15,14 +15,21 @@ SIDES = ("encoder", "decoder")
 
 
 def check_range(cfg: Any, option: str, lowest: float, highest: float, explanation: str) -> None:
-    """Raise ``DataError`` if an option is out of range."""
+    """Raise ``DataError`` if an option is out of range.
+
+    Args:
+        cfg: the options of the model.
+        option: the name of the option.
+        lowest, highest: the inclusive bounds.
+        explanation: the end of the message.
+    """
     value = getattr(cfg, option)
     if not lowest <= value <= highest:
         raise DataError(f"{flag(option)} {value}: {explanation}")
 
 
 def encoder_layers_option(what: str) -> Any:
-    """Make the option that lists encoder layers with some kind of heads, which ``what`` tells."""
+    """Make an option for a list of encoder layers; ``what`` is the end of "encoder layers ..."."""
     return option("", f"encoder layers {what}, such as 1,2, or all (none)")
 
 
@@ -32,7 +39,7 @@ def decoder_layers_option() -> Any:
 
 
 def remember_layers(args: Any) -> None:
-    """Note in a model's options which layers it was trained with and which of them it keeps.
+    """Record the trained layers and the kept layers in a model's options.
 
     This comes before fairseq builds it, which replaces the number of layers by that of the layers
     to keep, and once weights are loaded forgets which these are. `DataError`: there are no such
@@ -69,7 +76,7 @@ def count_trained_layers(cfg: Any, side: str) -> int:
 
 
 def list_kept(cfg: Any, side: str) -> list[int]:
-    """List the layers that a side has, in order: all that it is trained with, unless pruned."""
+    """List the present layers of a side, in ascending order: all trained layers but the pruned."""
     every = range(1, getattr(cfg, side).layers + 1)
     return [*(getattr(cfg, f"{side}_layers_kept", None) or every)]
 
@@ -83,7 +90,7 @@ def read_layer(cfg: Any, option: str, side: str) -> int:
 
 
 def read_layers(cfg: Any, option: str, side: str) -> list[int]:
-    """Return the layers of a side that an option names and that are not pruned, else `DataError`.
+    """Return the unpruned layers in an option's list; raise `DataError` for an invalid list.
 
     Its value is a list such as ``1,2``, or ``all``, or ``none`` (or empty).
     """

@@ -42,11 +42,11 @@ class Part:
 
     @classmethod
     def list_fields(cls, cfg: Any) -> SourceFields:
-        """Return what it needs to know about the source's parse; nothing if not in use."""
+        """Return the required batch fields of the source's parse; nothing if not in use."""
         return NOTHING
 
     def share(self, name: Hashable, make: Callable[[], Tensor]) -> Tensor:
-        """Return a tensor that several layers need of this batch; the first to ask makes it.
+        """Return a tensor shared by several layers for this batch, computed by the first caller.
 
         It is shared among parts of this one class, not with its subclasses or with other classes,
         which may have tensors of the same name. It has no gradient.
@@ -59,7 +59,7 @@ class Part:
         return self.view.share(type(self), name, make)
 
     def start_plain(self) -> bool:
-        """Set the parameters to compute what a plain Transformer does; return whether it does."""
+        """Initialise the part to a plain Transformer's function; return whether this worked."""
         return False
 
 
@@ -90,7 +90,7 @@ def register_part(name: str) -> Callable[[P], P]:
 
 @dataclass(frozen=True)
 class Slot:
-    """A set of neighbouring heads in one self-attention layer, all of one kind; or all its heads.
+    """A group of neighbouring heads, or all heads, of a self-attention layer.
 
     Attributes:
         side: ``encoder`` or ``decoder``.

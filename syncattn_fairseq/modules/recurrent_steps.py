@@ -61,6 +61,14 @@ class _Step(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor, tape: _Tape) -> Tensor:
+        """Project the input of a step.
+
+        Args:
+            ctx: PyTorch's context for the backward pass.
+            x: the input, ``(B, D)``.
+            weight, bias: ``(N, D)`` and ``(N)``.
+            tape: collects inputs and gradients in the backward pass.
+        """
         ctx.save_for_backward(x, weight)
         ctx.tape = tape
         return F.linear(x, weight, bias)
@@ -78,6 +86,13 @@ class _Collect(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, weight: Tensor, bias: Tensor, tape: _Tape) -> tuple[Tensor, Tensor]:
+        """Return views of the parameters.
+
+        Args:
+            ctx: PyTorch's context for the backward pass.
+            weight, bias: ``(N, D)`` and ``(N)``.
+            tape: the inputs and gradients of all steps.
+        """
         ctx.set_materialize_grads(False)
         ctx.tape = tape
         return weight.view_as(weight), bias.view_as(bias)

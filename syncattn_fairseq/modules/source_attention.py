@@ -1,4 +1,4 @@
-"""A recurrent decoder's attention to the source; its kinds differ in how far they see."""
+"""A recurrent decoder's attention to the source: global, or limited to a window."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -80,7 +80,7 @@ class SourceAttention(nn.Module):
 
     @property
     def readers(self) -> list[nn.Linear]:
-        """The layers that read the decoder's state; the decoder may compute them with its own."""
+        """The layers applied to the decoder's state, which the decoder may fuse with its own."""
         return []
 
     def forward(self, scores: Tensor, state: Tensor, source: Source) -> WeightsAndPosition:
@@ -105,7 +105,7 @@ class GlobalAttention(SourceAttention):
 
 
 class PositionPredictor(nn.Module):
-    """Predicts from the decoder's state which source position it translates (SDAtt Eq. 5).
+    """Predicts a source position from the decoder's state (SDAtt Eq. 5).
 
     .. math:: p_i = (J − 1) · sigmoid((4 / d) v_p · tanh(W_p s'_i))
 

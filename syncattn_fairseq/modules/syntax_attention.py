@@ -12,6 +12,7 @@ from ..base.errors import DataError
 from .folded_linear import FoldedLinear
 from .heads.heads import Heads, Scope, split_heads
 from .positions.positions import Order, Positions
+from .replaced_attention import read_form
 
 
 class HeadGroups(nn.Module):
@@ -74,7 +75,7 @@ class HeadGroups(nn.Module):
         return query, (keys.weight, keys.bias), (values.weight, values.bias)
 
     def _order(self, rows: int, columns: int, device: torch.device) -> Callable[[slice], Order]:
-        """Return a function from the numbers of some heads to the order that they see."""
+        """Return a function from a slice of heads to the position information of these heads."""
         if self.positions is None:
             return lambda heads: Order()
         bias = self.positions.bias(rows, columns, device)
@@ -165,20 +166,20 @@ class HeadGroups(nn.Module):
 
 
 def _select(mask: Tensor | None, heads: slice) -> Tensor | None:
-    """Return some heads' part of a mask; it may be the same for all heads."""
+    """Return the part of a mask for a group of heads; a mask may be shared by all heads."""
     differs = mask is not None and mask.dim() == 4 and mask.size(1) > 1
     return mask[:, heads] if mask is not None and differs else mask
 
 
 def _take_own(state: dict[str, Tensor], name: str) -> dict[str, Tensor]:
-    """Return what a group of heads carries from step to step: fields that begin with its name."""
+    """Return the fields of a group of heads in the incremental state, without the name prefix."""
     prefix = f"{name}."
     own = [field for field in state if field.startswith(prefix)]
     return {field.removeprefix(prefix): state[field] for field in own}
 
 
 def _join(heads: list[Tensor]) -> Tensor:
-    """Put what several groups have, ``(B, h, ...)``, side by side; that of one needs no kernel."""
+    """Concatenate the tensors ``(B, h, ...)`` of several groups of heads."""
     return heads[0] if len(heads) == 1 else torch.cat(heads, dim=1)
 
 
@@ -272,20 +273,38 @@ class SyntaxAttention(HeadGroups):
         self.fills = view.fills
 
 
+class _Overridden:
+    """Stands where PyTorch looks for a tensor that it would compute with by itself.
+
+    A tensor with functions of its own, as this seems to be, keeps it from doing so.
+    """
+
+    @classmethod
+    def __torch_function__(cls, *_: Any) -> Any:
+        return NotImplemented
+
+
 class DropInAttention(SyntaxAttention):
     """Takes the place of a self-attention of PyTorch's layers or of the transformers library.
 
-    For PyTorch, layers must be ``batch_first``. In the transformers library it decodes step by step
-    from the cache, one token at a time, if all that its heads keep are keys and values.
+    In the transformers library, these are the attentions of BART, Marian, M2M100, OPT and Whisper
+    (``self_attn``), of BERT and RoBERTa (``attention.self``), of GPT-2 (``attn``), and others of
+    the same forms. It decodes step by step from the cache, one token at a time, if all that its
+    heads keep are keys and values.
 
     Args:
         replaced: the attention whose place it takes, and whose projections it copies.
         heads, positions: as for :class:`SyntaxAttention`.
         causal: whether it is a decoder's.
+
+    Raises:
+        DataError: the replaced attention is of a form that these heads do not have, as in T5.
     """
 
     #: PyTorch's layers then leave their fast path, which would not call this.
     batch_first = False
+    #: Stacks of PyTorch's read these of their first layer, and then leave theirs.
+    in_proj_weight = in_proj_bias = _Overridden()
 
     def __init__(
         self,
@@ -294,50 +313,68 @@ class DropInAttention(SyntaxAttention):
         positions: Positions | None = None,
         causal: bool = False,
     ) -> None:
-        super().__init__(replaced.embed_dim, heads, positions, replaced.dropout)
+        form = read_form(replaced)
+        super().__init__(form.width, heads, positions, form.dropout)
         self.causal = causal
         self.layer_idx = getattr(replaced, "layer_idx", None)
-        own = dict(replaced.state_dict())
-        for kind in ("weight", "bias"):
-            if (joined := own.pop(f"in_proj_{kind}", None)) is not None:  # PyTorch's
-                parts = zip(("q_proj", "k_proj", "v_proj"), joined.chunk(3), strict=True)
-                own |= {f"{name}.{kind}": part for name, part in parts}
-        self.load_state_dict(own, strict=False)
+        #: Whether sentences are the second dimension of what it reads and returns.
+        self.time_first = isinstance(replaced, nn.MultiheadAttention) and not replaced.batch_first
+        if not form.projects_output:
+            self.out_proj = nn.Identity()
+        self.output_dropout = nn.Dropout(form.output_dropout)
+        self.load_state_dict(form.state, strict=False)
 
     def forward(  # type: ignore[override]
         self,
         hidden_states: Tensor,
-        *_: Tensor,
+        *others: Tensor,
         attention_mask: Tensor | None = None,
         attn_mask: Tensor | None = None,
         key_padding_mask: Tensor | None = None,
         past_key_values: Any = None,
-        **__: Any,
+        key_value_states: Tensor | None = None,
+        encoder_hidden_states: Tensor | None = None,
+        **_: Any,
     ) -> tuple[Tensor, None]:
-        """Attend as the attention that it replaces does; no probabilities are returned.
+        """Attend with the interface of the replaced attention; no probabilities are returned.
 
         Args:
-            hidden_states: ``(B, T, D)``.
+            hidden_states: ``(B, T, D)``; ``(T, B, D)`` in a layer of PyTorch's that is not
+                ``batch_first``; nested, if an ordinary layer before it has made it so.
             attention_mask: the transformers library's, ``(B, 1, T, T)``, added or True = visible.
-            attn_mask, key_padding_mask: PyTorch's, ``(T, T)`` and ``(B, T)``, added or True =
-                hidden.
+            attn_mask, key_padding_mask: PyTorch's, ``(T, T)`` or ``(B H, T, T)``, and ``(B, T)``,
+                added or True = hidden.
             past_key_values: the transformers library's cache.
+            others, key_value_states, encoder_hidden_states: what a cross-attention would attend to,
+                which this is not.
 
         Raises:
-            DataError: there is a cache, and more than one token, or heads keep more than it holds.
+            DataError: there is a cache, and more than one token, or heads keep more than it holds;
+                or it is in the place of a cross-attention.
         """
+        elsewhere = (*others, key_value_states, encoder_hidden_states)
+        if any(states is not None and states is not hidden_states for states in elsewhere):
+            raise DataError("DropInAttention: it is in the place of a cross-attention; put it back")
+        if hidden_states.is_nested:
+            return self._attend_nested(hidden_states), None
+        if self.time_first:
+            hidden_states = hidden_states.transpose(0, 1)
         masks = []
         if attention_mask is not None:
             visible = attention_mask.dtype == torch.bool
             masks.append(_as_addend(~attention_mask if visible else attention_mask, hidden_states))
         if attn_mask is not None:
+            if attn_mask.dim() == 3:
+                attn_mask = attn_mask.unflatten(0, (-1, self.num_heads))
             masks.append(_as_addend(attn_mask, hidden_states))
         if key_padding_mask is not None:
             masks.append(_as_addend(key_padding_mask, hidden_states)[:, None, None])
         mask = sum(masks[1:], masks[0]) if masks else None
         padding = next(self.groups)[0].view.padding_mask if self._knows_batch else None
         if past_key_values is None:
-            return super().forward(hidden_states, padding, self.causal, None, mask), None
+            context = super().forward(hidden_states, padding, self.causal, None, mask)
+            context = self.output_dropout(context)
+            return context.transpose(0, 1) if self.time_first else context, None
         cache = getattr(past_key_values, "self_attention_cache", past_key_values)
         state = self._read(cache, hidden_states.size(1))
         context = super().forward(hidden_states, None, self.causal, state, mask)
@@ -345,7 +382,18 @@ class DropInAttention(SyntaxAttention):
             kept = ", ".join(state.keys() - {"prev_key", "prev_value"})
             raise DataError(f"the cache cannot hold {kept} of these heads: pass use_cache=False")
         cache.update(state["prev_key"][:, :, -1:], state["prev_value"][:, :, -1:], self.layer_idx)
-        return context, None
+        return self.output_dropout(context), None
+
+    def _attend_nested(self, x: Tensor) -> Tensor:
+        """Attend to sentences without padding, as an ordinary layer before this one passes them."""
+        lengths = torch.tensor([len(sentence) for sentence in x.unbind()], device=x.device)
+        size = int(lengths.max())
+        if self._knows_batch:  # which may be padded further
+            size = max(size, next(self.groups)[0].view.tokens.size(1))
+        padded = x.to_padded_tensor(0.0, (len(lengths), size, x.size(2)))
+        padding = torch.arange(size, device=x.device) >= lengths[:, None]
+        context, _ = self.forward(padded, key_padding_mask=padding)
+        return torch._nested_tensor_from_mask(context, ~padding, mask_check=False)
 
     @property
     def _knows_batch(self) -> bool:
@@ -362,7 +410,7 @@ class DropInAttention(SyntaxAttention):
 
 
 def _as_addend(mask: Tensor, like: Tensor) -> Tensor:
-    """Turn a mask, True = hidden, into one that is added to the scores."""
+    """Convert a mask, True = hidden, to an addend to the scores."""
     if mask.dtype != torch.bool:
         return mask.to(like.dtype)
     return torch.zeros_like(mask, dtype=like.dtype).masked_fill(mask, -torch.inf)
@@ -371,7 +419,7 @@ def _as_addend(mask: Tensor, like: Tensor) -> Tensor:
 def _additive(
     padding_mask: Tensor | None, attn_mask: Tensor | None, dtype: torch.dtype
 ) -> Tensor | None:
-    """Merge fairseq's two masks into one that is added to the scores.
+    """Merge fairseq's two masks into a single addend to the scores.
 
     Padding is hidden by a finite number: in a decoder padded on the left, rows of padding see
     nothing else, and would not be numbers.

@@ -29,7 +29,7 @@ _QUOTED = 200
 
 @dataclass(frozen=True)
 class Command(ParserSource):
-    """A shell command that reads one sentence per line, and writes the parses in the same order.
+    """A shell command that reads a sentence per line and writes the parses in the same order.
 
     Words have a space between them; the output is in one of :data:`.formats.FORMATS`. It needs some
     programs, said with where to get them; models are files that the parses depend on.
@@ -66,7 +66,7 @@ class Command(ParserSource):
 
     @classmethod
     def from_user(cls, command: str, output_format: str) -> Self:
-        """Take a user's command: its first word may be a program, others may be file names."""
+        """Take a user's command; the program and all file arguments count as models."""
         try:
             words = shlex.split(command)
         except ValueError as error:
@@ -76,7 +76,7 @@ class Command(ParserSource):
         return cls(command, output_format, models=(*programs, *files))
 
     def files(self) -> list[Path]:
-        """List the program, and the files that its command names."""
+        """List the command's program and model files."""
         paths = []
         for program, advice in self.programs:
             path = shutil.which(program)
@@ -122,7 +122,7 @@ class Eda(Command):
 
 
 class ExternalParser(Parser):
-    """Sends the sentences of a call through a command; restarts it after where it breaks off.
+    """Parses sentences with a shell command, and restarts the command after a crash.
 
     Sentences with white space in a word get no parse: the command would see several words.
     """
@@ -131,7 +131,7 @@ class ExternalParser(Parser):
         self.command = command
 
     def analyse(self, sentences: Sentences) -> Iterator[tuple[int, Parse | BadParse]]:
-        """Run the command; sentences on which it fails are run again in halves."""
+        """Run the command, and repeat failed blocks in halves."""
         whole = []
         for index, words in enumerate(sentences):
             if " ".join(words).split() == list(words):

@@ -17,7 +17,7 @@ from .writer import ParseReport
 
 @dataclass(frozen=True)
 class Manifest:
-    """Everything that parses depend on, and their outcome; people may edit its file.
+    """The inputs, settings and results of a parsing run; the file may be edited by hand.
 
     The text, models and outputs, by kind, are checksums; without outputs, nothing is finished.
     """

@@ -30,7 +30,7 @@ _SHARD_BYTES = 2 << 20
 
 @dataclass(frozen=True)
 class ParsingPlan:
-    """What to parse, with which parser, and into which files.
+    """The text to parse, the parser and the output files.
 
     Args:
         text: one sentence per line, as people write it, or words separated by white space. If it
@@ -64,7 +64,7 @@ class ParsingPlan:
 
     @property
     def record(self) -> Path:
-        """The file that says what the output was made from."""
+        """The file with the record of the output's origin."""
         return Path(f"{self.output}.manifest.json")
 
 
@@ -141,7 +141,7 @@ def _keeping_others_out(plan: ParsingPlan, lock: Path) -> Iterator[None]:
 
 
 def _describe(plan: ParsingPlan, text: Path) -> Manifest:
-    """Describe what is about to be parsed, and divide it into shards."""
+    """Describe a new parsing run, and divide the text into shards."""
     count = plan.count or -(-text.stat().st_size // _SHARD_BYTES) or 1
     shards, sha256 = plan_shards(text, count)
     options = {"max_words": plan.max_words, "outputs": sorted(plan.outputs)}
@@ -169,7 +169,7 @@ def _count_words(shards: Sequence[Shard]) -> int:
 
 
 def _unpack(text: Path, copy: Path) -> Path:
-    """Return a text that can be read in parts: itself, or a copy of what it holds."""
+    """Return a seekable text: the original, or an unpacked copy."""
     if is_plain(text):
         return text.resolve()
     with replacing(copy) as temporary, temporary.open("w", encoding="utf-8", newline="\n") as file:
@@ -181,7 +181,7 @@ def _unpack(text: Path, copy: Path) -> Path:
 
 
 def _refuse_foreign(outputs: Mapping[str, Path], *checksums: Mapping[str, str]) -> None:
-    """Refuse to overwrite files that were not made here: that no run's checksums, by kind, have."""
+    """Refuse to overwrite files whose checksums are not in the record of a run."""
     for kind, path in outputs.items():
         if path.is_file() and hash_file(path) not in [sums.get(kind) for sums in checksums]:
             raise DataError(

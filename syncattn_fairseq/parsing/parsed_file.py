@@ -98,7 +98,7 @@ def find_parses(
 
 @dataclass
 class _Gap:
-    """What is known of lines that the parser has left out.
+    """The state of the search after lines omitted by the parser.
 
     Attributes:
         lines: how many of the lines that follow are left out.
@@ -156,7 +156,7 @@ class _Queue(Generic[_Item]):
 def _find_parse(
     line: _Line, lines: _Queue[_Line], sentences: _Queue[_Sentence], gap: _Gap, raw: bool
 ) -> Parse | BadParse:
-    """Find the parse of a line, and consume the sentences that belong to it."""
+    """Find the parse of a line, and consume the line's sentences."""
     lost = gap.lines > 0
     gap.lines, gap.looked = max(gap.lines - 1, 0), max(gap.looked - 1, 0)
     if not line.words:

@@ -30,7 +30,7 @@ Tokens: TypeAlias = tuple[list[str], list[Span]]
 
 
 class Morphology(NamedTuple):
-    """What a tagger says about one word, as in CoNLL-U; ``_`` for nothing."""
+    """A tagger's analysis of a word, as in CoNLL-U; ``_`` for nothing."""
 
     lemma: str
     upos: str
@@ -57,7 +57,7 @@ class Parse(NamedTuple):
 
 
 class Parser(ABC):
-    """Anything that parses sentences already split into words; some split sentences as well."""
+    """A parser of sentences in words; a subclass may also split raw sentences."""
 
     #: How many sentences the parser was called for since the last one with a parse.
     in_a_row = 0
@@ -74,7 +74,7 @@ class Parser(ABC):
         """
 
     def split(self, sentences: Sequence[str], splitter: str) -> list[Tokens]:
-        """Split sentences as people write them into the words that `analyse` parses.
+        """Split raw sentences into the words for `analyse`.
 
         Args:
             sentences: any number, each without line ends; blank ones have no words.
@@ -158,18 +158,18 @@ class ParserSource(ABC):
     @classmethod
     @abstractmethod
     def from_spec(cls, spec: str) -> ParserSource | None:
-        """Make a source from one of its ``specs``; return None for anything else."""
+        """Make a source from a text in a form of ``specs``; return None for any other text."""
 
     def modules(self) -> list[str]:
         """List modules that are slow to import, to be imported once for all processes."""
         return []
 
     def files(self) -> list[Path]:
-        """List every file that parses are known to depend on; `DataError` if one is missing."""
+        """List all known files behind the parses; `DataError` if a file is missing."""
         return []
 
     def splitting_files(self) -> list[Path] | None:
-        """List the further files that its own way to split sentences needs; None: it has none."""
+        """List the additional files for the parser's own splitter; None without an own splitter."""
         return None
 
     @abstractmethod
@@ -190,7 +190,7 @@ class ParserSource(ABC):
 
 
 def split_by_rule(sentence: str, splitter: str) -> Tokens:
-    """Split a sentence by one of :mod:`..data.splitters`; `DataError` if it is not installed."""
+    """Split a sentence with a splitter of :mod:`..data.splitters`; `DataError` if not installed."""
     spans = split_words(sentence, splitter)
     return [sentence[begin:end] for begin, end in spans], spans
 
@@ -200,7 +200,7 @@ def parse_in_halves(
     sentences: Sentences,
     blocks: Iterable[Sequence[int]],
 ) -> Iterator[tuple[int, Parse | BadParse]]:
-    """Parse blocks of sentences (indices); one on which the parser fails affects no others.
+    """Parse blocks of sentences (indices); a failing sentence does not affect the others.
 
     When ``parse``, which parses a block in order, raises anything, the rest of the block is parsed
     again in halves. `DataError`: it raised that, or fails on too many sentences in a row.

@@ -1,4 +1,4 @@
-"""The parsers by name. A new one is a file with its `ParserSource`, and a line here."""
+"""The parsers by name; to add a parser, write a file with a `ParserSource` and add a line here."""
 
 from collections.abc import Mapping
 

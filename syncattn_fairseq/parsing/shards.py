@@ -110,7 +110,7 @@ class ShardTask:
     splitter: str | None = None
 
     def __call__(self, shards: Sequence[Shard]) -> None:
-        """Parse in its own job those of the shards that are not finished yet."""
+        """Parse all unfinished shards in this process."""
         missing = [shard for shard in shards if not shard.folder(self.shards).exists()]
         parser = self.source.open(0) if missing else None
         for shard in missing:
@@ -174,7 +174,7 @@ class ShardTask:
 
 
 def is_whole(shard: Shard, folder: Path, kinds: Iterable[str]) -> bool:
-    """Return whether the files of a finished shard are those that were written."""
+    """Return whether the files of a finished shard match the stored checksums."""
     own = shard.folder(folder)
     try:
         sums = {name: hash_file(own / name) for name in (*kinds, _REPORT)}

@@ -93,14 +93,14 @@ def _by_id(jobs: Iterable[Any]) -> list[Any]:
 
 
 def _remember(folder: Path, jobs: Mapping[Shard, Any]) -> None:
-    """Note which jobs run and what for, since they outlive this process if it is killed."""
+    """Record the running jobs and the purpose, since jobs outlive this process if killed."""
     ids = {shard.number: job.job_id for shard, job in jobs.items()}
     with replacing(folder / _JOBS) as temporary:
         temporary.write_text(json.dumps({"for": _hash_purpose(folder), "jobs": ids}), "utf-8")
 
 
 def _find_running(folder: Path, shards: Sequence[Shard]) -> dict[Shard, Any]:
-    """Return an earlier run's jobs that are still running and useful; cancel the others."""
+    """Return an earlier run's useful running jobs, and cancel all others."""
     from submitit import SlurmJob
 
     try:
@@ -128,7 +128,7 @@ def _hash_purpose(folder: Path) -> str | None:
 
 
 def _list_queued(jobs: Iterable[str]) -> set[str]:
-    """Return the ids of those jobs that wait or run, or all of them if Slurm cannot say."""
+    """Return the ids of waiting and running jobs, or all ids if Slurm cannot say."""
     ids = set(jobs)
     arrays = ",".join({job.split("_")[0] for job in ids})
     command = ["squeue", "--noheader", "--array", "--format=%i", f"--jobs={arrays}"]

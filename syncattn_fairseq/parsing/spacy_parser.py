@@ -25,7 +25,7 @@ _SENTENCES_AT_ONCE = 1_000
 
 @dataclass(frozen=True)
 class SpacyModel(ParserSource):
-    """An installed spaCy model: its name, or its folder."""
+    """An installed spaCy model, given by name or folder."""
 
     about: ClassVar = "spaCy, with any model, such as GiNZA's ja_ginza"
     specs: ClassVar[tuple[str, ...]] = ("MODEL",)
@@ -44,7 +44,7 @@ class SpacyModel(ParserSource):
 
     @property
     def name(self) -> str | Path:
-        """What spaCy loads, the name of a package, or a folder; `DataError` without one."""
+        """The model's package name or folder; `DataError` if neither exists."""
         if _spacy().util.is_package(self.model):
             return self.model
         if Path(self.model).is_dir():

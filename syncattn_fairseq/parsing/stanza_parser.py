@@ -89,7 +89,7 @@ class StanzaModels(ParserSource):
 
     @property
     def folder(self) -> Path:
-        """The models' folder, unless they were given one by one."""
+        """The models' folder, unless the models are given individually."""
         default = _stanza().resources.common.DEFAULT_MODEL_DIR
         return Path(self.directory or default).expanduser()
 
@@ -128,7 +128,7 @@ class StanzaModels(ParserSource):
         return paths
 
     def splitting_files(self) -> list[Path] | None:
-        """List Stanza's models that split sentences; None if they are not there."""
+        """List Stanza's models for word splitting; None if not installed."""
         folder = self.folder / self.code
         tokenizers, others = (sorted((folder / kind).glob("*.pt")) for kind in _SPLITTING)
         return tokenizers + others if tokenizers else None
@@ -165,7 +165,7 @@ class StanzaModels(ParserSource):
 
 
 def _check_file(path: Path) -> None:
-    """Check that a model is plain data: old versions of Stanza would run any code in it."""
+    """Check that a model is plain data, since old versions of Stanza would execute any code."""
     import torch
 
     try:
@@ -248,7 +248,7 @@ def _parse(words: Any) -> Parse:
 
 
 def _split(tokenizer: Any, sentences: Sequence[str]) -> list[Tokens]:
-    """Split sentences, which Stanza takes for paragraphs: blank lines separate them."""
+    """Split sentences into words, with blank lines as paragraph separators for Stanza."""
     found: list[Tokens] = [([], []) for _ in sentences]
     begins = [*accumulate((len(sentence) + 2 for sentence in sentences), initial=0)]
     if not any(sentence.strip() for sentence in sentences):

@@ -1,4 +1,4 @@
-"""What this package changes in fairseq and PyTorch: one fault a file, one function ``mend`` a file.
+"""Patches of fairseq and PyTorch: a file for each fault, with a function ``mend``.
 
 :mod:`syncattn_fairseq.plugin` calls them, in order. Each file names the versions with the fault,
 and a test in ``tests/patches`` that fails without the patch. To see whether a patch is still needed

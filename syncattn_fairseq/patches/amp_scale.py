@@ -9,7 +9,7 @@ from typing import Any
 
 
 def mend() -> None:
-    """Let ``--amp`` step with the optimizer whose gradients it has unscaled."""
+    """Make ``--amp`` step with the same optimizer whose gradients were unscaled."""
     from fairseq.optim import AMPOptimizer
 
     def step(self: Any) -> None:

@@ -1,4 +1,4 @@
-"""Report errors of loading a checkpoint in one line that names the file.
+"""Report checkpoint loading errors in a single line with the file's name.
 
 Fault: all versions print a traceback, or an assertion without the name of the file, when the
 options, the weights or the training of a checkpoint do not go together with what is asked for.
@@ -19,7 +19,7 @@ from .wrapping import wrap
 
 
 def mend() -> None:
-    """Make fairseq's commands name the checkpoint that they cannot decode with, or resume from."""
+    """Make fairseq's commands name the unusable checkpoint when decoding or resuming fails."""
     from fairseq import checkpoint_utils, models
 
     @wrap(models, "build_model")

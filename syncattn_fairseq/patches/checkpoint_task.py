@@ -63,7 +63,7 @@ def mend() -> None:
 
 
 def _check_data(paths: Any, overrides: Mapping[str, Any], task: Any) -> None:
-    """Compare what models were trained with, and the data that they will translate."""
+    """Compare the training data of models with the data for translation."""
     from fairseq.tasks import TASK_REGISTRY
     from fairseq.tasks.translation import TranslationTask
     from fairseq.utils import split_paths

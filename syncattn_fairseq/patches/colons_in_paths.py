@@ -1,4 +1,4 @@
-"""Let a path with a colon be one path if it is there.
+"""Treat a path with a colon as a single path if the file exists.
 
 Fault: all versions take ``run 03:10`` for two paths, of an ensemble or of data in parts.
 Test: ``test_small_patches.py``.

@@ -1,4 +1,4 @@
-"""Refuse in one line what fairseq cannot do without a GPU.
+"""Refuse unsupported training modes on a CPU with a single clear line.
 
 Faults: on a CPU, all versions end with a traceback in the first update with ``--fp16``, or at once
 with ``--distributed-world-size 2``; with ``--distributed-init-method``, too, they exit with status

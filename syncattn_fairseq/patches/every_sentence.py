@@ -1,4 +1,4 @@
-"""Lose no sentence between a text and its batches, and say in one line which one is too long.
+"""Keep every sentence in a batch, and name any sentence too long for a batch in a single line.
 
 Faults: all versions drop the last batch, with the longest sentences, if its size is not a multiple
 of ``--required-batch-size-multiple``, by default 8, whatever the task, in training, validation and
@@ -15,7 +15,7 @@ from .wrapping import wrap
 
 
 def mend() -> None:
-    """Make batches of any size, and errors in one line of sentences that fit in none."""
+    """Allow batches of any size, and raise a one-line error for sentences that fit in no batch."""
     from fairseq.data import FairseqDataset
     from fairseq.tasks import FairseqTask
     from fairseq.tasks.translation import TranslationTask

@@ -1,8 +1,11 @@
-"""Say in one line that fairseq is missing or does not work.
+"""Import fairseq, or say in one line that it is missing or does not work.
 
 Fault: fairseq 0.12.2 cannot be imported on Python 3.11 and later: its dataclasses have mutable
 defaults. fairseq-fixed 0.12.3.1 can, but on Python 3.14 it does not understand its own options.
 Needed as long as pip can install such a version.
+
+Fault: all versions set the root logger to DEBUG when they are imported (wav2vec2_classification),
+so that every library of the program that loads a model logs all it can.
 Test: ``test_fairseq_version.py``.
 """
 
@@ -11,17 +14,20 @@ import logging
 import sys
 from typing import Any, Optional
 
+from ..base.loggers import keeping_root
+
 WHEEL = "our wheel of fairseq-fixed 0.12.3.1 (bash scripts/build.sh makes it, see docs/install.md)"
 MISSING = f"fairseq, which this needs, is not installed: install {WHEEL}"
 
 
 def mend() -> None:
-    """Import fairseq, or raise `ImportError` with one clear line that says why that fails."""
+    """Import fairseq; raise `ImportError` with a clear one-line reason if the import fails."""
     # On import, fairseq recommends a speech package, which a translation program does not need.
     logging.getLogger("fairseq.tasks.text_to_speech").setLevel(logging.WARNING)
     try:
-        importlib.import_module("fairseq.models.transformer")
-        utils: Any = importlib.import_module("fairseq.dataclass.utils")
+        with keeping_root():
+            importlib.import_module("fairseq.models.transformer")
+            utils: Any = importlib.import_module("fairseq.dataclass.utils")
         if utils.interpret_dc_type(Optional[int]) is not int:  # noqa: UP045
             raise TypeError("options that may be None are unknown to it")
     except Exception as error:

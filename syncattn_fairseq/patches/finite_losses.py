@@ -1,4 +1,4 @@
-"""End a training whose losses or gradients are not finite, with one line that names them.
+"""Stop a training with non-finite losses or gradients, and name the culprit in a single line.
 
 Faults: all versions check the gradients of each update. To find the module at fault they run the
 update again, which fails on modules whose output is a dictionary. They do not check the losses, and

@@ -1,4 +1,4 @@
-"""Log ratios that stay on the device until they are printed to W&B, too.
+"""Log tensor ratios, kept on the device until printed, to W&B as well.
 
 Fault: all versions log averages and Python's numbers there, and leave out tensors, which they log
 to TensorBoard.

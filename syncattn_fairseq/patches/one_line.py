@@ -13,7 +13,7 @@ from ..base.errors import DataError, describe, describe_lack_of_memory, printabl
 
 
 def mend() -> None:
-    """Let fairseq's commands print a `DataError`, or one that names a file, without a traceback.
+    """Let fairseq's commands print errors about input files as a single line, without a traceback.
 
     Other programs keep their tracebacks.
     """

@@ -18,7 +18,7 @@ AT_HAND = {"cpu"}
 
 
 def mend() -> None:
-    """Take it, in training on a GPU, that a batch has padding."""
+    """Assume padding in every training batch on a GPU, to avoid waiting for the GPU."""
     from fairseq.models.transformer import TransformerDecoderBase, TransformerEncoderBase
 
     reword(

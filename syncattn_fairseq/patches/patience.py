@@ -1,4 +1,4 @@
-"""Let a training that is interrupted end where it would have ended.
+"""Let an interrupted training end at the same update as an uninterrupted training.
 
 Faults: all versions forget at an interruption how many validations in a row ``--patience`` has
 counted. And when a training that has ended is started again, they make more updates.
@@ -43,7 +43,7 @@ def _store(state: Any) -> None:
 
 
 def _restore(extra_state: Any) -> None:
-    """Count on from a checkpoint; without one, forget what an earlier training here counted."""
+    """Restore the validation count from a checkpoint; without a checkpoint, reset the count."""
     from fairseq_cli.train import should_stop_early as rule
 
     vars(rule).clear()

@@ -1,4 +1,4 @@
-"""Leave out what fairseq's commands say that looks like a failure, and is none.
+"""Suppress harmless messages of fairseq's commands that look like failures.
 
 Fault: all versions call hydra in ways that hydra 1.1 and later warn of, in 20 lines, and show its
 debugging; PyTorch warns of what fairseq passes to it; the commands that translate print all options

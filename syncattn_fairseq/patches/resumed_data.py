@@ -13,7 +13,7 @@ from .wrapping import wrap
 
 
 def mend() -> None:
-    """Compare the data of a training with what the checkpoint says that it goes on from."""
+    """Compare the data of a resumed training with the data of its checkpoint."""
     from fairseq import checkpoint_utils
     from fairseq.trainer import Trainer
 
@@ -34,7 +34,7 @@ def mend() -> None:
 
 
 def _compare(path: str, state: Any, trainer: Any) -> None:
-    """Compare the data of a checkpoint and of a training, if its task knows its data."""
+    """Compare a checkpoint's data with the training's data, if the task has a fingerprint."""
     from fairseq.utils import split_paths
 
     task, settings = trainer.task, trainer.cfg.checkpoint

@@ -37,7 +37,7 @@ def mend() -> None:
 
 
 def set_allocator() -> bool:
-    """Set glibc's allocator; return whether it is there, and the user has not set it."""
+    """Set glibc's allocator; return False without glibc or if the user has set the allocator."""
     if any(name.startswith(("MALLOC_", "GLIBC_TUNABLES")) for name in os.environ):
         return False
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)  # musl and macOS have none
@@ -48,7 +48,7 @@ def set_allocator() -> bool:
 
 
 def ask_for_huge_pages() -> None:
-    """Ask for huge pages where the heap will grow; a system that has none stays as it is.
+    """Request huge pages for the growing heap; do nothing on a system without huge pages.
 
     Nothing is done where addresses are limited. :data:`SETTINGS` must be set already: otherwise the
     heap would not be where the block was.

@@ -20,7 +20,7 @@ def mend() -> None:
 
 
 def format_links(alignment: Any) -> list[str]:
-    """Return what is printed for each link, or for each row of probabilities, which are text."""
+    """Return the printed form of each link, or of each row of probabilities."""
     if all(isinstance(row, tuple) for row in alignment):
         return [f"{source}-{target}" for source, target in alignment]
     return [",".join(row) for row in alignment]

@@ -35,7 +35,7 @@ _UNKNOWN = object()
 
 
 def mend() -> None:
-    """Compare the options of a model with those of the checkpoint that its weights come from."""
+    """Compare the options of a model with the options in the checkpoint of its initial weights."""
     from fairseq import checkpoint_utils
 
     @wrap(checkpoint_utils, "load_checkpoint")
@@ -48,7 +48,7 @@ def mend() -> None:
 
 
 def compare_options(path: str, stored: dict[str, Any], model: Any) -> None:
-    """Compare options of two models that are to have the same weights.
+    """Compare the options of two models that share weights.
 
     Args:
         path: the checkpoint, for messages.
@@ -87,7 +87,7 @@ def _own(name: str, model: Any) -> Any:
 
 
 def _find_start(cfg: Any, suffix: str) -> Path:
-    """Return the checkpoint that fairseq begins with, which need not exist."""
+    """Return the path of fairseq's initial checkpoint, which need not exist."""
     if cfg.restore_file != LAST:
         return Path(cfg.restore_file)
     last = Path(cfg.save_dir) / LAST.replace(".pt", f"{suffix}.pt")

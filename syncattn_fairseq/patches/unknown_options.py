@@ -1,4 +1,4 @@
-"""Refuse a model's options that do not exist.
+"""Refuse unknown options of a model.
 
 Fault: all versions ignore them in ``fairseq-hydra-train``, if the model has no dataclass.
 Test: ``test_small_patches.py``.
@@ -23,7 +23,7 @@ def mend() -> None:
 
 
 def _check(options: Any) -> None:
-    """Check the options of a model if they are from a config; a command line checks its own."""
+    """Check model options from a config file, since only the command line checks options."""
     from fairseq.models import ARCH_CONFIG_REGISTRY
     from omegaconf import OmegaConf
 

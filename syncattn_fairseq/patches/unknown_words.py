@@ -1,4 +1,4 @@
-"""Replace unknown words (``--replace-unk``) by those of a dictionary, or say what that needs.
+"""Replace unknown words (``--replace-unk``) from a dictionary, or report missing requirements.
 
 Faults: all versions take ``@@`` and a space for the name of the dictionary if none is given; expect
 a source position for each word, where their own alignments are pairs; and look the words of
@@ -17,7 +17,7 @@ _NONE = "@@ "
 
 
 def mend() -> None:
-    """Read the dictionary by our rules, and give fairseq's function the positions that it wants."""
+    """Read the dictionary with this package's reader, and pass word positions to fairseq."""
     from fairseq import utils
 
     @wrap(utils, "load_align_dict")

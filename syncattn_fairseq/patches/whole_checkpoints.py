@@ -1,4 +1,4 @@
-"""Write checkpoints whole, and resume from one that is whole.
+"""Write checkpoints atomically, and resume from an intact checkpoint.
 
 Faults: all versions write a checkpoint and copy it byte by byte to ``checkpoint_last.pt``: a
 training that is killed meanwhile cannot be resumed. If that is a link to another model, they write
@@ -31,7 +31,7 @@ logger = logging.getLogger(__name__)
 
 
 def mend() -> None:
-    """Make fairseq write checkpoints whole, and resume from the newest whole one.
+    """Make fairseq write checkpoints atomically, and resume from the newest intact checkpoint.
 
     If ``checkpoint_last.pt`` is damaged, training resumes from the newest intact checkpoint beside
     it, with a warning. Every error while loading names the file. `RuntimeError`: other patches,
@@ -49,7 +49,7 @@ def mend() -> None:
 
 
 def _copy_whole(copy: Any, src_path: str, dst_path: str, overwrite: bool = False) -> Any:
-    """Copy a file so that it appears complete or not at all, in the place of fairseq's copy."""
+    """Copy a file atomically, in place of fairseq's copy."""
     if not _is_local(dst_path):
         return copy(src_path, dst_path, overwrite)
     with replacing(Path(dst_path), follow=False) as temporary:
@@ -58,21 +58,21 @@ def _copy_whole(copy: Any, src_path: str, dst_path: str, overwrite: bool = False
 
 
 def _save_whole(save: Any, obj: Any, filename: str, async_write: bool = False) -> Any:
-    """Write a checkpoint so that it appears complete or not at all."""
+    """Write a checkpoint atomically."""
     if async_write or not _is_local(filename):
         return save(obj, filename, async_write)
     return save_checkpoint(obj, filename, follow=False)
 
 
 def _is_local(path: str) -> bool:
-    """Tell whether a path is one of this machine's files, which may be renamed."""
+    """Return whether a path is a local file, which may be renamed."""
     from fairseq.file_io import PathManager
 
     return PathManager.supports_rename(path)
 
 
 def _load_whole(load: Any, path: str, *args: Any, **kwargs: Any) -> dict[str, Any]:
-    """Load a checkpoint that is as it was written; every error names the file."""
+    """Load an undamaged checkpoint; every error names the file."""
     return load_checkpoint(path, lambda: load(path, *args, **kwargs))
 
 
@@ -114,7 +114,7 @@ def _resume(resume: Any, cfg: Any, trainer: Any, **kwargs: Any) -> Any:
 
 
 def _load_newest(load: Any, path: str, *args: Any, **kwargs: Any) -> dict[str, Any]:
-    """Load the last checkpoint of a folder, or if it is damaged the newest that is intact."""
+    """Load the last checkpoint of a folder, or the newest intact checkpoint."""
     try:
         return load(path, *args, **kwargs)
     except DataError as error:
@@ -140,7 +140,7 @@ def _store_record(folder: Path, settings: Any, is_new: bool) -> None:
 
 
 def find_intact(folder: Path) -> Iterator[Path]:
-    """Yield the checkpoints of a folder that training can resume from, newest first.
+    """Yield the readable checkpoints of a folder with an optimizer state, newest first.
 
     Their contents are not verified yet; `load_checkpoint` does that.
     """
@@ -171,7 +171,7 @@ def _claim(folder: Path) -> None:
 
 
 def _remove_leftovers(folder: Path) -> None:
-    """Remove what a killed training was writing."""
+    """Remove the temporary files of a killed training."""
     for path in folder.glob(".checkpoint*.tmp"):
         if _TEMPORARY.fullmatch(path.name):
             path.unlink(missing_ok=True)

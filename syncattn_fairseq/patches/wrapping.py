@@ -1,4 +1,4 @@
-"""Put a function of ours around one of fairseq's or PyTorch's, or change some words of it."""
+"""Wrap a function of fairseq or PyTorch, or replace words in the function's source."""
 
 import functools
 import inspect
@@ -8,7 +8,7 @@ from typing import Any
 
 
 def wrap(owner: Any, name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Replace ``owner.name`` by the function below, which gets the original as first argument."""
+    """Replace ``owner.name`` by a function that gets the original as first argument."""
     original = getattr(owner, name)
 
     def replace(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -23,7 +23,7 @@ def wrap(owner: Any, name: str) -> Callable[[Callable[..., Any]], Callable[..., 
 
 
 def reword(owner: Any, name: str, changes: Mapping[str, str], **names: Any) -> bool:
-    """Change some words of the source of the function ``owner.name``, of which it is made anew.
+    """Replace words in the source of the function ``owner.name``, and compile the function again.
 
     It is for a condition in the midst of a long function, which cannot be wrapped.
 

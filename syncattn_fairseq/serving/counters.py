@@ -1,4 +1,4 @@
-"""What a service counts, for whoever watches it."""
+"""Counters of a service, for monitoring."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 
 class Counters:
-    """Counts what a service did since it began; used by the thread that answers alone.
+    """Counts of a service since the start, used only by the answering thread.
 
     Attributes:
         requests: how many there were, by path and status; the path is empty for a request that is
@@ -22,7 +22,7 @@ class Counters:
         self.seconds = 0.0
 
     def write(self, running: int) -> str:
-        """Return the numbers as text that Prometheus reads.
+        """Return the numbers in the text format of Prometheus.
 
         Args:
             running: how many requests the model works on.

@@ -1,4 +1,4 @@
-"""What a request asks of the model: sentences, and settings of the search."""
+"""Questions to a model in a request: sentences, and settings of the search."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _KEYS = ("sentences", *_COUNTS, "length_penalty")
 
 @dataclass(frozen=True)
 class Asked:
-    """What a request asks.
+    """A request's question to the model.
 
     Attributes:
         sentences: the sources.

@@ -41,7 +41,7 @@ _NOT_HTTP = b'{"error":"not HTTP that can be read"}'
 
 
 class _Connection(H11Protocol):
-    """A client's connection, which must bring a request, or take an answer, in time."""
+    """A client's connection with time limits for sending a request and taking an answer."""
 
     _clock: asyncio.TimerHandle | None = None
 
@@ -66,7 +66,7 @@ class _Connection(H11Protocol):
         super().connection_lost(exc)
 
     def send_400_response(self, msg: str) -> None:
-        """Refuse what is not HTTP, if no answer has begun, and close the connection."""
+        """Refuse a request that is not HTTP, if no answer has begun, and close the connection."""
         if self.cycle is not None:
             self.cycle.disconnected = True  # whatever else the service says is thrown away
             self.cycle.message_event.set()
@@ -97,7 +97,7 @@ class _Connection(H11Protocol):
 
 
 class _Server(uvicorn.Server):
-    """Serves until SIGTERM or SIGINT, which are its usual end.
+    """Serves until SIGTERM or SIGINT, with a normal exit status.
 
     Args:
         service: what answers.
@@ -123,7 +123,7 @@ class _Server(uvicorn.Server):
         )
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Say where it is, and what it serves."""
+        """Start, and print the address and the model."""
         await super().startup(sockets)
         model = self.service.model
         for each in sockets or ():
@@ -140,14 +140,14 @@ class _Server(uvicorn.Server):
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Take signals for the end, and do not send them again after it."""
+        """End on signals, and do not raise the signals again afterwards."""
         with super().capture_signals():
             yield
             self._captured_signals.clear()
 
 
 class _OneLine(logging.Formatter):
-    """Writes a line for each event, even if it is an error of Python."""
+    """Formats each event as a single line, even an exception of Python."""
 
     def format(self, record: logging.LogRecord) -> str:
         text = record.getMessage()
@@ -184,7 +184,7 @@ def bind(host: str, port: int) -> socket.socket:
 
 
 def _share_heap() -> None:
-    """Let threads share glibc's heap: each would have its own, and keep the memory of a batch."""
+    """Let threads share glibc's heap, since a separate heap would keep a batch's memory."""
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)  # musl and macOS have none
     if mallopt is not None:
         mallopt(_ARENA_MAX, 1)

@@ -1,4 +1,4 @@
-"""What a service answers: questions about sentences, a page, and how it is.
+"""The answers of a service: questions about sentences, a page, and its health.
 
 Whatever is wrong with a request is said in one line of JSON, ``{"error": "…"}``. What is wrong with
 the service itself is said in one line of its log.
@@ -49,7 +49,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Limits:
-    """What a service refuses.
+    """The limits of a service; larger requests are refused.
 
     Attributes:
         requests: the most requests that the model works on at a time.
@@ -129,7 +129,7 @@ _NEEDS = {"/parse": "parses", "/align": "links"}
 
 
 class Service:
-    """An ASGI application that serves a model.
+    """An ASGI application around a model.
 
     Args:
         model: the model; calls of several threads share its batches.
@@ -158,7 +158,7 @@ class Service:
         self._routes.router.redirect_slashes = False
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request, and count it."""
+        """Answer and count a request."""
 
         async def count(message: Message) -> None:
             if message["type"] == "http.response.start":
@@ -169,7 +169,7 @@ class Service:
         await self._routes(scope, receive, count)
 
     def close(self) -> None:
-        """Let what runs end soon, since the service ends."""
+        """End running answers soon, since the service ends."""
         end = asyncio.get_running_loop().time() + SECONDS_TO_END
         for clock in self._clocks:
             with suppress(RuntimeError):  # it has just ended
@@ -177,7 +177,7 @@ class Service:
 
     @property
     def running(self) -> int:
-        """How many requests the model works on, of which nobody may wait for the answer."""
+        """The number of requests in the model, including abandoned requests."""
         return len(self._jobs)
 
     # ---- answers
@@ -268,7 +268,7 @@ class Service:
 
 
 def _show(name: str, kind: str) -> Callable[[Request], Awaitable[Response]]:
-    """Return what answers with a file of the page."""
+    """Return a handler that answers with a file of the page."""
     content = Path(__file__).with_name("page").joinpath(name).read_bytes()
 
     async def show(request: Request) -> Response:

@@ -1,4 +1,4 @@
-"""What is faster than in fairseq: its dropout, and its optimizer.
+"""Faster replacements of fairseq's dropout and optimizer.
 
 On a CPU, both are faster still with ``--fast``, and no longer fairseq's in their last digits.
 """
@@ -51,7 +51,7 @@ class FusedAdam(Adam):
     """
 
     def step(self, closure: Any = None) -> Any:
-        """Move the parameters; leave it to fairseq if not all of them are plain float32."""
+        """Update the parameters; use fairseq's method unless all tensors are plain float32."""
         moved = [[p for p in group["params"] if p.grad is not None] for group in self.param_groups]
         tensors = [x for parameters in moved for p in parameters for x in (p, p.grad)]
         if (
@@ -95,7 +95,7 @@ class FusedAdam(Adam):
 
 
 def fuse_optimizer(optimizer: Any, on_cpu: bool = False) -> None:
-    """Let fairseq's Adam move, clip and convert all parameters together, not one by one.
+    """Let fairseq's Adam move, clip and convert all parameters together.
 
     Another optimizer stays as it is, as does one for parameters in half precision alone. On a CPU,
     where the numbers differ in their last digits, only if asked for.

@@ -1,4 +1,4 @@
-"""Training passes as CUDA graphs: what an update launches is recorded once, and replayed.
+"""Training passes as CUDA graphs: recorded once for each shape, then replayed.
 
 A GPU works a fifth of the time that Python takes to launch the kernels of an update of usual size.
 Forward and backward pass of each shape of a batch (:mod:`..data.shapes`) are recorded with buffers
@@ -59,26 +59,26 @@ _OPTIMIZERS = (FairseqOptimizer, FP16Optimizer, MemoryEfficientFP16Optimizer, AM
 
 
 class Recorder(Protocol):
-    """Records what a device does."""
+    """Records the operations of a device."""
 
     def watch(self, refuse: bool = False) -> Watch:
         """Return what watches a pass (:class:`.Watch`)."""
 
     def watching(self, note: Callable[[str], None]) -> AbstractContextManager[None]:
-        """Run passes meanwhile where they will be recorded, and note what waits."""
+        """Run passes under recording conditions within a block, and note waits for the device."""
 
     def record(self, function: Callable[[], T]) -> tuple[Callable[[], None], T]:
-        """Record what a function does, without doing it; return a replay of it, and its results.
+        """Record a function without running any kernel; return a replay function and the results.
 
         The results have numbers after each replay, until another one.
         """
 
     def measure_memory(self) -> int:
-        """Return the bytes of memory that all recordings have for what they compute."""
+        """Return the bytes of memory reserved for the results of all recordings."""
 
 
 class CudaGraphs:
-    """Records CUDA graphs, which share their memory: only one is replayed at a time."""
+    """Records CUDA graphs with shared memory; only a single graph is replayed at a time."""
 
     def __init__(self) -> None:
         self.stream = torch.cuda.Stream()
@@ -123,7 +123,7 @@ class CudaGraphs:
 
 
 def find_recorder(device: torch.device) -> Recorder | None:
-    """Return what records the passes of a device; None if nothing does."""
+    """Return the recorder for a device; None if the device has none."""
     return CudaGraphs() if device.type == "cuda" else None
 
 
@@ -175,7 +175,7 @@ class Graph:
 
 
 class GraphedTraining:
-    """Trains on batches, those of a known shape by replaying a graph.
+    """Trains on batches; known shapes are trained by replaying a graph.
 
     Args:
         model, criterion, optimizer: fairseq's, as its trainer passes them to the task.
@@ -210,7 +210,9 @@ class GraphedTraining:
         return len(self._graphs)
 
     def belongs_to(self, model: Any, criterion: Any, optimizer: Any) -> bool:
-        """Tell whether this trains with these; fairseq may make others during a training."""
+        """Return whether the graphs belong to these objects; fairseq may replace objects in
+        training.
+        """
         own = self.model, self.criterion, self.optimizer
         return all(a is b for a, b in zip(own, (model, criterion, optimizer), strict=True))
 
@@ -221,19 +223,19 @@ class GraphedTraining:
         logger.warning("--fast: the training goes on without CUDA graphs: %s", obstacle)
 
     def forget(self) -> None:
-        """Forget all graphs, whose shapes will not come again."""
+        """Forget all graphs, since the shapes will not come again."""
         self._graphs.clear()
         self._met.clear()
         self._told = 0
 
     def measure_memory(self) -> int:
-        """Return the bytes that graphs, their gradients and the batches' buffers have."""
+        """Return the bytes of graphs, gradients and batch buffers."""
         own = [*self._gradients, *self._sums.values()]
         own += [buffer for graph in self._graphs.values() for buffer in graph.buffers.values()]
         return self.recorder.measure_memory() + sum(x.untyped_storage().nbytes() for x in own)
 
     def report(self) -> None:
-        """Log what graphs there are, if there are new ones."""
+        """Log the number of graphs if there are new graphs."""
         if self._told < self.count:
             self._told = self.count
             message = "--fast: %d CUDA graphs, recorded in %.1f s, with %.0f MiB of memory"
@@ -271,7 +273,7 @@ class GraphedTraining:
         return log["total_loss"], counts["sample_size"], {**log, **counts}
 
     def _train_watched(self, sample: dict[str, Any]) -> dict[str, Tensor]:
-        """Train on a batch as usual, and give graphs up if its passes cannot be recorded."""
+        """Train on a batch as usual, and give up graphs if the passes cannot be recorded."""
         read = sample["net_input"]["prev_output_tokens"]
         grow_masks(self.model, read.size(1), self.parameters[0])
         drawn = _read_generators()
@@ -288,13 +290,13 @@ class GraphedTraining:
         return log
 
     def _compute(self, batch: dict[str, Any]) -> tuple[Tensor, dict[str, Tensor]]:
-        """Return the objective, and what to log, as fairseq's task computes them."""
+        """Return the objective and the numbers to log, as in fairseq's task."""
         with torch.autocast("cuda", enabled=isinstance(self.optimizer, AMPOptimizer)):
             objective, log = self.criterion.compute(self.model, batch)
         return objective, log
 
     def _record(self, shape: Any, tensors: dict[Path, Tensor]) -> None:
-        """Record the passes of a shape of batches; give graphs up if that fails."""
+        """Record the passes of a batch shape; give up graphs if recording fails."""
         begun = time.monotonic()
         if not self._gradients:
             self._gradients = [torch.zeros_like(parameter) for parameter in self.parameters]
@@ -380,7 +382,7 @@ class GraphedTraining:
 
 
 def grow_masks(model: nn.Module, length: int, like: Tensor) -> None:
-    """Let fairseq's decoders make their masks of the future, which come from the host.
+    """Let fairseq's decoders make their causal masks in advance, since masks come from the host.
 
     Args:
         model: the model.
@@ -394,7 +396,7 @@ def grow_masks(model: nn.Module, length: int, like: Tensor) -> None:
 
 
 def find_obstacle(model: Any, criterion: Any, optimizer: Any) -> str:
-    """Say why a training cannot have graphs; nothing if nothing is known against it."""
+    """Return the reason why a training cannot have graphs; an empty text if none is known."""
     while isinstance(model, _WRAPPERS):
         model = model.module
     if not isinstance(model, BaseFairseqModel):
@@ -410,7 +412,7 @@ def find_obstacle(model: Any, criterion: Any, optimizer: Any) -> str:
 
 
 def find_model_obstacle(model: nn.Module) -> str:
-    """Say why a model cannot be recorded; nothing if nothing is known against it."""
+    """Return the reason why a model cannot be recorded; an empty text if none is known."""
     if getattr(model, "takes_lengths_on_cpu", False):
         return "the model packs sequences by lengths that the host knows"
     passing_on = [kind.set_num_updates for kind in (BaseFairseqModel, FairseqEncoder)]

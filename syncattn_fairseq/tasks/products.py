@@ -26,7 +26,7 @@ def multiplies_bf16() -> bool:
 
 @contextmanager
 def bf16_products(round_rows: Callable[[int], int] = int) -> Iterator[None]:
-    """Let linear layers on a CPU multiply in bfloat16, where that is faster.
+    """Let linear layers on a CPU multiply in bfloat16 if this is faster.
 
     Inputs and weights are rounded to 8 bits, sums are of float32. All else, such as attention,
     softmax, norms and losses, is computed in float32, as are the weights that are trained.
@@ -65,6 +65,14 @@ class _RoundedProduct(Function):
         bias: Tensor | None,
         round_rows: Callable[[int], int],
     ) -> Tensor:
+        """Multiply in bfloat16, with the input filled up to a rounded number of rows.
+
+        Args:
+            ctx: PyTorch's context for the backward pass.
+            x: the input, ``(..., D)``.
+            weight, bias: ``(N, D)`` and ``(N)``, or None for no bias.
+            round_rows: rounds a number of rows up.
+        """
         ctx.rows = round_rows(x.numel() // x.size(-1))
         rounded, weight = _fill_up(x, ctx.rows), weight.to(torch.bfloat16)
         ctx.save_for_backward(rounded, weight)

@@ -61,7 +61,7 @@ class TranslatingTask(TranslationTask):
         return stored.get(self.cfg.source_lang), stored.get(self.cfg.target_lang)
 
     def state_dict(self) -> dict[str, Any]:
-        """Return what checkpoints store of the task: fairseq's state, and what the model reads."""
+        """Return the task's state for checkpoints: fairseq's state and the data's fingerprint."""
         kept = self.fingerprint.of_reader(self.fields.reads("labels"))
         return {**super().state_dict(), IN_CHECKPOINTS: kept.as_plain()}
 
@@ -128,7 +128,7 @@ class TranslatingTask(TranslationTask):
         return dataset
 
     def build_generator(self, models: Any, args: Any, *rest: Any, **kwargs: Any) -> Any:
-        """Build fairseq's generator, and check that the data has what translating it needs.
+        """Build fairseq's generator, and check that the data meets the model's needs.
 
         Raises:
             DataError: the model reads parses, and sentences of the data have none; or it has no
@@ -165,7 +165,14 @@ class TranslatingTask(TranslationTask):
         prefix_tokens: Tensor | None = None,
         constraints: Any = None,
     ) -> list[list[dict[str, Any]]]:
-        """Translate a batch, with the parses of its sources."""
+        """Translate a batch, with the parses of its sources.
+
+        Args:
+            generator: fairseq's generator.
+            models: the ensemble.
+            sample: the batch.
+            prefix_tokens, constraints: fairseq's, passed on.
+        """
         if self._batches_read:  # fairseq-interactive passes on only the tokens
             net_input = sample["net_input"]
             batch = self._batches_read.popleft()
@@ -204,7 +211,7 @@ class TranslatingTask(TranslationTask):
 
 @contextmanager
 def sharing_sources(models: list[Any], beam_size: int) -> Iterator[None]:
-    """Let decoders keep what they know of a source once for all hypotheses of its beam.
+    """Let decoders store the source's keys and values once per beam, not once per hypothesis.
 
     fairseq's attention has this for BART; left on, it would spoil the next training. There, it
     saves memory traffic and costs kernels, of which a GPU has too many already (0.85 of the speed).

@@ -41,7 +41,7 @@ logger = logging.getLogger(__name__)
 
 
 def may_read_parses(model: Any, cfg: Any) -> bool:
-    """Tell whether a model, which has these options, reads parses or has heads that learn them."""
+    """Return whether a model with these options reads parses or learns to predict parses."""
     if not hasattr(model, "describe"):
         return not is_fairseqs(model)
     described = model.describe(as_namespace(cfg))
@@ -116,7 +116,7 @@ class TranslationWithSyntaxTask(TranslatingTask):
         return load_dictionary(Path(filename))
 
     def build_model(self, cfg: Any, *args: Any, **kwargs: Any) -> Any:
-        """Build a model, and note what it reads, since data is loaded later."""
+        """Build a model, and note the required batch fields for the later loading of data."""
         model = super().build_model(cfg, *args, **kwargs)
         self.fields |= getattr(model, "source_fields", NOTHING)
         self.models_take_lengths.append(getattr(model, "takes_lengths_on_cpu", False))
@@ -148,7 +148,14 @@ class TranslationWithSyntaxTask(TranslatingTask):
         ignore_grad: bool = False,
         **kwargs: Any,
     ) -> Any:
-        """Do forward and backward of a batch."""
+        """Do forward and backward of a batch.
+
+        Args:
+            sample: the batch.
+            model, criterion, optimizer: as for fairseq's task.
+            update_num: the number of earlier updates.
+            ignore_grad: whether the gradient is multiplied by 0, as for a dummy batch.
+        """
         fuse_optimizer(optimizer, self.cfg.fast)
         with self._fast_products():
             if self.recorder is not None and not ignore_grad:
@@ -178,7 +185,7 @@ class TranslationWithSyntaxTask(TranslatingTask):
     begin_valid_epoch = begin_epoch
 
     def build_criterion(self, cfg: Any, *args: Any, **kwargs: Any) -> Any:
-        """Build a criterion, and note what its losses read, since data is loaded later.
+        """Build a criterion, and note the required batch fields for the later loading of data.
 
         Raises:
             DataError: the model reads labels, and the data has no dictionary of them.
@@ -281,7 +288,7 @@ class TranslationWithSyntaxTask(TranslatingTask):
         return self.annotations
 
     def _refuse_unparsed(self, folder: object, split: str, kind: str) -> DataError:
-        """Return the error that a text has no parses, which the model reads."""
+        """Return the error for a text without the parses that the model reads."""
         return DataError(
             f"{folder}: {split} has no source {kind}, which the model reads; binarise it together "
             f"with its parses, or add them (docs/data.md): syncattn-preprocess --add {kind}."

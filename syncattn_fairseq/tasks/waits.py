@@ -1,4 +1,4 @@
-"""Find where a training pass does what a CUDA graph cannot record.
+"""Find operations in a training pass that a CUDA graph cannot record.
 
 A graph holds what the device does. What the host reads from it, or draws, or copies to it between
 two operations, happens once, when the graph is recorded, and never again: such a pass cannot be
@@ -44,7 +44,7 @@ HOST_FIELDS = ("id",)
 
 
 class CannotRecord(Exception):
-    """A pass does what a CUDA graph cannot record; the message says where."""
+    """A pass has an operation that a CUDA graph cannot record; the message gives the line."""
 
 
 class Watch(TorchDispatchMode):
@@ -83,7 +83,7 @@ class Watch(TorchDispatchMode):
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
-        """Say no: PyTorch would import its compiler, for seconds, to keep it out of here."""
+        """Return False, to keep PyTorch from importing its compiler, which takes seconds."""
         return False
 
     def is_on_device(self, tensor: Tensor) -> bool:
@@ -91,7 +91,7 @@ class Watch(TorchDispatchMode):
         return tensor.device.type == self.device
 
     def note(self, what: str) -> None:
-        """Note what cannot be recorded, and where it was called.
+        """Note an obstacle to recording, with the calling line.
 
         Raises:
             CannotRecord: this is to be refused.
@@ -101,7 +101,7 @@ class Watch(TorchDispatchMode):
             raise CannotRecord(self.places[-1])
 
     def call(self, func: Any, args: Any, kwargs: Any) -> Any:
-        """Look at a function that a program calls, and call it."""
+        """Check a function called by a program, and call the function."""
         if func in _CONSTANTS:
             given = [*args, *kwargs.values()]
             device = kwargs.get("device") or getattr(given[0], "device", "cpu")
@@ -113,7 +113,7 @@ class Watch(TorchDispatchMode):
     def __torch_dispatch__(
         self, func: Any, types: Any, args: Any = (), kwargs: Any | None = None
     ) -> Any:
-        """Look at an operation, and do it."""
+        """Check an operation, and execute the operation."""
         kwargs = kwargs or {}
         given = [*list_tensors(args), *list_tensors(kwargs)]
         for tensor in given:
@@ -127,7 +127,7 @@ class Watch(TorchDispatchMode):
         return results
 
     def _find_obstacle(self, func: Any, args: Any, kwargs: Any, given: list[Tensor]) -> str:
-        """Say why an operation cannot be recorded; nothing if it can."""
+        """Return the reason why an operation cannot be recorded; an empty text if there is none."""
         name = func._schema.name.removeprefix("aten::")
         if name in _PACKED:
             return "a packed sequence, whose lengths are on the host"
@@ -151,14 +151,14 @@ class Watch(TorchDispatchMode):
         return ""
 
     def _leaves(self, name: str, args: Any, kwargs: Any) -> bool:
-        """Tell whether a copy is from the device to another type of device, or to it."""
+        """Return whether an operation copies between the device and another type of device."""
         goal = args[0].device if name == "copy_" else kwargs.get("device") or args[0].device
         types = {torch.device(goal).type, args[1 if name == "copy_" else 0].device.type}
         return len(types) == 2 and self.device in types
 
 
 class _Calls(TorchFunctionMode):
-    """Passes on the functions that programs call: some are not seen among the operations."""
+    """Forwards functions called by programs, since not all are visible as operations."""
 
     def __init__(self, watch: Watch) -> None:
         super().__init__()
@@ -172,7 +172,7 @@ class _Calls(TorchFunctionMode):
 
 
 class WatchedBatch(dict[str, Any]):
-    """A batch that notes when something is read that is on the host, which graphs do not have.
+    """A batch that reports reading of fields on the host, which graphs do not have.
 
     Args:
         batch: the batch.
@@ -184,7 +184,7 @@ class WatchedBatch(dict[str, Any]):
         self._note = note
 
     def __getitem__(self, key: str) -> Any:
-        """Return a field, and note it if it is on the host."""
+        """Return a field, and report a field on the host."""
         value = super().__getitem__(key)
         if key in HOST_FIELDS or not isinstance(value, Tensor | dict):
             self._note(f"sample[{key!r}], which is on the host")
@@ -211,7 +211,7 @@ def list_tensors(values: Any) -> list[Tensor]:
 
 
 def _storage_of(tensor: Tensor) -> int:
-    """Return what identifies a tensor's memory, or a tensor that has none of its own."""
+    """Return an identifier of a tensor's memory, or of a tensor without own memory."""
     try:
         return int(tensor.untyped_storage()._cdata)
     except (NotImplementedError, RuntimeError):

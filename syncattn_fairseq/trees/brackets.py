@@ -95,7 +95,7 @@ def _read_category(label: str) -> str:
 
 
 def remove_binarisation(tree: Tree) -> Tree:
-    """Replace each node whose label begins with ``@`` by its children.
+    """Replace each node whose label begins with ``@`` by the node's children.
 
     Binarisation made these nodes, so that no node has more than two children. The root stays, and
     so do parts of speech, nodes with a single word.
@@ -126,7 +126,7 @@ def read_trees(path: Path | str) -> Iterator[Tree | None]:
 
 
 def simplify_word(word: str) -> str:
-    """Undo what parsers do to a word, to compare the words of a tree with those of a text.
+    """Undo a parser's changes to a word, to compare a tree's words with a text.
 
     This undoes the escapes of the Penn Treebank (``-LRB-``, two backquotes or quotes, ``\\/``) and
     converts the word to Unicode's NFKC without white space, as sentencepiece does. Apply it to both

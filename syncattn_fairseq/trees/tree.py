@@ -1,4 +1,4 @@
-"""Trees, and how to write them: in CoNLL-U, and as tokens that a model can learn to output.
+"""Trees, and output as CoNLL-U or as tokens for a translation model.
 
 Tokens are separated by white space; do not split them into subwords::
 
@@ -75,7 +75,7 @@ def linearise(tree: Tree, leaves: Iterable[str] | None = None) -> list[str]:
 
 
 def bracket_dependencies(heads: Sequence[int], labels: Sequence[str], words: Sequence[str]) -> Tree:
-    """Turn a dependency tree into brackets: each word with its dependents around it.
+    """Convert a dependency tree into brackets; each word is surrounded by its dependents.
 
     In a non-projective tree, the words do not keep the order of the sentence. The heads are
     1-based, 0 = root, and form a tree (`check_tree`); brackets have the words' labels.

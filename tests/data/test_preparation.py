@@ -44,7 +44,7 @@ def as_written(words: str) -> str:
     return words[:1].upper() + words[1:].replace(" .", ".").replace(" ,", ",")
 
 
-def test_sentences_go_in_and_come_out(small_corpus, data, tmp_path, capsys):
+def test_sentences_go_in_and_come_out(small_corpus, data, tmp_path, capsys, monkeypatch):
     """From Python, the shell, and every export that we load."""
     sources, path = small_corpus.learned(), small_corpus.trained()
     words = syncattn_fairseq.load(path, data, device="cpu", tokenised=True).translate(sources)
@@ -67,6 +67,7 @@ def test_sentences_go_in_and_come_out(small_corpus, data, tmp_path, capsys):
             command = [f"--path={tmp_path / format}", f"--input={lines}", "--device=cpu", *option]
             assert translate.main(command) == 0
             assert capsys.readouterr().out.splitlines() == expected
+    monkeypatch.chdir(tmp_path)
     code = read_codes(tmp_path / "ctranslate2")[1]
     said = "# In words, as syncattn-tokenise --lang en --rules 2 splits them, and with a small "
     assert said in code and "import syncattn" not in code
@@ -83,11 +84,12 @@ def test_a_sentence_begins_with_the_more_frequent_spelling():
     assert segmenter.tokenise(written) == ["the dog .", "Anna .", "Zebra ."]
 
 
-def test_hugging_face_reads_sentences(small_corpus, data, tmp_path, capsys):
+def test_hugging_face_reads_sentences(small_corpus, data, tmp_path, capsys, monkeypatch):
     pytest.importorskip("transformers")
     path = small_corpus.checkpoint("transformer_dbsa", max_target_positions=40)
     export(path, data, "transformers", tmp_path / "out")
     assert stored_preparations(tmp_path / "out") == stored_preparations(data)
+    monkeypatch.chdir(tmp_path)
     [code] = read_codes(tmp_path / "out")
     capsys.readouterr()
     model = syncattn_fairseq.load(path, data, device="cpu", tokenised=True)

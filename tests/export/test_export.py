@@ -377,16 +377,30 @@ def read_codes(folder: Path) -> list[str]:
     return [part.removeprefix("python\n") for part in readme.split("```")[1::2]]
 
 
-def test_fairseq_runs_the_readme_without_this_package(small_corpus, tmp_path, model):
+def test_fairseq_runs_the_readme_without_this_package(small_corpus, model):
     source = small_corpus.learned()[0]
     code = read_codes(small_corpus.exported("fairseq"))[0].replace("A sentence .", source)
     code += "import sys\nassert not any(name.startswith('syncattn') for name in sys.modules)"
     command = [sys.executable, "-c", code]
-    found = subprocess.run(command, capture_output=True, text=True, check=True, cwd=tmp_path)
+    beside = small_corpus.exported("fairseq").parent
+    found = subprocess.run(command, capture_output=True, text=True, check=True, cwd=beside)
     assert found.stdout.splitlines()[-1] == model.translate([source])[0]
 
 
-def test_ctranslate2_runs_the_readme(small_corpus, model, capsys):
+@pytest.mark.parametrize("format", BOTH)
+def test_a_card_is_of_no_machine(small_corpus, format):
+    folder = small_corpus.exported(format)
+    readme = (folder / "README.md").read_text(encoding="utf-8")
+    assert f'"{folder.name}"' in readme and str(folder.parent) not in readme
+
+
+def test_a_wrong_licence_is_refused_before_the_model_is_read(tmp_path):
+    with pytest.raises(DataError, match="^--licence 'two words': "):
+        export("no.pt", "none", "fairseq", tmp_path / "out", licence="two words")
+
+
+def test_ctranslate2_runs_the_readme(small_corpus, model, capsys, monkeypatch):
+    monkeypatch.chdir(small_corpus.folder)
     source = small_corpus.learned()[0]
     ours, plain = read_codes(small_corpus.exported("ctranslate2"))
     assert "syncattn" not in plain
@@ -431,6 +445,7 @@ def test_hugging_face_has_the_same_logits_parse_and_subwords(
         size = len(pair.source.sentence.pieces)
         np.testing.assert_allclose(row[:size, :size], pair.source.attention, atol=1e-5)
     capsys.readouterr()
+    monkeypatch.chdir(tmp_path)
     [code] = read_codes(folder)
     # Nobody has taught the model where a sentence ends.
     exec(code.replace("A sentence .", sources[0]).replace("max(200, ", "max(50, "), {})

@@ -78,7 +78,8 @@ def test_it_reads_no_words_but_subwords_if_asked_to(raw_corpus, model):
     assert str(other.translate([" ".join(pieces)])[0]) == str(model.translate([text])[0])
 
 
-def test_exports_translate_the_same_by_their_readme(raw_corpus, model, capsys):
+def test_exports_translate_the_same_by_their_readme(raw_corpus, model, capsys, monkeypatch):
+    monkeypatch.chdir(raw_corpus.folder)
     sources = [*raw_corpus.learned(), *ODD]
     expected = model.translate(sources)
     assert expected[0].startswith("Der Politiker")

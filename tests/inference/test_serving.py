@@ -252,7 +252,7 @@ assert not {"torch", "fairseq"} & {*sys.modules}
 
 def test_serving_needs_neither_torch_nor_fairseq(served, tmp_path):
     """In an environment with no more than docs/export.md installs."""
-    names = ["ctranslate2", "sentencepiece", "sacremoses"]
+    names = ["ctranslate2", "sacremoses"]
     python, environment = make_bare_environment(tmp_path / "venv", names)
     (tmp_path / "served").symlink_to(served)
     (tmp_path / "lines").write_text("the dog sees a cat .\n")

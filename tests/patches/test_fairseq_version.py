@@ -37,6 +37,21 @@ def test_a_fairseq_that_does_not_know_the_types_of_python_3_14(monkeypatch):
         fairseq_version.mend()
 
 
+def test_a_program_that_loads_a_model_logs_what_it_did_before():
+    """fairseq sets the root logger to DEBUG; `load` gets as far as importing it."""
+    program = (
+        "import logging, sys, syncattn_fairseq\n"
+        "root = logging.getLogger()\n"
+        "before = root.level, root.handlers[:]\n"
+        "try: syncattn_fairseq.load('no.pt')\n"
+        "except OSError: pass\n"
+        "assert 'fairseq.models.wav2vec' in sys.modules\n"
+        "assert (root.level, root.handlers) == before, (root.level, root.handlers)\n"
+    )
+    done = run_program(program)
+    assert done.returncode == 0, done.stderr
+
+
 @pytest.mark.parametrize("name", ["fairseq", "fairseq_cli"])
 def test_a_command_without_fairseq_is_refused_in_one_line(name, capsys):
     @command

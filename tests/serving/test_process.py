@@ -29,7 +29,7 @@ def ask(url: str, body: Any) -> tuple[int, Any]:
 
 
 def test_it_serves_without_torch_and_ends_in_time_even_if_the_model_works(small_corpus, tmp_path):
-    names = ["ctranslate2", "sentencepiece", "starlette", "tqdm", "uvicorn"]
+    names = ["ctranslate2", "starlette", "uvicorn"]
     python, environment = make_bare_environment(tmp_path / "venv", names)
     served = small_corpus.exported("ctranslate2")
     command = [python, *in_a_process("syncattn_fairseq.cli.serve")[1:], "--port=0"]

@@ -1,4 +1,4 @@
-"""The models that commands of the laboratory load."""
+"""Load models for the commands of the laboratory."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 def load_model(args: argparse.Namespace, path: str | None = None) -> Model:
     """Load the model that `add_model_files`' arguments describe.
 
-    Text is words separated by spaces if the arguments say so, or if it comes from a test set.
+    Text is words separated by spaces if the arguments say so, or if it comes from a test set and
+    the model does not read raw sentences.
 
     Args:
         args: the arguments of the command.
@@ -24,15 +25,19 @@ def load_model(args: argparse.Namespace, path: str | None = None) -> Model:
     Raises:
         DataError: there is no model, or something of it is wrong.
     """
+    from syncattn_fairseq.data.words import is_raw
     from syncattn_fairseq.inference import load
 
     if not (path or args.path):
         raise DataError("give the model, --path CHECKPOINT")
-    return load(
+    model = load(
         path or args.path,
         args.data_bin,
         read_subwords(args),
         args.source_parser,
         user_dir=args.user_dir,
-        tokenised=bool(path or args.tokenised or args.gold),
+        tokenised=args.tokenised,
     )
+    if (path or args.gold) and not is_raw(model.source_segmenter.scheme):
+        model.tokenised = True
+    return model

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from syncattn_fairseq.base.errors import DataError
+from syncattn_fairseq.base.systems import count_cores
 from syncattn_fairseq.cli.command_line import CommandLine
 from syncattn_fairseq.cli.common import announce, command, new_parser, positive
 
@@ -28,7 +28,7 @@ PARSERS_OF_A_GPU = 4
 
 @command
 def main(argv: Sequence[str] | None = None) -> None:
-    """Run the stages of a corpus and its systems, then print the table; or only one of the two."""
+    """Run a recipe: train the systems of a corpus, and print the table of results."""
     args = make_parser().parse_intermixed_args(argv)
     args.work = args.work.resolve()
     if not args.configs.is_dir():
@@ -113,7 +113,7 @@ def _run(args: argparse.Namespace, request: Request, view: ResultsView) -> None:
     if args.check:
         rehearse(request, machines, cells, args.work)
         return
-    cores = len(os.sched_getaffinity(0))
+    cores = count_cores()
     parsing = min(cores, PARSERS_OF_A_GPU * gpus) if gpus else cores
     preparation, stages = list_stages(corpus, cells, cores, parsing)
     chosen = select_stages(
@@ -149,7 +149,7 @@ def _run(args: argparse.Namespace, request: Request, view: ResultsView) -> None:
 
 
 def _say_severe(corpus: Corpus, path: Path) -> None:
-    """Print what is so wrong with a corpus's text that its scores may be, too."""
+    """Warn of faults in a corpus's text beyond its limits, which may distort the scores."""
     from syncattn_fairseq.data.doctor import read_limits
 
     from ..evaluation.findings_file import load_findings

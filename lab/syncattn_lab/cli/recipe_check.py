@@ -1,4 +1,4 @@
-"""What ``syncattn-recipe`` checks before anything runs; ``--check`` rehearses it, too."""
+"""The checks of ``syncattn-recipe`` before anything runs, and the rehearsal of ``--check``."""
 
 import argparse
 import io
@@ -94,10 +94,19 @@ def _parser_of(command: str) -> argparse.ArgumentParser:
 
 
 def rehearse(request: Request, machines: Machines, cells: Sequence[Cell], work: Path) -> None:
-    """Print what is missing, then run every stage on a few sentences; `DataError` if one fails.
+    """Print missing inputs, then run every stage on a few sentences; `DataError` if a stage fails.
 
-    Before that, the whole text is examined, and refused if something severe is wrong with it. What
-    is missing is replaced: a tokeniser by none, a parser by chance, a text by another.
+    Before the run, the whole text is examined, and refused if it has a severe fault. Missing inputs
+    are replaced: a tokeniser by none, a parser by chance, a text by an invented text.
+
+    Args:
+        request: the corpus, systems and settings of the command line.
+        machines: the processes and the kind of device.
+        cells: the trainings; the rehearsal takes the first seed of each row.
+        work: the folder of the recipe; the rehearsal runs in a temporary folder inside.
+
+    Raises:
+        DataError: an input is missing, a stage fails, or the text has a severe fault.
     """
     logging.getLogger("urllib3").setLevel(logging.WARNING)  # libraries let everybody speak
     corpus, began = request.corpus, time.monotonic()
@@ -155,7 +164,7 @@ def rehearse(request: Request, machines: Machines, cells: Sequence[Cell], work: 
 
 
 def _print_findings(corpus: Corpus, findings: Sequence[Finding]) -> list[str]:
-    """Print what is wrong with the text; return what of it is severe, in a few words each."""
+    """Print the notable faults of the text; return short descriptions of the severe faults."""
     shown = [finding for finding in findings if finding.is_notable]
     print(f"{corpus.name}: text: {len(shown) or 'nothing'} to look at")
     print(*(f"- {finding}\n" for finding in shown), sep="", end="")

@@ -1,4 +1,4 @@
-"""The page about all that a recipe has trained: ``syncattn-recipe --report``."""
+"""The page about all trainings of a recipe: ``syncattn-recipe --report``."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -13,7 +13,7 @@ from .show_page import write_page
 
 
 def write_report(report: TableReport, page: Path, groups: Mapping[str, Sequence[str]]) -> None:
-    """Write a page about all that a recipe has trained; log the call that writes one seed's.
+    """Write a page about all trainings of a recipe, and log the call for a page of a single seed.
 
     Args:
         report: the trainings. If every one failed, there is no page.

@@ -1,4 +1,4 @@
-"""What ``syncattn-recipe`` prints and draws of a results file."""
+"""The printed tables and figures of a results file, for ``syncattn-recipe``."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ResultsView:
-    """The part of a results file that was asked for.
+    """The requested part of a results file.
 
     Without a baseline, systems are compared with that of each one's paper.
     """
@@ -33,7 +33,7 @@ class ResultsView:
     figure: Path | None
 
     def print_all(self, partly: bool = False) -> None:
-        """Print the table, or the plan's contrasts, and draw it; `DataError` if there is none."""
+        """Print and draw the table, or the plan's contrasts; `DataError` without results."""
         if not self.path.is_file():
             raise DataError(
                 f"{self.path}: no such file; run the recipe without --table first, or name its "
@@ -92,7 +92,7 @@ class ResultsView:
             print(textwrap.fill(text, 118, subsequent_indent=" " * len(bullet)))
 
     def load_rows(self, partly: bool) -> list[TableRow]:
-        """Return the results of the systems that were asked for, after those of their baselines."""
+        """Return the results of the requested systems, preceded by those of the baselines."""
         from ..evaluation.results_file import load_results
         from ..evaluation.table_rows import make_rows
 

@@ -39,7 +39,7 @@ KINDS = {"heads": score_heads, "links": score_links, "trees": score_trees}
 @command
 @hushed("sacrebleu")  # importing fairseq makes every logger talk
 def main(argv: Sequence[str] | None = None) -> None:
-    """Score translations, or what the first word says."""
+    """Score translations, or the kind of output named by the first word."""
     words = sys.argv[1:] if argv is None else argv
     if words and words[0] in KINDS:
         KINDS[words[0]].run(words[1:])
@@ -164,7 +164,7 @@ def read_input(args: argparse.Namespace) -> tuple[dict[str, Output], Gold]:
 
 
 def _warn_of_same_files(args: argparse.Namespace) -> None:
-    """Warn of a file that is given as two things."""
+    """Warn of a file given twice, as different inputs."""
     named = {"--references": args.references, "--source": args.source}
     named |= {f"--system {name}": files[0] for name, *files in args.system}
     given = [(name, path) for name, path in named.items() if path and os.path.isfile(path)]
@@ -298,7 +298,7 @@ def make_parser() -> CommandLine:
 
 
 def add_arguments(command: CommandLine, group: Any = None, required: bool = True) -> None:
-    """Add the arguments that say what is scored, against what, and how.
+    """Add the arguments for systems, references and other gold, and ways to score.
 
     Args:
         command: the parser that checks the files.

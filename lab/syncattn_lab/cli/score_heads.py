@@ -7,12 +7,11 @@ from syncattn_fairseq.base.text_tables import format_table
 from syncattn_fairseq.cli.command_line import CommandLine
 from syncattn_fairseq.cli.common import new_parser, publish
 
-from ..evaluation.attachment_baselines import describe_baselines
-
 
 @hushed("fairseq.tasks", "fairseq.data")
 def run(argv: Sequence[str]) -> None:
     """Score the heads."""
+    from ..evaluation.attachment_baselines import describe_baselines
     from ..evaluation.head_probe import Probe, choose_best  # imports fairseq
 
     args = make_parser().parse_args(argv)

@@ -45,7 +45,7 @@ _DIRECTIONS = ("forward", "backward")
 
 
 def run(argv: Sequence[str]) -> None:
-    """Score the alignments, and write those that are asked for."""
+    """Score the alignments, and write the requested alignment files."""
     args = make_parser().parse_args(argv)
     outputs = _read(args)
     sentences = len(next(iter(outputs.values())))
@@ -80,7 +80,7 @@ def run(argv: Sequence[str]) -> None:
 
 
 def _choose_ways(args: argparse.Namespace, outputs: _Outputs) -> dict[str, list[str]]:
-    """Return what is scored or written of each system: directions, and symmetrisations of both."""
+    """Return the alignments to score or write of each system: directions and symmetrisations."""
     ways = {name: _list_ways(outputs, name) for name, _ in outputs}
     for name, way, _ in args.output:
         if name not in ways:
@@ -151,7 +151,7 @@ def _read(args: argparse.Namespace) -> _Outputs:
 
 
 def _say_layer(layer: tuple[int, int] | None) -> str:
-    """Return what follows a system's name: `` layer 6``, or `` layer 6 head 3``."""
+    """Return the suffix of a system's name: `` layer 6``, or `` layer 6 head 3``."""
     if layer is None:
         return ""
     number, head = layer

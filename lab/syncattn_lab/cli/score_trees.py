@@ -1,4 +1,4 @@
-"""``syncattn-score trees``: score trees, or those that distances induce, against gold trees."""
+"""``syncattn-score trees``: score trees, given or induced from distances, against gold trees."""
 
 from collections.abc import Callable, Mapping, Sequence
 from random import Random
@@ -53,7 +53,7 @@ def run(argv: Sequence[str]) -> None:
 def _read_system(
     path: str, name: str, gold: Sequence[Tree | None]
 ) -> dict[str, Sequence[Tree | None]]:
-    """Return the trees of a file, or those that the distances of each layer in it induce.
+    """Return the trees of a file, or the trees induced from the distances of each layer.
 
     Args:
         path: trees in brackets, or what ``syncattn-translate --jsonl`` printed.

@@ -24,7 +24,7 @@ from .show_sentences import print_sentences
 
 @command
 def main(argv: Sequence[str] | None = None) -> None:
-    """Show what is asked for."""
+    """Show sentences, a figure or a page, as the options say."""
     args = make_parser().parse_args(argv)
     if args.html:
         write_page(args)
@@ -36,7 +36,7 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 
 def _check_modes(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
-    """Refuse the options of what is not asked for."""
+    """Refuse options of modes that are not used."""
     asked = {"sentences": not args.html, "with --figure": args.figure, "with --html": args.html}
     for group in parser._action_groups:
         for action in () if asked.get(group.title or "", True) else group._group_actions:

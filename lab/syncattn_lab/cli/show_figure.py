@@ -1,4 +1,4 @@
-"""Figures of one sentence, for ``syncattn-show --figure``."""
+"""Figures of a single sentence, for ``syncattn-show --figure``."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from syncattn_fairseq.base.errors import DataError, printable
 from syncattn_fairseq.cli.common import read_subwords, warn_of_unknown
+from syncattn_fairseq.data.words import is_raw
 
 from .models import load_model
 
@@ -49,7 +50,7 @@ def write_figure(args: argparse.Namespace) -> None:
 
 
 def _draw(args: argparse.Namespace, example: Example, model: Model | None) -> Any:
-    """Return the picture, as `picture_files.save` takes it."""
+    """Return the picture in a form for `picture_files.save`."""
     from ..report import figures
 
     if args.kind == "tree-distances":
@@ -89,7 +90,7 @@ def _read_example(args: argparse.Namespace, model: Model | None) -> Example:
     if not args.sentence or not args.sentence[0].split():
         raise DataError("no sentence; give one, or a test set: --gold words/test --number 1")
     words = [args.sentence[0], args.translation or ""]
-    if model and not model.tokenised:
+    if model and not model.tokenised and not is_raw(model.source_segmenter.scheme):
         segmenters = model.source_segmenter, model.target_segmenter
         words = [s.tokenise([text])[0] for s, text in zip(segmenters, words, strict=True)]
         model.tokenised = True  # the figures ask about these words

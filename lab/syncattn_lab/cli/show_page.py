@@ -1,4 +1,4 @@
-"""Systems side by side on one test set, in one HTML file, for ``syncattn-show --html``."""
+"""``syncattn-show --html``: an HTML page of several systems side by side on the same test set."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def _models(args: argparse.Namespace, systems: list[str]) -> dict[int, Model]:
 
 
 def add_page_arguments(parser: Any) -> None:
-    """Add the arguments of a page, besides those that say what is scored."""
+    """Add the arguments of a page, except the arguments for scores."""
     parser.add_argument(
         "--log",
         action="append",

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def print_sentences(args: argparse.Namespace) -> None:
-    """Print what a model, or a file of analyses, says of each sentence."""
+    """Print a model's analyses, or a file's, of each sentence."""
     for number, text in enumerate(_describe_all(args)):
         lines = [colour(printable(line)) for line in text.split("\n")]
         separator = ["", *lines] if number else lines

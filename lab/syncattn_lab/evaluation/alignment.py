@@ -1,4 +1,4 @@
-"""Word alignments: read and write them, turn links of subwords into links of words, compute AER."""
+"""Word alignments: read and write links, turn subword links into word links, compute AER."""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -53,14 +53,17 @@ def alignment_error_rate(
 def count_links(
     sure: AbstractSet[Link], possible: AbstractSet[Link], hypothesis: AbstractSet[Link]
 ) -> tuple[int, int, int, int]:
-    """Return |A & S|, |A & P|, |A| and |S| of one sentence; see `alignment_error_rate`."""
+    """Return |A & S|, |A & P|, |A| and |S| of a sentence; see `alignment_error_rate`."""
     right = hypothesis & (sure | possible)
     return len(hypothesis & sure), len(right), len(hypothesis), len(sure)
 
 
 def score_counts(each: Sequence[tuple[int, int, int, int]]) -> AlignmentScore:
-    """Compute what `alignment_error_rate` does from the numbers of `count_links`."""
-    sure, possible, predicted, gold = (sum(row[k] for row in each) for k in range(4))
+    """Compute the same as `alignment_error_rate` from the numbers of `count_links`."""
+    sure = sum(row[0] for row in each)
+    possible = sum(row[1] for row in each)
+    predicted = sum(row[2] for row in each)
+    gold = sum(row[3] for row in each)
     return AlignmentScore(
         aer=1 - (sure + possible) / (predicted + gold) if predicted + gold else 0.0,
         precision=possible / predicted if predicted else 1.0,
@@ -71,7 +74,7 @@ def score_counts(each: Sequence[tuple[int, int, int, int]]) -> AlignmentScore:
 
 def _margin(parts: Sequence[tuple[int, int]]) -> float:
     """Return half the 95 % interval of the ratio of two sums (delta method)."""
-    above, below = (sum(pair[k] for pair in parts) for k in (0, 1))
+    above, below = sum(a for a, _ in parts), sum(b for _, b in parts)
     if len(parts) < 2 or not below:
         return 0.0
     squares = sum((a - above / below * b) ** 2 for a, b in parts)

@@ -40,7 +40,7 @@ class AttachmentScore:
         return self.counted / self.total if self.total else 0.0
 
     def as_dict(self) -> dict[str, float]:
-        """Return all numbers but those of the parts."""
+        """Return all numbers except those of the parts."""
         counts = {"correct": self.correct, "counted": self.counted, "total": self.total}
         return counts | {"uas": self.uas, "coverage": self.coverage}
 

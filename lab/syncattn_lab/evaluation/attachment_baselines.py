@@ -1,4 +1,4 @@
-"""Parses that know no syntax, which attachment scores have to be compared with.
+"""Baselines of attachment scores: parses made without knowledge of syntax.
 
 A head that finds a word's parent may only have learnt how far away parents usually are, and after
 which words. `OffsetTable` knows just that, from counts; `score_baselines` scores it, the best fixed
@@ -85,7 +85,7 @@ class OffsetTable:
     def _list_contexts(
         self, subwords: Sequence[str], lengths: Sequence[int]
     ) -> list[tuple[str, ...]]:
-        """Return of each word the last subwords that its row sees."""
+        """Return, for each word, the last subwords in view of its row of attention."""
         seen = (*[_START] * _LONGEST, *subwords)
         ends = [_LONGEST + end - (not self.sees_word) for end in accumulate(lengths)]
         return [seen[end - _LONGEST : end] for end in ends]
@@ -97,7 +97,7 @@ def score_baselines(
     table: OffsetTable | None = None,
     sentences: Iterable[tuple[Sequence[str], Sequence[int]]] = (),
 ) -> dict[str, AttachmentScore]:
-    """Score parses that know no syntax against gold heads.
+    """Score parses made without knowledge of syntax against gold heads.
 
     Args:
         gold: of each sentence; those without are left out.
@@ -122,7 +122,7 @@ def score_baselines(
 
 
 def _find_best_offset(gold: Sequence[Heads | None], left_only: bool) -> int:
-    """Return the offset that is right most often, where a head outside is the root."""
+    """Return the most accurate fixed offset to the head, with heads outside as the root."""
     offsets: Counter[int] = Counter({ROOT: 0})
     for heads in gold:
         for position, head in enumerate(heads or (), 1):
@@ -137,7 +137,7 @@ def _find_best_offset(gold: Sequence[Heads | None], left_only: bool) -> int:
 
 
 def _shift(words: int, offset: int) -> list[int]:
-    """Return heads that are all so far away; those outside the sentence are the root."""
+    """Return heads at a fixed offset from each word; heads outside the sentence become the root."""
     heads = range(1 + offset, words + 1 + offset)
     return [head if offset != ROOT and 1 <= head <= words else 0 for head in heads]
 

@@ -1,4 +1,4 @@
-"""Unlabelled bracketing scores of trees, in two conventions that differ by up to 20 points.
+"""Unlabelled bracketing scores of trees, in two conventions, up to 20 points apart.
 
 In both, a bracket is the span of a constituent. Parts of speech do not count, nor do brackets that
 `parse_tree` removes, such as a ``ROOT`` around the tree.
@@ -131,7 +131,7 @@ def score_trees(
 
 
 def find_constituents(tree: Tree) -> list[Span]:
-    """Return the span of every bracket except parts of speech, which hold one bare word."""
+    """Return the span of every bracket, except brackets of a part of speech around a bare word."""
     spans: list[Span] = []
     words = 0
     agenda: list[Tree | str | int] = [tree]  # a number: close the bracket that begins there
@@ -149,7 +149,7 @@ def find_constituents(tree: Tree) -> list[Span]:
 
 
 def _match(predicted: Collection[Span], gold: Collection[Span]) -> Brackets:
-    """Match each predicted span with a gold one; a span that occurs twice can match twice."""
+    """Match predicted with gold spans; a span with two copies in both trees matches twice."""
     matched = (Counter(predicted) & Counter(gold)).total()
     return Brackets(matched, len(predicted), len(gold))
 

@@ -1,4 +1,4 @@
-"""A contrast: two systems that are compared, and how."""
+"""A contrast between two systems, and its tests."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Cells: TypeAlias = Mapping[str, Mapping[int, Cell]]
 
 @dataclass(frozen=True)
 class Contrast:
-    """Two systems that are compared.
+    """Two systems to compare.
 
     The system of a table and its baseline are a contrast that nobody planned: it says what the
     seeds say that there are. A planned one says nothing before all of its seeds have results.
@@ -42,7 +42,7 @@ class Contrast:
 
     @property
     def name(self) -> str:
-        """The difference, as it is written: ``system − baseline``."""
+        """The difference as written in tables, ``system − baseline``."""
         return f"{self.system} − {self.baseline}"
 
     @property
@@ -52,12 +52,12 @@ class Contrast:
 
     @property
     def is_planned(self) -> bool:
-        """Whether it was planned, before any training, with which seeds."""
+        """Whether the contrast and its seeds were planned before any training."""
         return self.seeds is not None
 
     @property
     def heading(self) -> str:
-        """The group, and what is counted there."""
+        """The heading of the group, with the unit of its numbers if per word."""
         return f"{self.group}, NLL per word" if self.per_word else self.group
 
     def is_trained_like(self, other: Contrast) -> bool:
@@ -65,7 +65,7 @@ class Contrast:
         return (self.seeds, self.per_word) == (other.seeds, other.per_word)
 
     def select(self, cells: Cells) -> tuple[dict[int, Cell], dict[int, Cell]]:
-        """Return the results of the system and those of the baseline, of its seeds."""
+        """Return the results of the system and of the baseline, for the contrast's seeds."""
         ours, theirs = (cells.get(system, {}) for system in self.systems)
         return self._of_seeds(ours), self._of_seeds(theirs)
 

@@ -1,4 +1,4 @@
-"""Tables of contrasts: differences with intervals, tests and verdicts, and notes on them."""
+"""Tables of contrasts: differences with intervals, tests and verdicts, with notes."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _MIXED = "what differs between the trainings that are compared"
 
 
 def compare_all(contrasts: Sequence[Contrast], cells: Cells) -> dict[Measure, list[Difference]]:
-    """Return the differences of contrasts in all measures that are compared over seeds."""
+    """Return the differences of contrasts in all measures compared over seeds."""
     return {measure: compare(contrasts, cells, measure) for measure in list_compared()}
 
 
@@ -57,7 +57,7 @@ def tabulate_baselines(contrasts: Sequence[Contrast], cells: Cells) -> Tables:
 
 
 def tabulate_plan(contrasts: Sequence[Contrast], cells: Cells) -> Tables:
-    """Return a table of planned contrasts in NLL, with verdicts, and one in the other measures.
+    """Return a table of planned contrasts in NLL, with verdicts, and a table of other measures.
 
     Args:
         contrasts: all that are planned; those without results are only named in a note.
@@ -121,7 +121,7 @@ def _list_columns(
 
 
 def _list_mixed(contrasts: Iterable[Contrast], cells: Cells) -> Column:
-    """Return the column of what differs between the trainings of a contrast."""
+    """Return the column of the differences between the trainings of a contrast."""
     differing = [list_differing(_list_cells([contrast], cells)) for contrast in contrasts]
     return Column("mixed", [", ".join(names) or NONE for names in differing], _MIXED)
 
@@ -133,14 +133,14 @@ def _list_cells(contrasts: Iterable[Contrast], cells: Cells) -> list[Cell]:
 
 
 def _count_seeds(one: Difference) -> str:
-    """Return how many trainings both systems have, and of how many if some are missing."""
+    """Return the number of trainings of both systems, with the planned number if incomplete."""
     ours, theirs = len(one.ours), len(one.theirs)
     counted = str(ours) if ours == theirs else f"{ours} and {theirs}"
     return counted if one.is_complete else f"{counted} of {len(one.contrast.seeds or ())}"
 
 
 def _format_sentences(contrast: Contrast, cells: Cells) -> str:
-    """Return p over sentences, and of which seeds if some could not be tested."""
+    """Return p over sentences, with the tested seeds if not all seeds could be tested."""
     p, seeds = randomise_sentences(contrast, cells)
     if p is None or len(seeds) == len(contrast.select(cells)[0]):
         return format_p(p)
@@ -155,7 +155,7 @@ def _format_bootstrap(one: Difference, cells: Cells) -> str:
 
 
 def _describe_family(found: Compared) -> str:
-    """Say how many tests p is corrected for, and how many of them count without results."""
+    """Describe the correction of p: the number of tests, and the number of complete contrasts."""
     sizes = sorted({*map(_count_tests, found.values())} - {0})
     said = f"corrected for the family's {' or '.join(map(str, sizes))} contrasts"
     likelihood = found[NLL]
@@ -178,7 +178,7 @@ def _describe_sameness(contrasts: Iterable[Contrast]) -> str:
 
 
 def _describe_test(contrasts: Iterable[Contrast]) -> list[str]:
-    """Say what intervals and tests are."""
+    """Describe the intervals and tests."""
     notes = ["differences: of means over seeds, system − baseline"]
     if any(contrast.by_blocks for contrast in contrasts):
         return [*notes, f"intervals and tests: {WITHIN}"]
@@ -192,7 +192,7 @@ def _describe_words(contrasts: Iterable[Contrast]) -> list[str]:
 
 
 def _describe_blocks(found: Compared) -> list[str]:
-    """Say for each measure and number of seeds what seeds explain, and what so many show."""
+    """Describe the variance explained by seeds, and the detectable difference, for each measure."""
     notes = []
     for differences in found.values():
         known = dict.fromkeys((one.measure.name, one.blocks) for one in differences if one.blocks)
@@ -206,7 +206,7 @@ def _describe_blocks(found: Compared) -> list[str]:
 
 
 def _describe_disagreements(found: Compared) -> list[str]:
-    """Say in which contrasts the interval of another measure says what that of NLL does not."""
+    """List contrasts with an interval of another measure clear of 0, unless NLL's agrees."""
     said = []
     for number, likelihood in enumerate(found[NLL]):
         row = [differences[number] for differences in found.values()]

@@ -16,7 +16,7 @@ _UNSTEADY = 5
 
 @dataclass(frozen=True)
 class Difference:
-    """What is known of a contrast in one measure.
+    """The difference between two systems in a single measure, with its tests.
 
     Attributes:
         contrast: the systems.
@@ -48,24 +48,24 @@ class Difference:
 
     @property
     def is_complete(self) -> bool:
-        """Whether it may be looked at: of a planned contrast, all seeds of both have numbers."""
+        """Whether results may be shown, which in a planned contrast needs all seeds of both."""
         if self.contrast.seeds is None:
             return self.is_begun
         return len(self.ours) == len(self.theirs) == len(self.contrast.seeds)
 
     @property
     def is_counted(self) -> bool:
-        """Whether p of others is corrected for it: if it is tested, or planned to be."""
+        """Whether the contrast, tested or planned, counts in the correction for several tests."""
         return self.contrast.tested and (self.contrast.is_planned or self.p is not None)
 
     @property
     def samples(self) -> tuple[list[float], list[float]]:
-        """The numbers of the system's trainings, and those of the baseline's."""
+        """The numbers of the system's trainings, and of the baseline's trainings."""
         return [*self.ours.values()], [*self.theirs.values()]
 
     @property
     def shared(self) -> list[int]:
-        """The seeds of which both have a number, sorted."""
+        """The seeds with numbers of both systems, sorted."""
         return sorted(self.ours.keys() & self.theirs.keys())
 
     @property
@@ -93,7 +93,7 @@ class Difference:
 
     @property
     def verdict(self) -> Verdict:
-        """What the tests say."""
+        """The verdict of the tests."""
         return decide(self.mean, self.p, self.measure.higher_is_better, self.p_same)
 
     @property
@@ -105,14 +105,14 @@ class Difference:
 
     @property
     def side(self) -> int:
-        """1 if the whole interval says that the system is better, -1 if worse, else 0."""
+        """1 for a better system by the whole interval, -1 for a worse system, else 0."""
         if self.interval is None:
             return 0
         sign = (self.interval.low > 0) - (self.interval.high < 0)
         return sign if self.measure.higher_is_better else -sign
 
     def format(self) -> str:
-        """Return the difference, with its interval if it has one; a dash if it is not complete."""
+        """Return the difference with its interval, if known; a dash for an incomplete contrast."""
         if not self.is_complete:
             return NONE
         digits = self.measure.digits
@@ -155,7 +155,7 @@ def _measure(contrast: Contrast, cells: Cells, measure: Measure) -> Difference:
 
 
 def _estimate(one: Difference, every: Iterable[Difference]) -> Difference:
-    """Add the fit of blocks to a complete difference, and the interval that its test has."""
+    """Add the fit of blocks and the interval of the contrast's test to a complete difference."""
     blocks = _fit_blocks(one, every)
     within = blocks.interval(one.within) if blocks else None
     interval = within if one.contrast.by_blocks else welch_interval(*one.samples)
@@ -163,7 +163,7 @@ def _estimate(one: Difference, every: Iterable[Difference]) -> Difference:
 
 
 def _fit_blocks(one: Difference, every: Iterable[Difference]) -> Blocks | None:
-    """Fit all systems that are compared over the same seeds; None with fewer than two seeds.
+    """Fit all systems with the same seeds; None with fewer than two seeds.
 
     A system that varies as if some of its trainings had failed is left out.
     """
@@ -199,7 +199,7 @@ def _list_numbers(numbers: Mapping[int, float], seeds: Iterable[int]) -> list[fl
 
 
 def _test(one: Difference, margin: float = 0.0) -> float | None:
-    """Return the p of the test that both systems are equal, or that they differ by less than this.
+    """Return the p of the test for a difference, or, with a margin, of the test for equivalence.
 
     None if there are too few seeds, or if nothing varies.
     """
@@ -213,7 +213,7 @@ def _test(one: Difference, margin: float = 0.0) -> float | None:
 def _correct(
     family: Sequence[Difference], p_values: Sequence[float | None]
 ) -> dict[Contrast, float]:
-    """Return p by Holm's method of each contrast of a family that has one."""
+    """Return Holm's corrected p of each tested contrast in a family."""
     counted = [
         1.0 if p is None and one.contrast.is_planned else p
         for one, p in zip(family, p_values, strict=True)

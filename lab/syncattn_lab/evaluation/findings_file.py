@@ -1,4 +1,4 @@
-"""What the doctor found in a corpus, in a JSON file beside it: a list of findings."""
+"""The JSON file of a corpus with the doctor's list of findings."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def store_findings(path: Path, findings: Sequence[Finding]) -> None:
 
 
 def load_findings(path: Path) -> list[Finding]:
-    """Read a file of findings; `DataError` if it is something else."""
+    """Read a file of findings; `DataError` for any other content."""
     found = read_json(path)
     if not isinstance(found, list) or not all(map(_is_finding, found)):
         raise DataError(f"{path}: not what a recipe finds in its text; run its stage examine again")

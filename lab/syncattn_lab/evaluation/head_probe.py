@@ -1,4 +1,4 @@
-"""Score every self-attention head of a model as a parser, trained to be one or not."""
+"""Score every self-attention head of a model as a parser, with or without training as a parser."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class ProbedHead:
 
 
 class Probe:
-    """A binarised text with heads, which models are probed on.
+    """A binarised text with heads, to probe models on.
 
     Args:
         data: the folder of the binarised text.
@@ -107,7 +107,7 @@ class Probe:
         ]
 
     def score_baselines(self, path: str) -> dict[str, dict[str, AttachmentScore]]:
-        """Score parses that know no syntax, by side, with counts of the training text."""
+        """Score parses made without syntax, by side, with counts of the training text."""
         task = Ensemble(path, self.data).task
         test, train = (self._load(task, split) for split in (self.split, "train"))
         found = {}

@@ -1,4 +1,4 @@
-"""Build trees over words from the syntactic distances that a model measured (LPSI)."""
+"""Build trees over words from the syntactic distances measured by a model (LPSI)."""
 
 from collections.abc import Sequence
 

@@ -15,7 +15,7 @@ from .significance import SAMPLES, SEED, check_same_text, compute_bleu
 
 @dataclass(frozen=True)
 class Interval:
-    """A difference of means, and between which values it lies."""
+    """A difference of means and the ends of its confidence interval."""
 
     difference: float
     low: float
@@ -26,14 +26,14 @@ class Interval:
         return f"{format_signed(self.difference, digits)} {self.format_ends(digits)}"
 
     def format_ends(self, digits: int) -> str:
-        """Return between which values the difference lies."""
+        """Return the ends of the interval."""
         return f"[{format_signed(self.low, digits)}, {format_signed(self.high, digits)}]"
 
 
 def welch_interval(
     values: Sequence[float], baseline: Sequence[float], confidence: float = 0.95
 ) -> Interval | None:
-    """Return the difference of two means with its interval, which fits `welch`'s test."""
+    """Return the difference of two means with the confidence interval of `welch`'s test."""
     test = _welch(values, baseline)
     if test is None:
         return None
@@ -51,7 +51,7 @@ def welch(values: Sequence[float], baseline: Sequence[float]) -> float | None:
 
 
 def equivalence(values: Sequence[float], baseline: Sequence[float], margin: float) -> float | None:
-    """Return the larger p of two one-sided Welch tests that means differ by less than a margin.
+    """Test if means differ by less than a margin: the larger p of two one-sided Welch tests.
 
     A small p says that they are the same for all practical purposes; that a test finds no
     difference does not. At .05, it asks whether the 90 % interval lies within the margin, which is
@@ -178,17 +178,18 @@ def bootstrap_seeds(
     generator = np.random.default_rng(SEED)
 
     def draw() -> list[tuple[np.ndarray, np.ndarray]]:
-        """Draw sentences and seeds; return sums of all outputs, and which of them count."""
+        """Draw sentences and seeds; return sums of all outputs, and numbers of drawn outputs."""
         weights = np.bincount(generator.integers(size, size=size), minlength=size).astype(float)
         return [(weights @ o, generator.integers(len(o), size=max(1, len(o) - 1))) for o in pair]
 
     scores = [score(outputs.sum(1)) for outputs in pair]
     difference = float(scores[0].mean() - scores[1].mean())
     drawn = [draw() for _ in range(SAMPLES)]
-    means = [
-        np.take_along_axis(score(np.array(sums)), np.array(seeds), axis=1).mean(axis=1)
-        for sums, seeds in (zip(*draws, strict=True) for draws in zip(*drawn, strict=True))
-    ]
+    means = []
+    for draws in zip(*drawn, strict=True):  # of the system, and of the baseline
+        sums, seeds = zip(*draws, strict=True)
+        drawn_scores = np.take_along_axis(score(np.array(sums)), np.array(seeds), axis=1)
+        means.append(drawn_scores.mean(axis=1))
     samples = means[0] - means[1]
     test = _welch(scores[0].tolist(), scores[1].tolist())
     if test is None:

@@ -19,7 +19,7 @@ FEWEST = 10
 
 @dataclass(frozen=True)
 class BucketScore:
-    """BLEU, from 0 to 100, of the sentences of one bucket."""
+    """BLEU, from 0 to 100, of the sentences of a bucket."""
 
     sentences: int
     bleu: float
@@ -31,7 +31,7 @@ class BucketScore:
 def score_by_length(
     counts: np.ndarray, lengths: Sequence[int], baseline: np.ndarray | None = None
 ) -> dict[str, BucketScore]:
-    """Compute corpus BLEU of each of the `BUCKETS` that has sentences, from short to long.
+    """Compute corpus BLEU of each nonempty bucket of `BUCKETS`, from short to long.
 
     Counts, perhaps also those of a baseline, are of `count_ngrams`; lengths are of the sources.
     """
@@ -47,7 +47,7 @@ def score_by_length(
 
 
 def count_source_words(outputs: Iterable[Sequence[PrintedSentence]]) -> list[int]:
-    """Count the words of each source sentence in the first output that has sources.
+    """Count the words of each source sentence in the first output with sources.
 
     If an unknown subword hides the end of a word, two words count as one.
 

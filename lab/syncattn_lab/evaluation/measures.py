@@ -1,4 +1,4 @@
-"""What is measured, each score once, and the one rule that says whether two systems differ.
+"""The measures of a system, and the rule for whether two systems differ.
 
 Tables, figures, reports, LaTeX and JSON loop over `MEASURES`: a new score is a new entry.
 """
@@ -21,7 +21,7 @@ NONE = "–"
 
 @dataclass(frozen=True)
 class Measure:
-    """One score.
+    """A measure of a system: its name, its place in results, and its unit.
 
     Attributes:
         name: in tables and in files of results.
@@ -50,14 +50,14 @@ class Measure:
     note: str = ""
 
     def number(self, parts: Mapping[str, Any]) -> float | None:
-        """Return its number as in tables; None if it was not measured."""
+        """Return the measure's number in the unit of the tables; None if not measured."""
         part: Any = parts
         for name in self.key.split("."):
             part = part.get(name) if isinstance(part, Mapping) else getattr(part, name, None)
         return None if part is None else self.factor * part
 
     def of_cell(self, cell: Mapping[str, Any]) -> float | None:
-        """Return its number in a cell of results; None if it was not measured.
+        """Return the measure's number in a cell of results; None if not measured.
 
         Raises:
             DataError: it is counted per word, but an older version made the cell, which does not
@@ -74,7 +74,7 @@ class Measure:
         return number * float(cell["subwords_per_word"])
 
     def by_seed(self, cells: Iterable[Mapping[str, Any]]) -> dict[int, float]:
-        """Return the numbers of the cells that have them, by seed."""
+        """Return the measure's number of each measured cell, by seed."""
         numbers = {cell["seed"]: self.of_cell(cell) for cell in cells}
         return {seed: number for seed, number in numbers.items() if number is not None}
 
@@ -116,17 +116,20 @@ MEASURES = [
 
 
 def list_compared() -> list[Measure]:
-    """List the measures that are compared over seeds, first the one that needs the fewest."""
+    """List the measures compared over seeds, first the measure in need of the fewest seeds."""
     return [measure for measure in reversed(MEASURES) if "seeds" in measure.tested]
 
 
 def decide(
     difference: float, p: float | None, higher_is_better: bool = True, p_same: float | None = None
 ) -> Verdict:
-    """Say whether a system is better than its baseline, worse or the same, or that nobody knows.
+    """Decide whether a system is better than its baseline, worse, the same, or not known to differ.
 
-    ``p`` is that of the difference, ``p_same`` of the test that both are the same; both are
-    corrected for all comparisons that are made, None if they were not.
+    Args:
+        difference: the system's mean minus the baseline's.
+        p: the p of the difference, corrected for all comparisons; None if not tested.
+        higher_is_better: whether a higher number is better, as in BLEU, or worse, as in losses.
+        p_same: the p of the test for equivalence, corrected in the same way; None if not tested.
     """
     if p is not None and p < LEVEL:
         return "better" if (difference > 0) == higher_is_better else "worse"

@@ -1,4 +1,4 @@
-"""The results of all experiments with a corpus: one JSON file.
+"""The results of all experiments with a corpus: a single JSON file.
 
 ::
 
@@ -71,7 +71,7 @@ def unpack_counts(text: str) -> np.ndarray:
 
 
 def load_results(path: Path) -> dict[str, Any]:
-    """Read a file of results; raise `DataError` if it is something else."""
+    """Read a file of results; raise `DataError` for any other content."""
     results = read_json(path)
     if not isinstance(results, dict) or not {"corpus", "cells"} <= results.keys():
         raise DataError(f"{path}: not a results file of syncattn-recipe")
@@ -136,7 +136,7 @@ _OPTIONAL = {
 
 
 def list_differing(cells: Iterable[Mapping[str, Any]]) -> list[str]:
-    """List what differs between trainings: machine, precision (where both say it), commit."""
+    """List the differences between trainings: machine, precision (if known), commit."""
     facts = {
         (cell["hardware"].partition(",")[0], cell.get("precision"), cell["commit"])
         for cell in cells
@@ -147,14 +147,14 @@ def list_differing(cells: Iterable[Mapping[str, Any]]) -> list[str]:
 
 
 def list_provenance(cells: Collection[Mapping[str, Any]]) -> list[str]:
-    """Say on which hardware, and by which commits of this package, trainings were made."""
+    """Return notes on the hardware of the trainings, and on the commits of this package."""
     hardware = sorted({cell["hardware"] for cell in cells})
     commits = ", ".join(sorted({cell["commit"] for cell in cells}))
     return [*(f"hardware: {one}" for one in hardware), *([f"commit: {commits}"] if commits else [])]
 
 
 def record(path: Path, corpus: str, cells: Sequence[Mapping[str, Any]]) -> None:
-    """Add cells to a results file; a cell replaces an older one of its system and seed.
+    """Add cells to a results file, in place of older cells of the same system and seed.
 
     The file is made if missing; several recipes may write to it, all of the same corpus.
     """

@@ -17,7 +17,7 @@ _ALIGNMENT, _SHOWN = re.compile(r"AER (layer \d+|fast_align) ."), " grow-diag-li
 
 
 def tabulate_rows(rows: Sequence[TableRow]) -> Tables:
-    """Return the tables of systems, and notes; tables that would say nothing are left out."""
+    """Return the tables of systems, and notes, without empty tables."""
     cells = [cell for row in rows for cell in row.cells]
     translation, structure = _list_scores(cells)
     measured = [row for row in rows if _has_any(row, structure)]
@@ -41,7 +41,7 @@ def tabulate_rows(rows: Sequence[TableRow]) -> Tables:
 
 
 def _list_scores(cells: Iterable[Cell]) -> tuple[list[str], list[str]]:
-    """Return the names of the scores of translations, and those of structure.
+    """Return the names of translation scores, and the names of scores of structure.
 
     Of the alignments of a layer, by two directions and six symmetrisations, one is enough.
     """
@@ -63,7 +63,7 @@ def _name(rows: Sequence[TableRow]) -> Column:
 def _average(
     rows: Sequence[TableRow], name: str, get: Callable[[Cell], float | None], digits: int = 1
 ) -> Column:
-    """Return the column of the mean over seeds, and how far it spreads.
+    """Return the column of the mean over seeds, with the spread.
 
     Args:
         rows: one for each system.
@@ -79,7 +79,7 @@ def _average_score(rows: Sequence[TableRow], name: str) -> Column:
 
 
 def _list_costs(rows: Sequence[TableRow]) -> list[Column]:
-    """Return the columns of what trainings took, and of what they reached in validation."""
+    """Return the columns of training costs and of validation scores."""
     columns = [
         _average(rows, "updates", lambda cell: cell.get("updates"), 0),
         _average(rows, "minutes", _count_minutes),
@@ -119,7 +119,7 @@ def _describe_scores(cells: Sequence[Cell]) -> list[str]:
 
 
 def _describe_trainings(cells: Sequence[Cell]) -> list[str]:
-    """Say what was trained, and where."""
+    """Describe the trainings and their hardware."""
     notes = []
     changed = {f"{name}={value}" for cell in cells for name, value in cell["overrides"].items()}
     if changed:

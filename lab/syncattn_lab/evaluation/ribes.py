@@ -21,7 +21,7 @@ MAX_CONTEXT = 100
 
 
 def score_sentence(hypothesis: Sequence[str], reference: Sequence[str]) -> float:
-    """Compute NKT x P1^ALPHA x BP^BETA of one tokenised sentence, from 0 to 1.
+    """Compute NKT x P1^ALPHA x BP^BETA of a tokenised sentence, from 0 to 1.
 
     NKT is the normalised Kendall's tau of the aligned words, P1 their share of the hypothesis and
     BP = min(1, exp(1 - reference length / hypothesis length)). With fewer than two aligned words
@@ -75,7 +75,7 @@ def align(hypothesis: Sequence[str], reference: Sequence[str]) -> list[int]:
 def _find_counterparts(
     hypothesis: Sequence[str], reference: Sequence[str], step: int
 ) -> dict[int, tuple[int, int]]:
-    """Return for words of the hypothesis the context that is needed on one side, and the hit."""
+    """Return the context needed on a side of each matched word, and the reference word."""
     found = {}
     # Hits on both sides with the same words around them.
     groups = [([*range(len(hypothesis))], [*range(len(reference))])]

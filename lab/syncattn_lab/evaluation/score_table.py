@@ -28,7 +28,7 @@ _MARKS = {"better": r"\rlap{$^\dagger$}", "worse": r"\rlap{$^\ddagger$}"}
 
 
 def format_scores(scores: Mapping[str, SystemScore]) -> str:
-    """Format tables of everything that was measured, each followed by notes that say how."""
+    """Format a table for each kind of score, followed by notes on how the scores were computed."""
     systems = {"system": list(scores)}
     length = [f"{s.bleu.length:.1f}" for s in scores.values()]
     sizes = {"length": length, "sentences": [str(score.sentences) for score in scores.values()]}
@@ -41,10 +41,11 @@ def format_scores(scores: Mapping[str, SystemScore]) -> str:
         columns = {BLEU.name: list_score_columns(scores)[BLEU.name], **list_test_columns(tests)}
         tables.append(_add_notes(systems | columns, describe_tests(tests)))
     if any(score.bleu_by_length for score in scores.values()):
-        columns = _columns(
-            {f"{words} ({bucket.sentences})": bucket.bleu for words, bucket in buckets.items()}
-            for buckets in (score.bleu_by_length or {} for score in scores.values())
-        )
+        rows = []
+        for score in scores.values():
+            buckets = (score.bleu_by_length or {}).items()
+            rows.append({f"{words} ({bucket.sentences})": bucket.bleu for words, bucket in buckets})
+        columns = _columns(rows)
         note = "BLEU by the number of words in the source (sentences)"
         tables.append(_add_notes(systems | columns, [note]))
     return "\n\n".join(tables)
@@ -58,7 +59,7 @@ def list_score_columns(scores: Mapping[str, SystemScore]) -> dict[str, list[str]
 
 
 def describe_scores(scores: Mapping[str, SystemScore]) -> list[str]:
-    """Say how scores were computed, and of what."""
+    """Describe how scores were computed, and on which sentences."""
     notes = {}
     for name, score in scores.items():
         for measure in MEASURES:
@@ -113,7 +114,7 @@ def describe_tests(tests: Sequence[Significance]) -> list[str]:
 
 
 def format_columns(columns: Mapping[str, Sequence[str]]) -> str:
-    """Format a table of columns, which have names."""
+    """Format a table from named columns."""
     return format_table([[*columns], *zip(*columns.values(), strict=True)])
 
 

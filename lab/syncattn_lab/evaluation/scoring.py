@@ -59,7 +59,7 @@ _SIDES = ("source", "target")
 
 @dataclass(frozen=True)
 class Output:
-    """What a system printed, one entry per sentence.
+    """The printed output of a system, an entry for each sentence.
 
     Attributes:
         beam: its translations, which are scored. Without ``forced``, its parses of the sources are
@@ -79,7 +79,7 @@ class Output:
 
 @dataclass(frozen=True)
 class Gold:
-    """What a system is measured against, one entry per sentence; None without gold."""
+    """The gold data of a test set, an entry for each sentence; None for missing annotation."""
 
     references: Sequence[str]
     source_heads: Sequence[Heads | None] | None = None
@@ -98,7 +98,7 @@ class Gold:
 
 @dataclass(frozen=True)
 class SystemScore:
-    """The measures of one system; None if something was not printed or has no gold."""
+    """The measures of a system; None for missing output or missing gold."""
 
     sentences: int
     texts: dict[str, TranslationScore]
@@ -129,7 +129,7 @@ class SystemScore:
 
     @property
     def scores(self) -> dict[str, float]:
-        """The numbers of all measures that there are, as in tables, by name."""
+        """The numbers of all computed measures, as in tables, by name."""
         parts = {k: v for k, v in vars(self).items() if getattr(v, "counted", True)}
         numbers = {measure.name: measure.number(self.texts | parts) for measure in MEASURES}
         return {name: number for name, number in numbers.items() if number is not None}
@@ -142,7 +142,7 @@ class SystemScore:
         return {n: p.signature for n, p in known.items() if isinstance(p, TranslationScore)}
 
     def as_dict(self) -> dict[str, Any]:
-        """Return all numbers for JSON: BLEU, chrF and RIBES from 0 to 100, others as fractions.
+        """Return all numbers for JSON: BLEU, chrF and RIBES from 0 to 100, all others as fractions.
 
         ``scores`` has those of tables, by the names of the measures.
         """
@@ -258,7 +258,7 @@ def _prepare_references(
 
 
 def _prepare_texts(output: Output, options: ScoringOptions) -> Sequence[str]:
-    """Return the translations as they are compared with the references."""
+    """Return the translations as compared with the references: detokenised or split into words."""
     texts = plain_text(output.beam, options.moses_language)
     return texts if options.words is None else Packed(words_by(options.words, texts))
 
@@ -365,7 +365,7 @@ _USES = {
 
 
 def say_unused(gold: Gold, scores: Mapping[str, SystemScore], warn: Callable[[str], None]) -> None:
-    """Say in one line which gold was compared with nothing; `DataError` if all of it was not."""
+    """Warn in a single line of unused gold; `DataError` if no gold was used at all."""
     messages, used = [], False
     for name, (parts, what) in _USES.items():
         if getattr(gold, name) is None:
@@ -381,7 +381,7 @@ def say_unused(gold: Gold, scores: Mapping[str, SystemScore], warn: Callable[[st
 
 
 def _check_numbers(outputs: Mapping[str, Output], gold: Gold) -> None:
-    """Check that there is gold and output for each reference, also if nothing is measured by it."""
+    """Check that all gold and all output have as many sentences as the references."""
     size = len(gold.references)
     for name, entries in vars(gold).items():
         lines = entries[0] if entries and name == "alignments" else entries
@@ -437,7 +437,7 @@ def _score_heads(
     left_out: set[int],
     table: OffsetTable | None,
 ) -> dict[str, Any]:
-    """Return attachment and what it is compared with; nothing if gold or a sentence has none."""
+    """Return attachment and its baselines; nothing if gold or a sentence has no heads."""
     truths: Sequence[Heads | None] | None = getattr(gold, f"{name}_heads")
     if truths is None:
         return {}

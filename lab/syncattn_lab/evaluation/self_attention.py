@@ -1,4 +1,4 @@
-"""Compute what each self-attention head of a layer attends to, whatever its kind."""
+"""Compute the attention weights of each self-attention head of a layer, of any kind."""
 
 from __future__ import annotations
 
@@ -26,7 +26,18 @@ def list_groups(attention: Any, view: Any) -> list[tuple[str, Any, slice]]:
 def attend(
     layer: Any, x: Tensor, padding: Tensor, view: Any, causal: bool = False
 ) -> Iterator[tuple[str, Tensor]]:
-    """Compute the attention ``(B, h, T, T)`` of each kind of heads from the layer's input."""
+    """Compute the attention weights of each kind of heads from the layer's input.
+
+    Args:
+        layer: an encoder or decoder layer.
+        x: the input of the layer, ``(T, B, D)``.
+        padding: the positions that are padding, ``(B, T)``.
+        view: the batch (``BatchView``), which ordinary heads are made with.
+        causal: whether a position attends to earlier positions and itself alone, as in a decoder.
+
+    Yields:
+        The name of the kind, and its attention weights ``(B, h, T, T)``.
+    """
     attention = layer.self_attn
     if layer.normalize_before:
         x = layer.self_attn_layer_norm(x)

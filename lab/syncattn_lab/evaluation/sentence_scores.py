@@ -1,4 +1,4 @@
-"""Compare systems by a number for each sentence that another program gave, such as COMET."""
+"""Compare systems by another program's score for each sentence, such as COMET."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -25,7 +25,7 @@ class SentenceScores(Significance):
 
 
 def read_sentence_scores(path: str | Path) -> list[float]:
-    """Read a number on each line, or what ``comet-score`` printed; else `DataError`."""
+    """Read a number on each line, or the output of ``comet-score``; else `DataError`."""
     scores: list[float] = []
     for number, line in enumerate(read_lines(path), 1):
         comet = _COMET.fullmatch(line)
@@ -46,7 +46,7 @@ def read_sentence_scores(path: str | Path) -> list[float]:
 def compare_sentence_scores(
     scores: Mapping[str, Sequence[float]], baseline: str = ""
 ) -> dict[str, SentenceScores]:
-    """Test each system's mean against the baseline's, if there is one that has scores."""
+    """Test each system's mean against the baseline's, if the baseline has scores."""
     # With the number of sentences, so that sums give means.
     counts = {name: np.stack([v, np.ones(len(v))], axis=1) for name, v in scores.items()}
     tests = compare_scores(counts, baseline, "", _compute_mean)

@@ -1,4 +1,4 @@
-"""Tests of a contrast's BLEU over sentences, beside those over seeds."""
+"""Tests of a contrast's BLEU over sentences, beside tests over seeds."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def bootstrap_sentences(contrast: Contrast, cells: Cells) -> Interval | None:
 
 
 def _list_counted(cells: Mapping[int, Cell]) -> list[int]:
-    """Return the seeds of which there is what BLEU counts in each sentence."""
+    """Return the seeds with BLEU's statistics of each sentence."""
     return [seed for seed, cell in cells.items() if "ngrams" in cell]
 
 

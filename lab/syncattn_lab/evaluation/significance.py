@@ -1,4 +1,4 @@
-"""Test whether a score of one output differs from a baseline's by more than chance.
+"""Test whether a score of an output differs from a baseline's by more than chance.
 
 One test decides for two outputs: paired approximate randomisation (Riezler and Maxwell 2005). If
 the systems were equally good, it would not matter which of them wrote which translation; p is how
@@ -30,7 +30,7 @@ _ORDERS = 4
 
 
 def compute_bleu(totals: np.ndarray, brevity: bool = True) -> np.ndarray:
-    """Compute BLEU as sacreBLEU does from sums of what `count_ngrams` returns, ``(..., 10)``.
+    """Compute BLEU as in sacreBLEU from sums of `count_ngrams`, ``(..., 10)``.
 
     Without ``brevity``, translations that are too short have no penalty.
     """
@@ -53,7 +53,7 @@ def compute_precision(totals: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Significance:
-    """A score of one system compared with the baseline's."""
+    """A score of a system compared with the baseline's."""
 
     baseline: str
     difference: float
@@ -90,7 +90,14 @@ def compare_with_baseline(
 def compare_scores(
     counts: Mapping[str, np.ndarray], baseline: str, signature: str, score: Score = compute_bleu
 ) -> dict[str, Significance]:
-    """Test a score of each system against the baseline's, if that has one."""
+    """Test a score of each system against the baseline's, if the baseline has scores.
+
+    Args:
+        counts: the statistics of each sentence, ``(sentences, n)``, by the name of the system.
+        baseline: the name of the baseline.
+        signature: sacreBLEU's signature of the score, for the results.
+        score: computes the score from sums of the statistics.
+    """
     theirs = counts.get(baseline)
     tests: dict[str, Significance] = {}
     for name, ours in counts.items():

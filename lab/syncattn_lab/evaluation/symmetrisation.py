@@ -1,4 +1,4 @@
-"""Combine two alignments of a sentence, one from each translation direction, into one.
+"""Symmetrise word alignments: combine both translation directions of a sentence.
 
 Koehn et al. (IWSLT 2005) start with the links that both directions have, and add neighbouring links
 that one of them has. There are two readings of which neighbours may be added, and papers seldom say

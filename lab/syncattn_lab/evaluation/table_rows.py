@@ -1,4 +1,4 @@
-"""The rows of a table of systems, and what each is compared with."""
+"""The rows of a table of systems, with their baselines."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .contrast import Cell, Cells, Contrast
 
 @dataclass(frozen=True)
 class TableRow:
-    """The results of one system with the same settings.
+    """The results of a system with the same settings.
 
     Attributes:
         name: of the system, with what makes it a row of its own if there are several.
@@ -30,7 +30,7 @@ class TableRow:
     note: str = ""
 
     def list_numbers(self, score: str) -> list[float]:
-        """Return a score of all seeds that have it."""
+        """Return a score of all seeds with a number."""
         return [cell["scores"][score] for cell in self.cells if score in cell["scores"]]
 
 
@@ -40,7 +40,7 @@ def make_rows(
     seeds: Sequence[int] | None,
     baseline: Callable[[str], str],
 ) -> list[TableRow]:
-    """Return a row for each system, or several if it was trained with several settings.
+    """Return a row for each system, or a row for each of its different settings.
 
     Args:
         results: from `load_results`.
@@ -80,7 +80,7 @@ def _say_overrides(cell: Cell) -> str:
 
 
 def _say_own(cell: Cell) -> str:
-    """Return what makes a row, where its name does not say it: config, changes and plugin."""
+    """Return the settings and the plugin of a row, where its name leaves them out."""
     plugin = f"plugin {cell['plugin'][:8]}" if "plugin" in cell else ""
     return ", ".join(filter(None, [say_settings(cell), plugin]))
 

@@ -1,4 +1,4 @@
-"""Tables made of columns, each with what a reader must know of it, and their notes."""
+"""Tables made of columns, with footnotes for each column."""
 
 from __future__ import annotations
 
@@ -58,13 +58,13 @@ def list_meanings(columns: Iterable[Column]) -> list[str]:
 
 @dataclass(frozen=True)
 class Tables:
-    """Tables, and the notes below them."""
+    """Tables, and the notes below."""
 
     tables: Sequence[Table]
     notes: Sequence[str]
 
     def format(self, markdown: bool = False) -> str:
-        """Return all of it as plain text, or as Markdown, where the notes are a list."""
+        """Return tables and notes as plain text, or as Markdown, with the notes as a list."""
         form = markdown_table if markdown else format_table
         notes = "\n".join(map(_format_item, self.notes) if markdown else self.notes)
         return "\n\n".join([*map(form, self.tables), notes])
@@ -77,7 +77,7 @@ def _format_item(note: str) -> str:
 
 
 def spread(numbers: Sequence[float | None], digits: int = 1) -> str:
-    """Return mean, standard deviation, lowest and highest; of one value, the value.
+    """Return mean, standard deviation, lowest and highest; the bare value if all are equal.
 
     Numbers that are None do not count.
     """

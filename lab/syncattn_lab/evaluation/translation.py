@@ -26,7 +26,7 @@ from .ribes import ALPHA, BETA, score_sentence
 
 @dataclass(frozen=True)
 class TranslationScore:
-    """A corpus-level score from 0 to 100 with the signature that says how it was computed."""
+    """A corpus-level score from 0 to 100, with sacreBLEU's signature of its settings."""
 
     score: float
     signature: str
@@ -55,9 +55,13 @@ def count_ngrams(
     tokenize: str = "13a",
     warn: bool = False,
 ) -> np.ndarray:
-    """Return what BLEU counts in each sentence: all that scores and tests need of an output.
+    """Return BLEU's statistics of each sentence, enough for all scores and tests of an output.
 
-    The tokenizer is sacreBLEU's, which may ``warn`` of text that is tokenised.
+    Args:
+        translations: the translations, detokenised unless ``tokenize`` is ``none``.
+        references: a reference for each translation.
+        tokenize: the name of sacreBLEU's tokenizer.
+        warn: whether sacreBLEU may warn if the translations look tokenised.
 
     Returns:
         Integers of shape ``(sentences, 10)``, the sums of which are sacreBLEU's statistics: the
@@ -82,7 +86,7 @@ def sum_bleu(counts: np.ndarray, tokenize: str = "13a") -> BleuScore:
 def _count(
     metric: Any, hypotheses: Sequence[str], references: Sequence[str]
 ) -> Iterator[np.ndarray]:
-    """Yield what a metric of sacreBLEU counts in each sentence of some.
+    """Yield the statistics of a sacreBLEU metric for each sentence, in blocks.
 
     It keeps all n-grams of all references that it is given: 4 GB for 100,000, if not in blocks.
     """
@@ -113,10 +117,8 @@ def score_compound_split_bleu(
     Raises:
         DataError: sacremoses is not installed, or does not know the language.
     """
-    ours, theirs = (
-        Packed(re.sub(r"(\S)-(\S)", r"\1 ##AT##-##AT## \2", text) for text in words)
-        for words in (_split_moses(texts, language) for texts in (hypotheses, references))
-    )
+    ours = _split_compounds(hypotheses, language)
+    theirs = _split_compounds(references, language)
     bleu = score_bleu(ours, theirs, "none")
     signature = bleu.signature.replace("tok:none", f"tok:moses-{language}+split-compounds")
     return replace(bleu, signature=signature)
@@ -136,14 +138,22 @@ def score_ribes(
     """Compute RIBES (Isozaki et al. 2010), the mean over sentences."""
     _check_numbers(hypotheses, references)
     tokenizer = BLEU(tokenize=tokenize).tokenizer
-    total = sum(
-        score_sentence(*(tokenizer(text.rstrip()).split() for text in pair))
-        for pair in zip(hypotheses, references, strict=True)
-    )
+
+    def split(text: str) -> list[str]:
+        words: list[str] = tokenizer(text.rstrip()).split()
+        return words
+
+    pairs = zip(hypotheses, references, strict=True)
+    total = sum(score_sentence(split(ours), split(theirs)) for ours, theirs in pairs)
     return TranslationScore(
         100 * total / len(references),
         f"nrefs:1|case:mixed|alpha:{ALPHA}|beta:{BETA}|tok:{tokenizer.signature()}",
     )
+
+
+def _split_compounds(texts: Iterable[str], language: str) -> Packed[str]:
+    words = _split_moses(texts, language)
+    return Packed(re.sub(r"(\S)-(\S)", r"\1 ##AT##-##AT## \2", text) for text in words)
 
 
 def _split_moses(texts: Iterable[str], language: str) -> Iterator[str]:

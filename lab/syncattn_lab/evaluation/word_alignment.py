@@ -1,4 +1,4 @@
-"""Word alignments that models or other programs printed."""
+"""Word alignments printed by models or other programs."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def align_words(
 def read_word_alignments(
     path: str | Path, scheme: str | None = None, backward: bool = False
 ) -> dict[tuple[int, int] | None, Packed[WordAlignment | None]]:
-    """Read the alignments that a model printed, or those of a Pharaoh file (``0-0 1-2``).
+    """Read word alignments from the output of a model, or from a Pharaoh file (``0-0 1-2``).
 
     Args:
         path: what ``syncattn-translate --jsonl`` or fairseq printed; or links of words,

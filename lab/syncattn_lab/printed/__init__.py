@@ -1,1 +1,1 @@
-"""What fairseq and this package print: the log of a training, hypotheses, and what heads find."""
+"""Readers of printed output: training logs, translations, and the analyses of attention heads."""

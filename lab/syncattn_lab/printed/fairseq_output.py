@@ -1,4 +1,4 @@
-"""Read what ``fairseq-generate`` and ``fairseq-interactive`` print, in the corpus's order.
+"""Read the output of ``fairseq-generate`` and ``fairseq-interactive``, in the corpus's order.
 
 ::
 
@@ -158,7 +158,7 @@ def _read_links(text: str) -> set[Link]:
 
 
 def _pack_fields(fields: dict[int, _Fields], packed: dict[int, list[bytes]]) -> None:
-    """Move fields of sentences to others of the same blocks, which may come in any order."""
+    """Pack the fields of sentences into their blocks; the sentences may come in any order."""
     blocks: dict[int, dict[int, _Fields]] = defaultdict(dict)
     for sentence, known in fields.items():
         blocks[sentence // BLOCK][sentence] = known

@@ -1,4 +1,4 @@
-"""Read translations that Marian, Moses and Sockeye print, and no more of them than that.
+"""Read translations printed by Marian, Moses and Sockeye, without any other output.
 
 ::
 
@@ -29,7 +29,7 @@ _TEXT, _TEXTS = "translation", "translations"
 
 
 def find_reader(lines: list[str]) -> Callable[[str | Path], Iterator[str]] | None:
-    """Return what reads the translations of a file that another program has printed.
+    """Return the reader of a file of translations printed by another program.
 
     Args:
         lines: some of the file's lines, of which most must look like that program's.

@@ -1,4 +1,4 @@
-"""One reader for what programs print when they translate."""
+"""A common reader for the output of translation programs."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def read_output(
     scheme: str | None = None,
     warn: Callable[[str], None] = lambda message: None,
 ) -> Sequence[PrintedSentence]:
-    """Read translations, and the parses, links and distances that are printed with them.
+    """Read translations, and any parses, links and distances printed with the translations.
 
     A file is recognised by most of its first lines: what ``syncattn-translate --jsonl``,
     fairseq, Marian, Moses or Sockeye prints, or plain text with one translation on each line.

@@ -1,4 +1,4 @@
-"""A sentence pair as a program printed it, or as a model analysed it."""
+"""A sentence pair, printed by a program or analysed by a model."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ UNKNOWN = "<unk>"
 
 @dataclass(frozen=True)
 class PrintedSide:
-    """One side of a pair, as far as it was printed.
+    """The source or the target of a sentence pair, as far as printed.
 
     Attributes:
         words: the words; empty if they were not printed.

@@ -1,4 +1,4 @@
-"""The numbers that fairseq logs while it trains, in its formats ``simple`` and ``json``."""
+"""The numbers of fairseq's training logs, in its formats ``simple`` and ``json``."""
 
 import json
 import re
@@ -56,7 +56,7 @@ def _read_json(kind: str, text: str) -> list[tuple[str, Any]]:
 
 @dataclass(frozen=True)
 class Point:
-    """One loss or accuracy that was logged."""
+    """A logged loss or accuracy."""
 
     loss: str
     """Such as ``nll_loss``, ``src_dep_loss`` or ``src_uas``."""

@@ -100,7 +100,7 @@ def open_member(directory: Path, address: str) -> Iterator[BinaryIO]:
 
 
 class _Limited:
-    """A stream of unpacked bytes that ends with an error if an archive unpacks to too much."""
+    """A stream of unpacked bytes, with an error if an archive unpacks to too much."""
 
     def __init__(self, file: IO[bytes], path: Path) -> None:
         self._file, self._path = file, path
@@ -182,7 +182,7 @@ def _find(entries: Iterator[tuple[str, Any, bool]], archive: Path, member: str) 
 
 
 def _list_names(member: str) -> list[str]:
-    """List what a member may be called: its name with fewer and fewer leading folders."""
+    """List the accepted names of a member: its path without 0, 1, 2 and more leading folders."""
     parts = posixpath.normpath(member).split("/")
     if ".." in parts:
         return []

@@ -1,4 +1,4 @@
-"""The steps of a recipe that binarise texts and parses."""
+"""The steps of a recipe to binarise texts and parses."""
 
 from __future__ import annotations
 
@@ -85,18 +85,18 @@ def add_unparsed(corpus: Corpus, cores: int) -> list[Step]:
 
 
 def _pair(corpus: Corpus, destination: Path) -> dict[str, object]:
-    """Return the options that name the languages and the folder of a binarised corpus."""
+    """Return the options for the languages and the folder of a binarised corpus."""
     languages = {"source_lang": corpus.source, "target_lang": corpus.target}
     return {**languages, "destdir": destination}
 
 
 def _name_texts(corpus: Corpus, part: str) -> dict[str, object]:
-    """Return the options that name the texts to binarise, which are in a part of a corpus."""
+    """Return the options of the preprocessing command for the texts in a part of a corpus."""
     return {f"{split}pref": folder(corpus, part) / split for split in SPLITS}
 
 
 def record(corpus: Corpus) -> list[Step]:
-    """Store beside the binarised corpus how its text was prepared, as far as that is known.
+    """Store beside the binarised corpus how its text was prepared, as far as known.
 
     That of raw sentences is stored when they are binarised.
     """
@@ -121,7 +121,7 @@ def record(corpus: Corpus) -> list[Step]:
 
 
 def list_record(corpus: Corpus, destination: Path) -> list[Path]:
-    """List the files that say how a corpus was prepared, in a folder that they are stored in."""
+    """List the files about the preparation of a corpus, in their folder ``destination``."""
     names = [SCHEMES_NAME]
     if corpus.subwords.raw or _list_tokenisers(corpus):
         names.append(NAME)
@@ -137,7 +137,7 @@ def _has_known_subwords(corpus: Corpus) -> bool:
 
 
 def _list_tokenisers(corpus: Corpus) -> list[str]:
-    """Return what split both texts into words; none if they came in words, or it is not known."""
+    """Return the tokeniser commands of both texts; none if unknown or if texts came in words."""
     commands = [split_by(corpus, language, 1, "") for language in corpus.languages]
     if "train" in corpus.tokenised:
         return []
@@ -169,7 +169,7 @@ def add_parses(corpus: Corpus, need: str) -> list[Step]:
 
 
 def mix(corpus: Corpus, cores: int) -> list[Step]:
-    """Mix translations with parses of the source, as Multi-Task learns them, and binarise both."""
+    """Mix translations with parses of the source for Multi-Task, and binarise both."""
     pieces, mixed = folder(corpus, PIECES), folder(corpus, MIXED)
     kinds = ["trees"] if corpus.generated else ["heads", "labels"]
     parses = {kind: folder(corpus, WORDS) / f"train.{kind}.{corpus.source}" for kind in kinds}
@@ -178,10 +178,10 @@ def mix(corpus: Corpus, cores: int) -> list[Step]:
     both = list_texts(corpus, MIXED, ["train"])
     mixing = command("syncattn-multitask mix", source=source, target=target, **parses, output=both)
     tagged = [f"{split}.{corpus.source}" for split in others]
-    texts, outputs = ([part / name for name in tagged] for part in (pieces, mixed))
+    texts, outputs = [pieces / name for name in tagged], [mixed / name for name in tagged]
     tagging = command("syncattn-multitask tag", input=texts, output=outputs)
     copied = [f"{split}.{corpus.target}" for split in others]
-    kept, copies = ([part / name for name in copied] for part in (pieces, mixed))
+    kept, copies = [pieces / name for name in copied], [mixed / name for name in copied]
     return [
         command("mkdir -p", mixed),
         mixing.declare([source, target, *parses.values()], both),
@@ -194,7 +194,7 @@ def mix(corpus: Corpus, cores: int) -> list[Step]:
 def list_read(
     corpus: Corpus, binarised: Path, needs: Collection[str], splits: Sequence[str]
 ) -> list[Path]:
-    """List the files of a binarised corpus that a system reads.
+    """List the files of a binarised corpus read by a system.
 
     Args:
         corpus: the corpus.

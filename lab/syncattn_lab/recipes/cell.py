@@ -39,7 +39,17 @@ def make_cells(
     overrides: Mapping[str, Any],
     chosen: Iterable[tuple[int | None, Row]],
 ) -> list[Cell]:
-    """Make the cells of seeds and rows; those of a row share its settings."""
+    """Make a cell for each seed and row; cells of the same row share its settings.
+
+    Args:
+        corpus: the corpus of all cells.
+        machines: the processes and the kind of device of each training.
+        overrides: changes of settings for all cells, by ``SECTION.OPTION``.
+        chosen: pairs of seed and row; None: the seed of the config.
+
+    Raises:
+        DataError: a model needs parses, but the corpus has training text without parses.
+    """
     rows: dict[Row, RowSettings] = {}
     cells = [
         Cell(rows.setdefault(row, RowSettings(row, corpus, overrides)), machines, seed)
@@ -51,7 +61,7 @@ def make_cells(
 
 
 def list_needs(corpus: Corpus, cells: Iterable[Cell]) -> set[str]:
-    """Return what cells, or all systems of a corpus if there are none, need besides its texts."""
+    """Return the needs of cells besides the texts; without cells, the needs of all systems."""
     rows = [cell.settings for cell in cells] or [
         RowSettings(read_row(name), corpus) for name in corpus.members("@all")
     ]
@@ -61,9 +71,13 @@ def list_needs(corpus: Corpus, cells: Iterable[Cell]) -> set[str]:
 def list_stages(
     corpus: Corpus, cells: Sequence[Cell], cores: int, parsing: int
 ) -> tuple[list[Stage], dict[Cell, list[Stage]]]:
-    """Return the stages of the preparation, for all systems if there are no cells, and of each.
+    """Return the stages of the preparation, and the stages of each cell.
 
-    The preparation starts so many processes (cores), of which some parse.
+    Args:
+        corpus: the corpus to prepare.
+        cells: the trainings; empty: the preparation is for all systems of the corpus.
+        cores: the number of processes of the preparation.
+        parsing: the number of parsing processes.
     """
     preparation = list_preparation(corpus, cores, parsing, list_needs(corpus, cells))
     return preparation, {cell: link_stages(cell.stages(), preparation) for cell in cells}
@@ -79,44 +93,44 @@ class Cell:
 
     @property
     def row(self) -> Row:
-        """The row of the table that it is in."""
+        """The cell's row of the table."""
         return self.settings.row
 
     @property
     def corpus(self) -> Corpus:
-        """What it translates."""
+        """The corpus of the training."""
         return self.settings.corpus
 
     @property
     def seed(self) -> int:
-        """The seed of its training."""
+        """The seed of the training."""
         seed: int = self.settings.config["common"]["seed"]
         return seed if self.given_seed is None else self.given_seed
 
     @property
     def name(self) -> str:
-        """Its name on the terminal."""
+        """The cell's name on the terminal."""
         return f"{self.row.label}, seed {self.seed}"
 
     @property
     def folder(self) -> Path:
-        """The folder of its model, shared by systems that differ only in decoding."""
+        """The folder of the model, shared by systems with differences in decoding alone."""
         folder = Path(self.settings.config["checkpoint"]["save_dir"])
         return folder.with_name(self.row.model_folder(folder.name)) / str(self.seed)
 
     @property
     def output(self) -> Path:
-        """The folder of its translations and scores."""
+        """The folder of the translations and scores."""
         return self.folder / self.row.output_folder
 
     def checkpoint(self, below: Path = Path()) -> Path:
-        """Return the file of the model that translates, in the folder of its direction."""
+        """Return the checkpoint for translation, in the folder of its direction."""
         kind = self.corpus.checkpoint
         kind = "average" if isinstance(kind, int) else kind
         return self.folder / below / f"checkpoint_{kind}.pt"
 
     def stages(self) -> list[Stage]:
-        """Return its stages, from training to scores."""
+        """Return the cell's stages, from training to scores."""
         trainings = [self._training(*direction) for direction in self._directions()]
         decoding = Stage("decode", self.output / "decode", self._decode())
         words_by = split_commands(self.corpus.score.get("words_by", "cat"))
@@ -175,15 +189,15 @@ class Cell:
 
     @property
     def _data(self) -> Path:
-        """The folder of its binarised corpus."""
+        """The folder of the cell's binarised corpus."""
         return Path(self.settings.config["task"]["data"])
 
     def _list_data(self, *splits: str) -> list[Path]:
-        """List the files of the binarised corpus that it reads for splits of the text."""
+        """List the files of the binarised corpus needed for splits of the text."""
         return list_read(self.corpus, self._data, self.settings.needs, splits)
 
     def _tracking(self, save_dir: Path) -> dict[str, str]:
-        """Give each training its own folder for TensorBoard, which would mix them."""
+        """Give each training a TensorBoard folder of its own, so that curves do not mix."""
         logs = self.settings.config["common"].get("tensorboard_logdir")
         folder = Path(str(logs), *save_dir.parts[1:])
         return {"common.tensorboard_logdir": str(folder)} if logs else {}
@@ -208,7 +222,7 @@ class Cell:
         return [*steps, self._validate()]
 
     def _validate(self) -> Step:
-        """Measure the NLL of the test text, which had no part in choosing the checkpoint."""
+        """Measure the NLL of the test text, which had no part in the choice of the checkpoint."""
         task = self.settings.config["task"]
         return command(
             "fairseq-validate",
@@ -224,7 +238,7 @@ class Cell:
         ).declare([self.checkpoint(), *self._list_data("test")])
 
     def _generate(self, path: Path, changes: dict[str, Any], *words: str, **how: Any) -> Step:
-        """Decode the test text with a checkpoint, in the direction that the changes say."""
+        """Decode the test text with a checkpoint, in the direction of the changes."""
         task = self.settings.config["task"]
         return command(
             "fairseq-generate",
@@ -241,7 +255,7 @@ class Cell:
         ).declare([path, *self._list_data("test")])
 
     def _analyse(self, path: Path, changes: dict[str, Any]) -> Step:
-        """Analyse the references with a checkpoint, in the direction that the changes say."""
+        """Analyse the references with a checkpoint, in the direction of the changes."""
         row, task = self.settings, self.settings.config["task"]
         source = changes.get("task.source_lang", task["source_lang"])
         target = changes.get("task.target_lang", task["target_lang"])

@@ -1,4 +1,4 @@
-"""Collect the results of a cell from what its commands have written."""
+"""Collect the results of a cell from the output of its commands."""
 
 import io
 import re
@@ -19,7 +19,7 @@ _DONE = re.compile(r"done training in (\d+(?:\.\d*)?) seconds")
 
 
 def read_scores(folder: Path) -> dict[str, Any]:
-    """Return a cell's scores and their signatures from the files in its folder."""
+    """Return the scores of a cell and their signatures from the files in its folder."""
     [system] = read_json(folder / "scores.json")["systems"].values()
     scores, signatures = dict(system["scores"]), system["signatures"]
     for part, number in (system.get("bleu_by_part") or {}).items():
@@ -51,7 +51,7 @@ def read_training(log: Path) -> dict[str, Any]:
     validations: list[Mapping[str, float]] = []
 
     def watch(lines: Iterable[str]) -> Iterator[str]:
-        """Pass on the lines; a training that continues a finished one logs no other time."""
+        """Pass on the lines, and raise the last training time to the time in a final line."""
         for line in lines:
             if walls and (done := _DONE.search(line)):
                 walls[-1] = max(walls[-1], float(done[1]))

@@ -45,7 +45,7 @@ _OPTIONS = {
 
 
 def read_config(path: Path) -> Any:
-    """Read a file of settings, with numbers as hydra reads them; do not change what is returned.
+    """Read a file of settings, with numbers as in hydra; callers must not change the result.
 
     Raises:
         DataError: the file is missing, is not YAML with names and values, is larger or deeper than
@@ -89,7 +89,7 @@ def read_value(text: str) -> Any:
 
 
 def first_line(error: Exception) -> str:
-    """Return the first line of an error, its type if it has none."""
+    """Return the first line of an error's message, or the error's type if the message is empty."""
     return str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
 
 
@@ -140,9 +140,14 @@ def need(place: object, values: Any, names: Iterable[str]) -> None:
 def make(kind: type[Any], place: object, values: Any, hidden: Collection[str] = ()) -> Any:
     """Make an object of a dataclass from a file's values, and check their types.
 
+    Args:
+        kind: the dataclass.
+        place: the beginning of messages, usually the file.
+        values: a mapping from names of fields to values.
+        hidden: fields that messages leave out of the list of known keys.
+
     Raises:
-        DataError: a value is missing, unknown or of another type, or a whole number is below 1; a
-            message begins with a place, and does not tell the hidden names.
+        DataError: a value is missing, unknown or of another type, or a whole number is below 1.
     """
     known = {f.name: f for f in fields(kind)}
     needed = [n for n, f in known.items() if f.default is MISSING and f.default_factory is MISSING]

@@ -1,4 +1,4 @@
-"""The facts about a corpus that a recipe needs: ``configs/CORPUS/_data.yaml``."""
+"""The facts about a corpus for a recipe: ``configs/CORPUS/_data.yaml``."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ class Preparation:
 
 @dataclass(frozen=True, kw_only=True)
 class Comparison:
-    """Which systems are compared on a corpus, and how.
+    """The systems to compare on a corpus, and how.
 
     Attributes:
         systems: the systems of ``@all``.
@@ -119,7 +119,7 @@ class Comparison:
 
 @dataclass(frozen=True, kw_only=True)
 class Corpus(Comparison, Preparation, Texts):
-    """A parallel corpus: its texts, how they are prepared, and what is compared on it.
+    """A parallel corpus: its texts, their preparation, and the comparison of systems.
 
     Each attribute of the three parts is a key of its file, see docs/recipes.md.
 
@@ -133,11 +133,11 @@ class Corpus(Comparison, Preparation, Texts):
 
     @property
     def name(self) -> str:
-        """Its name, the same as its folder's."""
+        """The corpus's name, the same as its folder's."""
         return self.folder.name
 
     def baseline(self, system: str) -> str:
-        """Return the system that another is compared with, as in its paper."""
+        """Return the baseline of a system, as in the system's paper."""
         return "rnn_global" if system.startswith("rnn_") else "transformer"
 
     @property
@@ -145,7 +145,7 @@ class Corpus(Comparison, Preparation, Texts):
         return search_folders(self.folder.parent), (*self.like, self.name)
 
     def known_systems(self) -> list[str]:
-        """Return the names of all systems that can be trained on it."""
+        """Return the names of all systems for this corpus."""
         return list_systems(*self._files)
 
     def system(self, name: str) -> System:
@@ -164,7 +164,7 @@ class Corpus(Comparison, Preparation, Texts):
 
 
 def load_corpus(folder: Path, programs: Collection[str] = ()) -> Corpus:
-    """Read the facts about a corpus from its folder; `DataError` if it has not those of a `Corpus`.
+    """Read the facts about a corpus from its folder; `DataError` if facts are missing or wrong.
 
     Programs are those that a corpus that is not this package's may start (`check_programs`).
     """
@@ -210,7 +210,7 @@ def load_corpus(folder: Path, programs: Collection[str] = ()) -> Corpus:
 
 
 def tokenise_by(folder: Path, language: str) -> str:
-    """Return what splits a language into words if a corpus does not say it.
+    """Return the default command to split a language into words.
 
     The texts of our own corpora stay as they were published.
     """
@@ -224,7 +224,7 @@ def _reads_raw(facts: Mapping[str, Any]) -> bool:
 
 
 def _check_raw(facts: Mapping[str, Any], path: Path) -> None:
-    """Check what is said of a corpus of raw sentences, if it is one."""
+    """Check the facts about a corpus of raw sentences; other corpora pass."""
     if not _reads_raw(facts):
         return
     subwords, score = facts["subwords"], facts.get("score")
@@ -264,10 +264,16 @@ def _complete(parsing: str, language: str) -> str:
 def read_facts(
     folders: Sequence[Path], name: Any, programs: Collection[str] = (), after: tuple[str, ...] = ()
 ) -> tuple[list[str], dict[str, Any]]:
-    """Return the corpora that a corpus is like, the first one first, and its facts.
+    """Return the facts about a corpus, and the corpora named by ``like``, the nearest first.
 
-    Configs are searched in folders; those after it are like it. `DataError`: there is no such
-    corpus, it is like itself, or starts other programs.
+    Args:
+        folders: the folders to search for configs, the first match first.
+        name: the name of the corpus.
+        programs: the additional programs that corpora outside this package may start.
+        after: the chain of corpora that are like this one, to find circles.
+
+    Raises:
+        DataError: there is no such corpus, it is like itself, or starts other programs.
     """
     check_group(str(name))
     path = find_file(folders, Path(str(name), "_data"))

@@ -23,7 +23,7 @@ TREEBANK = "conllu"
 
 @dataclass(frozen=True)
 class Archive:
-    """A file with texts: one to download, or one that needs a signed licence.
+    """A file with texts, either to download or under a signed licence.
 
     Attributes:
         url: the address to download it from.
@@ -51,7 +51,7 @@ class Archive:
 
     @property
     def own(self) -> Path | None:
-        """The archive that a user has somewhere else, or the folder of its files; None: neither."""
+        """The user's own copy of the archive, or the folder of its files; None without a copy."""
         path = _named_by(self.variable)
         if path is None or path.is_file():
             return path
@@ -61,7 +61,7 @@ class Archive:
 
 
 def _named_by(variable: str | None) -> Path | None:
-    """Return the file or folder that a variable names, if it has a value; it must be there."""
+    """Return the file or folder named by an environment variable; None if the value is empty."""
     value = os.environ.get(variable or "")
     if value and not Path(value).expanduser().exists():
         raise DataError(f"{variable}={value}: no such file or folder")
@@ -70,7 +70,7 @@ def _named_by(variable: str | None) -> Path | None:
 
 @dataclass(frozen=True)
 class Here:
-    """Files that a user may already have, so that nothing is downloaded.
+    """The user's own files in place of downloads.
 
     Attributes:
         train: the name of the training texts; ``{language}`` stands for a language.
@@ -100,7 +100,7 @@ class Here:
 
     @property
     def path(self) -> Path | None:
-        """Their folder; None if the user has none, so that the text is downloaded."""
+        """The folder of the user's files; None if the user has none, and the text is downloaded."""
         path = Path(self.folder) if self.folder else _named_by(self.variable)
         if path and not path.is_dir():
             raise DataError(f"{path}: no such folder; _data.yaml says here that texts are in it")
@@ -114,7 +114,7 @@ def name_format(address: str) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Texts:
-    """The texts of a corpus, and the structure that comes with them.
+    """The texts of a corpus, with their parses, alignments and other structure.
 
     Attributes:
         source: the language that is translated.
@@ -156,11 +156,11 @@ class Texts:
 
     @property
     def splits(self) -> tuple[str, ...]:
-        """The names of its texts, with that of training text without parses, if there is any."""
+        """The names of the splits, with the name of training text without parses, if any."""
         return (*SPLITS, UNPARSED) if self.unparsed else SPLITS
 
     def list_texts(self, split: str) -> list[str]:
-        """Return the texts of a split: those that the user has, or those of the archives."""
+        """Return the texts of a split: the user's own, or the texts in the archives."""
         if self.here is not None and self.here.path is not None:
             address = getattr(self.here, split)
             return [f"{name_format(address)}={address}"] if address else []
@@ -174,7 +174,7 @@ class Texts:
         return SEPARATOR.join([str(own or name), *member])
 
     def list_treebanks(self) -> list[str]:
-        """Return the languages whose heads and labels come with the text."""
+        """Return the languages with heads and labels published beside the text."""
         if not self.list_parses("heads", "train"):
             return []
         return [x for x in self.languages if self.treebank is None or x in self.treebank]

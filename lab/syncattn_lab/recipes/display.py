@@ -1,4 +1,4 @@
-"""What a recipe shows: a line for each stage, and the progress of those that run.
+"""The progress display of a recipe: a line for each stage, and bars for running stages.
 
 On a terminal, progress is a bar; elsewhere, as in a log, a training reports its number of updates
 every half minute.
@@ -20,7 +20,7 @@ REPORT_EVERY = 30
 
 
 class Display:
-    """Lines and bars of stages that run side by side."""
+    """Lines and bars of stages running side by side."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -33,7 +33,7 @@ class Display:
 
     @contextmanager
     def stage(self, title: str, updates: int | None) -> Iterator[Callable[[str], None]]:
-        """Show a stage while it runs, and a line with its time when it is done.
+        """Show the progress of a running stage, and a line with its time at the end.
 
         Without a number of planned updates, its bar shows what commands print instead. Yields what
         to call with each line that a command prints.

@@ -54,7 +54,7 @@ def fetch(
     size: int | None = None,
     md5: str | None = None,
 ) -> Path:
-    """Download a file unless it is already there.
+    """Download a file unless already there.
 
     It is written to ``.NAME.part`` and renamed when it is complete and verified. After an
     interruption, only the rest is downloaded if a checksum is known and the server can do so.
@@ -62,10 +62,12 @@ def fetch(
 
     Args:
         url: http, https or file.
+        directory: the folder for the file.
         name: the file's name in the directory; None: the last part of the URL's path.
         sha256, md5: its checksums, in hexadecimal. Without them, the first download's is noted in
             `SUMS`, and later downloads are compared with that; a server that cannot show that a
             first download is complete and unchanged is refused.
+        size: the expected size in bytes; None: unknown.
 
     Raises:
         DataError: the file cannot be downloaded, it is not the expected one, or another run is
@@ -121,7 +123,7 @@ def probe(url: str, size: int | None = None) -> None:
 
 
 def _try_all(url: str, action: Callable[[str], None]) -> None:
-    """Call a function with each address of a file, those of mirrors first, until it succeeds."""
+    """Call a function with each address of a file, mirrors first, until a call succeeds."""
     parts, failures = urlsplit(url), []
     mirrors = os.environ.get(MIRRORS, "").split() if parts.netloc else []
     for address in (*(f"{base.rstrip('/')}/{parts.netloc}{parts.path}" for base in mirrors), url):
@@ -156,7 +158,7 @@ def _find_sum(path: Path, name: str) -> str | None:
 
 
 def _compare(path: Path, expected: Expected) -> Iterator[tuple[str, object, object]]:
-    """Yield what is wrong with a file: the property, the expected and the actual value."""
+    """Yield the faults of a file: the property, the expected and the actual value."""
     for what, value in expected.items():
         if value is not None:
             sized = what == "size"
@@ -166,7 +168,7 @@ def _compare(path: Path, expected: Expected) -> Iterator[tuple[str, object, obje
 
 
 class _Download:
-    """A file that is not complete yet; its part is kept from run to run if it can be verified."""
+    """An incomplete download; with a checksum, the next run continues the received part."""
 
     def __init__(self, target: Path, expected: Expected) -> None:
         self.target, self.expected = target, expected
@@ -232,7 +234,7 @@ class _Download:
             self._write(answer, begin)
 
     def _check(self, answer: requests.Response) -> None:
-        """Refuse what cannot be the file, or what nobody could tell from the file."""
+        """Refuse an answer that cannot be the file or could not be told from a damaged file."""
         kind = answer.headers.get("Content-Type", "").lower()
         if kind.startswith("text/html") and self.target.suffix not in (".html", ".htm"):
             raise _Failure("a web page instead of the file; has it moved?")

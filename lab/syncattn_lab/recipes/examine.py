@@ -1,4 +1,4 @@
-"""``python -m syncattn_lab.recipes.examine``: find what is wrong with a corpus's text."""
+"""``python -m syncattn_lab.recipes.examine``: find faults in a corpus's text."""
 
 import argparse
 import sys
@@ -16,7 +16,7 @@ from ..evaluation.findings_file import store_findings
 
 @command
 def main(argv: Sequence[str] | None = None) -> None:
-    """Examine the texts of all splits; print and store what is found."""
+    """Examine the texts of all splits; print and store the findings."""
     args = make_parser().parse_args(argv)
     source, target = args.languages
     texts = [

@@ -50,7 +50,7 @@ def _hexadecimal(value: str, digits: int) -> str:
 
 @command
 def main(argv: Sequence[str] | None = None) -> None:
-    """Download the file, or check that one with a licence is there."""
+    """Download a file, or check for the presence of a licensed file."""
     parser = make_parser()
     args = parser.parse_args(argv)
     if args.licence is not None:

@@ -21,7 +21,7 @@ def draw_contrasts(contrasts: Sequence[Contrast], cells: Cells) -> dict[str, Any
 
 
 def say_contrast(contrast: Contrast) -> str:
-    """Return what figures call a planned contrast."""
+    """Return the label of a planned contrast in figures."""
     return " against ".join(map(say_system, contrast.systems))
 
 

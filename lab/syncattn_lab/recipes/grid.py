@@ -1,4 +1,4 @@
-"""Run the cells of a table, some at a time, and record their results."""
+"""Run the cells of a table in parallel, and record their results."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ import syncattn_fairseq
 from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.base.files import read_json
 from syncattn_fairseq.base.locks import locked
+from syncattn_fairseq.base.systems import count_cores
 from syncattn_fairseq.base.text import read_lines
 
 from ..evaluation.results_file import pack_counts, record
@@ -64,7 +65,7 @@ class Grid:
             return self._run_cells(lock)
 
     def _run_cells(self, lock: int) -> DataError | None:
-        """Run all cells, holding a lock; one that fails does not stop the others."""
+        """Run all cells under a lock; a failing cell does not stop the rest."""
         environments = list_environments(next(iter(self.cells)).machines, self.jobs)
         here = threading.local()  # each thread has an environment of its own
 
@@ -150,7 +151,7 @@ def _count_ngrams(cell: Cell, work: Path) -> np.ndarray:
 
 def list_environments(machines: Machines, jobs: int) -> list[dict[str, str]]:
     """Return environment variables for each cell that runs at the same time on this machine."""
-    cores = len(os.sched_getaffinity(0))
+    cores = count_cores()
     threads = min(max(1, cores // (jobs * machines.processes)), MOST_THREADS)
     common = {} if os.environ.get("OMP_NUM_THREADS") else {"OMP_NUM_THREADS": str(threads)}
     if machines.cpu:
@@ -167,7 +168,7 @@ def list_environments(machines: Machines, jobs: int) -> list[dict[str, str]]:
 
 
 def describe_run(machines: Machines, jobs: int) -> dict[str, str]:
-    """Return the version of the code and the hardware, to be stored with what they make."""
+    """Return the commit of the code and the hardware, for the record of results."""
     return {"commit": find_commit(), "hardware": describe_hardware(machines, jobs)}
 
 

@@ -1,4 +1,4 @@
-"""An idea beside the controls that fit it: ``syncattn-recipe CORPUS --idea PLUGIN:SETTINGS``."""
+"""Test an idea against matching controls: ``syncattn-recipe CORPUS --idea PLUGIN:SETTINGS``."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
@@ -46,7 +46,7 @@ _OF_IDEAS = ("model", "criterion", "task")
 
 @dataclass(frozen=True)
 class Idea:
-    """A system with an idea, and its controls, the plain one first, with what each asks.
+    """A system with an idea, and its controls, each with its question, the plain control first.
 
     The folder has plan, results and page.
     """
@@ -79,7 +79,7 @@ class Idea:
         return {"by_blocks": True, "family": {"seeds": [*self.seeds], "contrasts": group}}
 
     def write_plan(self) -> None:
-        """Write down what is planned, before the first training.
+        """Write the plan, before the first training.
 
         Raises:
             DataError: something else was planned there.
@@ -134,7 +134,7 @@ class Idea:
         return page
 
     def _list_facts(self, cells: Sequence[Mapping[str, Any]]) -> list[str]:
-        """Say what was trained, for how long, with which settings, where, and whether it learnt."""
+        """List the facts of the trainings: corpus, updates, seeds, hardware, and success."""
         steps = RowSettings(self.row, self.corpus).config["optimization"]["max_update"]
         facts = [
             f"{self.corpus.name}, {steps} updates, seeds {', '.join(map(str, self.seeds))}; rows, "
@@ -148,7 +148,7 @@ class Idea:
         return facts
 
     def _list_systems(self, cells: Sequence[Mapping[str, Any]]) -> list[list[str]]:
-        """Return the table of what each system reaches and costs."""
+        """Return the table of the scores and costs of each system."""
         from syncattn_fairseq.testing import build_model
 
         from .operations import count_operations
@@ -207,7 +207,7 @@ def read_idea(
 
 
 def _split_idea(text: str) -> tuple[str, Path, list[str]]:
-    """Return the name of an idea, the folder of its plugin, and its settings.
+    """Split the value of ``--idea`` into name, folder of the plugin, and settings.
 
     Raises:
         DataError: there is no such folder, or there are no settings, or those of all systems.
@@ -234,7 +234,7 @@ def _split_idea(text: str) -> tuple[str, Path, list[str]]:
 
 
 def _choose_controls(settings: RowSettings, own: Sequence[str]) -> dict[str, list[str]]:
-    """Return the settings of each control, by what it asks (`QUESTIONS`).
+    """Return the settings of each control, by its key in `QUESTIONS`.
 
     Args:
         settings: those of the idea's system.

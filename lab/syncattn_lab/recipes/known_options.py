@@ -56,7 +56,7 @@ _ENDS = (*LIMITS, "optimization.stop_min_lr")
 def check_known_options(
     config: Mapping[str, Any], place: Place, plugin: Path, changed: Collection[str]
 ) -> None:
-    """Check that all options that a system sets exist, and have values of their types.
+    """Check that all options of a system exist, with values of the right types.
 
     The config is from `.systems.System.load`, and checked by `.systems.check_system`; place is
     `.systems.System.place_of`; changed are the options that the command line gave.
@@ -90,14 +90,15 @@ def check_known_options(
     for section, values in config.items():
         for option, value in values.items():
             _check_range(f"{section}.{option}", value, place)
-    if not any((config[s].get(o) or 0) > 0 for s, _, o in (n.partition(".") for n in _ENDS)):
+    ends = [name.split(".") for name in _ENDS]
+    if not any((config[section].get(option) or 0) > 0 for section, option in ends):
         raise DataError(
             f"{place(_ENDS[0])}: nothing ends the training; set one of {', '.join(_ENDS)}"
         )
 
 
 def _import_plugin(folder: Path, place: Place, allowed: bool) -> None:
-    """Register our options, and those of a user's own plugin, which usually builds on ours."""
+    """Register this package's options, and the options of a user's plugin."""
     from syncattn_fairseq import plugin  # must import fairseq first
 
     if folder == Path(plugin.__file__).parent:
@@ -157,7 +158,7 @@ def _parse(
 
 @cache
 def _aliases() -> frozenset[str]:
-    """Return the options of ``fairseq-generate`` as its command line calls them."""
+    """Return the options of ``fairseq-generate`` by their names on the command line."""
     names = (name for action in _generation_parser()._actions for name in action.option_strings)
     return frozenset(name.lstrip("-").replace("-", "_") for name in names) - {"h", "help"}
 

@@ -1,4 +1,4 @@
-"""What a language needs in a new corpus: what finds its words, a parser, a way to score."""
+"""The tools for the language of a new corpus: word splitter, parser, and scoring."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _NO_TREES = ("my",)
 
 
 def has_parser(language: str) -> bool:
-    """Return whether Stanza has a parser of a language; without Stanza, whether it may have one."""
+    """Return whether Stanza has a parser of a language; True for known languages without Stanza."""
     code = know_language(language)
     if code is None:
         return False
@@ -32,7 +32,7 @@ def has_parser(language: str) -> bool:
 
 
 def separate_words(line: str, language: str) -> str:
-    """Return the words of a sentence with spaces between them, as well as they can be found here.
+    """Split a sentence into words with spaces in between, with the best splitter installed here.
 
     Without what its language needs, each letter of a script without spaces is a word.
     """

@@ -1,4 +1,4 @@
-"""One training on any number of processes, with the batch size of its config."""
+"""Launch a training on any number of processes, with the batch size of its config."""
 
 import math
 from collections.abc import Mapping
@@ -31,7 +31,7 @@ class Machines:
 
 
 def divide_batch(config: dict[str, Any], processes: int) -> dict[str, Any]:
-    """Return settings that divide the batch of one process among several.
+    """Return settings to divide the batch of a single process among several processes.
 
     A config is written for one process: an update has ``max_tokens × update_freq`` tokens. Each of
     P processes takes ``update_freq' = ceil(max_tokens × update_freq / (P max_tokens))`` batches of
@@ -65,9 +65,13 @@ def divide_batch(config: dict[str, Any], processes: int) -> dict[str, Any]:
 def make_training(
     system: System, config: dict[str, Any], machines: Machines, changes: Mapping[str, Any]
 ) -> Step:
-    """Return the step that trains a system with its settings.
+    """Return the step to train a system with its settings.
 
-    They have the changes already; the command gives them as values by ``SECTION.OPTION``.
+    Args:
+        system: the system, whose files hydra merges.
+        config: all settings by section and option, with the changes.
+        machines: the processes and the kind of device.
+        changes: values by ``SECTION.OPTION``, given on the command line.
     """
     settings = dict(changes)
     if config["task"]["_name"] == TASK:  # which can save without validating

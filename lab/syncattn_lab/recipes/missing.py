@@ -1,4 +1,4 @@
-"""What a recipe lacks on this machine: all of it at once, before days are spent."""
+"""Find all missing inputs of a recipe on this machine at once, before days are spent."""
 
 import os
 import re
@@ -34,7 +34,7 @@ _PAIRS = 100_000
 
 
 def list_missing_parsers(corpus: Corpus, needs: set[str]) -> dict[str, str]:
-    """Return what is wrong with parsers, by language; recipes download Stanza's models."""
+    """Return the faults of parsers, by language; recipes download Stanza's models."""
     faults = {}
     for language in [] if corpus.generated else list_parsed(corpus, needs):
         if corpus.find_parsed(language, "train"):
@@ -60,7 +60,7 @@ def list_missing_parsers(corpus: Corpus, needs: set[str]) -> dict[str, str]:
 
 
 def _ask_stanza() -> str:
-    """Say why Stanza's models cannot be downloaded; empty: they can."""
+    """Return the reason why Stanza's models cannot be downloaded; empty without a reason."""
     try:
         import stanza
         from stanza.resources.common import DEFAULT_RESOURCES_URL
@@ -72,7 +72,7 @@ def _ask_stanza() -> str:
 
 
 def list_missing_texts(corpus: Corpus, work: Path, faults: Mapping[str, str]) -> Iterator[str]:
-    """Yield what is wrong with the texts, or with the addresses that they are downloaded from.
+    """Yield the faults of the texts, or of the addresses for download.
 
     Faults say why a split cannot be read, if it cannot.
     """
@@ -92,7 +92,7 @@ def list_missing_texts(corpus: Corpus, work: Path, faults: Mapping[str, str]) ->
 
 
 def examine_corpus(corpus: Corpus, work: Path, missing: Container[str]) -> list[Finding]:
-    """Find what is wrong with the texts as they are, before they are prepared.
+    """Find faults in the texts of a corpus before their preparation.
 
     Args:
         corpus: the corpus. If it is generated, it has no text yet.
@@ -139,7 +139,7 @@ def _ask(archive: Archive) -> str:
 
 
 def list_scarce(corpus: Corpus, cells: Collection[Cell], work: Path) -> Iterator[str]:
-    """Yield what of disk and memory is less than the recipe needs, as far as can be told."""
+    """Yield warnings of too little disk or memory, as far as known beforehand."""
     text = _UNPACKED * sum(archive.size or 0 for archive in corpus.archives)
     if corpus.here and corpus.here.path:
         names = (corpus.here.train.replace("{language}", x) for x in corpus.languages)
@@ -164,7 +164,7 @@ def _count_weights(cell: Cell, vocabulary: int) -> int:
 
 
 def list_vocabulary_faults(corpus: Corpus, work: Path) -> Iterator[str]:
-    """Yield that the training text has fewer subwords than are learnt, if it is here and short."""
+    """Yield a fault if a short training text has fewer subwords than the requested vocabulary."""
     size = corpus.subwords.size
     if corpus.generated or corpus.subwords.scheme != "sentencepiece" or size is None:
         return

@@ -183,7 +183,7 @@ def write_corpus(
 
 
 def _quote(text: str) -> str:
-    """Return a text as YAML reads it, whatever it has: ``no`` is a language, too."""
+    """Quote a text for YAML, so that words such as ``no``, a language, stay text."""
     return json.dumps(text, ensure_ascii=False)
 
 
@@ -247,7 +247,7 @@ class _Survey:
             yield pair
 
     def choose(self, left: Sequence[str]) -> dict[int, str]:
-        """Choose different pairs from all over the text: which split each is for, by its hash."""
+        """Choose different pairs from all over the text; return the split of each pair, by hash."""
         import numpy as np
 
         hashes = np.array(self._hashes)
@@ -264,7 +264,7 @@ class _Survey:
 
 
 def _hash(pair: tuple[str, str]) -> int:
-    """Return what is the same for pairs that differ only in case and spaces."""
+    """Return a hash of a pair that ignores case and spaces."""
     source, target = map(simplify, pair)
     return hash((source, target)) if source and target else _INCOMPLETE
 
@@ -276,7 +276,7 @@ def _hold_out(
     chosen: Mapping[int, str],
     folder: Path,
 ) -> int:
-    """Write all splits into ``texts``, those left from the training text; return its new size.
+    """Write all splits into ``texts``; return the size of the training text without held-out pairs.
 
     A pair that is held out is not in the training text, however often it was.
     """
@@ -296,10 +296,16 @@ def _hold_out(
 
 
 def _share_letters(source: Sequence[str], target: Sequence[str]) -> bool:
-    """Tell whether most of the letters of both texts, as often as they occur, are in both."""
-    counts = [Counter(c for line in side for c in line if c.isalpha()) for side in (source, target)]
-    shared = counts[0].keys() & counts[1].keys()
-    return all(2 * sum(side[c] for c in shared) > side.total() for side in counts)
+    """Tell whether most letters of each text, by frequency, also occur in the other text."""
+    ours, theirs = _count_letters(source), _count_letters(target)
+    shared = ours.keys() & theirs.keys()
+    in_source = 2 * sum(ours[letter] for letter in shared) > ours.total()
+    in_target = 2 * sum(theirs[letter] for letter in shared) > theirs.total()
+    return in_source and in_target
+
+
+def _count_letters(lines: Sequence[str]) -> Counter[str]:
+    return Counter(character for line in lines for character in line if character.isalpha())
 
 
 def _choose_sizes(
@@ -307,17 +313,16 @@ def _choose_sizes(
 ) -> dict[str, Any]:
     sides = [[*side] for side in zip(*sample, strict=True)]
     joint = _share_letters(*sides)
-    words = [
-        [separate_words(line, language) for line in side]
-        for side, language in zip(sides, languages, strict=True)
-    ]
+    words = []
+    for side, language in zip(sides, languages, strict=True):
+        words.append([separate_words(line, language) for line in side])
     texts = [words[0] + words[1]] if joint else words
     most = min(map(count_subwords, texts)) // 4 if pairs <= _SAMPLE else 32_000
     size = min(32_000, most, 500 * math.ceil(40 * math.sqrt(pairs) / 500))
-    characters = max(len({c for line in lines for c in line}) for lines in texts)
+    characters = max(len(set[str]().union(*lines)) for lines in texts)
     size = max(size, characters + _BYTES)
     layers, width, inner, heads, dropout, lr = _MODELS[max(n for n in _MODELS if n <= pairs)]
-    longer = max(sum(len(line.split()) for line in side) for side in words) / len(sample)
+    longer = max(len(" ".join(side).split()) for side in words) / len(sample)
     tokens = 1.3 * max(longer, 1) * pairs
     updates = min(_UPDATES[gpu], max(500, 100 * round(_PASSES * tokens / _BATCH[gpu] / 100)))
     return {

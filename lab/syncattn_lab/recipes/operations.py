@@ -8,14 +8,14 @@ from syncattn_fairseq.testing import differentiate, make_batch
 
 
 class _Operations(TorchDispatchMode):
-    """Counts operations but those that only rename or allocate memory: on a GPU, kernels."""
+    """Counts tensor operations, except views and allocations of memory: on a GPU, the kernels."""
 
     count = 0
 
     def __torch_dispatch__(
         self, func: Any, types: Any, args: Any = (), kwargs: Any | None = None
     ) -> Any:
-        """Count an operation, and do it."""
+        """Count an operation, and run the operation."""
         free = func.is_view or func._schema.name.startswith(("aten::empty", "aten::new_empty"))
         self.count += not free
         return func(*args, **(kwargs or {}))

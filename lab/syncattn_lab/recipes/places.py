@@ -1,4 +1,4 @@
-"""Where the files of a corpus are, seen from the folder that a recipe runs in."""
+"""The places of a corpus's files, relative to the folder of the recipe."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def gold_alignments(corpus: Corpus) -> Path:
 
 
 def examined(corpus: Corpus) -> Path:
-    """Return the file that says what is wrong with a corpus's text, as it is learnt."""
+    """Return the path of the findings about a corpus's prepared text."""
     return Path("corpora", corpus.name, "examined.json")
 
 

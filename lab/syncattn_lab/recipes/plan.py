@@ -1,4 +1,4 @@
-"""What was planned before a corpus's trainings: ``configs/CORPUS/_plan.yaml``.
+"""The plan made before a corpus's trainings: ``configs/CORPUS/_plan.yaml``.
 
 ::
 
@@ -43,7 +43,7 @@ _CONTRAST = re.compile(r"(\S+) - (\S+)( \(=\))?", re.ASCII)
 
 @dataclass(frozen=True)
 class Plan:
-    """The contrasts of a corpus, those that are tested first.
+    """The planned contrasts of a corpus, tested contrasts first.
 
     Attributes:
         contrasts: all of them.
@@ -64,7 +64,7 @@ class Plan:
         return {system: sorted(chosen) for system, chosen in seeds.items()}
 
     def list_corpora(self) -> list[str]:
-        """List the other corpora whose systems are compared."""
+        """List the other corpora with systems to compare."""
         names = [name for contrast in self.contrasts for name in contrast.systems]
         systems = [self.names.get(name, name).partition(":")[0] for name in names]
         parts = [system.partition("/") for system in systems]
@@ -100,7 +100,7 @@ def load_plan(folder: Path) -> Plan:
 
 
 def make_plan(facts: dict[str, Any], path: Path) -> Plan:
-    """Make a plan of what a file says.
+    """Make a plan from the contents of a file.
 
     Raises:
         DataError: it is no plan.
@@ -148,7 +148,7 @@ def _list_contrasts(path: Path, file: _File, part: _Part, tested: bool) -> Itera
 
 
 def _read(path: Path, text: str) -> tuple[str, str, bool]:
-    """Return both systems, and whether it is tested that they are the same."""
+    """Return both systems of a contrast, and whether the contrast tests for equivalence."""
     match = _CONTRAST.fullmatch(text)
     if match is None:
         raise DataError(f"{path}: {text[:60]!r}; expected SYSTEM - SYSTEM, with (=) or without")

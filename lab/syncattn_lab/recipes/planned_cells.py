@@ -1,4 +1,4 @@
-"""The results of planned contrasts, from the files of one or several corpora."""
+"""The results of planned contrasts, from the files of several corpora."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -12,7 +12,7 @@ from .plan import Plan
 def index_cells(
     plan: Plan, results: Mapping[str, Any], others: Mapping[str, Mapping[str, Any]] | None = None
 ) -> Cells:
-    """Return the results of all systems, by the names that the plan has for them and by seed.
+    """Return the results of all systems, by the names of systems in the plan and by seed.
 
     Args:
         plan: says what the contrasts call systems with settings.

@@ -26,8 +26,9 @@ def list_preparation(corpus: Corpus, cores: int, parsing: int, needs: set[str]) 
         needs: what the systems need besides the text (`.row_settings.list_needs`).
     """
     compared = _list_steps(corpus, 1, 1, needs)  # settings do not depend on the machine
-    return link_stages(
-        Stage(
+    stages = []
+    for name, steps in _list_steps(corpus, cores, parsing, needs).items():
+        stage = Stage(
             name.partition("-")[0],
             Path("logs", corpus.name, name),
             steps,
@@ -35,12 +36,12 @@ def list_preparation(corpus: Corpus, cores: int, parsing: int, needs: set[str]) 
             settings={f"command {n}": str(step) for n, step in enumerate(compared[name], 1)},
             programs=_list_programs(corpus, name),
         )
-        for name, steps in _list_steps(corpus, cores, parsing, needs).items()
-    )
+        stages.append(stage)
+    return link_stages(stages)
 
 
 def _list_steps(corpus: Corpus, cores: int, parsing: int, needs: set[str]) -> dict[str, list[Step]]:
-    """Return the steps of each stage of the preparation that has any, by its name."""
+    """Return the steps of each stage of the preparation, by the stage's name."""
     stages = {}
     parsed = [] if corpus.generated else list_parsed(corpus, needs)
     if corpus.generated:
@@ -76,7 +77,7 @@ def _list_programs(corpus: Corpus, stage: str) -> tuple[str, ...]:
 
 
 def list_parsed(corpus: Corpus, needs: set[str]) -> list[str]:
-    """Return the languages that a parser is needed for."""
+    """Return the languages to parse."""
     labelled = {f"labels.{corpus.source}", MULTI_TASK} & needs
     treebanks = corpus.list_treebanks()
     languages = {kind.partition(".")[2] for kind in needs - {MULTI_TASK, LINKS}} - {*treebanks}

@@ -1,4 +1,4 @@
-"""Processes that end when the process that started them ends, however it ends."""
+"""Child processes that never outlive the recipe, even if the recipe is killed."""
 
 from __future__ import annotations
 
@@ -47,11 +47,11 @@ send(signal.SIGKILL)
 
 
 class Failed(Exception):
-    """A command ended with a status that is not 0."""
+    """A command ended with a nonzero status."""
 
 
 class Processes:
-    """Starts commands; as a context manager, ends those that still run when its block ends."""
+    """Starts commands; as a context manager, ends all running commands at the end of the block."""
 
     def __init__(self) -> None:
         self._writing = threading.Lock()
@@ -90,9 +90,17 @@ class Processes:
     ) -> None:
         """Run a step in a folder, with more variables in its environment.
 
-        Each line that its commands print, and each state of their progress bars, is told; the log
-        gets what stays. Locks are open files that stay locked until the last process ends. Raises
-        `Failed` if a command fails, `DataError` if a program is missing.
+        Args:
+            step: the step.
+            work: the folder to run in.
+            log: receives the printed lines, without intermediate states of progress bars.
+            on_line: called with each printed line, and with each state of a progress bar.
+            environment: additional environment variables.
+            locks: open files that stay locked until the last process ends.
+
+        Raises:
+            Failed: a command fails.
+            DataError: a program is missing.
         """
         with ExitStack() as whole:
             output = None
@@ -139,7 +147,7 @@ def _terminal() -> tuple[int, int]:
 
 
 def search_path(path: str) -> str:
-    """Return a PATH that ends with our own environment, which may not be active."""
+    """Append the program folder of this Python to a PATH, for environments not activated."""
     return os.pathsep.join(filter(None, [path, str(Path(sys.executable).parent)]))
 
 

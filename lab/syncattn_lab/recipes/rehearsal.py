@@ -37,7 +37,7 @@ def shorten_row(row: Row) -> Row:
 
 
 def shorten_corpus(corpus: Corpus, work: Path, scratch: Path) -> tuple[Corpus, dict[str, str]]:
-    """Write the first sentences of each split, with the heads and labels that come with them.
+    """Write the first sentences of each split, with their heads and labels.
 
     They are read in the folder with the corpus's downloads, and written into ``texts``. Returns the
     corpus of these sentences; and why those of a split had to be invented, by split.
@@ -102,7 +102,17 @@ def _link_parsed(corpus: Corpus, texts: Path) -> bool:
 def read_pairs(
     corpus: Corpus, work: Path, texts: Sequence[str], most: int
 ) -> list[tuple[str, str]]:
-    """Return the first pairs of texts, or of heads or labels; `DataError` if one is not there."""
+    """Return the first pairs of texts, or of heads or labels.
+
+    Args:
+        corpus: the corpus. If it is generated, the pairs are invented.
+        work: the folder with the corpus's downloads.
+        texts: the texts, each ``FORMAT=ADDRESS``.
+        most: the largest number of pairs.
+
+    Raises:
+        DataError: a text is missing.
+    """
     if corpus.generated:
         return _invent("")
     formats = (text.partition("=") for text in texts)
@@ -112,7 +122,7 @@ def read_pairs(
 
 
 def locate(corpus: Corpus, work: Path, address: str) -> tuple[Path, str]:
-    """Return the folder that a text is in, a user's or that of downloads, and its address there."""
+    """Return the folder of a text (the user's own or the downloads) and the address inside."""
     own = corpus.here.path if corpus.here else None
     return own or work / folder(corpus, DOWNLOAD), corpus.locate(address)
 

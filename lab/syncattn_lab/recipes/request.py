@@ -1,4 +1,4 @@
-"""What a call of ``syncattn-recipe`` is about: rows of a corpus's table, and their seeds."""
+"""The request of a call of ``syncattn-recipe``: rows of a corpus's table, and their seeds."""
 
 import re
 from collections.abc import Container, Iterable, Mapping, Sequence
@@ -34,16 +34,16 @@ class Row:
 
     @property
     def label(self) -> str:
-        """Its name in tables, logs and results."""
+        """The row's name in tables, logs and results."""
         return self.name or self.text
 
     def model_folder(self, base: str) -> str:
-        """Return its model's folder, ``base`` without changes; those in decoding do not count."""
+        """Return the name of the model's folder; ``base`` without changes in training."""
         return self.name if self.name and self._trained else _slug(base, *self._trained)
 
     @property
     def output_folder(self) -> str:
-        """The folder of its translations in that of its model; empty: the same."""
+        """The subfolder of the translations in the model's folder; empty for the model's folder."""
         if self.name:
             return "" if self._trained else self.name
         return _slug(*filter(_is_decoding, self.changes))
@@ -110,7 +110,7 @@ class Request:
         return cells
 
     def list_groups(self) -> dict[str, Sequence[str]]:
-        """Return the systems of the groups that were asked for, by name."""
+        """Return the systems of the requested groups, by name."""
         names = [word for word in self.words if word.startswith("@") and word != "@all"]
         return {name[1:]: self.corpus.members(name) for name in names}
 
@@ -118,7 +118,17 @@ class Request:
 def read_request(
     corpus: Corpus, words: Sequence[str], seeds: Sequence[int] | None, planned: bool
 ) -> Request:
-    """Read what to train: words and seeds, or the corpus's plan; `DataError`: it is not there."""
+    """Read the systems and seeds to train from words, or from the corpus's plan.
+
+    Args:
+        corpus: the corpus.
+        words: systems, groups of systems, and settings for all of the systems.
+        seeds: the seeds; None: the seed of the config, or the plan's.
+        planned: whether to train the systems and seeds of the corpus's plan.
+
+    Raises:
+        DataError: a system, group or plan does not exist, or settings contradict the plan.
+    """
     plan = load_plan(corpus.folder) if planned else None
     members = [name for word in words for name in corpus.members(word)]
     _check_files(members, words, corpus)

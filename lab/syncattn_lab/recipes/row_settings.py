@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class RowSettings:
-    """What the seeds of a row share; overrides are values by ``SECTION.OPTION`` for all rows."""
+    """The settings common to all seeds of a row; ``overrides`` change all rows."""
 
     row: Row
     corpus: Corpus
@@ -45,12 +45,12 @@ class RowSettings:
 
     @cached_property
     def changes(self) -> dict[str, Any]:
-        """All changes to its config."""
+        """All changes to the config."""
         return {**self.overrides, **self.own_changes}
 
     @cached_property
     def config(self) -> dict[str, Any]:
-        """All settings, except those that depend on the seed and the direction."""
+        """All settings, without the settings of a seed or a direction."""
         config = self.base.load(self.changes)
         place = partial(self.base.place_of, changed=self.changes)
         check_system(config, place)
@@ -80,14 +80,14 @@ class RowSettings:
 
     @cached_property
     def model(self) -> Description:
-        """What its model reads and shows."""
+        """The model's description, with its inputs and the analyses of its heads."""
         config = self.config
         with naming(self._origin):
             return describe_model(config)
 
     @cached_property
     def needs(self) -> set[str]:
-        """What it needs besides the texts, in both directions if alignments are symmetrised."""
+        """The inputs besides the texts, for both directions if alignments are scored."""
         config, model = self.config, self.model
         directions = [config["task"]]
         if self.corpus.gold_alignments:
@@ -98,7 +98,7 @@ class RowSettings:
         return set().union(*found)
 
     def check_unparsed(self) -> None:
-        """Raise `DataError` if its model needs parses of training text that has none."""
+        """Raise `DataError` if the model needs parses and the corpus has unparsed training text."""
         model, ignoring = self.model, self.config["task"].get("missing_parses") == "ignore"
         reads = any(map(model.fields.reads, ("heads", "labels"))) and not ignoring
         if self.corpus.unparsed and (reads or MULTI_TASK in self.needs):
@@ -115,23 +115,23 @@ class RowSettings:
 
     @property
     def plugin(self) -> Path:
-        """The folder that fairseq loads: this package, or the user's own from ``user_dir``."""
+        """The plugin folder for fairseq, this package or the user's own from ``user_dir``."""
         return _find_plugin(self.config)
 
     @cached_property
     def own_plugin(self) -> str:
-        """A checksum of the user's own plugin; empty: there is none."""
+        """A checksum of the user's own plugin; empty without a plugin."""
         return "" if self.plugin == PLUGIN else hash_user_dir(self.plugin)
 
     @property
     def references(self) -> Path:
-        """The file that its translations are compared with."""
+        """The file of reference translations."""
         part = WORDS if self.corpus.score.get("references") == WORDS else RAW
         return folder(self.corpus, part) / f"test.{self.corpus.target}"
 
     @cached_property
     def scored_analyses(self) -> frozenset[str]:
-        """What the model shows of the references that can be scored.
+        """The kinds of analyses of the references with a score.
 
         Of ``links``, ``distances`` and ``parses``; empty if the references are not analysed.
         """
@@ -149,7 +149,7 @@ class RowSettings:
 
     @property
     def parsed_languages(self) -> list[str]:
-        """The languages whose parses can be compared with those of the corpus."""
+        """The languages with parses of the model and of the corpus to compare."""
         corpus = self.corpus
         if not self.model.parses:
             return []
@@ -162,7 +162,7 @@ def _find_plugin(config: Mapping[str, Any]) -> Path:
 
 
 def describe_model(config: dict[str, Any]) -> Description:
-    """Ask a system's model what it reads and shows; `DataError`: its options do not fit."""
+    """Return the description of a system's model; `DataError` if its options do not fit."""
     from syncattn_fairseq import plugin  # noqa: F401  (registers our models)
     from syncattn_fairseq.models.description import describe
 

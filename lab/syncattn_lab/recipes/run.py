@@ -1,4 +1,4 @@
-"""Run the stages of a recipe: log, skip what is done, stop at what fails.
+"""Run the stages of a recipe: write logs, skip finished stages, stop at the first failure.
 
 The mark of a stage that is done has the checksums of the files that it made, and of those of the
 user's own that it read. A file that is gone is no fault: who reads it says so.
@@ -114,7 +114,7 @@ class Runner:
         return same and mark is done and before == (stage.settings or {})
 
     def _check_files(self, mark: Path) -> None:
-        """Refuse a file that has changed since the stage of a mark made it."""
+        """Refuse files changed after their stage finished."""
         files = _read_mark(mark)["files"] if mark.exists() else {}
         changed = next(find_changed(files, self.work), None)
         if changed:
@@ -124,7 +124,7 @@ class Runner:
             )
 
     def check_read(self, stage: Stage) -> None:
-        """Refuse a file of the user's own that has changed since a stage that is done read it."""
+        """Refuse the user's own files if changed after a finished stage had read the files."""
         mark = self.work / stage.log.with_suffix(".done")
         files = _read_mark(mark)["read"] if mark.exists() else {}
         changed = next(find_changed(files, self.work), None)
@@ -136,7 +136,7 @@ class Runner:
             )
 
     def _compare(self, mark: Path, stage: Stage) -> tuple[Mapping[str, Any], bool]:
-        """Return a mark's settings, and whether what the stage reads is still the same."""
+        """Return a mark's settings, and whether the inputs of the stage are unchanged."""
         content = _read_mark(mark)
         times = self._after(stage).items()
         same = all(content["after"].get(name) == time for name, time in times)
@@ -155,7 +155,7 @@ class Runner:
             temporary.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
 
     def _begin(self, stage: Stage, base: Path, done: Path) -> None:
-        """Remove what is no longer true when a stage begins."""
+        """Remove marks and files that a new run of a stage makes invalid."""
         base.parent.mkdir(parents=True, exist_ok=True)
         if stage.resumes:
             begun = done.with_suffix(".begun")
@@ -171,7 +171,7 @@ class Runner:
 
 
 class _Output:
-    """What a command prints: the reason why it may have failed, its fault or last line."""
+    """The output of a command, with the likely reason of a failure: an error or the last line."""
 
     def __init__(self, show: Callable[[str], object]) -> None:
         self._show, self._fault, self._last = show, "", "it said nothing"
@@ -201,7 +201,7 @@ def select_stages(stages: Sequence[Stage], first: str | None, last: str | None) 
 
 
 def list_missing_programs(stages: Sequence[Stage]) -> dict[str, str]:
-    """Return what is wrong with programs that stages need, by their names."""
+    """Return a message for each program that the stages need and this machine lacks."""
     path = search_path(os.environ.get("PATH", ""))
     programs = [program for stage in stages for program in stage.programs]
     commands = (words for stage in stages for step in stage.steps for words in step.commands)
@@ -214,7 +214,7 @@ def list_missing_programs(stages: Sequence[Stage]) -> dict[str, str]:
 
 
 def _list_own(stage: Stage) -> list[Path]:
-    """List the files that a stage reads and no recipe made: those outside of its folder."""
+    """List the user's own files among the inputs of a stage, outside the recipe's folder."""
     return [path for path in stage.reads if path.is_absolute()]
 
 

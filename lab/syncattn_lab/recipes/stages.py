@@ -1,4 +1,4 @@
-"""The stages of a recipe: each is a few commands that a person could type."""
+"""The stages of a recipe, each a few commands that a person could type."""
 
 from __future__ import annotations
 
@@ -40,15 +40,15 @@ class Step:
     makes: tuple[Path, ...] = ()
 
     def declare(self, reads: Iterable[Path] = (), makes: Iterable[Path] = ()) -> Step:
-        """Return the step with more files that it reads, and more that it makes."""
+        """Return the step with additional input and output files."""
         return replace(self, reads=(*self.reads, *reads), makes=(*self.makes, *makes))
 
     def into(self, path: Path) -> Step:
-        """Return the step with a file for what its last command prints."""
+        """Return the step with a file for the output of its last command."""
         return replace(self, output=path).declare(makes=[path])
 
     def adding(self, *words: str) -> Step:
-        """Return the step with more words at the end of its last command."""
+        """Return the step with more words at the end of the last command."""
         *others, last = self.commands
         return replace(self, commands=(*others, (*last, *words)))
 
@@ -99,7 +99,7 @@ class Stage:
 
     @property
     def reads(self) -> list[Path]:
-        """The files that it reads, except those that it has made before, as in `Step`."""
+        """The input files of the stage, without outputs of its own earlier steps, as in `Step`."""
         reads, made = [], list[Path]()
         for step in self.steps:
             reads += [path for path in step.reads if not _are_met([path], made)]
@@ -108,12 +108,12 @@ class Stage:
 
     @property
     def makes(self) -> list[Path]:
-        """The files that it makes, as in `Step`."""
+        """The output files of the stage, as in `Step`."""
         return [*dict.fromkeys(path for step in self.steps for path in step.makes)]
 
 
 def link_stages(stages: Iterable[Stage], before: Sequence[Stage] = ()) -> list[Stage]:
-    """Return stages that know which of the stages before them make what they read.
+    """Return stages with links to the earlier stages that make their inputs.
 
     Args:
         stages: in the order in which they run.
@@ -127,7 +127,7 @@ def link_stages(stages: Iterable[Stage], before: Sequence[Stage] = ()) -> list[S
 
 
 def _are_met(read: Iterable[Path], made: Iterable[Path]) -> bool:
-    """Tell whether any of the files that are read is among those that are made."""
+    """Tell whether any of the files to read is among the outputs."""
     return any(_overlap(one, other) for one in read for other in made)
 
 
@@ -140,7 +140,7 @@ def _overlap(one: Path, other: Path) -> bool:
 
 
 def list_files(work: Path, declared: Iterable[Path]) -> list[Path]:
-    """List the files in a folder that were declared, as in `Step`; they are seen from the folder.
+    """List the existing files for declared paths, as in `Step`, relative to the folder.
 
     A file that is not there is left out.
     """
@@ -154,7 +154,7 @@ def list_files(work: Path, declared: Iterable[Path]) -> list[Path]:
 
 
 def command(program: str, /, *words: object, **given: Any) -> Step:
-    """Make the step of one command.
+    """Make the step of a single command.
 
     ``command("syncattn-score", references=path, system=[["a", x], ["b", y]], by_length=True)`` is
     ``syncattn-score --references path --system a x --system b y --by-length``.
@@ -171,7 +171,7 @@ def command(program: str, /, *words: object, **given: Any) -> Step:
 
 
 def run_module(module: str, *words: object, **given: Any) -> Step:
-    """Make the step that runs a module of this folder, with the Python that runs the recipe.
+    """Make the step to run a module of this folder, with the Python of the recipe.
 
     Args:
         module: the name of the module.
@@ -248,7 +248,7 @@ def options(values: Mapping[str, Any]) -> Iterator[str]:
 
 
 def hydra_value(value: Any) -> str:
-    """Return a value as hydra reads it after ``NAME=``."""
+    """Return a value as written for hydra after ``NAME=``."""
     if isinstance(value, bool) or value is None:
         return {True: "true", False: "false", None: "null"}[value]
     if isinstance(value, list):

@@ -1,4 +1,4 @@
-"""The settings of a system: files of YAML that are merged, shared ones first.
+"""The settings of a system: merged files of YAML, shared files first.
 
 ====================================  =================================================
 ``training/all.yaml``                 what all trainings have
@@ -119,7 +119,7 @@ class System:
         return find_file(self.folders, self.files[-1]) or self.folders[0] / self.files[-1]
 
     def load(self, overrides: Mapping[str, Any] | None = None) -> dict[str, Any]:
-        """Return its settings, by section and option; its own come first, no section is missing.
+        """Return the settings by section and option, with the system's own first and all sections.
 
         Values by ``SECTION.OPTION`` override its own. `DataError`: a file cannot be read.
         """
@@ -139,7 +139,7 @@ class System:
         return {**merged, **{n: {} for n in (*SECTIONS, GENERATION) if n not in merged}}
 
     def place_of(self, name: str, changed: Container[str] = ()) -> str:
-        """Begin a message about a setting or section with where it was set, the last file with it.
+        """Begin a message about a setting with its origin: a file or the command line.
 
         Settings may have been changed on the command line.
         """
@@ -175,7 +175,7 @@ class System:
         return path
 
     def hydra_words(self) -> list[str]:
-        """Return the arguments of ``fairseq-hydra-train`` that make it merge the same files."""
+        """Return the arguments for ``fairseq-hydra-train`` to merge the same files."""
         first, *others = (str(folder.resolve()) for folder in self.folders)
         words = ["--config-dir", first, "--config-name", FAIRSEQ]
         if others:
@@ -187,7 +187,7 @@ class System:
 
 
 def find_file(folders: Sequence[Path], name: Path) -> Path | None:
-    """Return the file of this name, without suffix, in the first folder that has it."""
+    """Return the YAML file with a name (without suffix) from the first folder with such a file."""
     paths = (folder / f"{name}.yaml" for folder in folders)
     return next((path for path in paths if path.exists()), None)
 
@@ -236,7 +236,7 @@ def say_system(system: str) -> str:
 
 
 def list_systems(folders: Sequence[Path], corpora: Sequence[str]) -> list[str]:
-    """Return the names of all systems that a corpus has, its own and shared ones."""
+    """Return the names of all systems of a corpus, both its own and the shared systems."""
     parents = [Path(*names) for names in product(("", *corpora), FAMILIES)]
     paths = (p for f in folders for at in parents for p in (f / at).glob("[!_]*.yaml"))
     return sorted({path.stem for path in paths})
@@ -324,7 +324,7 @@ def check_written_paths(config: Mapping[str, Any], place: Place, trusted: Contai
 
 
 def check_group(name: str) -> None:
-    """Check that the name of a corpus can be that of one of hydra's groups."""
+    """Check that a corpus's name is valid as the name of a hydra group."""
     if not _GROUP.fullmatch(name):
         raise DataError(f"{name}: name a corpus with letters, digits, _ and - only, a letter first")
 

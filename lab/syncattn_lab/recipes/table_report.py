@@ -1,4 +1,4 @@
-"""The report of a recipe: a call of ``syncattn-show --html``, and what the seeds tell."""
+"""The report of a recipe: a call of ``syncattn-show --html``, with the results over seeds."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ _SCORING = ("tokenize", "detokenize", "subword_marks", "words_by")
 
 @dataclass(frozen=True)
 class TableReport:
-    """What is shown of a table's rows; the first one's system is the baseline."""
+    """The contents of a table's page; the system of the first row is the baseline."""
 
     request: Request
     work: Path
@@ -30,12 +30,12 @@ class TableReport:
 
     @property
     def corpus(self) -> Corpus:
-        """What they translate."""
+        """The corpus of the systems."""
         return self.request.corpus
 
     @cached_property
     def decoded(self) -> list[Cell]:
-        """The trainings whose translations are here."""
+        """The trainings with translations on this machine."""
         given = {row.label: row for row in self.request.rows}
         configs, overrides = self.corpus.known_systems(), self.request.overrides
         chosen = [
@@ -57,7 +57,7 @@ class TableReport:
         return first
 
     def call(self, output: Path) -> Step:
-        """Return the call that writes the page, from any folder."""
+        """Return the call to write the page, from any folder."""
         systems = []
         for name, cell in self.shown.items():
             paths = [self.work / cell.output / file for file in ("test.txt", ANALYSES)]
@@ -94,7 +94,7 @@ class TableReport:
         return given
 
     def _attention(self) -> dict[str, Any]:
-        """Return the options that show the attention of models with heads that parse."""
+        """Return the options to show the attention of models with dependency heads."""
         corpus = self.corpus
         models = [self.work / path for path in subword_models(corpus)]
         shown = []
@@ -121,6 +121,6 @@ class TableReport:
         return f"From here on, all is of seed {', '.join(f'{s} ({n})' for n, s in seeds.items())}."
 
     def means(self, measure: str) -> dict[str, float]:
-        """Return the mean of a measure over the seeds of each row that has it."""
+        """Return the mean of a measure over the seeds of each measured row."""
         scores = {row.name: row.list_numbers(measure) for row in self.rows}
         return {name: mean(numbers) for name, numbers in scores.items() if numbers}

@@ -1,4 +1,4 @@
-"""Parallel text from archives: one reader for each format.
+"""Parallel text from archives, with a reader for each format.
 
 A reader makes sentences of one line of a binary stream, and names the stream and its line in a
 `DataError`.
@@ -61,7 +61,7 @@ def decoded_lines(
 
 
 def read_plain(file: BinaryIO, name: str, encoding: str = "utf-8") -> Iterator[str]:
-    """Read text with one sentence per line."""
+    """Read text with a sentence on each line."""
     return map(join_line, decoded_lines(file, name, encoding))
 
 
@@ -112,8 +112,16 @@ def read_aspec(
 ) -> Iterator[tuple[str, str]]:
     """Read ASPEC, of ja and en: ``score ||| document ||| number ||| Japanese ||| English``.
 
-    Development and test sets have no score. WAT's baseline removes dates at the end of Japanese
-    sentences. `DataError`: a line has fewer than two columns.
+    Development and test sets have no score.
+
+    Args:
+        file: the file.
+        name: the file's name, for messages.
+        languages: the source and the target language; the pairs have this order.
+        dates: whether to keep dates at the end of Japanese sentences; WAT's baseline removes dates.
+
+    Raises:
+        DataError: a line has fewer than two columns, or the languages are not ja and en.
     """
     if set(languages) != {"ja", "en"}:
         raise DataError(
@@ -132,21 +140,21 @@ def read_aspec(
 def _read_analyses(
     file: BinaryIO, name: str, write: Callable[[Analysis], Iterator[object]]
 ) -> Iterator[str]:
-    """Read what a treebank in CoNLL-U has for each word of its sentences."""
+    """Yield a line for each sentence of a CoNLL-U treebank, with an entry for each word."""
     for analysis in FORMATS["conllu"](decoded_lines(file, name), name):
         if analysis.words:
             yield " ".join(map(str, write(analysis)))
 
 
 def read_sentences(file: BinaryIO, name: str) -> Iterator[str]:
-    """Read the sentences of a treebank in CoNLL-U as people write them, from its ``# text``."""
+    """Read the untokenised sentences (``# text``) of a treebank in CoNLL-U."""
     for analysis in FORMATS["conllu"](decoded_lines(file, name), name):
         if analysis.words:
             yield join_line(analysis.text)
 
 
 def _join_words(analysis: Analysis) -> Iterator[str]:
-    """Yield the words; white space in a word becomes ``_``, so that each is one word."""
+    """Yield the words, with ``_`` for white space in a word."""
     return (join_line(word).replace(" ", "_") or "_" for word in analysis.words)
 
 
@@ -181,13 +189,14 @@ def collect(
     languages: tuple[str, str],
     keep_empty: bool = False,
 ) -> Iterator[tuple[str, str]]:
-    """Yield the pairs of one text, each sentence on one line.
+    """Yield the sentence pairs of a text, each side on a single line.
 
     Args:
         archives: folder of the archives.
         format_name: a name in `TEXTS` or `PAIRS`.
         address: the text's, ``ARCHIVE!MEMBER`` (`open_member`); ``{language}`` and ``{role}`` are
             filled in if each side has its own file.
+        languages: the source and the target language.
         keep_empty: whether pairs with two empty sides are yielded as well.
 
     Raises:
@@ -205,7 +214,7 @@ def collect(
 
 
 def collect_lines(archives: Path, address: str) -> list[str]:
-    """Return the lines of a file, which may be in an archive, but no blank ones."""
+    """Return the nonblank lines of a file, which may be in an archive."""
     with open_member(archives, address) as file:
         return [line for line in TEXTS["plain"](file, address) if line]
 

@@ -39,14 +39,14 @@ SPLITTING = "tokenize,mwt"
 
 
 def generate(corpus: Corpus) -> list[Step]:
-    """Write the text of a generated corpus, with its structure."""
+    """Write the text and the structure of a generated corpus."""
     words = folder(corpus, WORDS)
     made = [words / name for name in list_written(SPLITS)]
     return [run_module("generate", words, **corpus.generated).declare(makes=made)]
 
 
 def download_models(corpus: Corpus, language: str) -> list[Step]:
-    """Download Stanza's models of a language, unless it has another parser or the user has them."""
+    """Download Stanza's models of a language, unless not needed or given by the user."""
     if corpus.find_parsed(language, "train"):
         return []
     given = read_options(corpus.parses[language])
@@ -69,7 +69,7 @@ def download(corpus: Corpus) -> list[Step]:
 
 
 def _fetch(corpus: Corpus, archive: Archive) -> Step:
-    """Download an archive, or look whether one that needs a signed licence is there."""
+    """Download an archive, or check for the presence of a licensed archive."""
     directory = folder(corpus, DOWNLOAD)
     path = directory / archive.name
     if archive.licence:
@@ -109,7 +109,7 @@ def _collect(
     links: str | None = None,
     keep_empty: bool = False,
 ) -> Step:
-    """Extract texts that are in archives.
+    """Extract texts from archives.
 
     Args:
         corpus: the corpus.
@@ -161,7 +161,7 @@ def tokenise(corpus: Corpus, cores: int) -> list[Step]:
 
 
 def _copy_sentences(corpus: Corpus) -> list[Step]:
-    """Copy raw sentences to where parses will be beside them; `clean` writes those of training."""
+    """Copy raw sentences beside their later parses; `clean` writes the training sentences."""
     words = folder(corpus, WORDS)
     splits = [split for split in corpus.splits if getattr(corpus, split)]
     trains = ("train", UNPARSED)
@@ -171,7 +171,7 @@ def _copy_sentences(corpus: Corpus) -> list[Step]:
 
 
 def split_by(corpus: Corpus, language: str, cores: int, normalise: str) -> str:
-    """Return the command that splits a language's text into words.
+    """Return the command to split a language's text into words.
 
     Args:
         corpus: the corpus.
@@ -184,7 +184,7 @@ def split_by(corpus: Corpus, language: str, cores: int, normalise: str) -> str:
 
 
 def clean(corpus: Corpus) -> list[Step]:
-    """Leave out training pairs that are no good, and hold out those for validation."""
+    """Remove bad training pairs, and hold out validation pairs."""
     if corpus.clean is None:
         return []
     part = RAW if corpus.subwords.raw else TOKENS
@@ -223,7 +223,7 @@ def clean(corpus: Corpus) -> list[Step]:
 
 
 def examine(corpus: Corpus) -> list[Step]:
-    """Find what is wrong with the text as it is learnt."""
+    """Find faults in the prepared text."""
     step = run_module(
         "examine",
         folder(corpus, WORDS),

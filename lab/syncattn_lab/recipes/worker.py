@@ -1,4 +1,4 @@
-"""``fairseq-hydra-train`` as one of the processes that torchrun starts.
+"""``fairseq-hydra-train`` as a worker process of torchrun.
 
 torchrun can start fairseq on GPUs, but not on CPUs, where fairseq expects a GPU for each process
 unless it is told its rank.

@@ -1,1 +1,1 @@
-"""Pictures of what models learnt: in a terminal, in a paper's figure, and in one report."""
+"""Pictures of trained models: in a terminal, in a figure for a paper, and in an HTML report."""

@@ -47,7 +47,7 @@ def arcs(prefix: str = "") -> alt.LayerChart:
 
 
 def compare(prefix: str = "") -> alt.LayerChart:
-    """Draw several systems' dependencies under one row of words, below gold arcs.
+    """Draw several systems' dependencies under a row of words, below gold arcs.
 
     Arcs that all systems have are grey; only those that differ have their systems' colours and
     shapes. They are dashed if gold has another head.

@@ -36,16 +36,17 @@ def training_charts(
     for measure in dict.fromkeys(point.loss for point in every):
         parts = {point.part for point in every if point.loss == measure}
         part = "valid" if "valid" in parts else "train"
-        rows = [
-            {"system": name, **row}
-            for name, seeds in logs.items()
-            for row in _line(
-                {p.update: p.value for p in seed if (p.loss, p.part) == (measure, part)}
-                for seed in seeds
-            )
-        ]
+        rows: list[dict[str, Any]] = []
+        for name, seeds in logs.items():
+            values = [_select(seed, measure, part) for seed in seeds]
+            rows += [{"system": name, **row} for row in _line(values)]
         charts.append(_curve(measure, part, rows, systems))
     return charts
+
+
+def _select(points: Iterable[Point], loss: str, part: str) -> dict[int, float]:
+    """Return the values of a loss on a part of the text, by update."""
+    return {p.update: p.value for p in points if (p.loss, p.part) == (loss, part)}
 
 
 def _line(seeds: Iterable[Mapping[int, float]]) -> Iterator[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""One sentence to draw, with what is known about it."""
+"""A sentence to draw, with its gold annotation."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -59,11 +59,19 @@ class Example:
 
 
 def read_example(prefix: str, source: str, target: str | None, number: int) -> Example:
-    """Read one sentence of a test set, by its number from 1, with all of its gold annotation.
+    """Read a sentence of a test set, by its number from 1, with all of its gold annotation.
 
     Files are ``PREFIX.en``, ``PREFIX.de`` and, if they exist, ``PREFIX.heads.en``,
-    ``PREFIX.labels.en``, ``PREFIX.trees.en`` and ``PREFIX.align``; without a target language, only
-    the source is read. `DataError`: there is no such sentence, or its gold does not fit its words.
+    ``PREFIX.labels.en``, ``PREFIX.trees.en`` and ``PREFIX.align``.
+
+    Args:
+        prefix: the beginning of all file names.
+        source: the source language.
+        target: the target language; None: only the source is read.
+        number: the number of the sentence, from 1.
+
+    Raises:
+        DataError: there is no such sentence, or its gold does not fit its words.
     """
     of_source = _read_side(prefix, source, number)
     if target is None:

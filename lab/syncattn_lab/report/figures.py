@@ -1,4 +1,4 @@
-"""Figures of one sentence, from a model's heads or from its parse."""
+"""Figures of a single sentence, from a model's heads or from a parse."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -61,7 +61,7 @@ class Figure:
 
 
 def draw_parses(model: Model, example: Example) -> str:
-    """Draw the parses of a sentence and its translation, and the links between them, as SVG."""
+    """Draw the parses of a sentence and its translation, with the word alignment, as SVG."""
     [pair] = model.parse([example.source.text], _translations(example))
     [alignment] = model.align([example.source.text], [pair.translation])
     target = example.target or Side(alignment.target.words)
@@ -155,7 +155,7 @@ def draw_distances(model: Model, example: Example, layer: int | None = None) -> 
 
 
 def draw_parents(example: Example, sentence: Sentence | None = None) -> Figure:
-    """Draw a parse, and PASCAL's weights for it, with a standard deviation of one subword.
+    """Draw a parse, and PASCAL's weights of the parse, with a standard deviation of a subword.
 
     Without the subwords of its sentence, a word is one.
     """
@@ -213,7 +213,7 @@ class Matrix:
 def attention_matrices(
     example: Example, alignment: Alignment, pair: Pair[Parse] | None
 ) -> list[Matrix]:
-    """Return those of E, C, D and C E Cᵀ that the model has, without the end of sentence.
+    """Return the model's matrices among E, C, D and C E Cᵀ, without the end of sentence.
 
     The alignment has C, the pair E and D; it is None for a model without dependency heads.
     """
@@ -268,7 +268,14 @@ def arc_rows(side: Side, predicted: Sequence[int] | None, causal: bool = False) 
 def link_data(
     links: Iterable[Link], source: Sequence[str], target: Sequence[str], gold: Links | None
 ) -> dict[str, Rows]:
-    """Return the data of `charts.links`."""
+    """Return the data of `charts.links`.
+
+    Args:
+        links: the links of a model, source-target and from 0.
+        source: the words of the source.
+        target: the words of the target.
+        gold: sure and possible gold links; None: unknown.
+    """
     return {
         "rows": [{"word": word, "across": len(source)} for word in target],
         "columns": _words(source),

@@ -94,7 +94,7 @@ def _place(contrasts: Iterable[Contrast]) -> tuple[dict[Contrast, int], list[dic
 def _rows(
     number: int, lines: Mapping[int, Difference], domain: tuple[float, float]
 ) -> dict[str, list[dict[str, Any]]]:
-    """Return the data of a panel; what is outside of its domain is only pointed to.
+    """Return the data of a panel; values outside the domain become arrows at its edge.
 
     Args:
         number: the panel's.
@@ -125,7 +125,7 @@ def _rows(
 
 
 def _ends(difference: Difference) -> tuple[float, float]:
-    """Return between which values a mean is, by its interval."""
+    """Return the ends of a mean's interval; the mean twice without an interval."""
     interval = difference.interval
     return (interval.low, interval.high) if interval else (difference.mean, difference.mean)
 

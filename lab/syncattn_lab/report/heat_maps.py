@@ -27,9 +27,15 @@ def with_heat_maps(
     """Add ``gates`` and ``matrices`` to the first sentences of a report.
 
     Each is ``title``, ``rows`` and ``columns``, ``source``, ``target`` or a list of words,
-    ``values`` in per cent, ``gold``, rows and columns, and ``causal``. A sentence whose words a
-    model reads differently gets no ``matrices``, nor does one that was printed with ``<unk>``,
-    in the place of text that nobody knows; models have the numbers of their systems, from 0.
+    ``values`` in per cent, ``gold``, rows and columns, and ``causal``. A sentence gets no
+    ``matrices`` if a model reads its words differently, or if it was printed with ``<unk>`` in the
+    place of unknown text.
+
+    Args:
+        sentences: the sentences of the report.
+        outputs: the output of each system, by name.
+        models: the models of the systems, by the number of the system, from 0.
+        number: the number of sentences, from the first, with heat maps.
     """
     rest = iter(sentences)
     first = list(islice(rest, number))
@@ -50,7 +56,7 @@ def _lacks_subwords(detail: Mapping[str, Any]) -> bool:
 
 
 def _gates(sentence: PrintedSentence, forced: bool) -> list[dict[str, Any]]:
-    """Return one matrix of the distances of each side, and one of each layer's gates."""
+    """Return a matrix of the distances of each side, and a matrix of each layer's gates."""
     matrices = _gates_of_side(sentence.source, "Source", causal=False)
     if forced:
         matrices += _gates_of_side(sentence.target, "Reference", causal=True)

@@ -1,4 +1,4 @@
-"""The page that says whether an idea helps: one self-contained HTML file without scripts."""
+"""The page about whether an idea helps: a self-contained HTML file without scripts."""
 
 from collections.abc import Mapping, Sequence
 from importlib.resources import files
@@ -17,7 +17,7 @@ _SAYS = {
 
 
 def say_difference(one: Difference) -> str:
-    """Say how an idea and one of its controls differ in NLL."""
+    """Say how an idea and a control differ in NLL."""
     idea, control = one.contrast.systems
     text = f"{idea} is {_SAYS[one.verdict]} {control}: {one.format()} nats per subword"
     return f"{text}." if one.p is None else f"{text}, p {format_p(one.p)}."  # None: nothing varies

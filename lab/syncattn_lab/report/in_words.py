@@ -1,4 +1,4 @@
-"""The first sentences of a report: what the numbers say, in words."""
+"""The first sentences of a report, a summary of the numbers in words."""
 
 import re
 from collections import Counter
@@ -30,7 +30,7 @@ class Comparison:
 
     @property
     def verdict(self) -> Verdict:
-        """What the test says."""
+        """The verdict of the test."""
         return decide(self.difference, self.p, BLEU.higher_is_better)
 
 
@@ -93,15 +93,15 @@ def say_sameness(translations: Sequence[Sequence[str]]) -> str:
 def say_changes(
     scores: Mapping[str, SystemScore], sentences: Sequence[Mapping[str, Any]]
 ) -> list[str]:
-    """Say which lengths and which words each system gains or loses most against its baseline.
+    """Name each system's greatest gains and losses against its baseline, by length and by word.
 
     Sentences have ``reference`` and ``translations``, in the order of the systems.
     """
-    right = [
-        sum((_words(s["translations"][n]) & _words(s["reference"]) for s in sentences), Counter())
-        for n in range(len(scores))
-    ]
-    by_name = dict(zip(scores, right, strict=True))
+    by_name: dict[str, Counter[str]] = {}
+    for number, name in enumerate(scores):
+        right = by_name[name] = Counter()
+        for each in sentences:
+            right += _words(each["translations"][number]) & _words(each["reference"])
     changes = []
     for name, score in scores.items():
         test = score.significance
@@ -131,10 +131,8 @@ def say_changes(
 def _most(numbers: Mapping[str, float], gains: str, losses: str) -> str:
     """Name the three largest gains and the three largest losses."""
     ranked = sorted(numbers, key=lambda name: (-abs(numbers[name]), name))
-    most = {
-        text: [name for name in ranked if sign * numbers[name] > 0][:3]
-        for text, sign in ((gains, 1), (losses, -1))
-    }
+    most = {gains: [name for name in ranked if numbers[name] > 0][:3]}
+    most[losses] = [name for name in ranked if numbers[name] < 0][:3]
     return _list([text.format(_list(names)) for text, names in most.items() if names])
 
 
@@ -163,12 +161,11 @@ def _several(comparisons: Sequence[Comparison]) -> str:
         which = "Both" if count == 2 else f"All {count}"
         largest = f"the largest is {ranked[0].name}’s, {_signed(ranked[0])} BLEU"
         return f"{which} differences to {baseline} may be chance; {largest}"
-    parts = [
-        _list([f"{one.name} ({_signed(one)})" for one in some])
-        + f" {'is' if len(some) == 1 else 'are'} {where}"
-        for some, where in ((ahead, "ahead"), (behind, "behind"))
-        if some
-    ]
+    parts = []
+    for some, where in ((ahead, "ahead"), (behind, "behind")):
+        if some:
+            names = _list([f"{one.name} ({_signed(one)})" for one in some])
+            parts.append(f"{names} {'is' if len(some) == 1 else 'are'} {where}")
     text = f"Against {baseline}, {' and '.join(parts)} in BLEU by more than chance"
     left = count - len(ahead) - len(behind)
     others = "difference" if left == 1 else f"{left} differences"

@@ -38,7 +38,7 @@ class Chart:
 
 
 def measured_charts(scores: Mapping[str, SystemScore]) -> list[Chart]:
-    """Draw scores by length, distance, label or layer, except those that were not measured."""
+    """Draw scores by length, distance, label or layer, except scores not measured."""
     charts = [_by_length(scores), _by_layer(scores)]
     for kind, x in (("distance", "words to the head"), ("label", "label")):
         charts += [_by_detail(scores, side, kind, x) for side in ("source", "target")]
@@ -52,8 +52,10 @@ def _by_length(scores: Mapping[str, SystemScore]) -> Chart | None:
     base = baseline and scores[baseline].bleu_by_length
     rows = [
         _row(
-            *(name, f"{words} ({bucket.sentences})"),
-            *(bucket.bleu - (base[words].bleu if base else 0), bucket.interval),
+            name,
+            f"{words} ({bucket.sentences})",
+            bucket.bleu - (base[words].bleu if base else 0),
+            bucket.interval,
             f"{bucket.sentences} sentences",
         )
         for name, score in scores.items()
@@ -71,15 +73,12 @@ def _by_length(scores: Mapping[str, SystemScore]) -> Chart | None:
 
 
 def _by_layer(scores: Mapping[str, SystemScore]) -> Chart | None:
-    rows = [
-        _row(
-            *(name, str(layer), 100 * alignment.aer),
-            [100 * (alignment.aer + sign * alignment.margin) for sign in (-1, 1)],
-            f"{score.sentences} sentences",
-        )
-        for name, score in scores.items()
-        for layer, alignment in score.layer_alignment.items()
-    ]
+    rows = []
+    for name, score in scores.items():
+        for layer, alignment in score.layer_alignment.items():
+            aer, margin = alignment.aer, alignment.margin
+            ends = [100 * (aer - margin), 100 * (aer + margin)]
+            rows.append(_row(name, str(layer), 100 * aer, ends, f"{score.sentences} sentences"))
     note = "Alignment error rate of every decoder layer's cross-attention; lower is better. "
     note += "95 % intervals over sentences."
     return _points("AER by layer", note, "decoder layer", "AER", rows, [*scores])
@@ -93,7 +92,7 @@ def _by_detail(scores: Mapping[str, SystemScore], side: str, kind: str, x: str) 
         return [100 * interval.low, 100 * interval.high]
 
     rows = [
-        _row(*(name, part, 100 * score.uas, find_ends(score)), f"{score.counted} words")
+        _row(name, part, 100 * score.uas, find_ends(score), f"{score.counted} words")
         for name, system in scores.items()
         if (attachment := getattr(system, f"{side}_attachment"))
         for part, score in attachment.parts[kind].items()
@@ -126,7 +125,8 @@ def _points(
     """Draw dots with intervals; ``zero``: and a line at 0. None if there are no dots."""
     if not rows:
         return None
-    present = [name for name in systems if any(row["system"] == name for row in rows)]
+    drawn = {row["system"] for row in rows}
+    present = [name for name in systems if name in drawn]
     parts = len({row["part"] for row in rows})
     channels = tell_apart(systems, present, "shape")
     axis = _FLAT if parts <= 8 else alt.Axis(labelAngle=-45)
@@ -149,13 +149,21 @@ def _points(
 
 
 def make_chart(title: str, note: str, chart: Any, rows: list[dict[str, Any]], width: int) -> Chart:
-    """Return a chart that is as wide as its place on the page."""
+    """Return a chart as wide as its place on the page.
+
+    Args:
+        title: the title of the chart.
+        note: a sentence below the title.
+        chart: the Altair chart; its data are named ``rows``.
+        rows: the data.
+        width: the smallest width, in pixels.
+    """
     specification = dress(chart.properties(width="container", height=190)).to_dict()
     return Chart(title, note, {**specification, "datasets": {"rows": rows}}, width)
 
 
 def tell_apart(systems: Sequence[str], shown: Iterable[str], channel: str) -> dict[str, Any]:
-    """Return the channels that give each system of the page its colour, and its shape or dashes.
+    """Return the Vega channels for each system's colour, and for its shape or dashes.
 
     The channel is ``shape`` or ``strokeDash``; the legend has the systems that are shown.
     """

@@ -1,4 +1,4 @@
-"""The report: one self-contained HTML file.
+"""The report: a self-contained HTML file.
 
 Content from texts and models is stored as compressed data; the page's script inserts it as text,
 never as HTML. Jinja2 escapes the tables. In addition, the page's content security policy lets the
@@ -62,10 +62,15 @@ def render(
     trainings: Trainings | None = None,
     findings: Sequence[Finding] | None = None,
 ) -> str:
-    """Render the page, of the first sentences of the test set, with the systems in the same order.
+    """Render the page of several systems on a test set.
 
-    ``logs`` has the training logs of each system's seeds; ``trainings`` what is known of all seeds,
-    ``findings`` what is wrong with the corpus's text; None: that is not known.
+    Args:
+        title: the title of the page.
+        scores: the scores by system, in the order of the page.
+        sentences: the first sentences of the test set, with the systems in the same order.
+        logs: the training logs of each seed, by system.
+        trainings: the results over all seeds; None: unknown.
+        findings: the faults of the corpus's text; None: unknown.
     """
     size = next(iter(scores.values())).sentences
     tests = [score.significance for score in scores.values() if score.significance]
@@ -126,14 +131,16 @@ def _lead(
         comparisons, parents, errors = trainings.comparisons, trainings.parents, trainings.errors
     else:
         comparisons = in_words.compare_scores(scores)
-        numbers = {name: score.scores for name, score in scores.items()}
-        parents, errors = (
-            {name: row[measure] for name, row in numbers.items() if measure in row}
-            for measure in ("UAS source", "AER")
-        )
+        parents, errors = _select(scores, "UAS source"), _select(scores, "AER")
     sentences = in_words.say_differences(comparisons, over_seeds=trainings is not None)
     structure = in_words.say_structure(parents, errors) or in_words.say_sameness(translations)
     return [*sentences, structure] if structure else sentences
+
+
+def _select(scores: Mapping[str, SystemScore], measure: str) -> dict[str, float]:
+    """Return a measure of each measured system."""
+    numbers = {name: score.scores for name, score in scores.items()}
+    return {name: row[measure] for name, row in numbers.items() if measure in row}
 
 
 def _list_cells(finding: Finding) -> list[str]:

@@ -1,4 +1,4 @@
-"""What pages have in common, made once for the installed versions and kept in the user's cache."""
+"""Data common to all pages, made once for the installed versions and kept in the user's cache."""
 
 import json
 import os
@@ -16,7 +16,7 @@ MAKERS = ("altair", "syncattn-lab", "vl-convert-python")
 
 
 def remember(name: str, make: Callable[[], Any], source: str = "") -> Any:
-    """Return a value that is the same on every page, from the cache if it is there.
+    """Return a value common to all pages, from the cache if present.
 
     Args:
         name: of the value; also the start of its file's name.

@@ -122,7 +122,7 @@ class _System:
 
 
 def _induce_trees(side: PrintedSide, known: Mapping[str, Any]) -> dict[str, Any]:
-    """Lay out the trees that the distances of each layer induce; see `tree_nodes`."""
+    """Lay out the trees induced by the distances of each layer; see `tree_nodes`."""
     gold = known["tree"] and {tuple(node[:2]) for node in known["tree"]["nodes"]}
     trees = {}
     for layer in side.distances:
@@ -136,7 +136,7 @@ def _induce_trees(side: PrintedSide, known: Mapping[str, Any]) -> dict[str, Any]
 
 
 def tree_nodes(tree: Tree, gold: set[tuple[int, ...]] | None = None) -> dict[str, Any]:
-    """Lay out a tree: ``nodes`` of several words, and for each word its ``parents`` among them.
+    """Lay out a tree: ``nodes`` of several words, and the index of each word's parent node.
 
     Each node is its first word, the one after its last, its height, the index of its parent (None
     for the topmost), its label, and 1 if it is in the gold tree's spans, 0 if not, None without.
@@ -167,7 +167,7 @@ def tree_nodes(tree: Tree, gold: set[tuple[int, ...]] | None = None) -> dict[str
 
 
 def _words(systems: Iterable[_System], name: str, index: int) -> list[str]:
-    """Return one side's words from the first system that has them; the reference's as target."""
+    """Return a side's words from the first system with words; as target, the reference's words."""
     for system in systems:
         side: PrintedSide = getattr(system.printed[index], name)
         if side.words and (name == "source" or system.is_forced):

@@ -23,8 +23,12 @@ def draw_arcs(
 ) -> str:
     """Draw dependencies, including cycles and several roots.
 
-    Heads count from 1, 0 is the root; None: a decoder cannot look at the gold head, which is to the
-    right of the word. Wrong heads are marked with a cross, followed by the gold one.
+    Args:
+        words: the words of the sentence.
+        heads: the parent of each word, from 1, 0 for the root. None: the gold parent is to the
+            right of the word, where a decoder cannot look.
+        gold: the gold parents. A wrong parent is marked with a cross, followed by the gold parent.
+        labels: the dependency label of each word.
     """
     arcs = [(word, head) for word, head in enumerate(heads, 1) if head]
     lanes = _lanes(arcs)
@@ -85,20 +89,28 @@ def _lanes(arcs: Iterable[tuple[int, int]]) -> dict[tuple[int, int], int]:
     lanes = {}
     for word, head in sorted(arcs, key=lambda arc: (abs(arc[0] - arc[1]), min(arc))):
         top, bottom = min(word, head), max(word, head)
-        free = (
-            lane
-            for lane, others in enumerate(taken)
-            if all(
-                bottom < a or b < top or (head == h and (bottom == a or b == top))
-                for a, b, h in others
-            )
-        )
+        arc = (top, bottom, head)
+        free = (lane for lane, others in enumerate(taken) if not _meets_any(arc, others))
         lane = next(free, len(taken))
         if lane == len(taken):
             taken.append([])
-        taken[lane].append((top, bottom, head))
+        taken[lane].append(arc)
         lanes[word, head] = lane
     return lanes
+
+
+def _meets_any(arc: tuple[int, int, int], others: Iterable[tuple[int, int, int]]) -> bool:
+    """Tell whether an arc (first row, last row, head) needs a row of another arc's column.
+
+    Arcs of the same head may share the row of the head.
+    """
+    top, bottom, head = arc
+    for first, last, other in others:
+        apart = bottom < first or last < top
+        shares_head = head == other and (bottom == first or last == top)
+        if not apart and not shares_head:
+            return True
+    return False
 
 
 def _width(text: str) -> int:

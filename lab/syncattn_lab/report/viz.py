@@ -1,4 +1,4 @@
-"""The libraries that draw pictures and make pages."""
+"""The libraries for pictures and pages."""
 
 from resource import RLIMIT_AS, getrlimit
 

@@ -1,1 +1,1 @@
-"""The built-in English-German corpus, drawn from a grammar so that its structure is known."""
+"""The built-in English-German corpus, drawn from a grammar, with known structure."""

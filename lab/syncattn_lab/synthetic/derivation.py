@@ -18,7 +18,7 @@ class Token:
 
     @property
     def head(self) -> Token:
-        """The token by which a node is attached: of a token, itself."""
+        """The token by which a node is attached, which for a token is the token itself."""
         return self
 
 
@@ -72,7 +72,7 @@ class SentencePair:
 
 @dataclass
 class NodePair:
-    """A node in both languages, or ``None`` in the one that leaves it out."""
+    """A node in both languages, or ``None`` in a language without a counterpart."""
 
     en: Node | None
     de: Node | None
@@ -86,13 +86,13 @@ class NodePair:
 
 
 def phrase(category: str, head: Node | None, *children: Node | None) -> Phrase:
-    """Make a phrase of the children that are there."""
+    """Make a phrase of the given children, without missing children."""
     assert head is not None
     return Phrase(category, head.head, [child for child in children if child])
 
 
 def join(category: str, head: NodePair, *children: NodePair) -> NodePair:
-    """Make a phrase that has the same order in both languages."""
+    """Make a phrase with the same order in both languages."""
     return NodePair(
         phrase(category, head.en, *(child.en for child in children)),
         phrase(category, head.de, *(child.de for child in children)),

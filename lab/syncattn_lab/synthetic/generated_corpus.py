@@ -75,13 +75,13 @@ def write_corpus(directory: Path, sizes: Mapping[str, int], seed: int) -> None:
 
 
 def list_written(splits: Iterable[str]) -> list[str]:
-    """List the names of the files that `write_corpus` writes for splits."""
+    """List the names of the files written by `write_corpus` for splits."""
     of_sides = [kind.format(language) for language in _LANGUAGES for kind in _KINDS]
     return [_RECORD, *(f"{split}.{name}" for split in splits for name in ("align", *of_sides))]
 
 
 def _find_sums(path: Path, sums: Mapping[str, Sequence[str]]) -> list[str]:
-    """Return the checksum of a file that is there; raise `DataError` if it is not ours."""
+    """Return the checksum of an existing file; `DataError` if this command did not make it."""
     if not path.is_file():
         return []
     found = hash_file(path)

@@ -44,10 +44,10 @@ _FORMS = {
 
 
 class Grammar(PhraseGrammar):
-    """Draws sentence pairs; one seed gives one sequence of pairs."""
+    """Draws sentence pairs; a seed fixes the sequence of pairs."""
 
     def draw(self) -> SentencePair:
-        """Draw one sentence pair."""
+        """Draw a sentence pair."""
         self.links = []
         clause = self._sentence()
         stop = self.word(".", ".", "PUNCT").attach(clause, "punct")
@@ -91,7 +91,7 @@ class Grammar(PhraseGrammar):
         return frame, "present" if kind < 0.65 else "modal" if kind < 0.85 else "negated"
 
     def _subordinate(self, mark: tuple[str, str], tense: str = "", front: bool = False) -> NodePair:
-        """Make a clause with a conjunction; German has a comma, English one only after it."""
+        """Make a subordinate clause, with a comma in German, in English only after the clause."""
         verb = (self.pick(_PAST_FRAMES), tense) if tense else self._main_verb()
         clause = self._clause(*verb, final=True)
         conjunction = self.word(*mark, "SCONJ").attach(clause, "mark")
@@ -107,7 +107,7 @@ class Grammar(PhraseGrammar):
         front: tuple[NodePair, str] | None = None,
         tail: tuple[NodePair, str] | None = None,
     ) -> NodePair:
-        """Make a clause from the class of its verb and one of `_FORMS`.
+        """Make a clause from the class of its verb and a tense of `_FORMS`.
 
         ``final``: the German verb comes last, as in subordinate clauses. What comes first, with its
         label, puts the German subject behind the verb; a clause may come last, with its label.
@@ -142,7 +142,7 @@ class Grammar(PhraseGrammar):
     def _predicate(
         self, frame: str, tense: str, plural: bool, final: bool = False, relative: bool = False
     ) -> tuple[NodePair, Token | None]:
-        """Make the VP and, unless ``final``, the German finite verb, which is outside its VP.
+        """Make the VP, and, unless ``final``, the German finite verb outside the VP.
 
         The German VP may be empty.
         """
@@ -265,7 +265,7 @@ class Grammar(PhraseGrammar):
         return modifier.attach(noun, "nmod")
 
     def _relative_clause(self, pronoun: str, gender: str) -> NodePair:
-        """Make a subject clause with "who" or an object clause with "which"."""
+        """Make a relative clause, of the subject ("who") or of the object ("which")."""
         case = "nom" if pronoun == "who" else "acc"
         relative = self.word(pronoun, article_form("d", "der", case, gender), "PRON")
         if pronoun == "who":

@@ -126,7 +126,7 @@ class Verb:
 
 @dataclass(frozen=True)
 class Adjective:
-    """An adjective by its degrees: positive and, unless it is not compared, the other two.
+    """An adjective by its degrees: the positive, and two more for comparable adjectives.
 
     German forms are those that take endings.
     """
@@ -148,7 +148,14 @@ class Adjective:
 
 
 def article_form(stem: str, kind: str, case: str, gender: str) -> str:
-    """Inflect a determiner of the kind ``der`` or ``ein``; ``d`` is the stem of ``der`` itself."""
+    """Inflect a German determiner.
+
+    Args:
+        stem: the determiner without its ending; ``d`` is the stem of the definite article.
+        kind: the pattern of endings, ``der`` or ``ein``.
+        case: the grammatical case: ``nom``, ``acc`` or ``dat``.
+        gender: ``m``, ``f`` or ``n``; ``pl`` for the plural of all genders.
+    """
     ending = STRONG[case][gender]
     if kind == "ein" and (case, gender) in _BARE_EIN:
         return stem

@@ -105,6 +105,6 @@ class PhraseGrammar:
         return join("NP", pronoun, pronoun), plural
 
     def name(self, names: Sequence[tuple[str, str]]) -> NodePair:
-        """Make a noun phrase of one proper name."""
+        """Make a noun phrase of a proper name."""
         name = self.word(*self.pick(names), "PROPN")
         return join("NP", name, name)

@@ -7,7 +7,7 @@ import yaml
 
 from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.cli import export as cli
-from syncattn_fairseq.export.card import make_card, read_scores
+from syncattn_fairseq.export.card import check_words, make_card, read_scores
 from syncattn_lab.cli import score
 
 FACTS = (("en", "de"), "ctranslate2", "model.pt", "the same scores", ["print(1)"], "int8")
@@ -35,6 +35,25 @@ def test_a_card_is_read_by_hubs_and_by_people():
     }
     assert text.startswith("\n# A translation model, en to de\n\nFor ctranslate2, weights in int8")
     assert "```python\nprint(1)\n```\n" in text and "## Scores" not in text
+    assert "\nTrained on: not said.\nLicence: not said.\n" in text
+
+
+def test_licence_and_data_are_what_somebody_says_and_the_checkpoint_has_no_path():
+    facts = (*FACTS[:2], "/home/somebody/secret/model.pt", *FACTS[3:])
+    _, head, text = make_card(*facts, licence="cc-by-4.0", trained_on="A <b>").split("---\n")
+    assert yaml.safe_load(head)["license"] == "cc-by-4.0"
+    assert "\nTrained on: A &lt;b>.\nLicence: cc-by-4.0.\n" in text
+    assert " from `model.pt`." in text and "secret" not in text
+
+
+@pytest.mark.parametrize(
+    ("licence", "trained_on", "named"),
+    [("two words", None, "--licence"), ("", None, "--licence"), ("mit\n", None, "--licence")]
+    + [(None, words, "--trained-on") for words in ("", " ", "two\nlines")],
+)
+def test_other_licences_and_data_are_refused(licence, trained_on, named):
+    with pytest.raises(DataError, match=f"^{named} '[^\n]*$"):
+        check_words(licence, trained_on)
 
 
 def test_scores_and_their_significance(scored):

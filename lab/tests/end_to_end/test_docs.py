@@ -19,11 +19,12 @@ from tests.end_to_end.commands import BIN, FORKED
 ROOT = Path(__file__).parents[3]
 #: In the order in which they are read: later ones go on with what earlier ones have made.
 PAGES = (
-    *(f"docs/{page}.md" for page in ("own_data", "guide", "export", "serving")),
+    *(f"docs/{page}.md" for page in ("own_data", "guide", "data", "export", "serving")),
     "README.md",
     *(f"docs/{page}.md" for page in ("python", "pictures", "extending")),
     *(f"docs/{page}.md" for page in ("install", "recipes", "settings")),
     *(f"study/{page}.md" for page in ("plan", "findings", "details", "results_multi30k")),
+    "study/released.md",
 )
 
 #: What a page, or a block with some words, needs that is an extra.

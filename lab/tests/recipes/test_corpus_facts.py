@@ -254,7 +254,7 @@ def test_the_table_has_all_keys():
     assert keys == {field.name for field in fields(Corpus)} - derived - {"every", "last"}
     named = {key: row[2] for row in rows for key in re.findall(r"`(\w+)`", row[1])}
     assert "every" in named["valid"] and "last" in named["valid"]
-    limits = PAGE[PAGE.index("| in `examine`") : PAGE.index("`--check` refuses what")]
+    limits = PAGE[PAGE.index("| in `examine`") : PAGE.index("`--check` refuses")]
     assert {field.name for field in fields(Limits)} <= {*re.findall(r"`(\w+)(?:: 8)?`", limits)}
     for key, kind in (("here", Here), ("archives", Archive), ("subwords", Subwords)):
         assert all(f"`{field.name}" in named[key] for field in fields(kind)), key

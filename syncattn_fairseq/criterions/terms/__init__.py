@@ -1,4 +1,4 @@
-"""The syntactic losses, one file each; importing this package registers them.
+"""The syntactic losses; importing this package registers all of them.
 
 To add a loss, write a file with a subclass of :class:`Term` under :func:`register_term`, and import
 it here; or put it into your own ``--user-dir``.

@@ -1,4 +1,4 @@
-"""The losses that tie the syntactic distances of both sides (LPSI Eq. 7-10)."""
+"""The losses to synchronise the syntactic distances of both sides (LPSI Eq. 7-10)."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -44,7 +44,7 @@ class DistanceTerm(Term):
 
     @staticmethod
     def compare(distances: Tensor, projected: Tensor, padding_mask: Tensor) -> Tensor:
-        """Sum over distances ``(layers, B, T)`` that are not masked, ``(B, T)``."""
+        """Sum over unmasked distances ``(layers, B, T)``; the mask is ``(B, T)``."""
         raise NotImplementedError
 
     def applies(self, extra: dict[str, Any], sample: dict[str, Any]) -> bool:

@@ -1,4 +1,4 @@
-"""The loss that trains cross-attention on given links (Garg et al., 2019)."""
+"""The loss for cross-attention against given links (Garg et al., 2019)."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -23,7 +23,7 @@ class GuidedAlignmentOptions:
 
 @register_term("guided_alignment_loss")
 class GuidedAlignmentTerm(Term):
-    """Cross-entropy of the cross-attention that others read with the links of the data.
+    """Cross-entropy between given word links and the cross-attention used elsewhere.
 
     These are the attention of the aligning layer, which printers and SyncAttn's loss read, and
     those that tie distances; several are averaged over, each once. Each is the mean of the layer's
@@ -47,7 +47,7 @@ class GuidedAlignmentTerm(Term):
         return self.weight > 0 and "alignments" in sample and bool(extra.get("attn"))
 
     def __call__(self, extra: dict[str, Any], sample: dict[str, Any]) -> tuple[Tensor, Log]:
-        """Sum the loss over the target's tokens that have a link."""
+        """Sum the loss over the target's tokens with a link."""
         aligning = extra["attn"]
         tied = extra.get("distance_attn", [])  # of which one may be the aligning layer's
         layers = [*aligning, *(one for one in tied if all(one is not other for other in aligning))]

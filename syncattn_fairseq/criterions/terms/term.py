@@ -18,7 +18,7 @@ LANGUAGE_SIDES = {"src": "source", "tgt": "target"}
 
 
 class Term(ABC):
-    """A syntactic loss, added to the cross-entropy with its weight λ.
+    """A syntactic loss, added to the cross-entropy with a weight λ.
 
     A term looks at the batch and at what the model returned besides its scores, and returns a sum
     over the sentences. The weight of a sentence must not depend on the others: then the objective
@@ -51,7 +51,7 @@ class Term(ABC):
 
     @abstractmethod
     def applies(self, extra: dict[str, Any], sample: dict[str, Any]) -> bool:
-        """Return whether model and batch have what this loss needs."""
+        """Return whether model and batch meet the needs of this loss."""
 
     @abstractmethod
     def __call__(self, extra: dict[str, Any], sample: dict[str, Any]) -> tuple[Tensor, Log]:
@@ -67,16 +67,16 @@ class Term(ABC):
         """
 
     def list_fields(self) -> frozenset[LossField]:
-        """Return what it reads in the batch besides parents; by default, nothing."""
+        """Return the batch fields for this loss besides the parents (none by default)."""
         return frozenset()
 
     def list_parses(self, exposed: Container[str]) -> set[str]:
-        """Return the sides, ``source`` and ``target``, whose heads it reads in the batches."""
+        """Return the sides, ``source`` or ``target``, with parses read by this loss."""
         return {field.side for field in self.list_fields() if field.control != "words"}
 
     @classmethod
     def log_metrics(cls, logs: list[dict[str, Any]]) -> None:
-        """Pass what was logged to fairseq, over all workers; by default, the mean per token.
+        """Pass the logged numbers to fairseq, over all workers; by default, the mean per token.
 
         The criterion has already logged the sum of ``ntokens``. This is called if the loss applied
         to any batch.
@@ -133,7 +133,7 @@ def register_term(name: str) -> Callable[[T], T]:
 
 
 def join_heads(layers: Sequence[Tensor]) -> Tensor:
-    """Join what the heads of each layer expose, ``(B, h, ...)``, to one ``(B, h, ...)``."""
+    """Concatenate the exposed tensors ``(B, h, ...)`` of several layers along the heads."""
     return layers[0] if len(layers) == 1 else torch.cat(list(layers), dim=1)
 
 
@@ -158,6 +158,13 @@ def log_ratio(name: str, above: str, below: str, scale: float = 1.0, digits: int
 
     fairseq asks for it after every update and prints few of them. So it stays on the device, and
     only printing waits. ``scale`` is 100 for a percentage.
+
+    Args:
+        name: the name of the ratio in the log.
+        above: the name of the numerator's sum, logged by :func:`log_sums`.
+        below: the name of the denominator's sum.
+        scale: a factor.
+        digits: the number of decimals.
     """
 
     def divide(meters: Any) -> Tensor:
@@ -170,5 +177,5 @@ def log_ratio(name: str, above: str, below: str, scale: float = 1.0, digits: int
 
 
 def wide_sum(meters: Any, name: str) -> Tensor:
-    """Return one of the sums of :func:`log_sums` in float64, whose decimals can be rounded."""
+    """Return a sum of :func:`log_sums` in float64, precise enough for rounding to decimals."""
     return torch.as_tensor(meters[f"_{name}"].sum).double()

@@ -29,7 +29,7 @@ class PlantedOptions:
 
 
 class PlantedTerm(SideTerm):
-    """Divergence of one side's dependency heads from a target that fades with the distance.
+    """Divergence of a side's dependency heads from a target with decay by tree distance.
 
     The heads are averaged. Only words count: the end of the sentence has no target, and attention
     to it is lost. A decoder's row stands for the word that its state predicts, and sees that word
@@ -49,7 +49,7 @@ class PlantedTerm(SideTerm):
         return frozenset([self.field]) if self.weight > 0 else frozenset()
 
     def applies(self, extra: dict[str, Any], sample: dict[str, Any]) -> bool:
-        """Tell whether the loss has a weight; `DataError` if training lacks what it then needs."""
+        """Return whether the loss is in use; raise `DataError` if training lacks a requirement."""
         if self.weight <= 0:
             return False
         setting = f"{flag(self.weight_option)} {self.weight}"

@@ -59,7 +59,7 @@ def released_tree_weights(
 def log_tree_weights(
     weights: Float[Tensor, "*batch tokens tokens"], strength: float = 1.0
 ) -> Float[Tensor, "*batch tokens tokens"]:
-    """Turn weights of the released code into what its mode ``log`` adds to the scores.
+    """Compute the score addends of the released code's mode ``log`` from its weights.
 
     .. math:: S'_{ij} = S_{ij} + λ log max(w_{ij}, 10^{−9})
 

@@ -1,4 +1,4 @@
-"""Forget gates in softmax attention: every token lets what is behind it fade.
+"""Forget gates in softmax attention: every token weakens the attention past itself.
 
 Lin et al., *Forgetting Transformer: Softmax Attention with a Forget Gate*, ICLR 2025. Beside LPSI's
 gates (:mod:`.lpsi`), these have no pivot, and neighbours are not free.

@@ -108,7 +108,7 @@ class DependencyHeads(Heads):
 
     @classmethod
     def list_layers(cls, cfg: Any, side: str) -> list[int]:
-        """List the one layer that may have them."""
+        """Return a list with the layer of the dependency heads; empty if there is none."""
         layer = read_layer(cfg, f"{side}_dependency_layer", side)
         return [layer] if layer else []
 
@@ -171,6 +171,9 @@ class DependencyHeads(Heads):
         column = parent. A decoder's are numbered by the tokens that its states predict. Where they
         stand for the tokens that the states read, all move up by one, and the end of the sentence,
         which no state reads, gets a row of zeros.
+
+        Args:
+            query, key, value, scope: as for :meth:`.Heads.attend`.
         """
         gold = self.view.get("forced_parents")
         if self.folds and gold is None and not scope.observed:
@@ -189,7 +192,7 @@ class DependencyHeads(Heads):
 def _move_up(
     attention: Float[Tensor, "batch heads rows tokens"], scope: Scope
 ) -> Float[Tensor, "batch heads rows tokens"]:
-    """Number the rows and columns of a decoder's attention by the tokens that its states read."""
+    """Shift a decoder's attention so that rows and columns follow the tokens read by the states."""
     read = torch.ones_like(attention[:, 0, :, 0])
     if scope.padding_mask is not None:
         read = read.masked_fill(scope.padding_mask, 0.0)

@@ -1,4 +1,4 @@
-"""Heads gated by syntactic distances that they learn (LPSI)."""
+"""Heads gated by learned syntactic distances (LPSI)."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ class GatedHeads(Heads):
 
     @classmethod
     def check(cls, cfg: Any) -> None:
-        """Check that each gated layer has a layer that ties it."""
+        """Check that each gated layer has a layer in ``--distance-sync-layers``."""
         synchronised = read_trained_layers(cfg, "distance_sync_layers", "decoder")
         for side in SIDES:
             option = cls.layer_option(cfg, side)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class Scope:
-    """What heads may see in one pass of their layer.
+    """The visible tokens and their order for a group of heads in a forward pass.
 
     :meth:`attend` does all that ordinary heads do. Heads that compute scores of their own turn
     queries and keys with ``order``, normalise the scores with :meth:`softmax`, and use
@@ -76,7 +76,13 @@ class Scope:
         value: Float[Tensor, "batch heads tokens outputs"],
         bias: Float[Tensor, "... #rows #tokens"] | None,
     ) -> Float[Tensor, "batch heads rows outputs"]:
-        """Attend with PyTorch's fused kernel, with ``bias`` added to the scores."""
+        """Attend with PyTorch's fused kernel, with ``bias`` added to the scores.
+
+        Args:
+            query, key: before positions turn them.
+            value: the vectors to average.
+            bias: an addend to the scores; None for nothing.
+        """
         mask = self.mask
         for addend in (self.order.bias, bias):
             if addend is not None:
@@ -91,7 +97,7 @@ class Scope:
 
 
 class Heads(Part, nn.Module):
-    """Some heads of one self-attention layer, all of one kind; here, ordinary heads.
+    """A group of attention heads of the same kind in a self-attention layer; here, ordinary heads.
 
     A kind of head is one class. It defines its options (:class:`Options`) and which values are
     impossible (:meth:`check`), which layers have such heads and how many (:meth:`list_layers`,
@@ -161,7 +167,7 @@ class Heads(Part, nn.Module):
 
     @classmethod
     def count_heads(cls, cfg: Any, side: str, free: int) -> int:
-        """Count the heads of this kind in each of its layers, where others left some ``free``."""
+        """Return the number of heads of this kind in a layer with ``free`` unassigned heads."""
         return free
 
     @classmethod
@@ -172,7 +178,7 @@ class Heads(Part, nn.Module):
 
     @classmethod
     def list_fields(cls, cfg: Any) -> SourceFields:
-        """Ask for what they read (:attr:`reads`) if the encoder has such heads."""
+        """Request the batch field :attr:`reads` if the encoder has such heads."""
         if cls.reads is None or not cls.list_layers(cfg, "encoder"):
             return NOTHING
         return SourceFields(fields=frozenset([cls.reads]))
@@ -186,11 +192,11 @@ class Heads(Part, nn.Module):
 
     @property
     def observed(self) -> bool:
-        """Whether somebody reads what they expose of this batch."""
+        """Whether a loss or printer reads the exposed tensor of this batch."""
         return self.exposes is not None and self.exposes in self.view.observed
 
     def read(self) -> Shaped[Tensor, "batch ..."]:
-        """Return what they read (:attr:`reads`) in the batch; `DataError` if it is absent."""
+        """Return the batch field :attr:`reads`; raise `DataError` if the field is absent."""
         assert self.reads is not None
         return self.view.require(self.reads.name, reader=f"{self.title} heads")
 
@@ -228,14 +234,14 @@ class Heads(Part, nn.Module):
         key: Float[Tensor, "batch heads tokens width"],
         scope: Scope,
     ) -> Float[Tensor, "... #rows #tokens"] | None:
-        """Return what is added to the scores, one for each sentence and head, or for several."""
+        """Return an addend to the scores, shared or for each sentence and head; or None."""
         return None
 
     # ---- what they expose
 
     @classmethod
     def is_exposed_in_training(cls, cfg: Any) -> bool:
-        """Tell whether a loss reads what they expose; printers read it in evaluation only."""
+        """Return whether a loss reads the exposed tensor, besides printers in evaluation."""
         return cls.exposes is not None
 
 

@@ -112,7 +112,11 @@ class ParentScaledHeads(Heads):
         value: Float[Tensor, "batch heads tokens outputs"],
         scope: Scope,
     ) -> Float[Tensor, "batch heads tokens outputs"]:
-        """Attend with scaled scores."""
+        """Attend with scaled scores.
+
+        Args:
+            query, key, value, scope: as for :meth:`.Heads.attend`.
+        """
         wide = torch.promote_types(query.dtype, torch.float32)
         query, key = scope.order.turn(query, key)
         scores = parent_scaled_scores(query, key, self.weigh_parents(wide).unsqueeze(1))

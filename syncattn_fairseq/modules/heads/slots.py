@@ -1,4 +1,4 @@
-"""Which heads of which layer are of which kind."""
+"""Assignment of the heads of each layer to kinds of heads."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from .heads import Heads
 
 
 def list_kinds() -> list[type[Heads]]:
-    """List the registered kinds of heads, in the order in which they choose their heads."""
+    """List the registered kinds of heads in the order of their choice of heads."""
     kinds = [part for part in PARTS.values() if issubclass(part, Heads)]
     return sorted(kinds, key=lambda kind: kind.rank == "between")
 

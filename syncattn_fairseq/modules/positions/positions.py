@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Positions(Part, nn.Module):
-    """How one self-attention layer knows the order of its tokens; here, it does not.
+    """The position information in a self-attention layer; here, none.
 
     It holds for all heads of the layer, whatever their kind: it may add something to their scores
     (:meth:`bias`) or turn their queries and keys (:meth:`rotate`). Both must depend only on how far
@@ -45,7 +45,7 @@ class Positions(Part, nn.Module):
 
     @classmethod
     def build(cls, cfg: Any, layer: Slot) -> Positions:
-        """Build the positions of one layer, with all of its heads; layers may differ."""
+        """Build the position information of a layer, for all heads."""
         values = (getattr(cfg, name) for name in cls.arguments)
         return cls(layer.total, layer.head_dim, layer.view, layer.side == "decoder", *values)
 
@@ -82,7 +82,7 @@ class Positions(Part, nn.Module):
 
 @dataclass(frozen=True)
 class Order:
-    """How the order of the tokens enters the scores of some heads, in one pass of their layer.
+    """The position information for a group of heads in a forward pass.
 
     Attributes:
         positions: of the layer; None if they change neither scores nor states.

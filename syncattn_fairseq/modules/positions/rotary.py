@@ -23,7 +23,7 @@ class RotaryPositions(Positions):
 
     @classmethod
     def check(cls, cfg: Any) -> None:
-        """Check that heads have an even number of dimensions, which are turned in pairs."""
+        """Check that the width of a head is even, since dimensions are rotated in pairs."""
         if cfg.positions not in ("rotary", "interleaved"):
             return
         for side in SIDES:

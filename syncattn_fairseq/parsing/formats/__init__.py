@@ -1,4 +1,4 @@
-"""Formats that parsers write: one reader for each, from lines to analyses."""
+"""Readers for parser output formats; each turns lines into analyses."""
 
 from collections.abc import Callable, Iterable, Iterator
 

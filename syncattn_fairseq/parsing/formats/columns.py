@@ -51,7 +51,7 @@ class Table:
     multiword: bool = False
 
     def read(self, lines: Iterable[str], name: str) -> Iterator[Analysis]:
-        """Yield the sentences, even an empty one if it has a header; `DataError` names a line."""
+        """Yield the sentences, even an empty sentence with a header; `DataError` names the line."""
         for block in _cut_blocks(lines):
             yield self._analysis(block, name)
 

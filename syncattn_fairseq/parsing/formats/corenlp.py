@@ -23,7 +23,7 @@ _STRING_OR_BRACE = re.compile(r'"(?:[^"\\]|\\.)*"|[{}]')
 
 
 def read_corenlp_json(lines: Iterable[str], name: str) -> Iterator[Analysis]:
-    """Yield the sentences of one JSON document, or of several in one file.
+    """Yield the sentences of a file with one or several JSON documents.
 
     Words are the text's (``originalText``), not the Penn Treebank's (``-LRB-``). The tree comes
     from ``basicDependencies``; a word with two heads, or a link of a word that is not there, leaves

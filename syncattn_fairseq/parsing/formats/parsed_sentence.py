@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 
 class Surface(NamedTuple):
-    """Words from ``first`` to before ``past`` that are written as one: German "im" for two."""
+    """A surface form of several words, ``first`` to before ``past``, such as German "im"."""
 
     form: str
     first: int
@@ -14,7 +14,7 @@ class Surface(NamedTuple):
 
 @dataclass(frozen=True)
 class Analysis:
-    """The words of one sentence, and its tree if the parser found one.
+    """The words of a sentence, and the tree if the parser found a tree.
 
     Attributes:
         words: as the parser writes them; they may contain any character, even spaces.

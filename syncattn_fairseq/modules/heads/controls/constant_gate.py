@@ -31,7 +31,7 @@ class ConstantGateOptions:
 
 @register_part("constant_gate")
 class ConstantGateHeads(Heads):
-    """Heads with LPSI's gates where it starts: all distances are 0. They have no parameters.
+    """Parameter-free heads with LPSI's initial gates: all distances are 0.
 
     What LPSI gains over them is due to the distances that it learns.
     """

@@ -1,4 +1,4 @@
-"""Heads whose scores change with weights that fall with tree distances (DASA)."""
+"""Heads with scores weighted by tree distances (DASA)."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class DasaOptions:
 
 @register_part("dasa")
 class DasaHeads(DistanceHeads):
-    """Heads whose dot products change with the distance; they have no parameters.
+    """Parameter-free heads with dot products weighted by the tree distance.
 
     ============ =====================================================================
     ``reading``  scaled by :func:`.tree_weights`
@@ -82,7 +82,11 @@ class DasaHeads(DistanceHeads):
         value: Float[Tensor, "batch heads tokens outputs"],
         scope: Scope,
     ) -> Float[Tensor, "batch heads tokens outputs"]:
-        """Attend with the changed scores."""
+        """Attend with the changed scores.
+
+        Args:
+            query, key, value, scope: as for :meth:`.Heads.attend`.
+        """
         wide = torch.promote_types(query.dtype, torch.float32)
         query, key = scope.order.turn(query, key)
         name = (self.distance, self.form, self.strength, wide)

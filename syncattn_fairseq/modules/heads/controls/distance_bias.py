@@ -55,7 +55,7 @@ class DistanceBiasOptions:
 
 
 class DistanceHeads(Heads):
-    """Heads that know how far apart two words are, by one of :data:`DISTANCES`."""
+    """Heads that use the distance between two words, of a kind in :data:`DISTANCES`."""
 
     #: The option that chooses the distance.
     distance_option: ClassVar[str]

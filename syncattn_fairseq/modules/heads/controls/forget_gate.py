@@ -31,7 +31,7 @@ class ForgetGateOptions:
 
 @register_part("forget_gate")
 class ForgetGateHeads(Heads):
-    """Heads in which every token lets what is behind it fade, by as much as it chooses.
+    """Heads with forget gates: every token weakens the attention past itself by a learned factor.
 
     .. math:: f_l = σ(w_h · x_l + b_h)
 

@@ -1,4 +1,4 @@
-"""Heads gated by distances that they learn, in random order: a control of LPSI."""
+"""LPSI heads with learned distances in random order, a control of LPSI."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class ShuffledGateOptions:
 
 @register_part("shuffled_gate")
 class ShuffledGateHeads(GatedHeads):
-    """LPSI's heads, which learn distances, but put those of each sentence in random order.
+    """LPSI heads that put the learned distances of each sentence in random order.
 
     The gates then have the strength of LPSI's, but open and shut at random: what LPSI gains
     over these heads is due to where its distances are large. The order depends only on the
@@ -46,7 +46,7 @@ class ShuffledGateHeads(GatedHeads):
 
     @classmethod
     def check(cls, cfg: Any) -> None:
-        """Leave M and τ to :class:`.GatedHeads`, whose options they are."""
+        """Check nothing, since :class:`.GatedHeads` checks M and τ."""
 
     def log_gates(
         self, distances: Float[Tensor, "batch heads tokens"], scope: Scope
@@ -84,7 +84,7 @@ class ShuffledGateHeads(GatedHeads):
         return _draw_orders(_mix(draws + before), hidden)
 
     def _draw(self) -> Int[Tensor, "batch 1 tokens"]:
-        """Draw a number for each token, from what it is and where it stands."""
+        """Draw a pseudo-random number for each token from the token and its position."""
         return _mix(self.view.tokens + 65_537 * self._number()).unsqueeze(1)
 
     def _number(self) -> Int[Tensor, "batch tokens"]:
