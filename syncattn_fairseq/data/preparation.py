@@ -48,8 +48,8 @@ class Preparation:
         aggressive: whether Moses split words at hyphens.
         case: ``kept``; ``lower``; or ``true``: a sentence begins with a capital only if its first
             word always has one.
-        rules: those of :mod:`.moses`, and how sentences get their capitals; of records that do not
-            say it, the first.
+        rules: the version of the rules of :mod:`.moses`, and of how sentences get their capitals.
+            Records that do not say it have the first.
     """
 
     tokenizer: str
@@ -57,7 +57,7 @@ class Preparation:
     normalise: bool = False
     aggressive: bool = False
     case: str = "kept"
-    rules: int = 1
+    rules: int = RULES[-1]
 
     def tokenise(self, sentences: Sequence[str]) -> list[str]:
         """Return the words of sentences, separated by spaces."""
@@ -153,7 +153,10 @@ def stored_preparations(folder: Path) -> dict[str, Preparation]:
     path = folder / NAME
     try:
         record = read_json(path, _LARGEST)
-        preparations = {str(name): Preparation(**values) for name, values in record.items()}
+        preparations = {
+            str(name): Preparation(**{"rules": RULES[0], **values})
+            for name, values in record.items()
+        }
     except FileNotFoundError:
         return {}
     except (ValueError, TypeError, AttributeError):

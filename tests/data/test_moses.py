@@ -97,7 +97,7 @@ TEXTS = [
 def test_the_first_rules_are_sacremoses(language):
     """The texts of published recipes, and of records that say no rules, stay as they were."""
     tokenizer = sacremoses.MosesTokenizer(language)
-    prepared = Preparation("moses", language)
+    prepared = Preparation("moses", language, rules=1)
     plain = [tokenizer.tokenize(text, escape=False, return_str=True) for text in TEXTS]
     assert prepared.tokenise(TEXTS) == plain
     # Whose apostrophes we have always put back otherwise.
@@ -108,7 +108,7 @@ def test_the_first_rules_are_sacremoses(language):
 @pytest.mark.parametrize("language", ["en", "de", "ro", "tr"])
 def test_the_languages_of_published_recipes_lose_nothing_by_the_new_rules(language):
     text = ["Don't say “well-known & <b>” - at 12:30: yes, 3,000.", "L'art (x) „y”; U.S.A. 5 %"]
-    old, new = Preparation("moses", language), Preparation("moses", language, rules=2)
+    old, new = (Preparation("moses", language, rules=rules) for rules in (1, 2))
     words = old.tokenise(text)
     assert new.tokenise(text) == words
     assert new.detokenise(words) == old.detokenise(words)
@@ -137,7 +137,7 @@ def test_the_first_word_alone_gets_a_capital(words, language, sentence):
 
 
 def test_earlier_records_give_the_capitals_that_they_gave():
-    prepared = Preparation("moses", "en", case="true")
+    prepared = Preparation("moses", "en", case="true", rules=1)
     assert prepared.detokenise(["5 people", "iPhone", "ßa"]) == ["5 People", "IPhone", "SSa"]
     assert raise_first("5 people", "en") == "5 people"
 
@@ -159,8 +159,8 @@ def test_new_records_have_the_new_rules_and_old_ones_the_first(tmp_path):
     assert read_preparation("kytea").rules == 2
     record = {"tokenizer": "moses", "language": "cs"}
     (tmp_path / NAME).write_text(json.dumps({"cs": record}))
-    assert stored_preparations(tmp_path) == {"cs": Preparation("moses", "cs")}
-    assert stored_preparations(tmp_path)["cs"].rules == 1
+    assert stored_preparations(tmp_path) == {"cs": Preparation("moses", "cs", rules=1)}
+    assert Preparation("moses", "cs").rules == 2
     for rules in (0, 3, "2", True, None):
         (tmp_path / NAME).write_text(json.dumps({"cs": record | {"rules": rules}}))
         with pytest.raises(DataError, match="damaged"):
