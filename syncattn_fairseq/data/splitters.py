@@ -181,7 +181,9 @@ def split_words(text: str, splitter: str) -> list[Span]:
     bounds.difference_update(match.start() for match in _GLUED.finditer(plain))
     spans = []
     for begin, end in pairwise(sorted(bounds)):
-        begin = end - len(plain[begin:end].lstrip(" "))  # Unicode has marks after spaces
+        # Unicode's words may begin or end with a space, beside a mark that has no letter.
+        begin = end - len(plain[begin:end].lstrip(" "))
+        end = begin + len(plain[begin:end].rstrip(" "))
         if begin < end:
             spans.append((begin, end))
     return spans

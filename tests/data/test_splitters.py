@@ -3,7 +3,7 @@ from importlib.util import find_spec
 from types import SimpleNamespace
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from syncattn_fairseq.base.errors import DataError
@@ -84,6 +84,7 @@ def test_what_a_dictionary_says_never_moves_or_loses_characters(stand_in):
     assert words("我\u0301看", "rjieba") == ["我\u0301", "看"]
 
 
+@example("\u0301 ")
 @given(
     st.text(st.sampled_from("aZ3.,:'’ \t\u3000\u0301\u200b\u200d我看狗กา👩🇩-") | st.characters())
 )
