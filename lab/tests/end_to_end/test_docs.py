@@ -89,6 +89,9 @@ NOT_RUN = {
     "syncattn-recipe multi30k_tiny_en_de_3625 syncattn": "needs Multi30k",
     "syncattn-recipe multi30k_tiny_en_de_3625 @nearby": "test_forest.py draws these",
     "python -m study.counted_parents": "lab/tests/study/test_analyses.py does",
+    "syncattn-import opus-mt": "needs a published model; tests/imports makes small ones",
+    "fairseq-train data-bin --user-dir syncattn_fairseq --task translation_with_syntax --arch "
+    "transformer_dbsa $(cat": "the same",
     "syncattn-score heads": "lab/tests/evaluation/test_head_probe.py does",
     "bash study/exchange.sh": "needs a GPU; lab/tests/study/test_exchange.py does",
     "python -m study.pascal_released": "downloads; lab/tests/study/test_pascal_released.py does",
