@@ -56,14 +56,15 @@ LONGEST = (
 )
 
 
-#: What the fast lane leaves out: trainings and recipes in full, browsers, the site, wheels, fuzzed
-#: files and several processes.
+#: What the fast lane leaves out: trainings and recipes in full, browsers, the site, the study,
+#: wheels, fuzzed files and several processes.
 SLOW = (
     *("lab/tests/end_to_end", "lab/tests/fuzz", "lab/tests/report/test_browser.py"),
     *("lab/tests/test_benchmarks.py", "lab/tests/test_serve.py", "lab/tests/test_site.py"),
     *("tests/end_to_end", "tests/fuzz", "tests/serving/test_process.py", "tests/test_devices.py"),
     *("tests/patches/test_compiler_imports.py", "tests/tasks/test_graphs.py"),
-    *("tests/test_examples.py", "tests/cli/test_parse.py"),
+    *("tests/test_examples.py", "tests/cli/test_parse.py", "lab/tests/study"),
+    *("lab/tests/recipes/test_run.py", "lab/tests/recipes/test_idea.py"),
     *("tests/test_packaging.py", "tests/test_two_processes.py"),
 )
 
