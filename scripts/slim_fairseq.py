@@ -175,8 +175,12 @@ def slim(wheel: Path, folder: Path) -> Path:
         before = held[name].decode()
         after = edit(before, changes, f"{wheel}: {name}")
         held[name] = after.encode()
-        lines = before.splitlines(keepends=True), after.splitlines(keepends=True)
-        differences += difflib.unified_diff(*lines, f"fairseq-fixed/{name}", f"{NAME}/{name}")
+        differences += difflib.unified_diff(
+            before.splitlines(keepends=True),
+            after.splitlines(keepends=True),
+            f"fairseq-fixed/{name}",
+            f"{NAME}/{name}",
+        )
     for name, source in PURE.items():
         held[name] = (README.parent / source).read_bytes()
     header = held[f"{info}/METADATA"].decode().partition("\n\n")[0].rstrip("\n")
