@@ -168,7 +168,7 @@ def slim(wheel: Path, folder: Path) -> Path:
         held = {name: old.read(name).replace(b"\r\n", b"\n") for name in names}
     info = record.removesuffix("/RECORD")
     edits |= {f"{info}/{name}": edits.pop(name) for name in ("METADATA", "WHEEL")}
-    differences = []
+    differences: list[str] = []
     for name, changes in edits.items():
         if name not in held:
             raise ValueError(f"{wheel}: no {name}")
