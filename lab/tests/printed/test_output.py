@@ -3,6 +3,7 @@
 import json
 import os
 import random
+from dataclasses import replace
 from pathlib import Path
 from threading import Thread
 
@@ -57,7 +58,15 @@ def test_records_are_read_as_they_were_written(tmp_path):
         },
     ]
     path = write(tmp_path / "out", "".join(line(**one) for one in sentences))
-    assert [*read_output(path)] == [printed(**one) for one in sentences]
+    found = [*read_output(path)]
+    for side in ("source", "target"):
+        texts = [getattr(sentence, side) for sentence in found]
+        assert [text.text for text in texts] == [" ".join(text.words) for text in texts]
+    bare = [
+        replace(s, source=replace(s.source, text=""), target=replace(s.target, text=""))
+        for s in found
+    ]
+    assert bare == [printed(**one) for one in sentences]
     assert has_analyses(path)
     with pytest.raises(DataError, match="out:3: source: unexpected value null"):
         read_output(write(path, path.read_text() + "{}\n"))
