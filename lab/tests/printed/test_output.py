@@ -219,3 +219,13 @@ def test_a_pipe_is_read_once(tmp_path, text, expected):
 def test_broken_output(tmp_path, text, message):
     with pytest.raises(DataError, match=message):
         read_output(write(tmp_path / "out", text))
+
+
+def test_fairseqs_links_of_raw_sentences_are_of_words_with_places(tmp_path):
+    output = "S-0\t▁It ▁isn ' t .\nH-0\t-1\t▁Nein .\nA-0\t0-0 3-0 4-1\n"
+    [sentence] = read_output(write(tmp_path / "out", output), "raw:uax29")
+    assert sentence.links == {(0, 0), (1, 0), (2, 1)}
+    assert sentence.source.words == ["It", "isn't", "."]
+    assert str(sentence.source) == "It isn't."
+    assert sentence.source.spans == [(0, 2), (3, 8), (8, 9)]
+    assert sentence.target.spans == [(0, 4), (4, 5)]
