@@ -1,11 +1,11 @@
 """Measure what becomes of raw sentences: as words of Moses's rules, and as pieces of raw text.
 
-Reads treebanks in CoNLL-U with raw text (``# text``), a file for each language such as ``fi.conllu``
-in one folder. Prints, for each language, how many sentences come back exactly from words and
-detokenisation, by the first rules (those of published recipes) and by today's, and from pieces;
-and, of pieces, whether the treebank's trees and random ones stay trees with one root, how many
-pieces have characters of two words of the treebank, and how many words own no piece. The pieces are
-learnt from the same sentences: these rates are of small vocabularies.
+Reads a folder of treebanks in CoNLL-U with raw text (``# text``), a file for each language such as
+``fi.conllu``. Prints, for each language, how many sentences come back exactly from words and
+detokenisation, by the first rules (those of published recipes) and by today's, and from pieces.
+Also prints, of pieces, how many of the treebank's trees and of random trees stay trees with one
+root, how many pieces have characters of two words of the treebank, and how many words own no piece.
+The pieces are learnt from the same sentences, so these rates are of small vocabularies.
 
 Usage: ``python benchmarks/round_trips.py FOLDER``.
 """
