@@ -8,7 +8,7 @@ from pathlib import Path
 from ..base.errors import DataError
 from .moses import load_sacremoses
 from .preparation import Preparation
-from .segmenters import Codes, Segmenter, SubwordModel
+from .segmenters import Codes, Pieces, RawPieces, Segmenter, SubwordModel
 from .words import is_raw, join_subwords, join_text
 
 
@@ -33,6 +33,8 @@ def check_record(
     """
     if model is not None:
         segmenter = model.open()
+        if isinstance(segmenter, Pieces) and is_raw(scheme):
+            segmenter = RawPieces(segmenter.processor)
         of_sentences = is_raw(segmenter.scheme) and is_raw(scheme)  # however their words are split
         if segmenter.scheme != scheme and not of_sentences:
             raise DataError(

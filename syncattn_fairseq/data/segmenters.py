@@ -231,7 +231,10 @@ class Pieces(Segmenter):
 
 
 class RawPieces(Pieces):
-    """Splits sentences as people write them, with a model of `.pieces.learn_raw_pieces`."""
+    """Splits sentences as people write them.
+
+    Models of `.pieces.learn_raw_pieces` change no character; published ones may change some.
+    """
 
     scheme = f"{RAW}{UAX29}"
 
@@ -383,6 +386,8 @@ def open_segmenters(
             segmenter: Segmenter = Subwords(scheme)
         else:
             segmenter = pair[side].open() if pair else Words()
+        if isinstance(segmenter, Pieces) and is_raw(scheme):
+            segmenter = RawPieces(segmenter.processor)
         if isinstance(segmenter, RawPieces):
             preparation = preparation or Preparation("raw", language)
             if schemes[side] is None:

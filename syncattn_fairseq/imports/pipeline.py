@@ -16,7 +16,7 @@ from ..base.errors import DataError
 from ..base.folders import making
 from ..base.option_fields import flag
 from ..data.fingerprint import IN_CHECKPOINTS, Fingerprint, describe_meaning
-from ..data.preparation import store_preparations
+from ..data.preparation import store_preparations, store_schemes
 from ..data.segmenters import store_subwords
 from ..export.fairseq_format import write_checkpoint
 from .conversion import ARCH, convert
@@ -58,6 +58,7 @@ def import_model(
             store_subwords(made, published.languages, subwords)
         if preparations := published.find_preparations():
             store_preparations(made, preparations)
+            store_schemes(made, published.find_schemes())
         fingerprint = Fingerprint(describe_meaning([made], published.languages))
         write_checkpoint(
             made / CHECKPOINT,

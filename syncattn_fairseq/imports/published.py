@@ -10,6 +10,8 @@ from ..base.errors import DataError, shorten
 from ..base.files import read_json, read_text_file
 from ..data.preparation import Preparation
 from ..data.segmenters import SubwordModel, is_file_name, open_segmenter
+from ..data.splitters import choose_splitter
+from ..data.words import RAW
 
 #: The classes that compute what fairseq's Transformer does, by what config.json calls them.
 CLASSES = {"marian": "MarianMTModel", "fsmt": "FSMTForConditionalGeneration"}
@@ -72,8 +74,14 @@ class Published:
     def find_preparations(self) -> dict[str, Preparation]:
         """Return how sentences become words; nothing if the subword model must be given words."""
         if (self.folder / "source.spm").is_file():
-            return {language: Preparation("spaces", language) for language in self.languages}
+            return {language: Preparation("raw", language) for language in self.languages}
         return {}
+
+    def find_schemes(self) -> dict[str, str]:
+        """Return how subwords are marked; nothing if these are not pieces of sentences."""
+        return {
+            language: f"{RAW}{choose_splitter(language)}" for language in self.find_preparations()
+        }
 
 
 def read_published(folder: Path, source: str | None, target: str | None) -> Published:

@@ -258,7 +258,7 @@ def test_it_is_exported_to_ctranslate2(small_corpus, opus, tmp_path):
     data, pieces = tmp_path / "bin", small_corpus.folder / "pieces"
     arguments = ["-s=en", "-t=de", f"--destdir={data}", f"--trainpref={pieces / 'valid'}"]
     arguments += [f"--trainheads={small_corpus.folder / 'words' / 'valid'}"]
-    arguments += [f"--srcdict={made / 'dict.en.txt'}", f"--tgtdict={made / 'dict.de.txt'}"]
+    arguments += [f"--start={made}"]
     assert preprocess.main(arguments) == 0
     assert "score the same" in export(made / "model.pt", data, "ctranslate2", tmp_path / "out")
 
