@@ -15,6 +15,7 @@ from syncattn_fairseq.cli.common import announce, command, new_parser, positive
 
 from ..recipes.corpus_facts import load_corpus
 from ..recipes.request import Request, read_request
+from ..recipes.start import with_options
 from ..recipes.systems import SHARED
 from .recipe_results import ResultsView
 
@@ -40,6 +41,11 @@ def main(argv: Sequence[str] | None = None) -> None:
     if (here / "_data.yaml").is_file() and not folder.is_dir():
         folder = here
     corpus = load_corpus(folder, args.programs)
+    finished = set[Path]()
+    if corpus.start is not None:
+        if not (args.table or args.dry_run):
+            finished = _import_start(corpus, args)
+        corpus = with_options(corpus, args.work)
     if args.figure:
         from ..report import picture_files
 
@@ -67,7 +73,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         view.check_baseline()
         if idea and runs:
             idea.write_plan()
-        _run(args, request, view)
+        _run(args, request, view, finished)
     if idea and path.exists() and runs:
         announce(idea.write_page(path), f"whether {idea.row.label} helps", sys.stderr)
 
@@ -98,7 +104,28 @@ def _check_report(request: Request, table: bool) -> None:
         raise DataError("--report: name the systems that it is about")
 
 
-def _run(args: argparse.Namespace, request: Request, view: ResultsView) -> None:
+def _import_start(corpus: Corpus, args: argparse.Namespace) -> set[Path]:
+    """Import the published model that trainings start from; return the stages that were run.
+
+    The settings of all trainings need its options.
+    """
+    from ..recipes.display import Display
+    from ..recipes.grid import Grid, describe_run
+    from ..recipes.prepare import list_import
+    from ..recipes.processes import Processes
+    from ..recipes.run import Runner
+
+    with Processes() as processes:
+        provenance = describe_run(_choose_machines(args)[0], args.jobs)
+        again = args.first == "import"
+        runner = Runner(args.work, processes, Display(), again, provenance)
+        Grid({}, runner, args.jobs, args.work).run_after(list_import(corpus), corpus)
+    return runner.finished
+
+
+def _run(
+    args: argparse.Namespace, request: Request, view: ResultsView, finished: set[Path]
+) -> None:
     from ..recipes.cell import list_stages, make_cells
     from ..recipes.display import Display
     from ..recipes.grid import Grid, describe_run
@@ -131,7 +158,8 @@ def _run(args: argparse.Namespace, request: Request, view: ResultsView) -> None:
         return
     with Processes() as processes:
         provenance = describe_run(machines, args.jobs)
-        runner = Runner(args.work, processes, Display(), args.first is not None, provenance)
+        again = args.first is not None
+        runner = Runner(args.work, processes, Display(), again, provenance, finished)
         rest = {cell: [stage for stage in each if stage in chosen] for cell, each in stages.items()}
         grid = Grid(rest, runner, args.jobs, view.path)
         for stage in preparation if args.first else ():
