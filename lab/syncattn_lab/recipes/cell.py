@@ -13,7 +13,7 @@ from .binary_steps import list_read, list_record
 from .cell_results import ANALYSES, REVERSED
 from .corpus_facts import Corpus
 from .launch import Machines, make_training
-from .places import PIECES, WORDS, folder, gold_alignments
+from .places import PIECES, WORDS, data, folder, gold_alignments
 from .prepare import list_preparation
 from .request import Row, read_row
 from .row_settings import RowSettings
