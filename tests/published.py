@@ -2,11 +2,18 @@
 
 import io
 import json
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 import sentencepiece
 import torch
+
+from syncattn_fairseq.checkpoints.checkpoint_file import read_checkpoint
+from syncattn_fairseq.cli import bpe, preprocess
+from syncattn_fairseq.imports import import_model, read_options
+from syncattn_lab.synthetic.generated_corpus import write_corpus
+from tests.checkpoints import Corpus, change_checkpoint, write_raw
 
 transformers = pytest.importorskip("transformers")
 
@@ -118,10 +125,64 @@ def learn_subwords(path: Path, lines: list[str], size: int) -> list[str]:
     return [processor.id_to_piece(number) for number in range(3, len(processor))]
 
 
-def write_opus(folder: Path, sources: list[str], targets: list[str], **settings) -> Path:
-    """Write a MarianMT with two subword models of raw text and one vocabulary."""
+def write_opus(
+    folder: Path, sources: list[str], targets: list[str], two=False, tags=(), **settings
+) -> Path:
+    """Write a MarianMT with two subword models of raw text, and one vocabulary or two."""
     folder.mkdir(parents=True)
-    texts = {"source.spm": sources, "target.spm": targets}
-    pieces = [p for name, lines in texts.items() for p in learn_subwords(folder / name, lines, 150)]
+    source = learn_subwords(folder / "source.spm", sources, 120)
+    target = learn_subwords(folder / "target.spm", targets, 140)
+    both = [*tags, *dict.fromkeys([*source, *target])]
     settings = {"decoder_attention_heads": 4, "max_position_embeddings": 200} | settings
-    return write_marian(folder, [*dict.fromkeys(pieces)], **settings)
+    if two:
+        most = max(len(source), len(target))
+        pieces = [
+            [*side, *(f"spare{n}" for n in range(most - len(side)))] for side in (source, target)
+        ]
+        return write_marian(folder, pieces[0], pieces[1], **settings)
+    return write_marian(folder, both, **settings)
+
+
+@dataclass
+class Started(Corpus):
+    """A corpus of raw sentences, in the subwords of a published model."""
+
+    @property
+    def published(self) -> Path:
+        return self.folder / "opus"
+
+    @property
+    def imported(self) -> Path:
+        return self.folder / "imported"
+
+    def start(self, arch: str, **options) -> Path:
+        """Make a checkpoint that started from the imported model, and changed since."""
+        path = self.checkpoint(arch, 0, **read_options(self.imported) | options)
+        state, start = (read_checkpoint(p)["model"] for p in (path, self.imported / "model.pt"))
+        torch.manual_seed(2)
+        for name, value in start.items():
+            state[name] = value + 0.05 * torch.randn_like(value)
+        return change_checkpoint(path, path.with_name(f"started-{path.name}"), model=state)
+
+
+def start_corpus(folder: Path, **settings) -> Started:
+    """Make a published model, import it, and prepare a corpus with parses for it."""
+    made = Started(folder)
+    words, pieces = folder / "words", folder / "pieces"
+    pieces.mkdir(parents=True)
+    write_corpus(words, {"test": 12, "valid": 12, "train": 60}, seed=3)
+    texts = [f"{split}.{side}" for split in ("train", "valid", "test") for side in ("en", "de")]
+    for text in texts:
+        write_raw(words / text)
+    write_opus(made.published, made.lines("train.en"), made.lines("train.de"), **settings)
+    import_model(made.published, made.imported)
+    arguments = ["-s=en", "-t=de", f"--destdir={made.data}", f"--start={made.imported}"]
+    for side in ("en", "de"):
+        sides = [text for text in texts if text.endswith(side)]
+        inputs, outputs = ([str(at / text) for text in sides] for at in (words, pieces))
+        model = f"--model={made.imported / f'subwords.{side}'}"
+        assert bpe.main(["apply", model, "--input", *inputs, "--output", *outputs]) == 0
+    for split in ("train", "valid", "test"):
+        arguments += [f"--{split}pref={pieces / split}", f"--{split}heads={words / split}"]
+    assert preprocess.main(arguments) == 0
+    return made

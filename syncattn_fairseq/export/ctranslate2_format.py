@@ -146,10 +146,16 @@ def refuse_ends(folded: FoldedModel, program: str) -> None:
             folded.reject(f"{program} has no --{option}; --format ctranslate2 has it")
 
 
-def refuse_options(folded: FoldedModel, program: str) -> None:
-    """Raise `DataError` for options that only fairseq supports."""
+def refuse_options(folded: FoldedModel, program: str, same_heads: bool = True) -> None:
+    """Raise `DataError` for options that only fairseq supports.
+
+    Args:
+        folded: the model.
+        program: what it is exported to.
+        same_heads: whether encoder and decoder must have as many heads.
+    """
     cfg = folded.model.cfg
-    if cfg.encoder.attention_heads != cfg.decoder.attention_heads:
+    if same_heads and cfg.encoder.attention_heads != cfg.decoder.attention_heads:
         folded.reject(f"{program} needs as many heads in the encoder as in the decoder")
     if cfg.no_token_positional_embeddings and _are_embedded(folded):
         folded.reject(
