@@ -100,9 +100,7 @@ def read_options(folder: Path) -> dict[str, Any]:
         DataError: it is something else.
     """
     path = folder / OPTIONS
-    fault = DataError(
-        f"{path}: not the options that syncattn-import writes; import the model again"
-    )
+    fault = DataError(f"{path}: not what syncattn-import writes; import the model again")
     try:
         lines = read_text_file(path, _LARGEST).splitlines()
     except FileNotFoundError:
@@ -116,7 +114,7 @@ def read_options(folder: Path) -> dict[str, Any]:
         kind = OPTION_TYPES[name]
         if kind is bool:
             options[name] = option in written
-        elif option not in written:
+        elif not written.get(option):
             raise fault
         else:
             try:

@@ -35,6 +35,8 @@ def main(argv: Sequence[str] | None = None) -> None:
     if not args.configs.is_dir():
         raise DataError(f"--configs {args.configs}: no such folder")
     folder, here = args.configs / args.corpus, Path(args.corpus)
+    if args.start and not args.init:
+        raise DataError("--start goes with --init; later, _data.yaml says start: FOLDER")
     if args.init:
         _write_corpus(here, args)
         return
@@ -82,7 +84,7 @@ def _write_corpus(folder: Path, args: argparse.Namespace) -> None:
     from ..recipes.new_corpus import write_corpus
 
     gpus = _choose_machines(args)[1]
-    sizes, findings, notes = write_corpus(folder, args.words, gpus > 0 and not args.cpu)
+    sizes, findings, notes = write_corpus(folder, args.words, gpus > 0 and not args.cpu, args.start)
     announce(folder, sizes)
     for note in notes:
         print(f"note: {note}", file=sys.stderr)
@@ -217,10 +219,10 @@ def make_parser() -> CommandLine:
         "files that they make. The next run skips finished stages, and continues a training "
         "that was interrupted, or whose limit of updates has grown.",
         example="syncattn-recipe wmt14_en_de transformer syncattn --dry-run",
-        epilog="Stages: download, collect, tokenise, clean (for the built-in corpus: generate), "
-        "examine, subwords, parse, binarise; for each system and seed train, decode, score. What "
-        "reads something that was made again since is made again, too; a training stops instead. "
-        "Environment variables: PARSE_OPTIONS holds more "
+        epilog="Stages: import (of a model to start from), download, collect, tokenise, clean (for "
+        "the built-in corpus: generate), examine, subwords, parse, binarise; for each system and "
+        "seed train, decode, score. What reads something that was made again since is made again, "
+        "too; a training stops instead. Environment variables: PARSE_OPTIONS holds more "
         "options for syncattn-parse, STANZA_DIR is the folder of its models, PARSER_JA and so on "
         "choose a language's parser, and SYNCATTN_MIRROR names mirrors to download from; a corpus "
         "may name one for the folder of its text.",
@@ -271,6 +273,13 @@ def make_parser() -> CommandLine:
         help="write the files of a new corpus into the folder CORPUS; then come, in place of "
         "systems, two files of raw training text, such as train.en train.de, and perhaps those of "
         "validation and test text, which are held out otherwise",
+    )
+    parser.add_argument(
+        "--start",
+        type=Path,
+        metavar="FOLDER",
+        help="with --init: every system starts from this model, a MarianMT as it was published, or "
+        "what syncattn-import has made of one",
     )
     parser.add_argument("--to", dest="last", metavar="STAGE", help="the last stage to do")
     parser.add_argument("--dry-run", action="store_true", help="only print the commands")

@@ -59,6 +59,11 @@ class RowSettings:
         if corpus.start is None:
             return {}
         assert corpus.start_options is not None
+        if self.base.files[-1].parent.name != "transformer":
+            raise DataError(
+                f"{self.base.path}: a recurrent network cannot start from {corpus.start}; leave "
+                "the system out"
+            )
         own = self.base.list_own("model")
         changes = {
             f"model.{name}": value
@@ -102,12 +107,7 @@ class RowSettings:
         """The model's description, with its inputs and the analyses of its heads."""
         config = self.config
         with naming(self._origin):
-            model = describe_model(config)
-            if self.corpus.start is not None and not model.layered:
-                raise DataError(
-                    f"a recurrent network cannot start from {self.corpus.start}; leave it out"
-                )
-            return model
+            return describe_model(config)
 
     @cached_property
     def needs(self) -> set[str]:

@@ -37,6 +37,19 @@ def check_facts(facts: Mapping[str, Any], path: Path) -> None:
     for name in ("subwords", "generated", "gold_alignments"):
         if facts.get(name):
             raise DataError(f"{path}: {name}: the model of start decides this; leave it out")
+    check_folder(folder, path)
+
+
+def check_folder(folder: str | Path, path: Path) -> None:
+    """Check that a folder has a model to start from, with pieces of sentences as its subwords.
+
+    Args:
+        folder: of a published model, or of an import.
+        path: the file that names the folder.
+
+    Raises:
+        DataError: the folder has something else.
+    """
     files = [RECORD, OPTIONS] if is_imported(folder) else [CONFIG, *SUBWORDS]
     for name in files:
         if not Path(folder, name).is_file():
