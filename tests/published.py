@@ -109,6 +109,31 @@ def write_fsmt(folder: Path, **settings) -> Path:
     return folder
 
 
+def write_m2m(folder: Path, lines: list[str], nllb=False, **settings) -> Path:
+    """Write an M2M100, or an NLLB, of which only the files of the tokenizer are other ones."""
+    folder.mkdir(parents=True)
+    pieces = learn_subwords(folder / "sentencepiece.bpe.model", lines, 120)
+    symbols = ["<s>", "<pad>", "</s>", "<unk>", *pieces]
+    if nllb:
+        names = ["eng_Latn", "deu_Latn", "fra_Latn", "<mask>"]
+        added = [{"id": len(symbols) + n, "content": name} for n, name in enumerate(names)]
+        added += [{"id": 0, "content": "<s>"}]
+        (folder / "tokenizer.json").write_text(json.dumps({"added_tokens": added}))
+        settings = {"vocab_size": len(symbols) + len(names) + 2} | settings
+    else:
+        write_words(folder, "vocab.json", symbols)
+        tokenizer = transformers.M2M100Tokenizer(
+            folder / "vocab.json", folder / "sentencepiece.bpe.model"
+        )
+        tokenizer.save_pretrained(folder)
+        settings = {"vocab_size": len(symbols) + 100 + 8} | settings
+    config = transformers.M2M100Config(
+        **{**SIZES, "max_position_embeddings": 200, "decoder_attention_heads": 4, **settings}
+    )
+    disturb(transformers.M2M100ForConditionalGeneration(config)).save_pretrained(folder)
+    return folder
+
+
 def learn_subwords(path: Path, lines: list[str], size: int) -> list[str]:
     """Learn a sentencepiece model as OPUS-MT's are: it changes characters; return its pieces."""
     model = io.BytesIO()

@@ -67,6 +67,7 @@ from .preparation import (
     score_round_trip,
     store_preparations,
     store_schemes,
+    stored_preparations,
     stored_schemes,
 )
 from .record_checks import check_languages, check_record
@@ -196,6 +197,13 @@ def _use_dictionaries(
             raise DataError(
                 f"--start: {start} has the dictionaries and the subword models; leave out "
                 f"--{name.replace('_', '-')}"
+            )
+    for preparation in stored_preparations(start).values():
+        if preparation.first:
+            raise DataError(
+                f"--start: the model of {start} reads {preparation.first} first, which parses do "
+                "not have; it can only translate and be exported, so give its dictionaries with "
+                "fairseq-preprocess --srcdict and --tgtdict"
             )
     sides = ("srcdict",) if args.only_source else ("srcdict", "tgtdict")
     for option, language in zip(sides, languages, strict=False):

@@ -104,7 +104,8 @@ class CTranslate2Format(Format):
             f'model = syncattn_fairseq.load("{folder}"{parser})\n'
             f'print(model.translate(["{sentence}"])[0])'
         )
-        if folded.labels is not None or not are_sentencepiece(folded):
+        alone = are_sentencepiece(folded) and not any(x and x.first for x in folded.sides)
+        if folded.labels is not None or not alone:
             return [ours]
         source, target = (name_subwords(each) for each in (folded.source, folded.target))
         return [
@@ -138,7 +139,13 @@ def refuse_positions(folded: FoldedModel, program: str) -> None:
 
 
 def refuse_ends(folded: FoldedModel, program: str) -> None:
-    """Raise `DataError` for what only Marian's models have, by its option."""
+    """Raise `DataError` for what only published models have, by its option."""
+    for preparation in folded.preparations.values():
+        if preparation.first:
+            folded.reject(
+                f"it reads {preparation.first} first, which a plain folder for {program} does not "
+                "say; --format ctranslate2 has it"
+            )
     cfg = folded.original.cfg
     for name in ("output_bias", "zero_start"):
         if getattr(cfg, name, False):

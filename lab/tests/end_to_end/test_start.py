@@ -14,7 +14,11 @@ from tests.published import start_corpus, transformers
 
 
 def run(work: Path, *arguments: object) -> subprocess.CompletedProcess[str]:
-    path = os.pathsep.join(map(str, (FORKED, BIN, os.environ["PATH"])))
+    own = work / "programs"  # Transformers needs libraries that the forked commands leave out
+    own.mkdir(exist_ok=True)
+    if not (own / "syncattn-import").exists():
+        os.symlink(BIN / "syncattn-import", own / "syncattn-import")
+    path = os.pathsep.join(map(str, (own, FORKED, BIN, os.environ["PATH"])))
     changes = {"PATH": path, "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""}
     return subprocess.run(
         ["syncattn-recipe", *map(str, arguments), "--work", work, "--cpu"],
