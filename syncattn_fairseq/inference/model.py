@@ -75,6 +75,11 @@ class Model(ABC):
                 "tokenised (--tokenised): the model reads sentences as people write them, not "
                 "words; leave it out"
             )
+        #: The symbols that each side begins with, as they name its language; empty: none.
+        self.first = tuple(
+            [s.preparation.first] if s.preparation and s.preparation.first else []
+            for s in segmenters
+        )
         unknown = any(segmenter.preparation is None for segmenter in segmenters)
         self.tokenised = tokenised or unknown
         self._batches = SharedBatches(self._translate)
@@ -328,6 +333,10 @@ class Model(ABC):
         parses: Parses,
     ) -> list[Analysis]:
         """Split sources and translations into subwords, and answer a question about them."""
+        if any(self.first):
+            raise DataError(
+                f"{self.name}: reads a symbol of the language first; such models only translate"
+            )
         texts = read_texts(sentences, "sentences")
         sources = self._read_sources(texts, parses, decoding)
         if translations is None:
@@ -449,10 +458,12 @@ class Model(ABC):
 
         All translations of a batch have the same limit.
         """
-        return min(decoding.max_len or limit_length(len(source.pieces)), self.longest[1])
+        longest = self.longest[1] - len(self.first[1])
+        return min(decoding.max_len or limit_length(len(source.pieces)), longest)
 
     def _find_longest_source(self, decoding: Decoding) -> int:
-        return min(decoding.max_source or self.longest[0], self.longest[0])
+        longest = self.longest[0] - len(self.first[0])
+        return min(decoding.max_source or longest, longest)
 
     def _find_long(self, sources: Sequence[Sentence], decoding: Decoding) -> dict[int, str]:
         """Return the indices of sources that are not read, and why, in a line."""
