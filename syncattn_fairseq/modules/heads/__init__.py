@@ -9,6 +9,8 @@ from .dependency import DependencyHeads
 from .gated import GatedHeads
 from .heads import Heads, Scope
 from .parent_scaled import ParentScaledHeads
+from .backward import BackwardHeads
+from .tree_window import TreeWindowHeads
 
 # isort: split
 # Kinds are listed in the order of these imports: the papers' first, then what they are compared to.
