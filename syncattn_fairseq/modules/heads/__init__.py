@@ -9,8 +9,6 @@ from .dependency import DependencyHeads
 from .gated import GatedHeads
 from .heads import Heads, Scope
 from .parent_scaled import ParentScaledHeads
-from .backward import BackwardHeads
-from .tree_window import TreeWindowHeads
 
 # isort: split
 # Kinds are listed in the order of these imports: the papers' first, then what they are compared to.
@@ -21,3 +19,8 @@ from .controls.forget_gate import ForgetGateHeads
 from .controls.shuffled_gate import ShuffledGateHeads
 from .controls.supervised_gate import SupervisedGateHeads
 from .controls.window import WindowHeads
+
+# isort: split
+# Kinds of the decoder's attention to the source.
+from .backward import BackwardHeads
+from .tree_window import TreeWindowHeads
