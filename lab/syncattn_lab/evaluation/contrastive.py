@@ -95,9 +95,7 @@ def _read_columns(path: str | Path) -> Iterator[ContrastivePair]:
 def _read_json(path: str | Path) -> Iterator[ContrastivePair]:
     content = read_json(path)
     if not isinstance(content, list):
-        raise DataError(
-            f"{path}: not a list of sentences, as those of LingEval97 and ContraPro are"
-        )
+        raise DataError(f"{path}: not a list of sentences, as of LingEval97 and ContraPro")
     for number, entry in enumerate(content, 1):
         where = f"{path}: sentence {number}"
         errors = entry.get("errors") if isinstance(entry, dict) else None
@@ -214,7 +212,7 @@ def score_contrastive(
     for kind in kinds:
         names = [_find_distance(pair.distance) if pair.kind == kind else "" for pair in pairs]
         if len({*names} - {""}) > 1:
-            title = f"distance of {kind}" if len(kinds) > 1 else "distance"
+            title = f"distance of {kind or 'unknown'}" if len(kinds) > 1 else "distance"
             tables.append(_make_table(title, names, pairs, verdicts, DISTANCES))
     return score_groups(tables, baseline)
 
