@@ -174,8 +174,8 @@ def _list_wrong(positions: Mapping[Token, int]) -> Iterator[WrongTranslation]:
             after = max(positions.get(leaf, 0) for leaf in _list_leaves(token.subject))
             moved = tuple(_move(words, place, after))
             # The subject of a second verb after "und" is that of the first.
-            own = token.subject.head.governor in (token, token.governor)
-            if own and moved != tuple(words):
+            verb = token.governor if token.label == "aux" else token
+            if token.subject.head.governor is verb and moved != tuple(words):
                 over = after - place if after > place else place - after - 1
                 yield WrongTranslation("order", moved, over)
         if token.forms is not None and token.governor is not None:
