@@ -53,7 +53,8 @@ def write_page(args: argparse.Namespace, trainings: Trainings | None = None) -> 
         options = replace(options, baseline=next(iter(outputs)))
     scores = score_systems(outputs, gold, options, warn)
     count_shown = min(args.sentences, len(gold.references))
-    described = describe(outputs, gold, options.moses_language, count_shown)
+    by_spaces = options.tokenize == "none"
+    described = describe(outputs, gold, options.moses_language, count_shown, by_spaces)
     described = with_heat_maps(described, outputs, models)
     bar = {"desc": "sentences", "unit": "", "leave": False, "disable": None}
     sentences = tqdm(described, total=count_shown, **bar)

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 from sacrebleu.metrics.chrf import CHRF
 
 from syncattn_fairseq.base.errors import DataError
+from syncattn_fairseq.data.words import Link
 from syncattn_fairseq.inference.drawing import MOST_WORDS
 from syncattn_fairseq.inference.record import name_layer
 from syncattn_fairseq.trees.tree import Tree
@@ -19,6 +20,7 @@ from ..evaluation.induction import induce_tree
 from ..evaluation.scoring import Gold, Output, plain_text
 from ..evaluation.word_alignment import align_words
 from ..printed.sentences import PrintedSide
+from .marks import LinkedWords, mark_translations
 
 T = TypeVar("T")
 _GOLD = ("heads", "labels", "trees")
@@ -34,13 +36,14 @@ class ReportedSentence:
     summary: dict[str, Any]
     """``source``, ``reference``, ``length`` in words of the source, ``translations`` and their
     sentence-level ``chrf``, one for each system, and which of them ``differ``: ``translations``,
-    ``parses``, ``alignments``, ``trees``."""
+    ``parses``, ``alignments``, ``trees``. The ``counts`` of each system are those of `.marks`."""
     detail: dict[str, Any]
     """``source`` and ``target``, each with ``words`` (those of the reference), ``heads``,
     ``labels`` and ``tree`` (gold); ``sure`` and ``possible`` links, None without gold; and
     ``systems``, each with heads of ``source`` and ``target``, and ``links``, ``source_trees`` and
     ``target_trees`` by layer. Of a sentence with more than `MOST_WORDS`, only ``long``, their
-    number."""
+    number. In any case ``marked``, for each system its translation in ``pieces``, None if it is too
+    long, and the source words that are ``untranslated``."""
 
 
 def describe(
@@ -48,6 +51,7 @@ def describe(
     gold: Gold,
     moses_language: str | None = None,
     number: int | None = None,
+    by_spaces: bool = True,
 ) -> Iterator[ReportedSentence]:
     """Yield sentences for the page.
 
@@ -56,6 +60,7 @@ def describe(
         gold: what they are measured against.
         moses_language: the language whose Moses tokenizer is undone in translations; None: none.
         number: how many sentences, from the first; None: all.
+        by_spaces: whether texts are words with spaces between them, for marks in translations.
     """
     systems = [_System(output, moses_language) for output in outputs.values()]
     chrf = CHRF()
@@ -75,20 +80,41 @@ def describe(
         if longest <= MOST_WORDS:
             analyses = [system.show(index, sides) for system in systems]
             detail = {**sides, "sure": sure, "possible": possible, "systems": analyses}
+        texts = [system.texts[index] for system in systems]
+        words = target or (reference.split() if by_spaces else [])
+        linked = _share_links(systems, index, links, (source, words))
+        marked = mark_translations(texts, reference, by_spaces, linked)
+        detail["marked"] = [[each.pieces, each.untranslated] for each in marked]
         yield ReportedSentence(
             {
                 "source": " ".join(source),
                 "reference": reference,
                 "length": len(source),
-                "translations": [system.texts[index] for system in systems],
-                "chrf": [
-                    round(chrf.sentence_score(system.texts[index], [reference]).score, 1)
-                    for system in systems
-                ],
+                "translations": texts,
+                "chrf": [round(chrf.sentence_score(text, [reference]).score, 1) for text in texts],
                 "differ": list(_differences(systems, analyses, index)),
+                "counts": [each.counts for each in marked],
             },
             detail,
         )
+
+
+def _share_links(
+    systems: Iterable[_System],
+    index: int,
+    gold: Sequence[Sequence[Link]] | None,
+    words: tuple[Sequence[str], Sequence[str]],
+) -> LinkedWords | None:
+    """Return a sentence's links for all systems: gold, or else those of the first with links."""
+    known = [system.printed[index].links for system in systems if system.is_forced]
+    links = next((some for some in known if some is not None), None)
+    if gold is not None:
+        links = {link for some in gold for link in some}
+    if links is None:
+        return None
+    source, target = words
+    inside = {(i, j) for i, j in links if i < len(source) and j < len(target)}
+    return LinkedWords(source, target, inside)
 
 
 class _System:
