@@ -58,7 +58,7 @@ def write_page(args: argparse.Namespace, trainings: Trainings | None = None) -> 
     described = with_heat_maps(described, outputs, models)
     bar = {"desc": "sentences", "unit": "", "leave": False, "disable": None}
     sentences = tqdm(described, total=count_shown, **bar)
-    title = args.title or f"{', '.join(outputs)}: {args.references}"
+    title = args.title or f"{', '.join(outputs)} on {Path(args.references).name}"
     findings = load_findings(args.examined) if args.examined else None
     page = render(title, scores, sentences, logs, trainings, findings)
     with replacing(args.html) as temporary:
@@ -68,7 +68,8 @@ def write_page(args: argparse.Namespace, trainings: Trainings | None = None) -> 
     size = args.html.stat().st_size / 1e6
     every = len(gold.references)
     count = f"{every} sentences" if count_shown == every else f"{count_shown} of {every} sentences"
-    print(f"{args.html}: {count}, {len(outputs)} systems, {size:.1f} MB; open it in a browser")
+    systems = f"{len(outputs)} system" + ("s" if len(outputs) > 1 else "")
+    print(f"{args.html}: {count}, {systems}, {size:.1f} MB; open it in a browser")
 
 
 def _models(args: argparse.Namespace, systems: list[str]) -> dict[int, Model]:

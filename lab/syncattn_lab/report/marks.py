@@ -7,7 +7,7 @@ reference *missing*. The number of pairs is that of the words that scores by gro
 """
 
 from bisect import bisect
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate, pairwise
@@ -24,6 +24,8 @@ _WORD = regex.compile(
 )
 #: Words of the translation times words of the reference that are compared, at most.
 _MOST_PAIRS = 10**6
+#: Each word that is added may stand in the place of as many that are missing.
+_FILLED = 3
 
 
 @dataclass(frozen=True)
@@ -114,13 +116,16 @@ class WordPairs:
     missing: list[int] = field(default_factory=list)
 
     def find_gaps(self) -> list[int]:
-        """Return the missing words in whose place the translation has no word of its own.
+        """Return the missing words in whose place the translation has next to nothing.
 
-        A place is between two kept pairs.
+        A place is between two kept pairs. It counts if fewer than a third as many words are added
+        there as are missing.
         """
         ours, theirs = [pair[0] for pair in self.kept], [pair[1] for pair in self.kept]
-        filled = {bisect(ours, word) for word in self.added}
-        return [word for word in self.missing if bisect(theirs, word) not in filled]
+        added = Counter(bisect(ours, word) for word in self.added)
+        missing = Counter(bisect(theirs, word) for word in self.missing)
+        gaps = {place for place, count in missing.items() if _FILLED * added[place] < count}
+        return [word for word in self.missing if bisect(theirs, word) in gaps]
 
 
 def pair_words(ours: Sequence[str], reference: Sequence[str]) -> WordPairs | None:

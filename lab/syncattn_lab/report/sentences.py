@@ -42,8 +42,8 @@ class ReportedSentence:
     ``labels`` and ``tree`` (gold); ``sure`` and ``possible`` links, None without gold; and
     ``systems``, each with heads of ``source`` and ``target``, and ``links``, ``source_trees`` and
     ``target_trees`` by layer. Of a sentence with more than `MOST_WORDS`, only ``long``, their
-    number. In any case ``marked``, for each system its translation in ``pieces``, None if it is too
-    long, and the source words that are ``untranslated``."""
+    number. In any case ``marked``, for each system its translation in ``pieces``, None if there is
+    nothing to mark or the sentence is too long, and the source words that are ``untranslated``."""
 
 
 def describe(
@@ -84,7 +84,10 @@ def describe(
         words = target or (reference.split() if by_spaces else [])
         linked = _share_links(systems, index, links, (source, words))
         marked = mark_translations(texts, reference, by_spaces, linked)
-        detail["marked"] = [[each.pieces, each.untranslated] for each in marked]
+        detail["marked"] = [
+            [each.pieces if any(each.counts.values()) else None, each.untranslated]
+            for each in marked
+        ]
         yield ReportedSentence(
             {
                 "source": " ".join(source),

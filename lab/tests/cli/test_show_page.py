@@ -175,8 +175,8 @@ def test_curves_and_charts(page):
     head, _ = content(page)
     titles = re.findall(r"<figcaption><b>(.*?)</b>", page)
     assert titles == [
-        *("BLEU by length", "AER by layer", "UAS source by distance to the head"),
-        *("UAS target by distance to the head", "UAS source by label", "Training loss"),
+        *("BLEU by length", "AER by layer", "UAS source by distance to the parent"),
+        *("UAS target by distance to the parent", "UAS source by label", "Training loss"),
         "Training: synchronisation loss",
     ]
     assert len(head["overview"]) == len(titles)
@@ -265,7 +265,7 @@ def test_only_the_first_sentences_are_shown_and_no_picture_of_long_ones(
     Path("forced").write_text("".join(forced))
     named = ["--references=ref", "--system", "A", "beam", "forced", "--html=r.html"]
     assert show.main([*named, "--sentences=2", "--tokenize=none"]) == 0
-    assert "r.html: 2 of 3 sentences, 1 systems" in capsys.readouterr().out
+    assert "r.html: 2 of 3 sentences, 1 system, " in capsys.readouterr().out
     page = Path("r.html").read_text(encoding="utf-8")
     assert ">Sentences (2 of 3)<" in page
     head, [drawn, long] = content(page)
@@ -273,7 +273,10 @@ def test_only_the_first_sentences_are_shown_and_no_picture_of_long_ones(
     lengths = head["scores"]["A"]["bleu_by_length"].values()
     assert sum(bucket["sentences"] for bucket in lengths) == 3, "also of forced output"
     assert len(drawn["systems"][0]["source"]) == 250 and "long" not in drawn
-    assert long == {"long": 251} and len(head["sentences"][1]["source"].split()) == 251
+    assert (
+        long == {"long": 251, "marked": [[None, ""]]}
+        and len(head["sentences"][1]["source"].split()) == 251
+    )
 
 
 @pytest.mark.parametrize(

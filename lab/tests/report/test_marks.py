@@ -19,6 +19,7 @@ from syncattn_lab.report.marks import (
 )
 
 WORDS = st.lists(st.sampled_from(["a", "b", "c", "."]), max_size=6)
+OTHERS = st.lists(st.sampled_from(["a", "x", "y"]), max_size=6)
 
 
 @given(WORDS, WORDS)
@@ -46,15 +47,18 @@ def test_pairs_are_the_longest_common_subsequence_and_then_what_is_left(ours, re
     assert sorted([j for _, j in both] + pairs.missing) == [*range(len(reference))]
 
 
-@given(WORDS, WORDS)
-def test_gaps_have_no_other_words_in_their_place(ours, reference):
+@given(OTHERS, WORDS)
+def test_gaps_have_few_other_words_in_their_place(ours, reference):
     pairs = pair_words(ours, reference)
     assert pairs is not None
     expected = []
     for word in pairs.missing:
         before = max([i for i, j in pairs.kept if j < word], default=-1)
         after = min([i for i, j in pairs.kept if j > word], default=len(ours))
-        if not any(before < i < after for i in pairs.added):
+        low = min([j for _, j in pairs.kept if j > word], default=len(reference))
+        high = max([j for _, j in pairs.kept if j < word], default=-1)
+        gone = sum(high < j < low for j in pairs.missing)
+        if 3 * sum(before < i < after for i in pairs.added) < gone:
             expected.append(word)
     assert pairs.find_gaps() == expected
 
@@ -102,7 +106,7 @@ def test_words_that_are_not_translated():
         [(0, 0), (1, 1), (2, 3), (3, 4), (4, 2), (5, 5)],
     )
     reference = "der Mann, der singt, schläft"
-    texts = ["der Mann schläft", "der Mann lügt schläft", "der Mann , der schläft"]
+    texts = ["der Mann schläft", "der Mann, der lügt, schläft", "der Mann , der schläft"]
     gone, replaced, half = mark_translations(texts, reference, False, linked)
     assert gone.untranslated == "who sings" and gone.counts["untranslated"] == 2
     assert gone.counts == {"added": 0, "missing": 4, "moved": 0, "untranslated": 2}
