@@ -17,8 +17,8 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Literal, TypeAlias
+from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 
@@ -27,15 +27,18 @@ from syncattn_fairseq.base.option_fields import flag
 from syncattn_fairseq.data.words import Link
 
 from .attachment import Heads
-from .intervals import Interval
-from .length import BUCKETS, FEWEST, find_bucket
-from .measures import Verdict, decide, holm
-from .significance import randomise_each, resample
+from .group_scores import (
+    ALL,
+    Counts,
+    GroupScore,
+    GroupTable,
+    check_baseline,
+    score_groups,
+)
+from .length import BUCKETS, find_bucket
 
 KINDS = ("label", "pos", "arc", "depth", "frequency", "length", "unseen")
 """What words can be grouped by."""
-ALL = "all"
-"""The kind, and the name, of the group of all words."""
 UNLINKED = "no link"
 """The group of words without a link to a source word."""
 
@@ -43,7 +46,6 @@ Words: TypeAlias = Sequence[Sequence[str]]
 """The words of each sentence."""
 Links: TypeAlias = Sequence[Collection[Link] | None]
 """The links of each sentence, source first, from 0; None if they are not known."""
-MeasureName: TypeAlias = Literal["recall", "precision"]
 _Names: TypeAlias = tuple[str, ...]
 """The groups of a word."""
 
@@ -101,43 +103,6 @@ class SystemWords:
     links: Links | None = None
 
 
-@dataclass(frozen=True)
-class GroupScore:
-    """Recall or precision of a group of words.
-
-    Attributes:
-        kind: what the words are grouped by, one of `KINDS` or `ALL`.
-        group: its name.
-        measure: whether its words are of the references (``recall``) or of the translations.
-        system: whose translations they are.
-        found: how many of them are in the other text.
-        words: how many there are.
-        sentences: how many sentences have one.
-        fraction: ``found / words``.
-        interval: the 95 % interval of the fraction, by bootstrap resampling of sentences; None if
-            fewer than `FEWEST` sentences have such a word.
-        difference: fraction minus the baseline's, with its 95 % interval; None without a baseline,
-            for the baseline itself, and if the group is too small in either.
-        p: of the difference, by paired approximate randomisation of sentences.
-        corrected: p by Holm's method, corrected for all groups, measures and systems.
-        verdict: whether the system is better than the baseline.
-    """
-
-    kind: str
-    group: str
-    measure: MeasureName
-    system: str
-    found: float
-    words: int
-    sentences: int
-    fraction: float
-    interval: tuple[float, float] | None = None
-    difference: Interval | None = None
-    p: float | None = None
-    corrected: float | None = None
-    verdict: Verdict | None = None
-
-
 def list_kinds(text: GroupedText) -> list[str]:
     """List the kinds of groups for which a test set has all that is needed."""
     return [kind for kind in KINDS if not _find_missing(text, kind)]
@@ -167,44 +132,29 @@ def score_word_groups(
         DataError: a kind is unknown, or needs what the test set lacks; numbers of sentences or
             words differ; a link is outside its sentence; or no system is the baseline.
     """
-    if baseline is not None and baseline not in systems:
-        raise DataError(f"no system is named {baseline}; choose one of {', '.join(systems)}")
+    check_baseline(baseline, systems)
     _check(text, systems, kinds)
-    scores: list[GroupScore] = []
+    tables = []
     for kind in (ALL, *kinds):
+        order = _ORDERS.get(kind)
         recalls = {
             name: _count(text, kind, text.references, text.links, system.words)
             for name, system in systems.items()
         }
-        scores += _measure(kind, "recall", recalls, baseline)
+        tables.append(GroupTable(kind, "recall", recalls, order))
         precisions = {
             name: _count(text, kind, system.words, system.links, text.references)
             for name, system in systems.items()
             if system.links is not None or kind not in _OF_SOURCE
         }
-        scores += _measure(kind, "precision", precisions, baseline)
-    corrected = holm([score.p for score in scores])
-    return [
-        score if p is None or score.difference is None else _judge(score, p)
-        for score, p in zip(scores, corrected, strict=True)
-    ]
-
-
-def _judge(score: GroupScore, p: float) -> GroupScore:
-    assert score.difference is not None
-    return replace(score, corrected=p, verdict=decide(score.difference.difference, p))
+        tables.append(GroupTable(kind, "precision", precisions, order))
+    return score_groups(tables, baseline, last=UNLINKED)
 
 
 # ---- what is compared
 
 
-_Counts: TypeAlias = dict[str, np.ndarray]
-"""By group, for each sentence: how many words are found, and how many there are."""
-
-
-def _count(
-    text: GroupedText, kind: str, ours: Words, links: Links | None, theirs: Words
-) -> _Counts:
+def _count(text: GroupedText, kind: str, ours: Words, links: Links | None, theirs: Words) -> Counts:
     """Count our words, and those of them that the other text has, by group.
 
     Args:
@@ -214,7 +164,7 @@ def _count(
         links: between the source and our words.
         theirs: the words among which ours are searched.
     """
-    counts: _Counts = defaultdict(lambda: np.zeros((len(ours), 2)))
+    counts: Counts = defaultdict(lambda: np.zeros((len(ours), 2)))
     groups = _list_groups(text, kind, ours, links)
     for index, (words, others, names) in enumerate(zip(ours, theirs, groups, strict=True)):
         shares = _find_shares(words, others)
@@ -377,89 +327,3 @@ def _check_links(name: str, links: Links, sizes: Sequence[int | None], words: Wo
                     f"outside the {'?' if size is None else size} source or the {len(sentence)} "
                     "target words"
                 )
-
-
-# ---- fractions, intervals and tests
-
-
-def _measure(
-    kind: str, measure: MeasureName, counts: Mapping[str, _Counts], baseline: str | None
-) -> list[GroupScore]:
-    """Return the scores of all groups and systems; p is not corrected yet."""
-    if not counts:
-        return []
-    totals: Counter[str] = Counter()
-    for of_system in counts.values():
-        totals.update({name: int(rows[:, 1].sum()) for name, rows in of_system.items()})
-    groups = _sort(kind, totals)
-    size = next((len(rows) for of_system in counts.values() for rows in of_system.values()), 0)
-    nothing = np.zeros((size, 2))
-    stacks = {
-        system: np.stack([of_system.get(name, nothing) for name in groups], axis=1)
-        for system, of_system in counts.items()
-        if groups
-    }
-    scores = [
-        score
-        for system, rows in stacks.items()
-        for score in _score_system(kind, measure, system, groups, rows, stacks.get(baseline or ""))
-    ]
-    return sorted(scores, key=lambda score: groups.index(score.group))
-
-
-def _sort(kind: str, totals: Mapping[str, int]) -> list[str]:
-    """Return the names of groups in order."""
-    order = [*_ORDERS.get(kind, sorted(totals, key=lambda name: (-totals[name], name)))]
-    last = [UNLINKED] if UNLINKED in totals else []
-    return [name for name in order if totals.get(name) and name != UNLINKED] + last
-
-
-def compute_fractions(totals: np.ndarray) -> np.ndarray:
-    """Compute ``found / words`` of each group from sums over sentences, ``(..., 2 * groups)``.
-
-    NaN where there are no words.
-    """
-    with np.errstate(divide="ignore", invalid="ignore"):
-        fractions: np.ndarray = totals[..., ::2] / totals[..., 1::2]
-    return fractions
-
-
-def _score_system(
-    kind: str,
-    measure: MeasureName,
-    system: str,
-    groups: Sequence[str],
-    rows: np.ndarray,
-    baseline: np.ndarray | None,
-) -> Iterator[GroupScore]:
-    """Yield the scores of a system's groups from counts, ``(sentences, groups, 2)``."""
-    flat = rows.reshape(len(rows), -1)
-    fractions = compute_fractions(flat.sum(0))
-    sentences = (rows[..., 1] > 0).sum(0)
-    samples = resample(flat, compute_fractions)
-    compared = None
-    if baseline is not None and baseline is not rows:
-        theirs = baseline.reshape(flat.shape)
-        compared = samples - resample(theirs, compute_fractions)
-        differences, ps = randomise_each([flat], [theirs], compute_fractions)
-        enough = np.minimum(sentences, (baseline[..., 1] > 0).sum(0)) >= FEWEST
-    for number, group in enumerate(groups):
-        found, words = rows[:, number].sum(0)
-        if not words:
-            continue
-        score = GroupScore(
-            *(kind, group, measure, system),
-            *(float(found), int(words), int(sentences[number]), float(fractions[number])),
-        )
-        if sentences[number] >= FEWEST:
-            score = replace(score, interval=_find_interval(samples[:, number]))
-        if compared is not None and enough[number]:
-            ends = _find_interval(compared[:, number])
-            difference = Interval(float(differences[number]), *ends)
-            score = replace(score, difference=difference, p=float(ps[number]))
-        yield score
-
-
-def _find_interval(samples: np.ndarray) -> tuple[float, float]:
-    low, high = np.nanquantile(samples, [0.025, 0.975])
-    return float(low), float(high)

@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from syncattn_fairseq.base.errors import DataError
+from syncattn_lab.evaluation.group_scores import ALL
 from syncattn_lab.evaluation.length import FEWEST
 from syncattn_lab.evaluation.measures import holm
 from syncattn_lab.evaluation.word_groups import (
-    ALL,
     KINDS,
     UNLINKED,
     GroupedText,
@@ -111,7 +111,7 @@ def slow_score(text, kind, measure, system):
 def test_recall_and_precision_are_those_of_a_slow_loop(drawn):
     text, systems = drawn
     scores = score_word_groups(text, systems, KINDS, "theirs")
-    got = {(s.kind, s.measure, s.system, s.group): (s.found, s.words) for s in scores}
+    got = {(s.kind, s.measure, s.system, s.group): (s.right, s.total) for s in scores}
     assert len(got) == len(scores)
     expected = {
         (kind, measure, name, group): (float(found), words)
@@ -123,7 +123,7 @@ def test_recall_and_precision_are_those_of_a_slow_loop(drawn):
     assert got.keys() == expected.keys()
     for key, (found, words) in expected.items():
         assert got[key] == (pytest.approx(found), words)
-    assert all(s.fraction == pytest.approx(s.found / s.words) for s in scores)
+    assert all(s.fraction == pytest.approx(s.right / s.total) for s in scores)
     assert all(s.interval is None and s.p is None and s.verdict is None for s in scores)
 
 
@@ -145,7 +145,7 @@ def test_a_large_difference_is_not_chance_and_an_equal_group_is():
     scores = score_word_groups(text, systems, ["label", "frequency"], "worse")
     by_name = {(s.kind, s.group, s.measure, s.system): s for s in scores}
     x = by_name["label", "x", "recall", "better"]
-    assert (x.fraction, x.words, x.sentences, x.interval) == (1, 40, 40, (1, 1))
+    assert (x.fraction, x.total, x.sentences, x.interval) == (1, 40, 40, (1, 1))
     assert x.difference.difference == 0.5 and 0.3 < x.difference.low < 0.4
     assert 0.6 < x.difference.high < 0.7
     assert x.p < 0.001 and x.verdict == "better"
@@ -155,7 +155,7 @@ def test_a_large_difference_is_not_chance_and_an_equal_group_is():
     assert worse.fraction == 0.5 and 0.3 < worse.interval[0] < 0.4
     assert worse.p is None and worse.verdict is None and worse.difference is None
     # A word that is not in the references is of frequency 0 here, but has no label without links.
-    assert by_name["frequency", "0", "precision", "worse"].words == 60
+    assert by_name["frequency", "0", "precision", "worse"].total == 60
     assert ("label", "x", "precision", "worse") not in by_name
 
 
