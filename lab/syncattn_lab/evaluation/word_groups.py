@@ -27,6 +27,7 @@ from syncattn_fairseq.base.option_fields import flag
 from syncattn_fairseq.data.words import Link
 
 from .attachment import Heads
+from .group_kinds import KINDS
 from .group_scores import (
     ALL,
     Counts,
@@ -37,8 +38,6 @@ from .group_scores import (
 )
 from .length import BUCKETS, find_bucket
 
-KINDS = ("label", "pos", "arc", "depth", "frequency", "length", "unseen")
-"""What words can be grouped by."""
 UNLINKED = "no link"
 """The group of words without a link to a source word."""
 

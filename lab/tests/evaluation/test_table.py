@@ -2,7 +2,7 @@ from dataclasses import replace
 
 from syncattn_lab.evaluation.attachment import AttachmentScore
 from syncattn_lab.evaluation.length import BucketScore
-from syncattn_lab.evaluation.score_table import format_scores
+from syncattn_lab.evaluation.score_table import tabulate_scores
 from syncattn_lab.evaluation.scoring import SystemScore
 from syncattn_lab.evaluation.significance import Significance
 from syncattn_lab.evaluation.translation import BleuScore, TranslationScore
@@ -20,6 +20,10 @@ OLD = SystemScore(
     left_out=0,
 )
 NEW = replace(OLD, texts=OLD.texts | {"bleu": BleuScore(21.5, "nrefs:1", 101.25)}, left_out=3)
+
+
+def format_scores(scores):
+    return "\n\n".join(table.format() for table in tabulate_scores(scores))
 
 
 def test_main_table():
