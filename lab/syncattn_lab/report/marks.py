@@ -29,7 +29,7 @@ _FILLED = 3
 
 
 @dataclass(frozen=True)
-class LinkedWords:
+class SentenceLinks:
     """The links of a source and a reference, between their words, from 0."""
 
     source: Sequence[str]
@@ -54,7 +54,7 @@ class Marked:
 
 
 def mark_translations(
-    texts: Iterable[str], reference: str, by_spaces: bool, linked: LinkedWords | None = None
+    texts: Iterable[str], reference: str, by_spaces: bool, linked: SentenceLinks | None = None
 ) -> list[Marked]:
     """Mark what is added, missing and moved in translations of one source.
 

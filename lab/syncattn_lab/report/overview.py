@@ -6,10 +6,12 @@ from itertools import cycle, islice
 from typing import Any
 
 from ..evaluation.attachment import AttachmentScore
+from ..evaluation.group_scores import ALL, GroupScore
 from ..evaluation.length import FEWEST
 from ..evaluation.scoring import SystemScore
 from .charts import INK, dress
 from .viz import alt
+from .where import RECALL
 
 COLOURS = ("#620e63", "#3d5204", "#316d5e", "#804cd6", "#05371d", "#864d80", "#687503", "#766845")
 """Of systems: neither the blue of what is right nor the orange of what is wrong. Any two differ by
@@ -20,6 +22,15 @@ SHAPES = {
     **{"triangle-down": "▼", "triangle-right": "▶", "triangle-left": "◀"},
 }
 """Of systems, and the characters that stand for them."""
+_KINDS = {
+    "label": "label of the source word",
+    "pos": "part of speech of the source word",
+    "arc": "arc of the source word",
+    "depth": "depth of the source word",
+    "frequency": "frequency in training",
+    "length": "words in the source",
+    "unseen": "whether training had the source word",
+}
 _DASHES = ([1, 0], [7, 3], [2, 2], [8, 3, 2, 3], [4, 1], [12, 4], [1, 3], [10, 2, 2, 2, 2, 2])
 
 #: The height of a system's dot and of the room between two parts, in pixels.
@@ -42,6 +53,21 @@ def measured_charts(scores: Mapping[str, SystemScore]) -> list[Chart]:
     charts = [_by_length(scores), _by_layer(scores)]
     for kind in ("distance", "label"):
         charts += [_by_detail(scores, side, kind) for side in ("source", "target")]
+    return [chart for chart in charts if chart]
+
+
+def group_charts(scores: Iterable[GroupScore], systems: Sequence[str]) -> list[Chart]:
+    """Draw recall by groups of words, a chart for each kind of groups."""
+    rows: dict[str, list[dict[str, Any]]] = {}
+    for score in scores:
+        if score.measure == RECALL and score.kind != ALL:
+            part = f"{score.group} ({score.total})"
+            ends = [100 * end for end in score.interval] if score.interval else None
+            row = _row(score.system, part, 100 * score.fraction, ends, f"{score.total} words")
+            rows.setdefault(score.kind, []).append(row)
+    charts = (
+        _points(f"By {_KINDS[kind]}", "", "recall", each, systems) for kind, each in rows.items()
+    )
     return [chart for chart in charts if chart]
 
 
@@ -130,21 +156,21 @@ def _points(
         return None
     shown = [*dict.fromkeys(row["part"] for row in rows)]
     if len(shown) > _MOST_PARTS:
-        note = f"{note} The {_MOST_PARTS} most frequent of {len(shown)}."
+        note = f"{note} The {_MOST_PARTS} most frequent of {len(shown)}.".strip()
         shown = shown[:_MOST_PARTS]
         rows = [row for row in rows if row["part"] in shown]
     drawn = {row["system"] for row in rows}
     present = [name for name in systems if name in drawn]
     channels = tell_apart(systems, present, "shape")
     base = alt.Chart(alt.NamedData("rows")).encode(
-        y=alt.Y("part:N", title=None, sort=None, axis=alt.Axis(labelLimit=110, grid=True)),
+        y=alt.Y("part:N", title=None, sort=None, axis=alt.Axis(labelLimit=150, grid=True)),
         yOffset=alt.YOffset("system:N", scale=alt.Scale(domain=present, paddingOuter=0.7)),
         color=channels["color"],
         tooltip=["system:N", "part:N", "value:Q", "low:Q", "high:Q", "n:N"],
     )
 
     def x(field: str) -> alt.X:
-        axis = alt.Axis(title=measure, tickCount=5, grid=False)
+        axis = alt.Axis(title=measure, tickCount=4, grid=False)
         return alt.X(f"{field}:Q", scale=alt.Scale(zero=False), axis=axis)
 
     dots = base.mark_point(filled=True, size=46, opacity=1)

@@ -10,7 +10,6 @@ from typing import Any, TypeVar
 from sacrebleu.metrics.chrf import CHRF
 
 from syncattn_fairseq.base.errors import DataError
-from syncattn_fairseq.data.words import Link
 from syncattn_fairseq.inference.drawing import MOST_WORDS
 from syncattn_fairseq.inference.record import name_layer
 from syncattn_fairseq.trees.tree import Tree
@@ -19,8 +18,9 @@ from ..evaluation.bracketing import find_constituents
 from ..evaluation.induction import induce_tree
 from ..evaluation.scoring import Gold, Output, plain_text
 from ..evaluation.word_alignment import align_words
+from ..evaluation.word_groups import GroupedText
 from ..printed.sentences import PrintedSide
-from .marks import LinkedWords, mark_translations
+from .marks import SentenceLinks, mark_translations
 
 T = TypeVar("T")
 _GOLD = ("heads", "labels", "trees")
@@ -52,6 +52,7 @@ def describe(
     moses_language: str | None = None,
     number: int | None = None,
     by_spaces: bool = True,
+    text: GroupedText | None = None,
 ) -> Iterator[ReportedSentence]:
     """Yield sentences for the page.
 
@@ -61,6 +62,7 @@ def describe(
         moses_language: the language whose Moses tokenizer is undone in translations; None: none.
         number: how many sentences, from the first; None: all.
         by_spaces: whether texts are words with spaces between them, for marks in translations.
+        text: the same test set with the links that say which source words are not translated.
     """
     systems = [_System(output, moses_language) for output in outputs.values()]
     chrf = CHRF()
@@ -81,9 +83,7 @@ def describe(
             analyses = [system.show(index, sides) for system in systems]
             detail = {**sides, "sure": sure, "possible": possible, "systems": analyses}
         texts = [system.texts[index] for system in systems]
-        words = target or (reference.split() if by_spaces else [])
-        linked = _share_links(systems, index, links, (source, words))
-        marked = mark_translations(texts, reference, by_spaces, linked)
+        marked = mark_translations(texts, reference, by_spaces, _find_links(text, index))
         detail["marked"] = [
             [each.pieces if any(each.counts.values()) else None, each.untranslated]
             for each in marked
@@ -94,7 +94,7 @@ def describe(
                 "reference": reference,
                 "length": len(source),
                 "translations": texts,
-                "chrf": [round(chrf.sentence_score(text, [reference]).score, 1) for text in texts],
+                "chrf": [round(chrf.sentence_score(each, [reference]).score, 1) for each in texts],
                 "differ": list(_differences(systems, analyses, index)),
                 "counts": [each.counts for each in marked],
             },
@@ -102,22 +102,13 @@ def describe(
         )
 
 
-def _share_links(
-    systems: Iterable[_System],
-    index: int,
-    gold: Sequence[Sequence[Link]] | None,
-    words: tuple[Sequence[str], Sequence[str]],
-) -> LinkedWords | None:
-    """Return a sentence's links for all systems: gold, or else those of the first with links."""
-    known = [system.printed[index].links for system in systems if system.is_forced]
-    links = next((some for some in known if some is not None), None)
-    if gold is not None:
-        links = {link for some in gold for link in some}
-    if links is None:
+def _find_links(text: GroupedText | None, index: int) -> SentenceLinks | None:
+    if text is None or text.source is None or text.links is None:
         return None
-    source, target = words
-    inside = {(i, j) for i, j in links if i < len(source) and j < len(target)}
-    return LinkedWords(source, target, inside)
+    links = text.links[index]
+    return (
+        None if links is None else SentenceLinks(text.source[index], text.references[index], links)
+    )
 
 
 class _System:

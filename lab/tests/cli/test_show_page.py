@@ -4,6 +4,7 @@ import re
 import shlex
 import sys
 from base64 import b64decode
+from collections import Counter
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -75,8 +76,8 @@ def test_numbers_are_those_of_syncattn_score_and_of_sacrebleu(page, arguments, m
         "BLEU": f"{bleu:.2f}",
         "± 95 %": f"{test['confidence']:.2f}",
         "difference": f"−{plain['bleu']['score'] - bleu:.2f}",
-        "p": f"{test['p']:.4f}",
-        "p Holm": f"{test['corrected']:.4f}",
+        "p": f"{test['p']:.3f}",
+        "p Holm": f"{test['corrected']:.3f}",
         "verdict": "not known",
         "chrF": f"{parser['chrf']['score']:.2f}",
         "RIBES": f"{parser['ribes']['score']:.2f}",
@@ -216,11 +217,45 @@ def test_curves_and_charts(page):
     ]
 
 
+def answers(page: str) -> dict[str, str]:
+    """Return what the page begins with, by the question."""
+    said = page.split('<dl id="answers">')[1].split("</dl>")[0]
+    return dict(re.findall(r'<dt>(.*?)</dt><dd dir="auto">(.*?)</dd>', said))
+
+
 def test_the_page_begins_in_words(page):
-    [said] = re.findall(r'<p id="lead" dir="auto">(.*?)</p>', page)
+    said = answers(page)
+    assert [*said] == [
+        *("Which is better?", "Where?", "How sure?", "What is missing?", "Do they parse?")
+    ]
     parser = "P &lt;script&gt;alert(1)&lt;/script&gt;"
-    assert said.startswith("Both differences to Plain may be chance; the largest is LPSI’s, −")
-    assert said.endswith(f"{parser}’s heads find the parents of 31 % of the source’s words.")
+    assert said["Which is better?"].startswith(
+        "It is not known which is better. Both differences to Plain may be chance; the largest is "
+    )
+    assert said["Which is better?"].endswith("The translations of 2 of 5 sentences differ.")
+    assert said["How sure?"].endswith(
+        "5 sentences and one training of each system were compared; other seeds may differ."
+    )
+    assert said["What is missing?"] == (
+        f"Words of the reference are missing in 1 (Plain), 1 ({parser}) and 2 (LPSI) of 5 sentences."
+    )
+    assert (
+        said["Do they parse?"]
+        == f"{parser}’s heads find the parents of 31 % of the source’s words."
+    )
+
+
+def test_marks_are_those_of_a_slow_loop(page):
+    head, details = content(page)
+    for summary, detail in zip(head["sentences"], details, strict=True):
+        reference = Counter(re.findall(r"\w+|[^\w\s]", summary["reference"]))
+        for text, counts, (pieces, _) in zip(
+            summary["translations"], summary["counts"], detail["marked"], strict=True
+        ):
+            ours = Counter(re.findall(r"\w+|[^\w\s]", text))
+            assert counts["missing"] == (reference - ours).total()
+            assert counts["added"] == (ours - reference).total()
+            assert (pieces is None) == (" ".join(summary["reference"].split()) == text)
 
 
 def test_the_same_twice(page, arguments, monkeypatch):
@@ -248,6 +283,7 @@ def test_plain_text_alone(tmp_path, monkeypatch, capsys):
     assert table(page, "Scores")[0] == shown, "no column of dashes"
     assert "B has as much BLEU as A" in page
     assert "The translations of 0 of 2 sentences differ." in page
+    assert "Where?" not in page and '<h1 dir="auto">A, B on ref</h1>' in page
 
 
 def test_only_the_first_sentences_are_shown_and_no_picture_of_long_ones(

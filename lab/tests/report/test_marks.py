@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from syncattn_lab.report.marks import (
-    LinkedWords,
+    SentenceLinks,
     cut,
     find_untranslated,
     lay_out,
@@ -100,7 +100,7 @@ def test_what_a_reader_sees():
 
 
 def test_words_that_are_not_translated():
-    linked = LinkedWords(
+    linked = SentenceLinks(
         ["the", "man", "who", "sings", ",", "sleeps"],
         ["der", "Mann", ",", "der", "singt,", "schläft"],
         [(0, 0), (1, 1), (2, 3), (3, 4), (4, 2), (5, 5)],
@@ -113,7 +113,7 @@ def test_words_that_are_not_translated():
     assert gone.pieces == [["", "der Mann"], ["-", ", der singt,", "who sings ,"], ["", " schläft"]]
     assert replaced.untranslated == "", "another word is in their place"
     assert half.untranslated == "sings"
-    other = LinkedWords(linked.source, ["das", *linked.target[1:]], linked.links)
+    other = SentenceLinks(linked.source, ["das", *linked.target[1:]], linked.links)
     [unknown] = mark_translations(texts[:1], reference, False, other)
     assert unknown.untranslated == "" and unknown.pieces is not None, "links of another text"
 
