@@ -62,7 +62,7 @@ def name_group(kind: str, group: str) -> str:
     return {
         "pos": f"words tagged {group}",
         "depth": "roots" if group == "root" else f"words {group} below the root",
-        "frequency": f"words that training {f'had {group} times' if group != '0' else 'lacked'}",
+        "frequency": f"words that training {f'had {group} times' if group != '0' else 'never had'}",
         "length": f"words in sentences of {group}",
         "unseen": _SEEN.get(group, group),
     }.get(kind, group)
