@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
@@ -161,7 +161,7 @@ class AttentionHeads:
             sizes = len(of_rows.lengths), len(of_columns.lengths)
             return np.zeros((*pieces.shape[:2], *sizes))
         starts = [0, *accumulate(of_columns.lengths)][:-1]
-        last = pieces[:, :, _find_ends(of_rows)]
+        last = pieces[:, :, np.cumsum(of_rows.lengths) - 1]
         found: np.ndarray = np.add.reduceat(last, starts, axis=-1)
         return found
 
@@ -182,12 +182,7 @@ class AttentionHeads:
         """
         check_choice("part", part, PARTS[:2])
         pieces, sentence, _ = self._of_pieces(part, rows)
-        words = np.arange(1, 1 + len(sentence.lengths))
-        if not pieces.size:
-            return np.zeros((*pieces.shape[:2], len(words)), dtype=np.int64)
-        owners = np.repeat(words, sentence.lengths)
-        looked = owners[pieces[:, :, _find_ends(sentence)].argmax(-1)]
-        return np.where(looked == words, 0, looked)
+        return find_parents(pieces, sentence.lengths)
 
     def to_bertviz(self, *parts: str) -> dict[str, Any]:
         """Return the arguments of bertviz's ``head_view`` and ``model_view``.
@@ -257,9 +252,23 @@ class AttentionHeads:
         return attention[:, :, read, read], self.target, self.target
 
 
-def _find_ends(sentence: Sentence) -> np.ndarray:
-    """Return the last subword of each word, from 0."""
-    return np.cumsum(sentence.lengths) - 1
+def find_parents(attention: np.ndarray, lengths: Sequence[int]) -> np.ndarray:
+    """Return the word that each word attends to most.
+
+    Args:
+        attention: ``(layers, heads, n, n)``, between the subwords of a sentence.
+        lengths: the number of subwords of each word.
+
+    Returns:
+        ``(layers, heads, words)``, words from 1; 0 is the word itself. The last subword of a word
+        attends for the word, and the most attended subword stands for its word.
+    """
+    words = np.arange(1, 1 + len(lengths))
+    if not attention.size:
+        return np.zeros((*attention.shape[:2], len(words)), dtype=np.int64)
+    owners = np.repeat(words, lengths)
+    looked = owners[attention[:, :, np.cumsum(lengths) - 1].argmax(-1)]
+    return np.where(looked == words, 0, looked)
 
 
 def make_unread(source: Sentence, target: Sentence) -> AttentionHeads:
