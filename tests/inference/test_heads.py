@@ -14,6 +14,7 @@ from syncattn_fairseq.inference.recorded_attention import record_attention
 from tests.models import build
 
 TINY = "syntax_transformer_tiny"
+ALONE = {"window", "forget_gate"}
 #: Architectures, options, and the kinds of heads besides ordinary ones.
 SYSTEMS = [
     ("transformer_dbsa_tiny", {}, {"dependency"}),
@@ -24,6 +25,7 @@ SYSTEMS = [
     ("transformer_syncattn_tiny", {"sync_backward": "softmax"}, {"dependency"}),
     (TINY, {"dasa_layers": "1", "forget_gate_decoder_layers": "2"}, {"dasa", "forget_gate"}),
     (TINY, {"positions": "bias", "local_decoder_layers": "1"}, {"window"}),
+    (TINY, {"positions": "rotary", "local_layers": "1", "forget_gate_layers": "2"}, ALONE),
     (TINY, {"cross_attention_tree_window": 2}, {"tree_window"}),
     (TINY, {}, set()),
 ]

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 
 from syncattn_fairseq.base.loggers import hushed
-from syncattn_fairseq.base.text_tables import escape_html
 from syncattn_fairseq.cli.command_line import CommandLine
 from syncattn_fairseq.cli.common import new_parser, publish
 
@@ -13,19 +12,17 @@ def run(argv: Sequence[str]) -> None:
     """Score the heads."""
     args = make_parser().parse_args(argv)
     from ..evaluation.head_probe import Probe  # imports fairseq
-    from ..evaluation.head_tables import choose_strongest, describe_heads, tabulate_heads
+    from ..evaluation.head_tables import choose_strongest, describe_heads, format_models
 
     given = {"source": args.source_labels, "target": args.target_labels}
     labels = {side: path for side, path in given.items() if path}
     probe = Probe(args.data, args.split, labels)
-    document, texts = {}, []
+    models = {}
     for path in dict.fromkeys(args.checkpoints):
         model = probe.probe(path)
-        strongest = choose_strongest(model)
-        document[path] = describe_heads(model, strongest)
-        title = f"## {escape_html(path)}" if args.markdown else path
-        texts += [title, tabulate_heads(model, strongest).format(args.markdown)]
-    publish({"checkpoints": document}, "\n\n".join(texts), args.json)
+        models[path] = model, choose_strongest(model)
+    document = {path: describe_heads(*found) for path, found in models.items()}
+    publish({"checkpoints": document}, format_models(models, args.markdown), args.json)
 
 
 def make_parser() -> CommandLine:

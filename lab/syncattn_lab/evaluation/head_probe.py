@@ -1,4 +1,4 @@
-"""Look at every attention head of a model on a binarised text, whether or not it learnt to parse."""
+"""Look at every attention head of a model on a binarised text, trained to parse or not."""
 
 from __future__ import annotations
 
@@ -290,10 +290,10 @@ def _make_view(
     named = None
     if SIDES[part] in labels:
         own = labels[SIDES[part]]
-        rows_of_labels = [own[index] or ["_"] * len(side.parents[index]) for index in order]
+        rows_of_labels = [own[index] or [""] * len(side.parents[index]) for index in order]
         named = np.concatenate([np.array(row, dtype=object) for row in rows_of_labels])
     counted = (parents <= positions) | (not left_only)
-    every = np.concatenate([found[index].reshape(-1, size) for index, size in zip(order, sizes)], 1)
+    every = np.concatenate([found[index] for index in order], -1).reshape(len(kinds), -1)
     words = Words(
         np.repeat(order, sizes)[counted],
         positions[counted],

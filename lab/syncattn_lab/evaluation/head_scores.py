@@ -48,9 +48,9 @@ class Words:
         return len(self.sentences)
 
     def list_labels(self) -> list[str]:
-        """List the labels, the most frequent first."""
+        """List the labels, the most frequent first; words without one have an empty one."""
         counts = Counter([] if self.labels is None else self.labels.tolist())
-        return sorted(counts, key=lambda label: (-counts[label], label))
+        return sorted(filter(None, counts), key=lambda label: (-counts[label], label))
 
     def with_label(self, label: str | None) -> np.ndarray:
         """Return which words have a label; None: all of them."""

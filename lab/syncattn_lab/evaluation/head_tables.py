@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from syncattn_fairseq.base.errors import printable
+from syncattn_fairseq.base.text_tables import escape_html
 from syncattn_fairseq.inference.attention_heads import HeadName
 
 from .attachment import AttachmentScore
@@ -38,13 +40,26 @@ _DIFFERENCE = (
 _P = "by paired approximate randomisation over sentences, corrected for all rows of a model"
 
 
-def tabulate_heads(model: ProbedModel, strongest: Sequence[Sequence[Strongest]]) -> Tables:
-    """Return the tables of a model, and notes.
+def format_models(
+    models: Mapping[str, tuple[ProbedModel, Sequence[Sequence[Strongest]]]], markdown: bool = False
+) -> str:
+    """Return the tables of models, each below its path, and what they mean, once.
 
     Args:
-        model: what its heads do.
-        strongest: of each view, what `choose_strongest` returned.
+        models: what the heads of each do, and what `choose_strongest` returned, by path.
+        markdown: whether to write Markdown.
     """
+    parts: list[str] = []
+    notes: list[str] = []
+    for path, (model, strongest) in models.items():
+        found = _tabulate(model, strongest)
+        title = f"## {escape_html(path)}" if markdown else path
+        parts += [title, _say_how(model), Tables(found.tables, []).format(markdown).rstrip()]
+        notes += found.notes
+    return "\n\n".join([*parts, Tables([], [*dict.fromkeys(notes)]).format(markdown)])
+
+
+def _tabulate(model: ProbedModel, strongest: Sequence[Sequence[Strongest]]) -> Tables:
     tables: list[Table] = []
     notes: list[str] = []
     groups = []
@@ -54,7 +69,9 @@ def tabulate_heads(model: ProbedModel, strongest: Sequence[Sequence[Strongest]])
     for columns in groups:
         tables += list_tables(columns)
         notes += list_meanings(columns)
-    return Tables(tables, [*dict.fromkeys([*notes, *_say_how(model)])])
+    if any(view.words.labels is not None for view in model.views):
+        notes.append(f"a label with fewer than {LEAST} words in either half has no row")
+    return Tables(tables, notes)
 
 
 def choose_strongest(model: ProbedModel) -> list[list[Strongest]]:
@@ -70,7 +87,8 @@ def describe_heads(model: ProbedModel, strongest: Sequence[Sequence[Strongest]])
     """Return all numbers of a model as plain values.
 
     Args:
-        model, strongest: as for `tabulate_heads`.
+        model: what its heads do.
+        strongest: of each view, what `choose_strongest` returned.
     """
     views = []
     for view, chosen in zip(model.views, strongest, strict=True):
@@ -153,7 +171,9 @@ def _list_heads(view: View, spreads: Mapping[HeadName, Spread]) -> list[Column]:
         Column("UAS", [_percent(view.score(right)) for right in every], _UAS),
     ]
     for label in labels:
-        columns.append(Column(label, [_percent(view.score(right, label)) for right in every]))
+        columns.append(
+            Column(printable(label), [_percent(view.score(right, label)) for right in every])
+        )
     ends = [f"{100 * spread.end:.1f}" for spread in own]
     distances = [_format(spread.distance) for spread in own]
     return [
@@ -182,7 +202,7 @@ def _list_strongest(view: View, chosen: Sequence[Strongest]) -> list[Column]:
     """Return the columns of the strongest head for each label."""
     names = [name for name in view.controls if not name.startswith(OFFSET)]
     columns = [
-        Column(_title(view), [each.label or ALL for each in chosen], _note_title(view)),
+        Column(_title(view), [printable(each.label or ALL) for each in chosen], _note_title(view)),
         Column("words", [str(each.words) for each in chosen]),
         Column("strongest", [str(view.names[each.head]) for each in chosen]),
         Column("recall", [f"{100 * each.recall:.1f}" for each in chosen], _RECALL),
@@ -210,15 +230,13 @@ def _list_strongest(view: View, chosen: Sequence[Strongest]) -> list[Column]:
     ]
 
 
-def _say_how(model: ProbedModel) -> list[str]:
-    notes = [f"{model.sentences} sentences"]
-    if any(view.words.labels is not None for view in model.views):
-        notes.append(f"labels with fewer than {LEAST} words in either half have no row")
+def _say_how(model: ProbedModel) -> str:
+    said = f"{model.sentences} sentences"
     if model.left_out:
-        notes.append(f"{model.left_out} sentences left out, longer than the model reads")
+        said += f"; {model.left_out} left out, since they are longer than the model reads"
     if any("counts" not in view.controls for view in model.views):
-        notes.append("no table of counts: the training text has no heads here")
-    return notes
+        said += "; no table of counts, since the training text is not here or has no heads"
+    return said
 
 
 def _percent(score: AttachmentScore) -> str:
