@@ -146,7 +146,7 @@ def _title(view: View) -> str:
     """Return what a view's heads are called."""
     if view.part == "encoder":
         return "encoder"
-    return f"decoder, {'reads' if view.rows == 'input' else 'predicts'}"
+    return f"decoder, {view.rows}"
 
 
 def _note_title(view: View) -> str:

@@ -306,16 +306,11 @@ def test_without_labels_and_training_text(small_corpus, paths, tmp_path, capsys)
         ("target", "\n" * 11 + "a\n", "x:12: 1 labels, but the sentence has"),
     ],
 )
-def test_labels_of_other_words(
-    small_corpus, paths, tmp_path, capsys, monkeypatch, side, text, message
-):
-    monkeypatch.chdir(tmp_path)
-    Path("x").write_text(text)
-    labels = str(tmp_path / "x")
-    status = main(
-        ["heads", str(small_corpus.data), paths["transformer"], f"--{side}-labels", labels]
-    )
-    assert message in read_error(capsys, status)
+def test_labels_of_other_words(small_corpus, paths, tmp_path, capsys, side, text, message):
+    labels = tmp_path / "x"
+    labels.write_text(text)
+    arguments = [str(small_corpus.data), paths["transformer"], f"--{side}-labels={labels}"]
+    assert message in read_error(capsys, main(["heads", *arguments]))
 
 
 def test_sentences_without_labels_count_in_the_uas(small_corpus, paths, labels, tmp_path):
