@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+import syncattn_fairseq.plugin  # noqa: F401  (mends fairseq, before models are built)
 from syncattn_fairseq.base.errors import DataError, naming
 from syncattn_fairseq.data.dataset import load_marks
 from syncattn_fairseq.data.parses import read_labels
