@@ -119,6 +119,8 @@ class AttentionHeads:
             DataError: the model has no such head.
         """
         given = HeadName.parse(name) if isinstance(name, str) else name
+        if not self.kinds:
+            raise DataError(f"{given}: the sentence is empty or too long; no heads read it")
         if given not in self.names:
             known = [str(head) for head in self.names if head.part == given.part]
             what = f"{known[0]} to {known[-1]}" if known else f"no {given.part} heads"

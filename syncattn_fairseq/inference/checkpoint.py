@@ -20,7 +20,7 @@ from ..data.dataset import SyntaxPairDataset
 from ..data.segmenters import Segmenter
 from .analysis import Analysis, Question
 from .answers import Alignment, Distances, Parse, Sentence, Translation
-from .attention_heads import AttentionHeads, make_unread
+from .attention_heads import PARTS, AttentionHeads, make_unread
 from .ensemble import Ensemble
 from .forced import ForcedDecoding
 from .model import FORKED, Model, make_batches, make_unaligned
@@ -191,7 +191,8 @@ class CheckpointModel(Model):
             with naming(self.name):
                 read = forced.read_heads()
             for one, pair, (arrays, kinds) in zip(found, pairs, read, strict=True):
-                one["heads"] = AttentionHeads(*pair, **arrays, kinds=kinds)
+                encoder, decoder, cross = (arrays[part] for part in PARTS)
+                one["heads"] = AttentionHeads(*pair, encoder, decoder, cross, kinds)
         if question.scores and any(np.isnan(each.score) for each in batch):
             for one, each, score in zip(found, batch, forced.read_scores(), strict=True):
                 if np.isnan(each.score):  # the search has scored the model's own translations

@@ -193,6 +193,8 @@ def test_heads_of_nothing(model):
     assert words.decoder.shape[-2:] == (1, 1) and words.read_tokens == ["</s>"]
     assert words.of_words("cross").shape[-2:] == (0, 5)
     assert model.heads([]) == []
+    with pytest.raises(DataError, match="cross.1.1: the sentence is empty or too long; no heads"):
+        empty.of_head("cross.1.1")
 
 
 def test_what_shows_no_heads_says_so_in_a_line(small_corpus):

@@ -153,16 +153,15 @@ def describe_heads(
             yield from ("", f"{title}: {target} to source", drawn)
             continue
         sentence = heads.source if part == "encoder" else heads.target
-        gold: Side | None = example and getattr(example, _SIDES[part])
         guess = heads.parents(part, rows if part == "decoder" else None)[layer - 1, number - 1]
-        known = gold if gold and gold.heads and len(gold.words) == len(sentence.words) else None
         arcs: list[int | None] = guess.tolist()
-        if known and part == "decoder":  # which cannot look ahead
-            parents = enumerate(known.heads or (), 1)
-            later = [word for word, parent in parents if parent > word]
-            arcs = [None if word in later else arc for word, arc in enumerate(arcs, 1)]
-        drawn = terminal.draw_arcs(
-            sentence.words, arcs, known and known.heads, known and known.labels
-        )
+        gold: Side | None = getattr(example, _SIDES[part], None)
+        parents = gold.heads if gold and len(gold.words) == len(sentence.words) else None
+        labels = gold.labels if gold and parents else None
+        if part == "decoder":  # which cannot look ahead
+            for word, parent in enumerate(parents or (), 1):
+                if parent > word:
+                    arcs[word - 1] = None
+        drawn = terminal.draw_arcs(sentence.words, arcs, parents, labels)
         where = "source" if part == "encoder" else f"{target} ({rows or ROWS[0]})"
         yield from ("", f"{title}: {where}", drawn)

@@ -162,7 +162,9 @@ class Probe:
         pair = ensemble.languages
         language = pair[0] if side == "source" else pair[1]
         gold = load_marks("heads", str(ensemble.data), split, *pair, language)
-        for index in range(len(dataset) if gold is not None else 0):
+        if gold is None:
+            return
+        for index in range(len(dataset)):
             tokens, marks = dataset.dataset[index][side].tolist(), gold[index].tolist()
             starts = [place for place, mark in enumerate(marks) if mark != CONTINUATION]
             ends = [*starts[1:], len(marks)]
