@@ -212,32 +212,35 @@ class AttentionHeads:
         return given | {"encoder_tokens": self.source_tokens, "decoder_tokens": self.read_tokens}
 
     def to_inseq(self) -> dict[str, Any]:
-        """Return the arguments of inseq's ``FeatureAttributionSequenceOutput``.
+        """Return the arguments of inseq's ``MultiDimensionalFeatureAttributionSequenceOutput``.
+
+        inseq numbers what is attended first, then what attends, then layers and heads.
 
         Returns:
-            ``source`` and ``target``, tokens as strings; ``source_attributions``, ``(S, T, layers,
-            heads)``, what each source token gets when each target token is predicted; and
-            ``target_attributions``, ``(T, T, layers, heads)``, what each target token gets, NaN
-            where the decoder has not read it yet. The ``</s>`` that the decoder reads first is left
-            out. A part that the model does not have is None.
+            ``source`` and ``target``, tokens as strings, the latter those that are predicted;
+            ``source_attributions``, ``(S, T, layers, heads)``; ``target_attributions``, ``(T, T,
+            layers, heads)``, NaN where a token was not read yet, without the ``</s>`` that is read
+            first; ``sequence_scores``, with ``encoder_self_attentions``, ``(S, S, layers, heads)``;
+            and the number of dimensions behind the tokens'. None for parts that the model has not.
         """
         import torch
 
-        source = target = None
-        if self.cross.size:
-            source = torch.tensor(self.cross).permute(3, 2, 0, 1)
-        if self.decoder.size:
-            size = self.decoder.shape[-1]
-            known = torch.tensor(self.decoder).permute(3, 2, 0, 1)[1:]
-            target = torch.full((size, size, *known.shape[2:]), torch.nan, dtype=known.dtype)
-            target[:-1] = known
-            later = torch.arange(size).unsqueeze(1) >= torch.arange(size)
-            target[later] = torch.nan
+        parts = {name: torch.tensor(getattr(self, name)).permute(3, 2, 0, 1) for name in PARTS}
+        known = {name: part if part.numel() else None for name, part in parts.items()}
+        target = known["decoder"]
+        if target is not None:
+            columns = torch.arange(len(target))
+            read = torch.cat([target[1:], torch.full_like(target[:1], torch.nan)])
+            later = columns.unsqueeze(1) >= columns
+            target = read.masked_fill(later[..., None, None], torch.nan)
+        encoder = known["encoder"]
         return {
             "source": self.source_tokens,
             "target": self.written_tokens,
-            "source_attributions": source,
+            "source_attributions": known["cross"],
             "target_attributions": target,
+            "sequence_scores": None if encoder is None else {"encoder_self_attentions": encoder},
+            "_num_dimensions": 2,
         }
 
     def _of_pieces(self, part: str, rows: str | None) -> tuple[np.ndarray, Sentence, Sentence]:

@@ -294,6 +294,9 @@ def test_inseq_gets_what_each_token_contributes_to_each_predicted_one(heads):
     assert target[-1] == "</s>" and target[:-1] == heads.target.pieces
     assert parts["source_attributions"].shape == (len(source), len(target), 2, 3)
     assert parts["target_attributions"].shape == (len(target), len(target), 2, 3)
+    scores = parts["sequence_scores"]["encoder_self_attentions"].numpy()
+    np.testing.assert_array_equal(scores.transpose(2, 3, 1, 0), heads.encoder)
+    assert parts["_num_dimensions"] == 2
     for column in range(len(target)):
         for row in range(len(source)):
             found = parts["source_attributions"][row, column].numpy()
@@ -309,5 +312,6 @@ def test_inseq_gets_what_each_token_contributes_to_each_predicted_one(heads):
 def test_a_recurrent_model_gives_what_it_has(small_corpus):
     [heads] = small_corpus.load(small_corpus.checkpoint("rnn_global")).heads(["the man"], ["der"])
     assert [*heads.to_bertviz()][:1] == ["cross_attention"]
-    assert heads.to_inseq()["target_attributions"] is None
+    given_ = heads.to_inseq()
+    assert given_["target_attributions"] is given_["sequence_scores"] is None
     assert heads.of_words("encoder").shape == (0, 0, 2, 2)

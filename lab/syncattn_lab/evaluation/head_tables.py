@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from syncattn_fairseq.base.errors import printable
+from syncattn_fairseq.base.errors import printable, shorten
 from syncattn_fairseq.base.text_tables import escape_html
 from syncattn_fairseq.inference.attention_heads import HeadName
 
@@ -171,9 +171,7 @@ def _list_heads(view: View, spreads: Mapping[HeadName, Spread]) -> list[Column]:
         Column("UAS", [_percent(view.score(right)) for right in every], _UAS),
     ]
     for label in labels:
-        columns.append(
-            Column(printable(label), [_percent(view.score(right, label)) for right in every])
-        )
+        columns.append(Column(_say(label), [_percent(view.score(right, label)) for right in every]))
     ends = [f"{100 * spread.end:.1f}" for spread in own]
     distances = [_format(spread.distance) for spread in own]
     return [
@@ -202,7 +200,7 @@ def _list_strongest(view: View, chosen: Sequence[Strongest]) -> list[Column]:
     """Return the columns of the strongest head for each label."""
     names = [name for name in view.controls if not name.startswith(OFFSET)]
     columns = [
-        Column(_title(view), [printable(each.label or ALL) for each in chosen], _note_title(view)),
+        Column(_title(view), [_say(each.label or ALL) for each in chosen], _note_title(view)),
         Column("words", [str(each.words) for each in chosen]),
         Column("strongest", [str(view.names[each.head]) for each in chosen]),
         Column("recall", [f"{100 * each.recall:.1f}" for each in chosen], _RECALL),
@@ -237,6 +235,10 @@ def _say_how(model: ProbedModel) -> str:
     if any("counts" not in view.controls for view in model.views):
         said += "; no table of counts, since the training text is not here or has no heads"
     return said
+
+
+def _say(label: str) -> str:
+    return printable(shorten(label, 30))
 
 
 def _percent(score: AttachmentScore) -> str:
