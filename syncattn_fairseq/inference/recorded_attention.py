@@ -139,13 +139,12 @@ class _Recorder:
         """Return the attention of the last call.
 
         Raises:
-            DataError: the module was not called, or has attention of another form.
+            DataError: the module was not called, or did not say where its heads attend.
         """
-        kinds = self._list_kinds()
-        if self._found is None or self._found.size(1) != len(kinds):
+        if self._found is None:
             name = type(self.attention).__name__
             raise DataError(f"the attention of its heads cannot be seen ({name})")
-        return LayerAttention(kinds, self._found)
+        return LayerAttention(self._list_kinds(), self._found)
 
     def _list_groups(self) -> list[Any]:
         if not isinstance(self.attention, HeadGroups):
