@@ -18,6 +18,7 @@ from syncattn_fairseq.cli.common import (
 from syncattn_fairseq.inference.attention_heads import ROWS
 
 from .score import add_arguments
+from .score_words import add_word_arguments
 from .show_figure import KINDS, write_figure
 from .show_page import add_page_arguments, write_page
 from .show_sentences import print_sentences
@@ -151,6 +152,7 @@ def make_parser() -> CommandLine:
     )
     add_page_arguments(page)
     add_arguments(parser, page, required=False)
+    add_word_arguments(parser, page)
     parser.name_files(
         inputs=["analyses", "log", "examined"],
         files=["path", "attention"],

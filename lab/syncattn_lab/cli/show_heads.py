@@ -12,7 +12,7 @@ import numpy as np
 from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.base.text import count_lines
 from syncattn_fairseq.inference.attention_heads import ROWS, AttentionHeads, HeadName
-from syncattn_fairseq.trees.tree import format_conllu
+from syncattn_fairseq.parsing.parser import Parse as DependencyTree
 
 if TYPE_CHECKING:
     from syncattn_fairseq.inference import Model
@@ -104,8 +104,8 @@ def find_strongest(
     return [name for _, name, _ in best.values()], chosen
 
 
-def list_parses(model: Model, examples: Sequence[Example]) -> str | None:
-    """Return the sources' gold parses in CoNLL-U; None: a parse lacks, or the model reads none.
+def list_parses(model: Model, examples: Sequence[Example]) -> list[DependencyTree] | None:
+    """Return the sources' gold parses; None: a parse lacks, or the model reads none.
 
     Args:
         model: who may read them.
@@ -113,13 +113,13 @@ def list_parses(model: Model, examples: Sequence[Example]) -> str | None:
     """
     if not model.reads:
         return None
-    blocks = []
+    parses = []
     for source in (example.source for example in examples):
         if source.heads is None or ("labels" in model.reads and source.labels is None):
             return None
-        labels = source.labels or ["_"] * len(source.words)
-        blocks.append(format_conllu(source.words, source.heads, labels))
-    return "".join(blocks)
+        spans = source.spans or ()
+        parses.append(DependencyTree(source.heads, source.labels or [], spans=spans))
+    return parses
 
 
 def describe_heads(

@@ -83,7 +83,7 @@ def _describe_file(args: argparse.Namespace) -> Iterator[str]:
         if number > len(printed):
             raise DataError(f"{args.analyses}: there is no sentence {number}, but {len(printed)}")
         sentence = printed[number - 1]
-        head = [f"source       {' '.join(sentence.source.words)}"]
+        head = [f"source       {sentence.source}"]
         name = "reference" if sentence.forced else "translation"
         head.append(f"{name:11}  {sentence.translation}")
         yield "\n".join([*head, *_describe(sentence, name, None, args.layer)])
