@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.inference import AttentionHeads, HeadName, Sentence
 from syncattn_fairseq.inference.recorded_attention import record_attention
+from syncattn_fairseq.modules.heads.controls.window import WindowHeads
 from tests.models import build
 
 TINY = "syntax_transformer_tiny"
@@ -133,8 +134,8 @@ def test_attention_that_cannot_be_seen_is_said_so():
 
 
 def test_heads_that_do_not_say_where_they_attend(monkeypatch):
-    model = build_model("transformer_dbsa_tiny", distance_layers="2")
-    monkeypatch.setattr(type(model.encoder.layers[1].self_attn.heads["gated"]), "attend", keep)
+    model = build_model(TINY, local_layers="1")
+    monkeypatch.setattr(WindowHeads, "attend", keep)
     with pytest.raises(DataError, match="the attention of its heads cannot be seen .FairseqSyn"):
         record_attention(model, BATCH)
 
