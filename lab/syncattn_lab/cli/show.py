@@ -15,7 +15,6 @@ from syncattn_fairseq.cli.common import (
     new_parser,
     positive,
 )
-from syncattn_fairseq.inference.attention_heads import ROWS
 
 from .score import add_arguments
 from .score_words import add_word_arguments
@@ -113,7 +112,7 @@ def make_parser() -> CommandLine:
     )
     sentences.add_argument(
         "--rows",
-        choices=ROWS,
+        choices=("input", "predicted"),
         help="with --heads: whether a row of the decoder stands for the word that its state reads "
         "or predicts (default: input in decoder heads and predicted in cross-attention; of the "
         "strongest, the better one)",
