@@ -12,7 +12,14 @@ from ..base.errors import DataError
 from ..base.files import replacing
 from ..base.text import read_lines
 from ..base.worker_pool import map_in_order
-from ..data.pieces import MAX_LINES, apply_pieces, learn_pieces, learn_raw_pieces, open_pieces
+from ..data.pieces import (
+    MAX_LINES,
+    apply_pieces,
+    learn_pieces,
+    learn_raw_pieces,
+    open_pieces,
+    read_tags,
+)
 from ..data.splitters import choose_splitter
 from ..data.words import MARK, REPLACEMENT
 from .command_line import CommandLine
@@ -69,9 +76,16 @@ def make_parser() -> CommandLine:
     apply.add_argument(
         "--model", type=Path, required=True, metavar="PREFIX.model", help="the model from learn"
     )
+    apply.add_argument(
+        "--dictionary",
+        type=Path,
+        metavar="dict.LANGUAGE.txt",
+        help="of an imported model of several languages: names of languages in it, such as "
+        ">>de<<, stay whole at the beginning of a sentence (default: all text is split)",
+    )
     apply.add_argument("--workers", type=positive, default=1, help="processes (default: 1)")
     add_texts(apply)
-    apply.name_files(files=["model"])
+    apply.name_files(files=["model", "dictionary"])
     return parser
 
 
@@ -98,7 +112,8 @@ def _learn(args: argparse.Namespace) -> None:
 
 def _apply(args: argparse.Namespace) -> None:
     def lines(source: Path | int) -> Iterator[str]:
-        cut = partial(_cut, open_pieces(args.model))
+        tags = read_tags(args.dictionary) if args.dictionary else frozenset[str]()
+        cut = partial(_cut, open_pieces(args.model), tags)
         marked = 0
 
         def read() -> Iterator[str]:
@@ -117,8 +132,8 @@ def _apply(args: argparse.Namespace) -> None:
     rewrite_texts(args, lines)
 
 
-def _cut(processor: SentencePieceProcessor, sentence: str) -> str:
-    return " ".join(apply_pieces(processor, sentence)) + "\n"
+def _cut(processor: SentencePieceProcessor, tags: frozenset[str], sentence: str) -> str:
+    return " ".join(apply_pieces(processor, sentence, tags)) + "\n"
 
 
 @command

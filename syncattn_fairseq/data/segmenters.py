@@ -31,9 +31,6 @@ _MOST_UNKNOWN = 10_000
 #: A model that serves for months must not keep every word that it has ever split.
 _MOST_CACHED = 100_000
 
-#: What Marian's models of several languages read first.
-_TAG = re.compile(">>[^<>\\s]+<<")
-
 #: Marks of subwords, how text that has them looks, and what joins it.
 _CUT = {
     "▁": (re.compile("^▁ |(?<!\\S)▁+[^\\s▁]|[^\\s▁]▁+(?!\\S)"), "sed 's/ //g; s/▁/ /g'"),
@@ -221,13 +218,8 @@ class Pieces(Segmenter):
         self.processor = processor
 
     def segment(self, words: Sequence[str]) -> list[str]:
-        """Return the pieces; U+2581 in a word becomes ``_``.
-
-        What names a language at the beginning, such as ``>>de<<``, stays whole if the model's
-        dictionary has it.
-        """
-        tag = [*words[:1]] if words and _TAG.fullmatch(words[0]) and words[0] in self.known else []
-        return tag + apply_pieces(self.processor, " ".join(words[len(tag) :]))
+        """Return the pieces; see `apply_pieces`."""
+        return apply_pieces(self.processor, " ".join(words), self.known)
 
 
 class RawPieces(Pieces):
