@@ -17,7 +17,7 @@ from syncattn_fairseq.base.errors import DataError, naming
 from syncattn_fairseq.base.packed import Packed
 from syncattn_fairseq.data.parses import read_spans
 from syncattn_fairseq.data.spans import Span, Units, check_spans, find_units, skip_spaces
-from syncattn_fairseq.data.words import Link, without_mark
+from syncattn_fairseq.data.words import Link, find_letters
 
 from ..printed.sentences import PrintedSentence, PrintedSide
 
@@ -69,7 +69,7 @@ def _read_words(
             with naming(f"{path}:{number + 1}"):
                 check_spans(spans[number], len(sentence))
             places = skip_spaces(spans[number], sentence)
-        yield GoldWords(without_mark("".join(words)), places)
+        yield GoldWords(find_letters(sentence), places)
 
 
 def find_groups(side: PrintedSide, gold: GoldWords) -> Units:
@@ -80,7 +80,7 @@ def find_groups(side: PrintedSide, gold: GoldWords) -> Units:
     """
     words = ["".join(word.split()) for word in side.words]
     letters = "".join(words)
-    if without_mark(letters) != gold.letters:
+    if find_letters(letters) != gold.letters:
         raise DataError(
             f"an analysis of another sentence: {letters[:40]!r} and, in gold, {gold.letters[:40]!r}"
         )
