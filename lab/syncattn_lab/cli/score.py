@@ -25,7 +25,7 @@ from syncattn_fairseq.data.words import RAW, choose_scheme, count_subwords, spli
 from syncattn_fairseq.trees.brackets import read_trees
 
 from ..evaluation.alignment import read_alignments, say_one_based
-from . import score_heads, score_links, score_trees
+from . import score_contrast, score_heads, score_links, score_trees, score_words
 
 if TYPE_CHECKING:
     from ..evaluation.attachment_baselines import OffsetTable
@@ -34,7 +34,12 @@ if TYPE_CHECKING:
 
 
 #: What is scored if the first word says so; else translations, with all that is printed of them.
-KINDS = {"heads": score_heads, "links": score_links, "trees": score_trees}
+KINDS = {
+    "contrast": score_contrast,
+    "heads": score_heads,
+    "links": score_links,
+    "trees": score_trees,
+}
 
 
 @command
@@ -49,9 +54,9 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 
 def _score_translations(args: argparse.Namespace) -> None:
-    from ..evaluation.score_table import format_scores, make_latex
+    from ..evaluation.score_table import make_latex, tabulate_scores
     from ..evaluation.scoring import say_unused, score_systems
-    from ..evaluation.sentence_scores import format_sentence_scores
+    from ..evaluation.sentence_scores import tabulate_sentence_scores
 
     outputs, gold = read_input(args)
     options = replace(
@@ -63,19 +68,25 @@ def _score_translations(args: argparse.Namespace) -> None:
     )
     scores = score_systems(outputs, gold, options, warn)
     numbers = {name: score.as_dict() for name, score in scores.items()}
-    tables = [format_scores(scores)]
+    tables = tabulate_scores(scores)
     for measure, by_system in _compare_measures(args, outputs, len(gold.references)).items():
-        tables.append(format_sentence_scores(measure, by_system))
+        tables.append(tabulate_sentence_scores(measure, by_system))
         for name, one in by_system.items():
             numbers[name].setdefault("sentence_scores", {})[measure] = asdict(one)
-    say_unused(gold, scores, warn)
+    document: dict[str, Any] = {"systems": numbers}
+    if args.by:
+        groups = score_words.read_word_groups(args, outputs, gold, options)
+        tables.append(groups.tabulate())
+        document["words"] = groups.as_dict()
+    say_unused(gold, scores, warn, ("source_heads", "alignments") if args.by else ())
     with ExitStack() as stack:
         if args.text:
             _write_text(stack.enter_context(replacing(args.text)), args, outputs)
         if args.latex:
             table = stack.enter_context(replacing(args.latex))
             table.write_text(make_latex(scores), encoding="utf-8")
-        publish({"systems": numbers}, "\n\n".join(tables), args.json)
+        shown = "\n\n".join(table.format(args.markdown) for table in tables)
+        publish(document, shown, args.json)
     if args.text:
         announce(args.text, "the translations", sys.stderr)
     if args.latex:
@@ -289,9 +300,9 @@ def make_parser() -> CommandLine:
         "Score translations, and the parses, links and distances printed with them.",
         example="syncattn-score --references words/test.de --tokenize none \\\n"
         "--system SyncAttn translations.txt",
-        epilog="syncattn-score links scores and symmetrises word alignments, syncattn-score trees "
-        "phrase structure, syncattn-score heads every self-attention head of a model; each has a "
-        "--help of its own.",
+        epilog="syncattn-score links scores and symmetrises word alignments, trees phrase "
+        "structure, heads every self-attention head of a model, and contrast says whether models "
+        "prefer right translations to wrong ones; each has a --help of its own.",
     )
     add_arguments(parser)
     parser.add_argument(
@@ -329,7 +340,9 @@ def make_parser() -> CommandLine:
             "counts, which knows the subwords before a word and no syntax; of raw sentences also "
             "the places of their words, and the sentences, PIECES HEADS SPANS TEXT",
         )
+    score_words.add_word_arguments(parser)
     parser.add_argument("--json", metavar="FILE", help="write all numbers; -: instead of the table")
+    parser.add_argument("--markdown", action="store_true", help="print the tables as Markdown")
     parser.add_argument("--latex", type=Path, help="write a table for a paper (booktabs)")
     parser.add_argument("--text", type=Path, help="write the translations as text")
     parser.name_files(

@@ -27,6 +27,7 @@ from .places import (
     subword_models,
 )
 from .stages import Step, command
+from .start import locate_start
 from .text_steps import split_by
 
 #: What fairseq calls a further part of the training text, with which it trains in the same epoch.
@@ -49,7 +50,8 @@ def binarise(corpus: Corpus, cores: int, part: str, destination: Path) -> list[S
         nwordstgt=known_words,
         workers=cores,
         **_name_texts(corpus, part),
-        subwords=models,
+        subwords=[] if corpus.start else models,
+        start=locate_start(corpus) if corpus.start else None,
     )
     made = list_binarised(corpus, destination)
     made += list_record(corpus, destination) if models else []

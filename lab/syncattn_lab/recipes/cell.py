@@ -18,6 +18,7 @@ from .prepare import list_preparation
 from .request import Row, read_row
 from .row_settings import RowSettings
 from .stages import Stage, Step, command, link_stages, split_commands
+from .start import CHECKPOINT, locate_start
 from .systems import GENERATION, IGNORED, LIMITS, generation_options
 
 #: Schedules of the learning rate that do not depend on when the training ends.
@@ -164,7 +165,8 @@ class Cell:
 
     def _training(self, below: Path, direction: Mapping[str, Any]) -> Stage:
         row, save_dir = self.settings, self.folder / below
-        changes = {"task.data": row.config["task"]["data"], **row.changes, **direction}
+        binarised = row.config["task"]["data"]
+        changes = {"task.data": binarised, **row.start, **row.changes, **direction}
         changes |= {"common.seed": self.seed, "checkpoint.save_dir": str(save_dir)}
         changes |= self._tracking(save_dir)
         changes = {k: v for k, v in changes.items() if not k.startswith(GENERATION)}
@@ -174,12 +176,13 @@ class Cell:
         made = [save_dir / name for name in _CHECKPOINTS]
         if self._data == data(self.corpus):  # a checkpoint is beside what is known of its text
             made += list_record(self.corpus, save_dir)
+        started = [locate_start(self.corpus) / CHECKPOINT] if row.start else []
         return Stage(
             "train",
             save_dir / "train",
             [
                 command("mkdir -p", save_dir),
-                step.declare(self._list_data("train", "valid"), made),
+                step.declare([*started, *self._list_data("train", "valid")], made),
             ],
             title=below.name,
             resumes=True,

@@ -18,7 +18,9 @@ from ..evaluation.bracketing import find_constituents
 from ..evaluation.induction import induce_tree
 from ..evaluation.scoring import Gold, Output, plain_text
 from ..evaluation.word_alignment import align_words
+from ..evaluation.word_groups import GroupedText
 from ..printed.sentences import PrintedSide
+from .marks import SentenceLinks, mark_translations
 
 T = TypeVar("T")
 _GOLD = ("heads", "labels", "trees")
@@ -34,13 +36,15 @@ class ReportedSentence:
     summary: dict[str, Any]
     """``source``, ``reference``, ``length`` in words of the source, ``translations`` and their
     sentence-level ``chrf``, one for each system, and which of them ``differ``: ``translations``,
-    ``parses``, ``alignments``, ``trees``."""
+    ``parses``, ``alignments``, ``trees``. The ``counts`` of each system are those of `.marks`."""
     detail: dict[str, Any]
     """``source`` and ``target``, each with ``words`` (those of the reference), the ``text`` that
     they are of, their ``spans`` in it if known, ``heads``, ``labels`` and ``tree`` (gold); ``sure``
     and ``possible`` links, None without gold; and ``systems``, each with heads of ``source`` and
     ``target``, and ``links``, ``source_trees`` and ``target_trees`` by layer. Of a sentence with
-    more than `MOST_WORDS`, only ``long``, their number."""
+    more than `MOST_WORDS`, only ``long``, their number. In any case ``marked``, for each system its
+    translation in ``pieces``, None if there is nothing to mark or the sentence is too long, and the
+    source words that are ``untranslated``."""
 
 
 def describe(
@@ -48,6 +52,8 @@ def describe(
     gold: Gold,
     moses_language: str | None = None,
     number: int | None = None,
+    by_spaces: bool = True,
+    text: GroupedText | None = None,
 ) -> Iterator[ReportedSentence]:
     """Yield sentences for the page.
 
@@ -56,6 +62,8 @@ def describe(
         gold: what they are measured against.
         moses_language: the language whose Moses tokenizer is undone in translations; None: none.
         number: how many sentences, from the first; None: all.
+        by_spaces: whether texts are words with spaces between them, for marks in translations.
+        text: the same test set with the links that say which source words are not translated.
     """
     systems = [_System(output, moses_language) for output in outputs.values()]
     chrf = CHRF()
@@ -75,20 +83,33 @@ def describe(
         if longest <= MOST_WORDS:
             analyses = [system.show(index, sides) for system in systems]
             detail = {**sides, "sure": sure, "possible": possible, "systems": analyses}
+        texts = [system.texts[index] for system in systems]
+        marked = mark_translations(texts, reference, by_spaces, _find_links(text, index))
+        detail["marked"] = [
+            [each.pieces if any(each.counts.values()) else None, each.untranslated]
+            for each in marked
+        ]
         yield ReportedSentence(
             {
                 "source": str(source),
                 "reference": reference,
                 "length": len(source.words),
-                "translations": [system.texts[index] for system in systems],
-                "chrf": [
-                    round(chrf.sentence_score(system.texts[index], [reference]).score, 1)
-                    for system in systems
-                ],
+                "translations": texts,
+                "chrf": [round(chrf.sentence_score(each, [reference]).score, 1) for each in texts],
                 "differ": list(_differences(systems, analyses, index)),
+                "counts": [each.counts for each in marked],
             },
             detail,
         )
+
+
+def _find_links(text: GroupedText | None, index: int) -> SentenceLinks | None:
+    if text is None or text.source is None or text.links is None:
+        return None
+    links = text.links[index]
+    return (
+        None if links is None else SentenceLinks(text.source[index], text.references[index], links)
+    )
 
 
 class _System:

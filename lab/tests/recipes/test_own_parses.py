@@ -149,7 +149,9 @@ def test_sentences_of_a_treebank_are_read_as_people_write_them(folder):
         ("src", True, ["src: not a language that is known here, .* and your parses are used"]),
         ("yo", False, ["yo: no parser of Yoruba is known, so _data.yaml has the systems that"]),
         ("yo", True, []),
-        ("zh", False, [r"zh: the words of Chinese are found by rjieba: .*-fairseq\[chinese\]'"]),
+        ("zh", False, [r"zh: .* rjieba, .*-fairseq\[chinese\]'; until .* systems without parses$"]),
+        ("th", True, [r"th: each letter of it .* pythainlp, .*-fairseq\[thai\]'$"]),
+        ("my", False, [r"my: .* icu, .*-fairseq\[icu\]'; until then, .*"]),
     ],
 )
 def test_what_a_language_needs_is_said_in_a_line(language, parsed, expected, monkeypatch):
@@ -159,6 +161,24 @@ def test_what_a_language_needs_is_said_in_a_line(language, parsed, expected, mon
     assert len(found) == len(expected)
     for line, start in zip(found, expected, strict=True):
         assert re.match(start, line) and "\n" not in line
+
+
+@pytest.mark.parametrize("installed", [True, False])
+def test_without_its_splitter_a_language_is_trained_without_parses(
+    folder, capsys, monkeypatch, installed
+):
+    pytest.importorskip("stanza")
+    Path("train.zh").write_text("".join(f"我看见{chr(n)}。\n" for n in range(0x4E00, 0x4E80)))
+    Path("train.en").write_text("".join(f"I see {n}.\n" for n in range(0x80)))
+    if not installed:
+        monkeypatch.setattr("syncattn_fairseq.data.splitters.find_spec", lambda name: None)
+    assert main(["--init", "mine", "train.zh", "train.en"]) == 0
+    notes = [x for x in capsys.readouterr().err.splitlines() if x.startswith("note:")]
+    assert len(notes) == (not installed)
+    corpus = load_corpus(Path("mine"))
+    assert ("syncattn" in corpus.systems) == installed
+    assert corpus.clean["max_words"] == (100 if installed else 400)
+    assert corpus.clean["ratio"] == (9 if installed else 36)
 
 
 def test_parsers_are_stanzas(monkeypatch):
