@@ -129,6 +129,8 @@ def group_words(
 ) -> tuple[dict[str, Output], Gold]:
     """Return analyses and gold of groups of words, in the place of words; see `find_groups`.
 
+    The source of gold becomes the text of the groups, separated by spaces.
+
     Args:
         outputs: of each system, by its name.
         gold: whose heads, labels and links are of the gold words.
@@ -157,12 +159,26 @@ def group_words(
         part = "beam" if output.forced is None else "forced"
         grouped[name] = replace(output, **{part: analysed})
         for side in sides:
+            if not any(found[side]):  # it printed no words
+                continue
+            if side == "source" and side not in known:
+                gold = replace(gold, source=Packed(_list_sources(gold, analysed, found[side])))
             if known.setdefault(side, found[side]) != found[side]:
                 raise DataError(
                     f"system {name}: its words of the {side} are not those of other systems; give "
                     "analyses of models whose record names the same splitter"
                 )
     return grouped, _move_gold(gold, known)
+
+
+def _list_sources(
+    gold: Gold, analysed: Sequence[PrintedSentence], known: Sequence[list[int] | None]
+) -> Iterator[str]:
+    """Yield the groups of each source, or the sentence as it is if it has none."""
+    assert gold.source is not None  # its words were read of it
+    for text, sentence, of_words in zip(gold.source, analysed, known, strict=True):
+        words = ("".join(word.split()) for word in sentence.source.words)
+        yield text if of_words is None else " ".join(words)
 
 
 def _move_gold(gold: Gold, known: Mapping[str, Sequence[list[int] | None]]) -> Gold:
