@@ -18,7 +18,7 @@ from ..base.errors import BadSentence, DataError
 from ..base.files import open_file
 from ..base.numbers import read_whole
 from ..base.text import clean_line, is_encodable, read_file_lines
-from .moses import lower_case
+from .moses import find_first, lower_first
 from .pieces import apply_pieces, open_pieces, reads_raw_text
 from .preparation import Preparation, stored_preparations
 from .splitters import UAX29, find_splitter
@@ -121,16 +121,13 @@ class Segmenter(ABC):
 
     def _lower_first(self, line: str) -> str:
         """Lower-case the first word of a sentence if the model knows the lower-case form better."""
-        words = line.split(" ")
         assert self.preparation is not None
-        index = self.preparation.find_first(words)
-        if index is None:
-            return line
-        small = words[index][:1].lower()
-        if self.preparation.rules > 1:
-            small = lower_case(words[index][:1], self.preparation.language)
-        spellings = words[index], small + words[index][1:]
-        words[index] = min(spellings, key=self._rate)
+        words, rules = line.split(" "), self.preparation.rules
+        index = find_first(words, rules)
+        if index is not None:
+            word = words[index]
+            small = lower_first(word, self.preparation.language, rules)
+            words[index] = min((word, small), key=self._rate)
         return " ".join(words)
 
     def _rate(self, word: str) -> tuple[int, int, int]:

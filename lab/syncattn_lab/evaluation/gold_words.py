@@ -149,12 +149,12 @@ def group_words(
             starts: dict[str, list[bool]] = {}
             for side in sides:
                 printed: PrintedSide = getattr(sentence, side)
-                units = None
+                of_words = None
                 if words[side][number].spans and printed.words and not printed.hides_words:
                     with naming(f"system {name}: sentence {number + 1}: {side}"):
                         units = find_groups(printed, words[side][number])
-                    starts[side] = units.starts
-                found[side].append(units and units.of_words)
+                    starts[side], of_words = units.starts, units.of_words
+                found[side].append(of_words)
             analysed.append(sentence.group_words(starts.get("source"), starts.get("target")))
         part = "beam" if output.forced is None else "forced"
         grouped[name] = replace(output, **{part: analysed})
