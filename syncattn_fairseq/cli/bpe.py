@@ -19,6 +19,7 @@ from ..data.pieces import (
     learn_raw_pieces,
     normalise_sentence,
     open_pieces,
+    read_tags,
 )
 from ..data.splitters import find_splitter
 from ..data.words import MARK, REPLACEMENT
@@ -95,8 +96,15 @@ def make_parser() -> CommandLine:
     apply.add_argument(
         "--workers", type=positive, default=1, help="number of processes (default: 1)"
     )
+    apply.add_argument(
+        "--dictionary",
+        type=Path,
+        metavar="dict.LANGUAGE.txt",
+        help="dictionary of an imported model of several languages, whose language tokens, such "
+        "as >>de<<, stay whole at the beginning of a sentence (default: all text is split)",
+    )
     add_texts(apply)
-    apply.name_files(files=["model"])
+    apply.name_files(files=["model", "dictionary"])
     normalise = add_command(
         commands,
         "normalise",
@@ -144,7 +152,8 @@ def _find_splitter(language: str) -> str | None:
 
 def _apply(args: argparse.Namespace) -> None:
     def lines(source: Path | int) -> Iterator[str]:
-        cut = partial(_cut, open_pieces(args.model))
+        tags = read_tags(args.dictionary) if args.dictionary else frozenset[str]()
+        cut = partial(_cut, open_pieces(args.model), tags)
         marked = 0
 
         def read() -> Iterator[str]:
@@ -173,8 +182,8 @@ def _normalise(args: argparse.Namespace) -> None:
     rewrite_texts(args, lines)
 
 
-def _cut(processor: SentencePieceProcessor, sentence: str) -> str:
-    return " ".join(apply_pieces(processor, sentence)) + "\n"
+def _cut(processor: SentencePieceProcessor, tags: frozenset[str], sentence: str) -> str:
+    return " ".join(apply_pieces(processor, sentence, tags)) + "\n"
 
 
 @command

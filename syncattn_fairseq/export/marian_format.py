@@ -9,8 +9,7 @@ from torch import Tensor
 
 from ..base.errors import DataError
 from ..base.files import read_file
-from ..data.pieces import add_line_reading
-from ..data.segmenters import TAG
+from ..data.pieces import TAG, add_line_reading
 from ..data.words import is_raw
 from .card import describe_words, sentence_code
 from .check import Sample, target_scores

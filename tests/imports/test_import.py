@@ -12,7 +12,7 @@ from fairseq import checkpoint_utils, options, tasks
 
 import syncattn_fairseq
 from syncattn_fairseq.base.errors import DataError
-from syncattn_fairseq.cli import preprocess
+from syncattn_fairseq.cli import bpe, preprocess
 from syncattn_fairseq.cli.import_ import main
 from syncattn_fairseq.data.pieces import list_pieces, open_pieces
 from syncattn_fairseq.export import export
@@ -145,7 +145,7 @@ def opus(small_corpus, tmp_path_factory):
     return folder, made
 
 
-def test_text_becomes_the_numbers_of_marians_tokenizer(small_corpus, opus):
+def test_text_becomes_the_numbers_of_marians_tokenizer(small_corpus, opus, tmp_path):
     folder, made = opus
     tokenizer = transformers.MarianTokenizer.from_pretrained(folder)
     model = syncattn_fairseq.load(made, device="cpu")
@@ -158,6 +158,12 @@ def test_text_becomes_the_numbers_of_marians_tokenizer(small_corpus, opus):
     assert model.source_segmenter([">>de<< the"])[0][0] == ">>de<<"
     assert model.source_segmenter([">>fr<< the"])[0][0] != ">>fr<<", "not of the model"
     assert len(model.translate(lines)) == len(lines)
+    text, split = tmp_path / "text", tmp_path / "split"
+    text.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    command = ["apply", f"--model={made / 'subwords.en'}", f"--dictionary={made / 'dict.en.txt'}"]
+    assert bpe.main([*command, f"--input={text}", f"--output={split}"]) == 0
+    found = [line.split() for line in split.read_text(encoding="utf-8").splitlines()]
+    assert found == model.source_segmenter(lines)
 
 
 def test_it_is_exported_to_ctranslate2(small_corpus, opus, tmp_path):
