@@ -12,7 +12,14 @@ from ..base.errors import DataError
 from ..base.files import replacing
 from ..base.text import read_lines
 from ..base.worker_pool import map_in_order
-from ..data.pieces import MAX_LINES, apply_pieces, learn_pieces, learn_raw_pieces, open_pieces
+from ..data.pieces import (
+    MAX_LINES,
+    apply_pieces,
+    learn_pieces,
+    learn_raw_pieces,
+    normalise_sentence,
+    open_pieces,
+)
 from ..data.splitters import find_splitter
 from ..data.words import MARK, REPLACEMENT
 from .command_line import CommandLine
@@ -72,6 +79,19 @@ def make_parser() -> CommandLine:
     apply.add_argument("--workers", type=positive, default=1, help="processes (default: 1)")
     add_texts(apply)
     apply.name_files(files=["model"])
+    normalise = add_command(
+        commands,
+        "normalise",
+        "Write sentences as a published model of raw sentences reads them. It may replace "
+        "characters, so parse these sentences.",
+        example="syncattn-bpe normalise --model imported/subwords.en --input raw/test.en "
+        "--output words/test.en",
+    )
+    normalise.add_argument(
+        "--model", type=Path, required=True, metavar="FILE", help="the sentencepiece model"
+    )
+    add_texts(normalise)
+    normalise.name_files(files=["model"])
     return parser
 
 
@@ -125,6 +145,16 @@ def _apply(args: argparse.Namespace) -> None:
     rewrite_texts(args, lines)
 
 
+def _normalise(args: argparse.Namespace) -> None:
+    processor = open_pieces(args.model)
+
+    def lines(source: Path | int) -> Iterator[str]:
+        for line in read_lines(source):
+            yield f"{normalise_sentence(processor, line)}\n"
+
+    rewrite_texts(args, lines)
+
+
 def _cut(processor: SentencePieceProcessor, sentence: str) -> str:
     return " ".join(apply_pieces(processor, sentence)) + "\n"
 
@@ -133,7 +163,7 @@ def _cut(processor: SentencePieceProcessor, sentence: str) -> str:
 def main(argv: Sequence[str] | None = None) -> None:
     """Learn or apply subwords."""
     args = make_parser().parse_args(argv)
-    {"learn": _learn, "apply": _apply}[args.command](args)
+    {"learn": _learn, "apply": _apply, "normalise": _normalise}[args.command](args)
 
 
 if __name__ == "__main__":

@@ -194,6 +194,16 @@ def apply_pieces(processor: sentencepiece.SentencePieceProcessor, sentence: str)
     return pieces
 
 
+def normalise_sentence(processor: sentencepiece.SentencePieceProcessor, sentence: str) -> str:
+    """Return a sentence with the characters that its pieces join to, and plain single spaces.
+
+    A published model may replace characters, such as ``…`` by three points, so that parses must be
+    of this sentence.
+    """
+    text: str = processor.normalize(_cuttable(clean_line(sentence)))
+    return " ".join(text.replace(MARK, " ").split())
+
+
 def open_pieces(model: Path) -> sentencepiece.SentencePieceProcessor:
     """Load a ``.model`` file; `DataError` if it is not a sentencepiece model."""
     processor = sentencepiece.SentencePieceProcessor()

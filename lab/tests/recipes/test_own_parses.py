@@ -3,6 +3,7 @@
 import json
 import re
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,10 +14,14 @@ from syncattn_fairseq.cli import parse
 from syncattn_fairseq.data.parses import read_heads, read_spans
 from syncattn_fairseq.trees.tree import format_conllu
 from syncattn_lab.cli.recipe import main
+from syncattn_lab.recipes.cell import Cell
 from syncattn_lab.recipes.corpus_facts import load_corpus
 from syncattn_lab.recipes.language_tools import describe_language, has_parser
+from syncattn_lab.recipes.launch import Machines
 from syncattn_lab.recipes.missing import list_missing_parsers
 from syncattn_lab.recipes.new_corpus import write_corpus
+from syncattn_lab.recipes.request import read_row
+from syncattn_lab.recipes.row_settings import RowSettings
 from syncattn_lab.recipes.stages import split_commands
 from syncattn_lab.recipes.text_formats import collect
 from syncattn_lab.recipes.text_steps import download_models
@@ -209,3 +214,36 @@ def test_languages_are_known_by_the_names_of_files(raw, source, target, systems,
     [download] = download_models(corpus, language)
     assert re.findall(r"download\W+(\w+)", str(download)) == [parser.removeprefix("--lang ")]
     assert json.dumps(language) in Path("mine/_corpus.yaml").read_text()
+
+
+# ---- scores
+
+
+def list_scoring(corpus):
+    """Return the words of the commands that score SyncAttn's analyses."""
+    row = read_row("syncattn", corpus.known_systems())
+    *_, scoring = Cell(RowSettings(row, corpus, {}), Machines(cpu=True), None).stages()
+    return [(str(step).split(), [str(path) for path in step.reads]) for step in scoring.steps]
+
+
+def test_attachment_is_scored_by_the_spans_of_the_parsers_words(folder):
+    write_treebanks(["train"])
+    write_corpus(Path("mine"), ["train.en.conllu", "train.de.conllu"], gpu=False)
+    corpus = load_corpus(Path("mine"))
+    [(words, reads)] = list_scoring(corpus)
+    place = "corpora/mine/words/"
+    for side, language in (("source", "en"), ("target", "de")):
+        for option, name in (("heads", "test.heads"), ("spans", "test.spans")):
+            path = f"{place}{name}.{language}"
+            assert words[words.index(f"--{side}-{option}") + 1] == path and path in reads
+        at = words.index(f"--{side}-counts") + 1
+        counted = ["train.heads", "train.spans", "train"]
+        files = [f"corpora/mine/pieces/train.{language}"]
+        files += [f"{place}{name}.{language}" for name in counted]
+        assert words[at : at + 4] == files and {*files} <= {*reads}
+    assert words[words.index("--source") + 1] == f"{place}test.en" in reads
+    *_, (words, reads) = list_scoring(replace(corpus, gold_alignments="a!b"))
+    assert words[1] == "links"
+    for side, language in (("source", "en"), ("target", "de")):
+        path = f"{place}test.{language}"
+        assert words[words.index(f"--{side}") + 1] == path and path in reads
