@@ -13,7 +13,6 @@ import torch
 from torch import Tensor
 
 from ..base.errors import DataError
-from ..models.tree_cross_attention import TreeCrossAttention
 from ..modules.syntax_attention import HeadGroups
 from .attention_heads import PARTS
 
@@ -154,14 +153,10 @@ class _Recorder:
 
     def _list_kinds(self) -> tuple[str, ...]:
         if isinstance(self.attention, HeadGroups):
-            named = zip(self.attention.heads, self._list_groups(), strict=True)
+            named = zip(self.attention.kinds, self._list_groups(), strict=True)
             kinds = [name for name, group in named for _ in range(group.count)]
             return tuple(kinds)
-        total = getattr(self.attention, "num_heads", 0)
-        special = 0
-        if isinstance(self.attention, TreeCrossAttention):
-            special = self.attention.tree_heads
-        return ("tree_window",) * special + (ORDINARY,) * (total - special)
+        return (ORDINARY,) * getattr(self.attention, "num_heads", 0)
 
     def _note_group(
         self, attend: Any, query: Tensor, key: Tensor, value: Tensor, scope: Any
