@@ -114,13 +114,13 @@ def _name_source_attention(attention: Any) -> str:
 class _Recorder:
     """Within a block, notes where the heads of an attention module attend in its last call.
 
-    Heads of our own kinds attend to unit vectors, too: the average of these, weighted by attention,
-    is the attention. fairseq's heads attend again, in the way that returns their probabilities.
+    Heads of our own kinds are asked for their probabilities. Where fairseq's attention does the
+    work, it attends again, in the way that returns them.
     """
 
     def __init__(self, attention: Any) -> None:
         self.attention = attention
-        self._groups: list[Tensor] = []
+        self._groups: list[Tensor | None] = []
         self._found: Tensor | None = None
 
     def __enter__(self) -> Self:
@@ -138,13 +138,12 @@ class _Recorder:
         """Return the attention of the last call.
 
         Raises:
-            DataError: the module was not called, or has attention of another form.
+            DataError: the module was not called, or did not say where its heads attend.
         """
-        kinds = self._list_kinds()
-        if self._found is None or self._found.size(1) != len(kinds):
+        if self._found is None:
             name = type(self.attention).__name__
             raise DataError(f"the attention of its heads cannot be seen ({name})")
-        return LayerAttention(kinds, self._found)
+        return LayerAttention(self._list_kinds(), self._found)
 
     def _list_groups(self) -> list[Any]:
         if not isinstance(self.attention, HeadGroups):
@@ -152,28 +151,26 @@ class _Recorder:
         return [group for group, _ in self.attention.groups]
 
     def _list_kinds(self) -> tuple[str, ...]:
-        if isinstance(self.attention, HeadGroups):
-            named = zip(self.attention.kinds, self._list_groups(), strict=True)
-            kinds = [name for name, group in named for _ in range(group.count)]
-            return tuple(kinds)
-        return (ORDINARY,) * getattr(self.attention, "num_heads", 0)
+        if not isinstance(self.attention, HeadGroups):
+            return (ORDINARY,) * self.attention.num_heads
+        named = zip(self.attention.kinds, self._list_groups(), strict=True)
+        kinds = [name for name, group in named for _ in range(group.count)]
+        return tuple(kinds)
 
     def _note_group(
         self, attend: Any, query: Tensor, key: Tensor, value: Tensor, scope: Any
     ) -> Tensor:
-        unit = torch.eye(key.size(2), dtype=value.dtype, device=value.device)
-        self._groups.append(attend(query, key, unit.expand(*key.shape[:2], -1, -1), scope))
+        scope.returns_attention = True
         context: Tensor = attend(query, key, value, scope)
+        self._groups.append(scope.attention)
         return context
 
     def _note(self, module: Any, args: Any, kwargs: dict[str, Any], output: Any) -> None:
         if self._groups:
-            self._found = torch.cat(self._groups, 1)
+            noted = [attention for attention in self._groups if attention is not None]
+            self._found = torch.cat(noted, 1) if len(noted) == len(self._groups) else None
             self._groups = []
             return
         options = {"need_weights": True, "need_head_weights": True, "static_kv": True}
         _, weights = module.forward(*args, **(kwargs | options))
-        if weights is not None:
-            columns = kwargs["key"].size(0)
-            # Backward attention follows the columns.
-            self._found = weights.transpose(0, 1)[..., :columns]
+        self._found = None if weights is None else weights.transpose(0, 1)

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.inference import AttentionHeads, HeadName, Sentence
 from syncattn_fairseq.inference.recorded_attention import record_attention
+from syncattn_fairseq.modules.heads.controls.window import WindowHeads
 from tests.models import build
 
 TINY = "syntax_transformer_tiny"
@@ -22,7 +23,7 @@ SYSTEMS = [
     ("transformer_lpsi_tiny", {}, {"gated"}),
     ("transformer_pascal_tiny", {}, {"parent_scaled"}),
     ("transformer_dbsa_tiny", {"positions": "rotary", "dependency_heads": 2}, {"dependency"}),
-    ("transformer_syncattn_tiny", {"sync_backward": "softmax"}, {"dependency"}),
+    ("transformer_syncattn_tiny", {"sync_backward": "softmax"}, {"dependency", "sync"}),
     (TINY, {"dasa_layers": "1", "forget_gate_decoder_layers": "2"}, {"dasa", "forget_gate"}),
     (TINY, {"positions": "bias", "local_decoder_layers": "1"}, {"window"}),
     (TINY, {"positions": "rotary", "local_layers": "1", "forget_gate_layers": "2"}, ALONE),
@@ -130,6 +131,18 @@ def test_attention_that_cannot_be_seen_is_said_so():
     layer.forward = lambda x, **_: x  # PyTorch's own kernel would not call the attention
     with pytest.raises(DataError, match="the attention of its heads cannot be seen"):
         record_attention(model, BATCH)
+
+
+def test_heads_that_do_not_say_where_they_attend(monkeypatch):
+    model = build_model(TINY, local_layers="1")
+    monkeypatch.setattr(WindowHeads, "attend", keep)
+    with pytest.raises(DataError, match="the attention of its heads cannot be seen .FairseqSyn"):
+        record_attention(model, BATCH)
+
+
+def keep(heads, query, key, value, scope):
+    """Do what no kind of heads does: attend without probabilities."""
+    return value
 
 
 # ---- in Python

@@ -36,9 +36,13 @@ def make_parser() -> CommandLine:
         example="syncattn-score heads data-bin/demo checkpoints/demo/checkpoint_best.pt \\\n"
         "--source-labels words/test.labels.en --target-labels words/test.labels.de",
     )
-    parser.add_argument("data", help="the binarised text, with heads")
-    parser.add_argument("checkpoints", nargs="+", help="checkpoints of Transformers")
-    parser.add_argument("--split", default="test", help="the part that is parsed (default: test)")
+    parser.add_argument("data", help="folder of the binarised text, with heads")
+    parser.add_argument(
+        "checkpoints", nargs="+", help="checkpoints of Transformers, syntactic or plain"
+    )
+    parser.add_argument(
+        "--split", default="test", help="split of the text to score (default: test)"
+    )
     for side in ("source", "target"):
         parser.add_argument(
             f"--{side}-labels",
@@ -46,6 +50,10 @@ def make_parser() -> CommandLine:
             help=f"gold dependency labels of the {side}, a line for each sentence of that part",
         )
     parser.add_argument("--markdown", action="store_true", help="print tables in Markdown")
-    parser.add_argument("--json", metavar="FILE", help="write all numbers; -: instead of the table")
+    parser.add_argument(
+        "--json",
+        metavar="FILE",
+        help="JSON file to write with all numbers; '-' prints them in place of the table",
+    )
     parser.name_files(inputs=["checkpoints", "source_labels", "target_labels"], outputs=["json"])
     return parser

@@ -12,7 +12,6 @@ from syncattn_fairseq.base.text import read_lines
 from syncattn_fairseq.cli.common import colour, warn_of_unknown
 
 from .models import load_model
-from .show_heads import choose_heads, describe_heads, list_parses
 
 if TYPE_CHECKING:
     from syncattn_fairseq.inference import Model
@@ -33,6 +32,8 @@ def _describe_all(args: argparse.Namespace) -> Iterator[str]:
     if args.analyses:
         yield from _describe_file(args)
         return
+    from .show_heads import choose_heads, describe_heads, list_parses  # imports numpy
+
     sentences = _read_sentences(args)
     model = load_model(args)
     names, rows = ([], None) if args.heads is None else choose_heads(args, model)
@@ -105,6 +106,7 @@ def _describe_gold(model: Model, example: Example, layer: int | None) -> str:
     from syncattn_fairseq.inference.record import make_record
 
     from ..printed.sentences import from_record
+    from .show_heads import list_parses
 
     sources = [example.source.text]
     parses = list_parses(model, [example])

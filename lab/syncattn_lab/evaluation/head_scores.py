@@ -18,7 +18,7 @@ from .attachment import AttachmentScore
 from .attachment_baselines import ROOT, say_offset
 from .intervals import Interval
 from .measures import Verdict, decide, holm
-from .significance import bootstrap_interval, measure_confidence, randomisation
+from .significance import compare_scores
 
 #: A label is compared if it has so many words among those that choose, and those that score.
 LEAST = 10
@@ -192,19 +192,20 @@ def _find_for(view: View, label: str | None) -> Strongest | None:
     best = max(controls, key=lambda name: int(controls[name][choosing].sum()))
     ours = count_by_sentence(view.right[:, head], scoring, words.sentences)
     theirs = count_by_sentence(controls[best], scoring, words.sentences)
-    difference, p = randomisation([ours], [theirs], compute_share)
-    ends = bootstrap_interval(ours, theirs, compute_share)
+    both = {"head": ours, best: theirs}
+    test = compare_scores(both, best, signature="", score=compute_share)["head"]
+    assert test.p is not None and test.interval is not None  # of what is no baseline
     return Strongest(
         label,
         head,
         int(scoring.sum()),
         float(view.right[scoring, head].mean()),
-        measure_confidence(ours, compute_share),
+        test.confidence,
         {name: float(right[scoring].mean()) for name, right in controls.items()},
         say_offset(offset),
         best,
-        Interval(difference, *ends),
-        p,
+        Interval(test.difference, *test.interval),
+        test.p,
     )
 
 

@@ -182,12 +182,6 @@ def bootstrap_interval(
     return _find_ends(resample(system, score) - resample(baseline, score))
 
 
-def measure_confidence(counts: np.ndarray, score: Score = compute_bleu) -> float:
-    """Return half the width of the 95 % interval of a score, by bootstrap resampling."""
-    low, high = _find_ends(resample(counts, score))
-    return (high - low) / 2
-
-
 def _find_ends(samples: np.ndarray) -> tuple[float, float]:
     """Return the ends of the 95 % interval of samples."""
     low, high = np.quantile(samples, [0.025, 0.975])
