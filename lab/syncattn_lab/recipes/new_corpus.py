@@ -55,8 +55,8 @@ _PARTS = re.compile(
 #: The longest training sentences in words, and the most uneven pairs; letters count as words where
 #: a splitter is not installed.
 _LIMITS = {True: {"max_words": 100, "ratio": 9}, False: {"max_words": 400, "ratio": 36}}
-#: Subwords besides characters that a model of raw sentences has at least.
-_BYTES = 300
+#: Subwords of a model of raw sentences that are bytes; others besides characters, at least.
+_BYTES, _OTHERS = 256, 44
 
 _DATA = """\
 # {name}: {languages}, {pairs:,} pairs, written by syncattn-recipe --init.
@@ -362,7 +362,7 @@ def _choose_sizes(
     most = min(map(count_subwords, texts)) // 4 if pairs <= _SAMPLE else 32_000
     size = min(32_000, most, 500 * math.ceil(40 * math.sqrt(pairs) / 500))
     characters = max(len(set[str]().union(*lines)) for lines in texts)
-    size = max(size, characters + _BYTES)
+    size = _BYTES + max(size, characters + _OTHERS)
     layers, width, inner, heads, dropout, lr = _MODELS[max(n for n in _MODELS if n <= pairs)]
     longer = max(len(" ".join(side).split()) for side in words) / len(sample)
     tokens = 1.3 * max(longer, 1) * pairs
