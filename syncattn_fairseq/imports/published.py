@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from ..base.errors import DataError, shorten
 from ..base.files import read_json, read_text_file
 from ..data.pieces import open_pieces
@@ -429,8 +431,9 @@ def _check(published: Published) -> None:
     start, first = config.decoder_start_token_id, tables[1].embed_tokens.weight
     if type(start) is not int or not 0 <= start < len(target):
         raise DataError(f"{folder}: decoder_start_token_id is {start!r}; get it again")
-    if target[start] != "</s>" and first[start].any():
+    pad = first[target.index("<pad>")]
+    if target[start] != "</s>" and not torch.equal(first[start], pad):
         raise DataError(
-            f"{folder}: its translations start with {target[start]!r}, which is not a vector of "
-            "zeros; only that, or a start with </s>, can be imported"
+            f"{folder}: its translations start with {target[start]!r}, which has another vector "
+            "than <pad>; only a start with </s> or <pad> can be imported"
         )

@@ -65,6 +65,7 @@ MARIANS: list[dict[str, Any]] = [
     {"activation_function": "relu", "scale_embedding": False},
     {"activation_function": "gelu", "target": OTHERS},
     {"target": OTHERS},
+    {"start": 0.3},
 ]
 
 
@@ -224,7 +225,7 @@ def test_weights_of_earlier_times_are_read_without_running_code(tmp_path):
         (change("config.json", static_position_embeddings=False), "static_position_embeddings is"),
         (change("config.json", model_type="mbart"), "'mbart'; only marian, fsmt, m2m_100 can be"),
         (change("config.json", activation_function="tanh"), "the activation 'tanh'; only swish"),
-        (change("config.json", decoder_start_token_id=5), "start with '▁w3', which is not a vec"),
+        (change("config.json", decoder_start_token_id=5), "start with '▁w3', which has anoth"),
         (change("config.json", decoder_start_token_id=99), "decoder_start_token_id is 99"),
         (change("config.json", d_model=32), "weights are of other sizes than config.json says"),
         (change("config.json", d_model=10**9), "config.json: d_model is 1000000000; get it again"),
