@@ -20,7 +20,7 @@ from ..data.pieces import (
     normalise_sentence,
     open_pieces,
 )
-from ..data.splitters import choose_splitter
+from ..data.splitters import find_splitter
 from ..data.words import MARK, REPLACEMENT
 from .command_line import CommandLine
 from .common import (
@@ -107,13 +107,21 @@ def _learn(args: argparse.Namespace) -> None:
         raise DataError(f"--raw: {len(args.raw)} languages for {len(args.input)} texts")
     with replacing(output) as path:
         if args.raw:
-            texts = [*zip(args.input, map(choose_splitter, args.raw), strict=True)]
+            texts = [*zip(args.input, map(_find_splitter, args.raw), strict=True)]
             model, chosen = learn_raw_pieces(texts, args.vocab_size, args.max_lines)
         else:
             model, chosen = learn_pieces(args.input, args.vocab_size, args.max_lines)
         path.write_bytes(model)
         size = len(open_pieces(path))
     announce(output, f"{size} subwords" + (f", {chosen}" if chosen else ""))
+
+
+def _find_splitter(language: str) -> str | None:
+    """Return what splits a language into words; None, with a note, if that is not installed."""
+    splitter, lack = find_splitter(language)
+    if lack:
+        print(f"note: {lack}", file=sys.stderr)
+    return None if lack else splitter
 
 
 def _apply(args: argparse.Namespace) -> None:

@@ -79,7 +79,7 @@ from .segmenters import (
     name_vocabulary,
     store_subwords,
 )
-from .splitters import choose_splitter
+from .splitters import find_splitter
 from .words import RAW, SYMBOLS, UNKNOWN, detect_scheme, find_schemes, is_raw
 
 #: What ends a line for fairseq (a carriage return), and what is no white space.
@@ -357,7 +357,10 @@ def _choose_schemes(plan: Preprocessing, used: Sequence[SplitText]) -> dict[str,
     """Return how each language's subwords are marked: as is said, stored, or seen in its texts."""
     schemes = stored_schemes(plan.destination)
     for language in plan.raw_models:
-        schemes[language] = f"{RAW}{choose_splitter(language)}"
+        splitter, lack = find_splitter(language)
+        schemes[language] = f"{RAW}{splitter}"
+        if lack:
+            print(f"note: {lack}", file=sys.stderr)
     for language in dict.fromkeys(part.language for part in used):
         if plan.scheme:
             schemes[language] = plan.scheme

@@ -21,7 +21,7 @@ from ..base.text import clean_line, is_encodable, read_file_lines
 from .moses import lower_case
 from .pieces import apply_pieces, open_pieces, reads_raw_text
 from .preparation import Preparation, stored_preparations
-from .splitters import UAX29, choose_splitter
+from .splitters import UAX29, find_splitter
 from .words import MARK, RAW, SYMBOLS, UNKNOWN, detect_scheme, is_raw, join_text
 
 _REMEDY = "give the codes that subword-nmt learned, or a sentencepiece model"
@@ -391,7 +391,7 @@ def open_segmenters(
         if isinstance(segmenter, RawPieces):
             preparation = preparation or Preparation("raw", language)
             if schemes[side] is None:
-                scheme = f"{RAW}{choose_splitter(language)}"
+                scheme = f"{RAW}{find_splitter(language)[0]}"
             if is_raw(scheme) and preparation.tokenizer == "raw":
                 segmenter.scheme = scheme
         if pair and segmenter.scheme != scheme:

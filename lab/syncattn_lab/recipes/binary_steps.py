@@ -7,7 +7,7 @@ from pathlib import Path
 
 from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.cli.tokenise import read_preparation
-from syncattn_fairseq.data.parses import SPLITS
+from syncattn_fairseq.data.parses import SPANS, SPLITS
 from syncattn_fairseq.data.preparation import NAME, SCHEMES_NAME
 from syncattn_fairseq.data.segmenters import name_subwords
 
@@ -175,6 +175,9 @@ def mix(corpus: Corpus, cores: int) -> list[Step]:
     pieces, mixed = folder(corpus, PIECES), folder(corpus, MIXED)
     kinds = ["trees"] if corpus.generated else ["heads", "labels"]
     parses = {kind: folder(corpus, WORDS) / f"train.{kind}.{corpus.source}" for kind in kinds}
+    if corpus.subwords.raw:
+        parses |= {"spans": folder(corpus, WORDS) / f"train.{SPANS}.{corpus.source}"}
+        parses |= {"text": folder(corpus, WORDS) / f"train.{corpus.source}"}
     others = [split for split in SPLITS if split != "train"]
     source, target = list_texts(corpus, PIECES, ["train"])
     both = list_texts(corpus, MIXED, ["train"])

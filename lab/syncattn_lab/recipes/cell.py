@@ -13,7 +13,7 @@ from .binary_steps import list_read, list_record
 from .cell_results import ANALYSES, REVERSED
 from .corpus_facts import Corpus
 from .launch import Machines, make_training
-from .places import PIECES, WORDS, data, folder, gold_alignments
+from .places import PIECES, WORDS, data, folder, gold_alignments, list_texts
 from .prepare import list_preparation
 from .request import Row, read_row
 from .row_settings import RowSettings
@@ -298,12 +298,16 @@ class Cell:
         if corpus.generated and "links" in shown:
             gold["alignments"] = words / "test.align"
         for side, language in (("source", corpus.source), ("target", corpus.target)):
-            # Words of raw sentences are the parser's here, and the splitter's in analyses.
-            parsed = language in self.settings.parsed_languages and not corpus.subwords.raw
-            if shown and parsed:
+            if shown and language in self.settings.parsed_languages:
                 gold[f"{side}_heads"] = words / f"test.heads.{language}"
                 pieces = folder(corpus, PIECES) / f"train.{language}"
                 counted[f"{side}_counts"] = [pieces, words / f"train.heads.{language}"]
+                if corpus.subwords.raw:  # the parser's words, others than those of analyses
+                    gold[f"{side}_spans"] = words / f"test.{SPANS}.{language}"
+                    texts = [words / f"train.{SPANS}.{language}", words / f"train.{language}"]
+                    counted[f"{side}_counts"] += texts
+        if "source_spans" in gold:
+            gold["source"] = words / f"test.{corpus.source}"
         if "distances" in shown:
             gold["target_trees"] = words / f"test.trees.{corpus.target}"
         made = [output / "scores.json", output / "translations.txt"]
@@ -337,15 +341,23 @@ class Cell:
         return step.declare([references, output / "test.txt"], [output / "scores.json"])
 
     def _score_links(self) -> Step:
-        """Score the links of every layer, in both directions and symmetrised."""
+        """Score the links of every layer, in both directions and symmetrised.
+
+        The gold of raw sentences counts words between spaces of the test text.
+        """
         gold, made = gold_alignments(self.corpus), self.output / "links.json"
         forward, backward = self.output / ANALYSES, self.output / REVERSED / ANALYSES
+        texts = {}
+        if self.corpus.subwords.raw:
+            sides = list_texts(self.corpus, WORDS, ["test"])
+            texts = dict(zip(("source", "target"), sides, strict=True))
         step = command(
             "syncattn-score links",
             gold=gold,
             one_based=True,
             forward=["cell", forward],
             backward=["cell", backward],
+            **texts,
             json=made,
         )
-        return step.declare([gold, forward, backward], [made])
+        return step.declare([gold, forward, backward, *texts.values()], [made])

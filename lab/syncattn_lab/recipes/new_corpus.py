@@ -17,7 +17,13 @@ from syncattn_fairseq.data.parallel_text import simplify, write_pairs
 from syncattn_fairseq.data.parses import SPLITS
 
 from .corpus_texts import name_format
-from .language_tools import describe_language, has_parser, name_scoring, separate_words
+from .language_tools import (
+    can_split,
+    describe_language,
+    has_parser,
+    name_scoring,
+    separate_words,
+)
 from .missing import count_subwords
 from .start import check_folder as check_start
 from .systems import check_group, check_language
@@ -46,6 +52,9 @@ _PARTS = re.compile(
     r"(?<![^./_-])[a-z]{2,3}[_-][A-Z][a-z]{3}(?:[_-][A-Z]{2})?(?![^./_-])"
     r"|(?<![^./_-])[a-z]{2}[_-](?:[A-Z]{2}|[0-9]{3})(?![^./_-])|[./_-]|[^./_-]+"
 )
+#: The longest training sentences in words, and the most uneven pairs; letters count as words where
+#: a splitter is not installed.
+_LIMITS = {True: {"max_words": 100, "ratio": 9}, False: {"max_words": 400, "ratio": 36}}
 #: Subwords besides characters that a model of raw sentences has at least.
 _BYTES = 300
 
@@ -59,7 +68,7 @@ here:
   test: {test}
 {parsed}\
 # Training pairs are left out that are longer or more uneven, or have a sentence of the test text.
-clean: {{max_words: 100, ratio: 9, exclude: test}}
+clean: {{max_words: {max_words}, ratio: {ratio}, exclude: test}}
 {subwords}\
 checkpoint: best # what translates: best, last, or a number of epochs, whose mean it is
 score: {{tokenize: {tokenize}}}
@@ -174,6 +183,7 @@ def write_corpus(
             "alone, of which they are held out"
         )
     own = treebanks["train"]
+    parsing = all(has_parser(x) and can_split(x) for x in languages)
     if left:
         pairs = _hold_out(left, names, languages, survey.choose(left), folder)
         place, names = "texts", {split: f"{split}.{{language}}" for split in SPLITS}
@@ -188,9 +198,8 @@ def write_corpus(
         "tokenize": name_scoring(languages[1]),
         "start": _quote(os.path.abspath(start)) if start else "",
         "parsed": f"  parsed: {parsed} # of all texts\n" if parsed else "",
-        "systems": _SYSTEMS[
-            "own" if own else "stanza" if all(map(has_parser, languages)) else "none"
-        ],
+        "systems": _SYSTEMS["own" if own else "stanza" if parsing else "none"],
+        **_LIMITS[all(map(can_split, languages))],
     }
     values["subwords"] = (_STARTED if start else _LEARNT).format(**values)
     if start:
