@@ -217,9 +217,9 @@ def _check_files(folder: Path, config: dict[str, Any]) -> None:
     for path in sorted(folder.glob("*.index.json")):
         parts = _read_table(path).get("weight_map")
         names = parts.values() if isinstance(parts, dict) else [None]
-        for name in names:
-            if not is_file_name(name) or not (folder / str(name)).is_file():
-                raise DataError(f"{path}: {shorten(repr(name), 60)} is no file of this folder")
+        for part in names:
+            if not is_file_name(part) or not (folder / str(part)).is_file():
+                raise DataError(f"{path}: {shorten(repr(part), 60)} is no file of this folder")
 
 
 def _name_languages(folder: Path, source: str | None, target: str | None) -> tuple[str, str]:

@@ -102,6 +102,14 @@ def test_what_nobody_trained_comes_back_as_it_was_published(corpora, tmp_path):
         torch.testing.assert_close(models[0][name][..., kept], value[..., kept], atol=0, rtol=0)
 
 
+def test_ctranslate2_starts_with_the_padding_too(corpora, tmp_path):
+    pytest.importorskip("ctranslate2")
+    corpus = corpora("relu")  # whose padding is no vector of zeros
+    path = corpus.start("transformer_dbsa", **TWO_HEADS)
+    said = export(path, corpus.data, "ctranslate2", tmp_path / "served")
+    assert said.startswith("12 sentences score the same to ")
+
+
 def test_the_card_says_how_to_choose_the_language(corpora, tmp_path, capsys):
     corpus = corpora("one vocabulary")
     arguments = [f"--path={corpus.start('transformer_dbsa')}", f"--data-bin={corpus.data}"]
