@@ -17,7 +17,7 @@ from syncattn_fairseq.modules.syntax_attention import HeadGroups
 def list_groups(attention: Any, view: Any) -> list[tuple[str, Any, slice]]:
     """List the kinds of heads of a layer: name, module and the heads' numbers."""
     if isinstance(attention, HeadGroups):
-        names = list(attention.heads)
+        names = attention.kinds
         return [(n, *found) for n, found in zip(names, attention.groups, strict=True)]
     heads = Heads(attention.num_heads, attention.head_dim, view)
     return [("ordinary", heads, slice(0, attention.num_heads))]

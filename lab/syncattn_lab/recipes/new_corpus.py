@@ -7,6 +7,7 @@ import re
 from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -66,13 +67,19 @@ checkpoint: best # what translates: best, last, or a number of epochs, whose mea
 score: {{tokenize: {tokenize}}}
 {systems}
 """
-#: The systems, with parses of both languages, parses of the user's own, or without.
+#: The systems that are suggested: what each is, what it needs, and what it can be exported to.
 _SYSTEMS = {
-    "stanza": "# What @all trains. syncattn also needs parses; models of Stanza are downloaded for "
-    "them.\nsystems: [transformer, lpsi, syncattn]",
-    "own": "# What @all trains. syncattn also needs the parses.\n"
-    "systems: [transformer, lpsi, syncattn]",
-    "none": "# What @all trains, without parses.\nsystems: [transformer, lpsi]",
+    "transformer": "the baseline of most papers; no parser; exports to CTranslate2, transformers "
+    "and fairseq",
+    "rotary": "a strong baseline, with rotary positions; no parser; exports to CTranslate2",
+    "lpsi": "phrases that it learns by itself; no parser; no exports",
+    "syncattn": "what syntax adds: trees of both languages and links; {parses} in training, no "
+    "parser in translating; exports to CTranslate2, transformers and fairseq",
+}
+#: Where SyncAttn's parses come from, if there are any.
+_PARSES = {
+    "stanza": "parsers of both languages, models of Stanza that are downloaded,",
+    "own": "your parses",
 }
 _CORPUS = """\
 # {name}: sizes for {pairs:,} pairs, trained {where}.
@@ -90,9 +97,24 @@ generation: {{beam: 5}}
 """
 
 
-def write_corpus(
-    folder: Path, files: Sequence[str], gpu: bool
-) -> tuple[str, list[Finding], list[str]]:
+@dataclass(frozen=True)
+class NewCorpus:
+    """What was written of a new corpus.
+
+    Attributes:
+        sizes: the sizes that were chosen, in a line.
+        systems: a line about each suggested system: what it needs, and what it exports to.
+        findings: what is wrong with the text.
+        notes: lines about its languages.
+    """
+
+    sizes: str
+    systems: list[str]
+    findings: list[Finding]
+    notes: list[str]
+
+
+def write_corpus(folder: Path, files: Sequence[str], gpu: bool) -> NewCorpus:
     """Write ``_data.yaml`` and ``_corpus.yaml``; and the text, if parts of it are held out.
 
     Nothing that is there already is written over.
@@ -102,10 +124,6 @@ def write_corpus(
         files: source and target of the training text, and perhaps of validation and test; text, or
             treebanks in CoNLL-U, whose sentences and trees are used.
         gpu: whether it will be trained on a GPU.
-
-    Returns:
-        The sizes that were chosen, in a line; what is wrong with the text; and lines about its
-        languages.
 
     Raises:
         DataError: the files are no parallel text, or the folder has a corpus or texts already.
@@ -160,6 +178,13 @@ def write_corpus(
         place, names = "texts", {split: f"{split}.{{language}}" for split in SPLITS}
     else:
         names = {split: os.path.relpath(name, place) for split, name in names.items()}
+    parser = "own" if own else "stanza" if all(map(has_parser, languages)) else ""
+    systems = {
+        name: line.format(parses=_PARSES.get(parser))
+        for name, line in _SYSTEMS.items()
+        if parser or "{parses}" not in line
+    }
+    about = [f"{name}: {line}" for name, line in systems.items()]
     values = {
         **{"name": folder.name, "languages": "-".join(languages), "pairs": pairs},
         **{"source": _quote(languages[0]), "target": _quote(languages[1]), "folder": _quote(place)},
@@ -167,9 +192,10 @@ def write_corpus(
         **_choose_sizes(survey.sample, languages, pairs, gpu),
         "tokenize": name_scoring(languages[1]),
         "parsed": f"  parsed: {parsed} # of all texts\n" if parsed else "",
-        "systems": _SYSTEMS[
-            "own" if own else "stanza" if all(map(has_parser, languages)) else "none"
-        ],
+        "systems": "\n".join(
+            ["# What @all trains:", *(f"# {line}" for line in about)]
+            + [f"systems: [{', '.join(systems)}]"]
+        ),
     }
     folder.mkdir(parents=True, exist_ok=True)
     for name, template in (("_data", _DATA), ("_corpus", _CORPUS)):
@@ -179,7 +205,8 @@ def write_corpus(
         f"{pairs:,} pairs, {values['size']:,} subwords, {values['layers']} layers of "
         f"{values['width']}, {values['updates']:,} updates {values['where']}"
     )
-    return sizes, findings, [note for x in languages for note in describe_language(x, own)]
+    notes = [note for language in languages for note in describe_language(language, own)]
+    return NewCorpus(sizes, about, findings, notes)
 
 
 def _quote(text: str) -> str:
