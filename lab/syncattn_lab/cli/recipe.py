@@ -84,12 +84,14 @@ def _write_corpus(folder: Path, args: argparse.Namespace) -> None:
     from ..recipes.new_corpus import write_corpus
 
     gpus = _choose_machines(args)[1]
-    sizes, findings, notes = write_corpus(folder, args.words, gpus > 0 and not args.cpu, args.start)
-    announce(folder, sizes)
-    for note in notes:
+    written = write_corpus(folder, args.words, gpus > 0 and not args.cpu, args.start)
+    announce(folder, written.sizes)
+    for note in written.notes:
         print(f"note: {note}", file=sys.stderr)
-    for finding in (each for each in findings if each.is_notable):
+    for finding in (each for each in written.findings if each.is_notable):
         print(f"warning: {finding}", file=sys.stderr)
+    for system in written.systems:
+        print(f"system {system}")
     print(f"next: syncattn-recipe {folder} @all --check")
     print(f"then: syncattn-recipe {folder} @all --report {folder.name}.html")
 

@@ -107,7 +107,7 @@ NOT_RUN = {
     "python -m study.parser_noise": "takes minutes",
 }
 #: The first lines of blocks of Python that are parts of a file that is run.
-PARTS = {"@dataclass": "examples/user_dir/__init__.py"}
+PARTS = {"@dataclass": [f"examples/{name}/__init__.py" for name in ("user_dir", "length_aware")]}
 
 #: What a page takes for granted before the command that begins so.
 BEFORE = {
@@ -194,8 +194,8 @@ def test_block(block, folder, monkeypatch):
             pytest.importorskip(extra)
     if block.language == "python":
         monkeypatch.chdir(folder)
-        if whole := PARTS.get(block.code.splitlines()[0]):
-            assert block.code in Path(whole).read_text()
+        if files := PARTS.get(block.code.splitlines()[0]):
+            assert any(block.code in Path(file).read_text() for file in files)
         else:
             run([made for start, made in BEFORE.items() if start in block.code], folder)
             exec(compile(shorten(block.code), f"{block.page}:{block.line}", "exec"), {})
