@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from .attachment_baselines import describe_baselines
-from .measures import BLEU, LEVEL, MEASURES, NONE, format_signed
+from .measures import BLEU, LEVEL, MEASURES, NONE, format_p, format_signed
 from .tables import Tables
 
 if TYPE_CHECKING:
@@ -91,11 +91,8 @@ def list_test_columns(tests: Sequence[Significance], digits: int = 2) -> dict[st
         "difference": [
             NONE if test.p is None else format_signed(test.difference, digits) for test in tests
         ],
-        "p": [NONE if test.p is None else f"{test.p:.4f}" for test in tests],
-        "p Holm": [
-            NONE if test.corrected is None or not several else f"{test.corrected:.4f}"
-            for test in tests
-        ],
+        "p": [format_p(test.p) for test in tests],
+        "p Holm": [format_p(test.corrected if several else None) for test in tests],
         "verdict": [test.verdict or NONE for test in tests],
     }
     return {name: cells for name, cells in columns.items() if {*cells} != {NONE}}
