@@ -30,12 +30,14 @@ class WordGroups:
     """The groups of words of a test set.
 
     Attributes:
+        text: the test set, and what is known of its words.
         scores: recall and precision of each group and system.
         alignment: whose links the groups of source words come from; empty: there are none.
         left_out: sentences whose words differ from those of the links.
         baseline: the system that the others are compared with.
     """
 
+    text: GroupedText
     scores: Sequence[GroupScore]
     alignment: str
     left_out: int
@@ -75,7 +77,7 @@ def read_word_groups(
     gold: Gold,
     options: ScoringOptions,
 ) -> WordGroups:
-    """Measure recall and precision in the groups that ``--by`` asks for.
+    """Measure recall and precision in the groups that ``--by`` asks for, or else in all.
 
     Args:
         args: the arguments of `add_word_arguments`, and of ``syncattn-score``.
@@ -101,8 +103,8 @@ def read_word_groups(
     fitting = Fitting()
     links = fitting.fit(linked, source, references) if linked and source else None
     text = _describe_text(args, gold, parses, source, references, links)
-    kinds = list_kinds(text) if args.by == [_EVERY] else args.by
-    if not kinds:
+    kinds = list_kinds(text) if args.by in (None, [_EVERY]) else args.by
+    if args.by and not kinds:
         raise DataError(
             "--by all: there is nothing to group words by; give --source, --source-parses or "
             "--target-training"
@@ -114,6 +116,7 @@ def read_word_groups(
         theirs = fitting.fit(own[name], source, words) if name in own and source else None
         systems[name] = SystemWords(words, theirs)
     return WordGroups(
+        text,
         score_word_groups(text, systems, kinds, options.baseline),
         linked.name if linked and links else "",
         len(fitting.left_out),

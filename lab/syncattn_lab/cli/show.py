@@ -15,8 +15,10 @@ from syncattn_fairseq.cli.common import (
     new_parser,
     positive,
 )
+from syncattn_fairseq.inference.attention_heads import ROWS
 
 from .score import add_arguments
+from .score_words import add_word_arguments
 from .show_figure import KINDS, write_figure
 from .show_page import add_page_arguments, write_page
 from .show_sentences import print_sentences
@@ -44,6 +46,10 @@ def _check_modes(parser: argparse.ArgumentParser, args: argparse.Namespace) -> N
                 name = [action.dest, *action.option_strings][-1]
                 rule = "does not go with --html" if args.html else f"goes {group.title} FILE"
                 parser.error(f"{name} {rule}")
+    if args.heads is None and args.rows:
+        parser.error("--rows goes with --heads")
+    if args.heads is not None and args.kind != parser.get_default("kind"):
+        parser.error("--kind does not go with --heads, which is a kind of its own")
     if args.html and not (args.system and args.references):
         parser.error("--html needs --system and --references")
 
@@ -91,6 +97,22 @@ def make_parser() -> CommandLine:
     )
     sentences.add_argument("--layer", type=positive, help="layer of the links and trees, from 1")
     sentences.add_argument(
+        "--heads",
+        nargs="*",
+        metavar="HEAD",
+        help="also show where these attention heads look, such as encoder.1.2, decoder.2.1 or "
+        "cross.2.4, by layer and number, of any model; with --figure, these alone; without a name: "
+        "the strongest of each side, which look at parents most often in the first 200 other "
+        "sentences of --gold",
+    )
+    sentences.add_argument(
+        "--rows",
+        choices=ROWS,
+        help="with --heads: whether a row of the decoder stands for the word that its state reads "
+        "or predicts (default: input in decoder heads and predicted in cross-attention; of the "
+        "strongest, the better one)",
+    )
+    sentences.add_argument(
         "--path", metavar="CHECKPOINT", help="the model, or the folder of an exported one"
     )
     add_model_files(parser)
@@ -130,6 +152,7 @@ def make_parser() -> CommandLine:
     )
     add_page_arguments(page)
     add_arguments(parser, page, required=False)
+    add_word_arguments(parser, page)
     parser.name_files(
         inputs=["analyses", "log", "examined"],
         files=["path", "attention"],

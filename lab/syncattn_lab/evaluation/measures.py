@@ -162,6 +162,12 @@ def format_p(p: float | None) -> str:
     return f"<{text}" if p < LEVEL <= float(text) else text
 
 
+def say_p(p: float | None) -> str:
+    """Return p as a sentence has it: ``p = 0.031``."""
+    shown = format_p(p)
+    return f"p < {shown[1:]}" if shown.startswith("<") else f"p = {shown}"
+
+
 def format_signed(number: float, digits: int) -> str:
     """Return a difference, with its sign."""
     return f"{number:+.{digits}f}".replace("-", "−")

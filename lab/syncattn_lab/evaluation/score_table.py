@@ -99,14 +99,16 @@ def list_test_columns(tests: Sequence[Significance], digits: int = 2) -> dict[st
 
 
 def describe_tests(tests: Sequence[Significance]) -> list[str]:
-    """Say how outputs were compared."""
-    return [
-        "± 95 %: half the width of the confidence interval, by bootstrap resampling",
-        f"p: how often chance alone makes so large a difference to {tests[0].baseline}, by paired "
-        "approximate randomisation; p Holm: corrected for all systems",
-        f"better, worse: p Holm < {LEVEL}, for these outputs; other seeds may differ",
-        f"BLEU {tests[0].signature}",
-    ]
+    """Say how outputs were compared, with a note for each column of `list_test_columns`."""
+    notes = ["± 95 %: half the width of the confidence interval, by bootstrap resampling"]
+    compared = sum(test.p is not None for test in tests)
+    if compared:
+        text = f"p: how often chance alone makes so large a difference to {tests[0].baseline}, by "
+        text += "paired approximate randomisation"
+        notes.append(text + ("; p Holm: corrected for all systems" if compared > 1 else ""))
+        name = "p Holm" if compared > 1 else "p"
+        notes.append(f"better, worse: {name} < {LEVEL}, for these outputs; other seeds may differ")
+    return [*notes, f"BLEU {tests[0].signature}"]
 
 
 def make_table(columns: Mapping[str, Sequence[str]], notes: Sequence[str]) -> Tables:

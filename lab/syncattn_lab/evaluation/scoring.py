@@ -209,7 +209,7 @@ def score_systems(
         DataError: the numbers of sentences, words or subwords differ, no system is the baseline,
             or the length of the source is unknown.
     """
-    _check_numbers(outputs, gold)
+    check_numbers(outputs, gold)
     lengths = _count_lengths(outputs, gold) if options.by_length else None
     gold = replace(gold, references=_prepare_references(gold.references, options, warn))
     tokenised = looks_tokenised(gold.references)
@@ -392,8 +392,8 @@ def say_unused(
         warn("; ".join(messages))
 
 
-def _check_numbers(outputs: Mapping[str, Output], gold: Gold) -> None:
-    """Check that all gold and all output have as many sentences as the references."""
+def check_numbers(outputs: Mapping[str, Output], gold: Gold) -> None:
+    """Check that all gold and all output have as many sentences as the references; `DataError`."""
     size = len(gold.references)
     for name, entries in vars(gold).items():
         lines = entries[0] if entries and name == "alignments" else entries

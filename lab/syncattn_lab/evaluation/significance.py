@@ -67,6 +67,8 @@ class Significance:
     """p by Holm's method, corrected for all systems that are compared."""
     verdict: Verdict | None = None
     """None for the baseline itself."""
+    interval: tuple[float, float] | None = None
+    """The 95 % interval of the difference, by bootstrap resampling; None for the baseline."""
 
 
 def compare_with_baseline(
@@ -99,13 +101,16 @@ def compare_scores(
         score: computes the score from sums of the statistics.
     """
     theirs = counts.get(baseline)
+    samples = {name: resample(ours, score) for name, ours in counts.items()}
     tests: dict[str, Significance] = {}
     for name, ours in counts.items():
-        difference, p = 0.0, None
+        low, high = _find_ends(samples[name])
+        test = Significance(baseline, 0.0, (high - low) / 2, None, signature)
         if theirs is not None and name != baseline:
             difference, p = randomisation([ours], [theirs], score)
-        confidence = measure_confidence(ours, score)
-        tests[name] = Significance(baseline, difference, confidence, p, signature)
+            ends = _find_ends(samples[name] - samples[baseline])
+            test = replace(test, difference=difference, p=p, interval=ends)
+        tests[name] = test
     corrected = holm([test.p for test in tests.values()])
     for (name, test), p in zip(tests.items(), corrected, strict=True):
         verdict = None if p is None else decide(test.difference, p)
@@ -174,15 +179,19 @@ def bootstrap_interval(
     system: np.ndarray, baseline: np.ndarray, score: Score = compute_bleu
 ) -> tuple[float, float]:
     """Return the 95 % interval of the difference in a score of two `count_ngrams`, by bootstrap."""
-    samples = resample(system, score) - resample(baseline, score)
-    low, high = np.quantile(samples, [0.025, 0.975])
-    return float(low), float(high)
+    return _find_ends(resample(system, score) - resample(baseline, score))
 
 
 def measure_confidence(counts: np.ndarray, score: Score = compute_bleu) -> float:
     """Return half the width of the 95 % interval of a score, by bootstrap resampling."""
-    low, high = np.quantile(resample(counts, score), [0.025, 0.975])
-    return float(high - low) / 2
+    low, high = _find_ends(resample(counts, score))
+    return (high - low) / 2
+
+
+def _find_ends(samples: np.ndarray) -> tuple[float, float]:
+    """Return the ends of the 95 % interval of samples."""
+    low, high = np.quantile(samples, [0.025, 0.975])
+    return float(low), float(high)
 
 
 def resample(counts: np.ndarray, score: Score = compute_bleu) -> np.ndarray:
