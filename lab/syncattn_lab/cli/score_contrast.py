@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import asdict
+from functools import partial
 
 from tqdm import tqdm
 
@@ -47,7 +48,7 @@ def run(argv: Sequence[str]) -> None:
         ):
             verdicts[name] = judge_pairs(
                 pairs,
-                lambda sources, texts, model=model: model.score(sources, texts, decoding=decoding),
+                partial(model.score, decoding=decoding),
                 bar.update,
             )
         warn_of_unknown(model)
