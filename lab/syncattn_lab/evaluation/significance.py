@@ -112,9 +112,9 @@ def compare_scores(
             test = replace(test, difference=difference, p=p, interval=ends)
         tests[name] = test
     corrected = holm([test.p for test in tests.values()])
-    for (name, test), p in zip(tests.items(), corrected, strict=True):
-        verdict = None if p is None else decide(test.difference, p)
-        tests[name] = replace(test, corrected=p, verdict=verdict)
+    for (name, test), of_all in zip(tests.items(), corrected, strict=True):
+        verdict = None if of_all is None else decide(test.difference, of_all)
+        tests[name] = replace(test, corrected=of_all, verdict=verdict)
     return tests
 
 
