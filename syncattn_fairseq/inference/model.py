@@ -193,6 +193,33 @@ class Model(ABC):
         question = Question(True, True, True, True, head=head, every_layer=every_layer)
         return self._ask(question, sentences, translations, decoding, parses)
 
+    def score(
+        self,
+        sentences: Sequence[str],
+        translations: Sequence[str],
+        *,
+        decoding: Decoding = DEFAULT,
+        parses: Parses = None,
+    ) -> list[float]:
+        """Return the log-probabilities of given translations.
+
+        Args:
+            sentences: the sources.
+            translations: one for each source.
+            decoding: as in `analyse`.
+            parses: as in `translate`.
+
+        Returns:
+            Natural logarithms, summed over the translation's subwords and its end; the ``score`` of
+            a translation is their mean. NaN for an empty source.
+
+        Raises:
+            DataError: as in `translate`.
+        """
+        given = [str(translation) for translation in translations]
+        found = self._ask(Question(scores=True), sentences, given, decoding, parses)
+        return [each.score * (len(each.translation.sentence.pieces) + 1) for each in found]
+
     def parse(
         self,
         sentences: Sequence[str],

@@ -24,7 +24,7 @@ from syncattn_fairseq.data.words import choose_scheme, count_subwords
 from syncattn_fairseq.trees.brackets import read_trees
 
 from ..evaluation.alignment import read_alignments, say_one_based
-from . import score_heads, score_links, score_trees, score_words
+from . import score_contrast, score_heads, score_links, score_trees, score_words
 
 if TYPE_CHECKING:
     from ..evaluation.attachment_baselines import OffsetTable
@@ -33,7 +33,12 @@ if TYPE_CHECKING:
 
 
 #: What is scored if the first word says so; else translations, with all that is printed of them.
-KINDS = {"heads": score_heads, "links": score_links, "trees": score_trees}
+KINDS = {
+    "contrast": score_contrast,
+    "heads": score_heads,
+    "links": score_links,
+    "trees": score_trees,
+}
 
 
 @command
@@ -254,9 +259,9 @@ def make_parser() -> CommandLine:
         "Score translations, and the parses, links and distances printed with them.",
         example="syncattn-score --references words/test.de --tokenize none \\\n"
         "--system SyncAttn translations.txt",
-        epilog="syncattn-score links scores and symmetrises word alignments, syncattn-score trees "
-        "phrase structure, syncattn-score heads every self-attention head of a model; each has a "
-        "--help of its own.",
+        epilog="syncattn-score links scores and symmetrises word alignments, trees phrase "
+        "structure, heads every self-attention head of a model, and contrast says whether models "
+        "prefer right translations to wrong ones; each has a --help of its own.",
     )
     add_arguments(parser)
     parser.add_argument(

@@ -54,7 +54,7 @@ class GroupScore:
         sentences: how many sentences have one.
         fraction: ``right / total``.
         interval: the 95 % interval of the fraction, by bootstrap resampling of sentences; None if
-            fewer than `FEWEST` sentences have one.
+            fewer than `FEWEST` sentences have one, or if all are alike, so that nothing varies.
         difference: fraction minus the baseline's, with its 95 % interval; None without a baseline,
             for the baseline itself, and if the group is too small in either.
         p: of the difference, by paired approximate randomisation of sentences.
@@ -183,8 +183,9 @@ def _score_system(
             sentences=int(sentences[number]),
             fraction=float(fractions[number]),
         )
-        if enough[number]:
-            score = replace(score, interval=_find_ends(samples[:, number]))
+        low, high = _find_ends(samples[:, number])
+        if enough[number] and low < high:
+            score = replace(score, interval=(low, high))
         if tested[number]:
             difference = Interval(float(differences[number]), *_find_ends(compared[:, number]))
             score = replace(score, difference=difference, p=float(ps[number]))

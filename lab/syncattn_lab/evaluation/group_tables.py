@@ -39,10 +39,13 @@ def describe_groups(scores: Sequence[GroupScore], baseline: str | None) -> list[
             f"difference: to {baseline}; p Holm: how often chance alone makes it so large, by "
             "paired approximate randomisation of sentences, corrected for all of the "
             f"{tests} tests here",
-            f"better, worse: p Holm < {LEVEL}, for these outputs; other seeds may differ",
+            f"better, worse: p Holm < {LEVEL}, for these systems as trained; other seeds may differ",
         ]
     if any(score.interval is None for score in scores):
-        notes.append(f"{NONE}: fewer than {FEWEST} sentences have one, which says too little")
+        notes.append(
+            f"no [low, high]: fewer than {FEWEST} sentences have one, or all are alike, which says "
+            "too little of others"
+        )
     return notes
 
 
