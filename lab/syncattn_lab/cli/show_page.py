@@ -80,9 +80,9 @@ def write_page(args: argparse.Namespace, trainings: Trainings | None = None) -> 
     every = len(gold.references)
     count = f"{every} sentences" if count_shown == every else f"{count_shown} of {every} sentences"
     systems = f"{len(outputs)} system" + ("s" if len(outputs) > 1 else "")
+    print(f"{args.html}: {count}, {systems}, {size:.1f} MB; open it in a browser")
     for question, answer in page.answers.items():
         print(printable(f"{question} {answer}"))
-    print(f"{args.html}: {count}, {systems}, {size:.1f} MB; open it in a browser")
 
 
 def _read_groups(

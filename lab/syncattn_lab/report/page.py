@@ -201,10 +201,13 @@ def _answer(
         parents, errors = _select(scores, "UAS source"), _select(scores, "AER")
     if len(names) > 1 or comparisons:
         size = next(iter(scores.values())).sentences
+        where = say_where_they_differ(in_groups)
+        if trainings and where:
+            where.append("These are words of one training of each system.")
         same = in_words.say_sameness([each["translations"] for each in sentences])
         answers = {
             "Which is better?": " ".join([*in_words.say_differences(comparisons), same]).strip(),
-            "Where?": " ".join(say_where_they_differ(in_groups)),
+            "Where?": " ".join(where),
             "How sure?": in_words.say_certainty(comparisons, trainings is not None, size),
         }
     else:
