@@ -75,7 +75,7 @@ def test_a_gap_may_have_few_other_words():
 
 
 def test_the_first_of_the_same_words_moves_to_the_first_place():
-    pairs = pair_words("a a x y z".split(), "x y z a a".split())
+    pairs = pair_words(["a", "a", "x", "y", "z"], ["x", "y", "z", "a", "a"])
     assert pairs is not None and pairs.moved == [(0, 3), (1, 4)]
 
 
