@@ -66,7 +66,7 @@ def mark_translations(
     """
     spans = split_words(reference, by_spaces)
     words = cut(reference, spans)
-    places = linked and locate_words(linked.target, reference, spans)
+    places = None if linked is None else locate_words(linked.target, reference, spans)
     sources: dict[int, set[int]] = defaultdict(set)
     if linked and places is not None:
         for source, target in linked.links:
