@@ -12,8 +12,16 @@ from ..base.errors import DataError
 from ..base.files import replacing
 from ..base.text import read_lines
 from ..base.worker_pool import map_in_order
-from ..data.pieces import MAX_LINES, apply_pieces, learn_pieces, learn_raw_pieces, open_pieces
-from ..data.splitters import choose_splitter
+from ..data.pieces import (
+    MAX_LINES,
+    apply_pieces,
+    learn_pieces,
+    learn_raw_pieces,
+    normalise_sentence,
+    open_pieces,
+    read_tags,
+)
+from ..data.splitters import find_splitter
 from ..data.words import MARK, REPLACEMENT
 from .command_line import CommandLine
 from .common import (
@@ -40,24 +48,36 @@ def make_parser() -> CommandLine:
     )
     commands = parser.add_subparsers(dest="command", required=True)
     learn = add_command(commands, "learn", "Learn a sentencepiece model from text.", example=LEARN)
-    learn.add_argument("--input", nargs="+", type=Path, required=True, help="text to learn from")
+    learn.add_argument(
+        "--input",
+        nargs="+",
+        type=Path,
+        required=True,
+        help="training texts, one sentence on each line",
+    )
     learn.add_argument(
         "--raw",
         nargs="+",
         metavar="LANGUAGE",
-        help="the texts are sentences as people write them, in these languages, one for each text; "
-        "no subword will have characters of two words (default: the texts are tokenised)",
+        help="the language of each text, whose sentences are as people write them; no "
+        "subword will have characters of two words (default: the texts are tokenised)",
     )
-    learn.add_argument("--vocab-size", type=positive, required=True, help="how many subwords")
     learn.add_argument(
-        "--model", type=Path, required=True, metavar="PREFIX", help="writes PREFIX.model"
+        "--vocab-size", type=positive, required=True, help="number of subwords in the model"
+    )
+    learn.add_argument(
+        "--model",
+        type=Path,
+        required=True,
+        metavar="PREFIX",
+        help="path of the new model without its ending; PREFIX.model is written",
     )
     learn.add_argument(
         "--max-lines",
         type=positive,
         default=MAX_LINES,
-        help="of longer texts, learn from so many lines, drawn at random with a fixed seed; each "
-        f"takes some 415 bytes of memory (default: {MAX_LINES:,})",
+        help="most lines to learn from; a longer text is sampled with a fixed seed, and a line "
+        f"takes about 415 bytes of memory (default: {MAX_LINES:,})",
     )
     learn.name_files(inputs=["input"], outputs=[lambda args: [_name_model(args.model)]])
     apply = add_command(
@@ -67,11 +87,37 @@ def make_parser() -> CommandLine:
         example="syncattn-bpe apply --model bpe.model --input raw/test.en --output pieces.en",
     )
     apply.add_argument(
-        "--model", type=Path, required=True, metavar="PREFIX.model", help="the model from learn"
+        "--model",
+        type=Path,
+        required=True,
+        metavar="PREFIX.model",
+        help="the model that `syncattn-bpe learn` wrote",
     )
-    apply.add_argument("--workers", type=positive, default=1, help="processes (default: 1)")
+    apply.add_argument(
+        "--workers", type=positive, default=1, help="number of processes (default: 1)"
+    )
+    apply.add_argument(
+        "--dictionary",
+        type=Path,
+        metavar="dict.LANGUAGE.txt",
+        help="dictionary of an imported model of several languages, whose language tokens, such "
+        "as >>de<<, stay whole at the beginning of a sentence (default: all text is split)",
+    )
     add_texts(apply)
-    apply.name_files(files=["model"])
+    apply.name_files(files=["model", "dictionary"])
+    normalise = add_command(
+        commands,
+        "normalise",
+        "Write sentences as a published model of raw sentences reads them. It may replace "
+        "characters, so parse these sentences.",
+        example="syncattn-bpe normalise --model imported/subwords.en --input raw/test.en "
+        "--output words/test.en",
+    )
+    normalise.add_argument(
+        "--model", type=Path, required=True, metavar="FILE", help="the model that split the text"
+    )
+    add_texts(normalise)
+    normalise.name_files(files=["model"])
     return parser
 
 
@@ -87,7 +133,7 @@ def _learn(args: argparse.Namespace) -> None:
         raise DataError(f"--raw: {len(args.raw)} languages for {len(args.input)} texts")
     with replacing(output) as path:
         if args.raw:
-            texts = [*zip(args.input, map(choose_splitter, args.raw), strict=True)]
+            texts = [*zip(args.input, map(_find_splitter, args.raw), strict=True)]
             model, chosen = learn_raw_pieces(texts, args.vocab_size, args.max_lines)
         else:
             model, chosen = learn_pieces(args.input, args.vocab_size, args.max_lines)
@@ -96,9 +142,18 @@ def _learn(args: argparse.Namespace) -> None:
     announce(output, f"{size} subwords" + (f", {chosen}" if chosen else ""))
 
 
+def _find_splitter(language: str) -> str | None:
+    """Return what splits a language into words; None, with a note, if that is not installed."""
+    splitter, lack = find_splitter(language)
+    if lack:
+        print(f"note: {lack}", file=sys.stderr)
+    return None if lack else splitter
+
+
 def _apply(args: argparse.Namespace) -> None:
     def lines(source: Path | int) -> Iterator[str]:
-        cut = partial(_cut, open_pieces(args.model))
+        tags = read_tags(args.dictionary) if args.dictionary else frozenset[str]()
+        cut = partial(_cut, open_pieces(args.model), tags)
         marked = 0
 
         def read() -> Iterator[str]:
@@ -117,15 +172,25 @@ def _apply(args: argparse.Namespace) -> None:
     rewrite_texts(args, lines)
 
 
-def _cut(processor: SentencePieceProcessor, sentence: str) -> str:
-    return " ".join(apply_pieces(processor, sentence)) + "\n"
+def _normalise(args: argparse.Namespace) -> None:
+    processor = open_pieces(args.model)
+
+    def lines(source: Path | int) -> Iterator[str]:
+        for line in read_lines(source):
+            yield f"{normalise_sentence(processor, line)}\n"
+
+    rewrite_texts(args, lines)
+
+
+def _cut(processor: SentencePieceProcessor, tags: frozenset[str], sentence: str) -> str:
+    return " ".join(apply_pieces(processor, sentence, tags)) + "\n"
 
 
 @command
 def main(argv: Sequence[str] | None = None) -> None:
     """Learn or apply subwords."""
     args = make_parser().parse_args(argv)
-    {"learn": _learn, "apply": _apply}[args.command](args)
+    {"learn": _learn, "apply": _apply, "normalise": _normalise}[args.command](args)
 
 
 if __name__ == "__main__":

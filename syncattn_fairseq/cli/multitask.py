@@ -9,7 +9,7 @@ from ..base.errors import DataError
 from ..base.text import read_lines
 from ..data.parses import POLICIES
 from ..data.task_mix import TRANSLATE, ParsedSource, mix, tag
-from ..data.words import detect_scheme
+from ..data.words import RAW, detect_scheme
 from .command_line import CommandLine
 from .common import add_command, add_subword_marks, add_texts, command, new_parser, rewrite_texts
 
@@ -30,42 +30,65 @@ def make_parser() -> CommandLine:
     mixing = add_command(
         commands, "mix", "Write a training corpus, half translations, half parses.", example=MIX
     )
-    mixing.add_argument("--source", type=Path, required=True, help="in subwords")
-    mixing.add_argument("--target", type=Path, required=True, help="in subwords")
+    mixing.add_argument("--source", type=Path, required=True, help="source text in subwords")
+    mixing.add_argument("--target", type=Path, required=True, help="target text in subwords")
     parses = mixing.add_mutually_exclusive_group(required=True)
     parses.add_argument(
         "--trees",
         type=Path,
-        help="phrase structure of the source's words: one tree per line in the brackets of the "
-        "Penn Treebank; an empty line or (()) is no parse",
+        help="phrase structure trees of the source, one on each line in the brackets of the "
+        "Penn Treebank; an empty line or (()) means no parse",
     )
     parses.add_argument(
         "--heads",
         type=Path,
-        help="or their dependency heads, 1-based, 0 = root; an empty line is no parse",
+        help="dependency heads of the source in place of --trees: for each word the number "
+        "of its head, from 1, or 0 for the root; an empty line means no parse",
     )
-    mixing.add_argument("--labels", type=Path, help="with --heads: one label per word")
+    mixing.add_argument(
+        "--labels", type=Path, help="with --heads: dependency labels, one for each word"
+    )
+    mixing.add_argument(
+        "--spans",
+        type=Path,
+        metavar="FILE",
+        help="with --heads of raw sentences: character spans of their words, as "
+        "syncattn-parse --spans writes them (default: the words of --subword-marks)",
+    )
+    mixing.add_argument(
+        "--text",
+        type=Path,
+        metavar="FILE",
+        help="with --spans: the sentences that the spans count characters of",
+    )
     mixing.add_argument(
         "--output",
         type=Path,
         nargs=2,
         required=True,
         metavar=("SOURCE", "TARGET"),
-        help="files to write",
+        help="the two texts to write, source and target",
     )
-    mixing.add_argument("--words", action="store_true", help="keep the words in the parses")
     mixing.add_argument(
-        "--seed", type=int, default=1, help="random seed of order and repeated parses (default: 1)"
+        "--words", action="store_true", help="keep the words in the linearised parses"
+    )
+    mixing.add_argument(
+        "--seed",
+        type=int,
+        default=1,
+        help="random seed of the order of lines and of the choice of repeated parses (default: 1)",
     )
     add_subword_marks(mixing)
     mixing.add_argument(
         "--on-bad-parse",
         choices=POLICIES,
         default="stop",
-        help="if a parse is not a tree over its sentence's words: stop before anything is written, "
-        "or drop the parse (default: stop)",
+        help="what to do if a parse is not a tree over its sentence's words: stop and write "
+        "nothing, or drop the parse (default: stop)",
     )
-    mixing.name_files(inputs=["source", "target", "trees", "heads", "labels"], outputs=["output"])
+    mixing.name_files(
+        inputs=["source", "target", "trees", "heads", "labels", "spans", "text"], outputs=["output"]
+    )
     tagging = add_command(
         commands,
         "tag",
@@ -79,12 +102,15 @@ def make_parser() -> CommandLine:
 def _mix(args: argparse.Namespace) -> None:
     if args.labels and not args.heads:
         raise DataError("--labels needs --heads")
-    scheme = args.subword_marks
+    if args.spans and not (args.heads and args.text):
+        raise DataError("--spans needs --heads and --text")
+    scheme = args.subword_marks or (RAW if args.spans else None)
     if scheme is None:
         scheme = detect_scheme(read_lines(args.source))
         print(f"subwords of {args.source}: {scheme}")
     parses = (args.trees, args.heads, args.labels)
-    source = ParsedSource(args.source, scheme, *parses, args.words, args.on_bad_parse)
+    places = args.spans, args.text
+    source = ParsedSource(args.source, scheme, *parses, args.words, args.on_bad_parse, *places)
     counts = mix(source, args.target, tuple(args.output), args.seed)
     print(f"{args.output[0]} and {args.output[1]}: {counts}")
 

@@ -10,7 +10,8 @@ the model does not know a character.
 """
 
 import io
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import re
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from itertools import chain, pairwise
 from pathlib import Path
 from random import Random
@@ -75,7 +76,7 @@ _DELIMITER, _PICTURE = "\u241f", "\u241e"
 
 
 def learn_raw_pieces(
-    texts: Sequence[tuple[Path | str, str]], vocab_size: int, max_lines: int = MAX_LINES
+    texts: Sequence[tuple[Path | str, str | None]], vocab_size: int, max_lines: int = MAX_LINES
 ) -> tuple[bytes, str]:
     """Learn a sentencepiece model from raw texts.
 
@@ -83,7 +84,8 @@ def learn_raw_pieces(
     same text always gives the same model.
 
     Args:
-        texts: files with a sentence on each line, and what splits each into words (`.splitters`).
+        texts: files with a sentence on each line, and what splits each into words (`.splitters`);
+            None: pieces may have characters of several words.
         vocab_size: how many pieces, with 256 bytes, <unk>, <s> and </s>.
         max_lines: as for `learn_pieces`.
 
@@ -112,9 +114,11 @@ def learn_raw_pieces(
     return add_line_reading(model), chosen
 
 
-def _delimit(line: str, splitter: str) -> str:
+def _delimit(line: str, splitter: str | None) -> str:
     """Put the delimiter between the words of a sentence; spaces stay with the following word."""
     line = line.replace(_DELIMITER, _PICTURE)
+    if splitter is None:
+        return line
     begins = [begin for begin, _ in find_words(line, f"{RAW}{splitter}")]
     bounds = [0, *(_before_spaces(line, begin) for begin in begins[1:]), len(line)]
     return _DELIMITER.join(line[begin:end] for begin, end in pairwise(bounds))
@@ -180,15 +184,50 @@ def list_pieces(processor: sentencepiece.SentencePieceProcessor) -> list[str]:
     return [piece for piece in pieces if piece not in SYMBOLS and piece != UNKNOWN]
 
 
-def apply_pieces(processor: sentencepiece.SentencePieceProcessor, sentence: str) -> list[str]:
-    """Return a sentence's pieces, U+2581 as ``_``; `DataError` if one has a space or line end."""
-    pieces: list[str] = processor.encode(_cuttable(sentence), out_type=str)
+#: What Marian's models of several languages read first.
+TAG = re.compile(">>[^<>\\s]+<<")
+
+
+def apply_pieces(
+    processor: sentencepiece.SentencePieceProcessor, sentence: str, known: Container[str] = ()
+) -> list[str]:
+    """Return a sentence's pieces, U+2581 as ``_``.
+
+    Args:
+        processor: the sentencepiece model.
+        sentence: a line of text.
+        known: the symbols in a model's dictionary. One that names a language, such as ``>>de<<``,
+            stays whole at the beginning of a sentence, where Marian's models read it.
+
+    Raises:
+        DataError: a piece has a space or line end.
+    """
+    sentence = _cuttable(sentence)
+    first, _, rest = sentence.partition(" ")
+    tag = [first] if TAG.fullmatch(first) and first in known else []
+    pieces: list[str] = processor.encode(rest if tag else sentence, out_type=str)
     if any(character in piece for piece in pieces for character in " \n\r"):
         raise DataError(
             "this sentencepiece model puts spaces or line ends into its pieces; learn one with "
             "syncattn-bpe learn"
         )
-    return pieces
+    return tag + pieces
+
+
+def read_tags(dictionary: Path) -> frozenset[str]:
+    """Return the names of languages in a dictionary of fairseq, such as ``>>de<<``."""
+    symbols = (line.partition(" ")[0] for line in read_lines(dictionary))
+    return frozenset(filter(TAG.fullmatch, symbols))
+
+
+def normalise_sentence(processor: sentencepiece.SentencePieceProcessor, sentence: str) -> str:
+    """Return a sentence with the characters that its pieces join to, and plain single spaces.
+
+    A published model may replace characters, such as ``…`` by three points, so that parses must be
+    of this sentence.
+    """
+    text: str = processor.normalize(_cuttable(clean_line(sentence)))
+    return " ".join(text.replace(MARK, " ").split())
 
 
 def open_pieces(model: Path) -> sentencepiece.SentencePieceProcessor:

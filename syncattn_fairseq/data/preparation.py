@@ -50,6 +50,8 @@ class Preparation:
             word always has one.
         rules: the version of the rules of :mod:`.moses`, and of how sentences get their capitals.
             Records that do not say it have the first.
+        first: the symbol before the subwords of every sentence, which names its language for a
+            model of many languages, such as ``__en__``; empty: there is none.
     """
 
     tokenizer: str
@@ -58,6 +60,11 @@ class Preparation:
     aggressive: bool = False
     case: str = "kept"
     rules: int = RULES[-1]
+    first: str = ""
+
+    def as_plain(self) -> dict[str, Any]:
+        """Return its values, as records have them."""
+        return {name: value for name, value in asdict(self).items() if name != "first" or value}
 
     def tokenise(self, sentences: Sequence[str]) -> list[str]:
         """Return the words of sentences, separated by spaces."""
@@ -76,20 +83,11 @@ class Preparation:
             )
         return lower_case(text, self.language) if self.case == "lower" else text
 
-    def find_first(self, words: Sequence[str]) -> int | None:
-        """Return the index of the word with the sentence-initial capital; None for no word."""
-        if self.rules == 1:
-            return next((i for i, word in enumerate(words) if word[:1].isalpha()), 0)
-        first = next((i for i, word in enumerate(words) if any(map(str.isalnum, word))), None)
-        return first if first is not None and words[first][0].isalpha() else None
-
     def detokenise(self, lines: Sequence[str]) -> list[str]:
         """Return sentences as people write them."""
         texts = [self._detokenize(line) for line in lines]
-        if self.case == "true" and self.rules > 1:
-            texts = [raise_first(text, self.language) for text in texts]
-        elif self.case == "true":
-            texts = [re.sub(r"[^\W\d_]", lambda m: m[0].upper(), t, count=1) for t in texts]
+        if self.case == "true":
+            texts = [raise_first(text, self.language, self.rules) for text in texts]
         return texts
 
     @cached_property
@@ -140,7 +138,7 @@ def split_by(
 
 def store_preparations(folder: Path, preparations: Mapping[str, Preparation]) -> None:
     """Store how the text of each language was prepared."""
-    record = {language: asdict(each) for language, each in preparations.items()}
+    record = {language: each.as_plain() for language, each in preparations.items()}
     with replacing(folder / NAME) as temporary:
         temporary.write_text(json.dumps(record, indent=2) + "\n", "utf-8")
 
@@ -177,6 +175,8 @@ def _is_sound(preparation: Preparation) -> bool:
         and preparation.case in CASES
         and type(preparation.rules) is int
         and preparation.rules in RULES
+        and isinstance(preparation.first, str)
+        and re.fullmatch(r"[^\s<>]{0,100}", preparation.first) is not None
     )
 
 

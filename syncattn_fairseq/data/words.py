@@ -2,11 +2,11 @@
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import accumulate, compress, count, groupby, pairwise
+from itertools import accumulate, groupby, pairwise
 from typing import TypeAlias
 
 from ..base.errors import BadParse, DataError
-from .spans import Span, Units, check_spans, find_owners, find_units, skip_spaces
+from .spans import Span, Units, check_spans, find_runs, find_units, move_spans, skip_spaces
 
 Link: TypeAlias = tuple[int, int]
 """A source and a target word, or two subwords, that are linked; both from 0."""
@@ -45,9 +45,7 @@ def find_word_starts(tokens: Sequence[str], scheme: str) -> list[bool]:
         DataError: what the splitter needs is not installed.
     """
     if is_raw(scheme):
-        text, spans = read_pieces(tokens)
-        owners = find_owners(spans, find_words(text, scheme))
-        return [True, *(one != other for one, other in pairwise(owners))][: len(owners)]
+        return split_units(tokens, scheme).starts
     check_choice("scheme", scheme, SCHEMES)
     if scheme == "none" or not tokens:
         return [True] * len(tokens)
@@ -71,8 +69,7 @@ def find_word_starts(tokens: Sequence[str], scheme: str) -> list[bool]:
 
 def count_subwords(tokens: Sequence[str], scheme: str) -> list[int]:
     """Count the subwords of each word; see `find_word_starts`."""
-    begins = [*compress(count(), find_word_starts(tokens, scheme)), len(tokens)]
-    return [end - begin for begin, end in pairwise(begins)]
+    return [end - begin for begin, end in find_runs(find_word_starts(tokens, scheme))]
 
 
 def join_subwords(tokens: Sequence[str], scheme: str) -> list[str]:
@@ -89,8 +86,7 @@ def join_subwords(tokens: Sequence[str], scheme: str) -> list[str]:
         return [text[begin:end].strip(" ") for begin, end in pairwise([*first, len(text)])]
     if scheme == "subword_nmt":
         tokens = [token.removesuffix("@@") for token in tokens]
-    begins = [*compress(count(), starts), len(tokens)]
-    words = (tokens[begin:end] for begin, end in pairwise(begins))
+    words = (tokens[begin:end] for begin, end in find_runs(starts))
     if scheme != "sentencepiece":
         return ["".join(word) for word in words]
     return [_join_pieces(word).strip(MARK).replace(MARK, " ") for word in words]
@@ -157,15 +153,14 @@ def split_units(
         starts = find_word_starts(pieces, scheme)
         return Units(starts, [*range(sum(starts))])
     text, spans = read_pieces(pieces)
-    sentence = sentence or text
     if words is None:
-        sentence, words = text, find_words(text, scheme)
-    elif without_mark("".join(sentence.split())) != "".join(text.split()):
+        return find_units(spans, find_words(text, scheme))
+    sentence = sentence or text
+    if find_letters(sentence) != find_letters(text):
         raise BadParse(
             "another sentence", f"the subwords are of {text[:60]!r}, not of {sentence[:60]!r}"
         )
-    else:
-        check_spans(words, len(sentence))
+    check_spans(words, len(sentence))
     return find_units(skip_spaces(spans, text), skip_spaces(words, sentence))
 
 
@@ -188,15 +183,18 @@ def locate_words(words: Iterable[str], text: str) -> list[Span] | None:
         text: as people write it.
     """
     letters = ["".join(word.split()) for word in words]
-    places = [n for n, character in enumerate(text) if not character.isspace()]
-    if "".join(letters) != without_mark("".join(text.split())):
+    if find_letters("".join(letters)) != find_letters(text):
         return None
-    spans, at = [], 0
-    for word in letters:
-        end = at + len(word)
-        spans.append((places[at], places[end - 1] + 1) if word else (0, 0))
-        at = end
-    return spans
+    spans = [*pairwise(accumulate(map(len, letters), initial=0))]
+    return move_spans(spans, "".join(letters), text)
+
+
+def find_letters(text: str) -> str:
+    """Return the characters by which sentences are compared: all but white space.
+
+    U+2581 is ``_``, as in subwords.
+    """
+    return without_mark("".join(text.split()))
 
 
 def _join_pieces(pieces: Sequence[str]) -> str:

@@ -20,6 +20,7 @@ from ..data.dataset import SyntaxPairDataset
 from ..data.segmenters import Segmenter
 from .analysis import Analysis, Question
 from .answers import Alignment, Distances, Parse, Sentence, Translation
+from .attention_heads import PARTS, AttentionHeads, make_unread
 from .ensemble import Ensemble
 from .forced import ForcedDecoding
 from .model import FORKED, Model, make_batches, make_unaligned
@@ -99,6 +100,13 @@ class CheckpointModel(Model):
             raise DataError(f"{self.name}: {FORKED}")
         torch.set_num_threads(1)
 
+    def _check_heads(self) -> None:
+        """Allow a single model."""
+        if len(self.models) > 1:
+            raise DataError(
+                f"{self.name}: heads are those of a single model; give one of the checkpoints"
+            )
+
     def _list_layers_exposing(self, side: str, name: str) -> list[int]:
         """Return the layers of a side whose heads show something, in any of the models."""
         found: set[int] = set()
@@ -143,6 +151,7 @@ class CheckpointModel(Model):
             source_parse=parses[0],
             target_parse=parses[1],
             alignment=make_unaligned(source, translation) if question.links else None,
+            heads=make_unread(*sides) if question.heads else None,
             head=question.head,
             source_distances=distances[0],
             target_distances=distances[1],
@@ -178,6 +187,12 @@ class CheckpointModel(Model):
             for layer, rows in forced.read_links_of_layers().items():
                 for one, pair, matrix in zip(found, pairs, rows, strict=True):
                     one["layer_alignments"][layer] = Alignment(*pair, matrix)
+        if question.heads:
+            with naming(self.name):
+                read = forced.read_heads()
+            for one, pair, (arrays, kinds) in zip(found, pairs, read, strict=True):
+                encoder, decoder, cross = (arrays[part] for part in PARTS)
+                one["heads"] = AttentionHeads(*pair, encoder, decoder, cross, kinds)
         if question.scores and any(np.isnan(each.score) for each in batch):
             for one, each, score in zip(found, batch, forced.read_scores(), strict=True):
                 if np.isnan(each.score):  # the search has scored the model's own translations
@@ -204,18 +219,24 @@ class CheckpointModel(Model):
 
     def _translate(self, sources: Sequence[Sentence], search: Search) -> list[Translation]:
         decoding, most = search.decoding, search.most
+        first = [self.task.target_dictionary.index(symbol) for symbol in self.first[1]]
         settings = GenerationConfig(
-            beam=decoding.beam, lenpen=decoding.length_penalty, max_len_b=most
+            beam=decoding.beam, lenpen=decoding.length_penalty, max_len_b=most + len(first)
         )
         generator = self.task.build_generator(self.models, settings)
         batch = self._batch(sources)
-        hypotheses = self.task.inference_step(generator, self.models, batch)
+        given = {}
+        if first:
+            given["prefix_tokens"] = torch.tensor([first] * len(sources), device=self.device)
+        hypotheses = self.task.inference_step(generator, self.models, batch, **given)
         translations = [Translation(Sentence([], self.target_segmenter.scheme)) for _ in sources]
         for index, candidates in zip(batch["id"].tolist(), hypotheses, strict=True):
             best = candidates[0]
-            pieces = self.task.target_dictionary.string(best["tokens"]).split()
+            tokens = best["tokens"][len(first) :]
+            pieces = self.task.target_dictionary.string(tokens).split()
             sentence = Sentence(pieces, self.target_segmenter.scheme)
-            cut = any(len(candidate["tokens"]) > most for candidate in candidates)
+            longest = most + len(first)
+            cut = any(len(candidate["tokens"]) > longest for candidate in candidates)
             unparsed = index in batch["unparsed"]
             translations[index] = Translation(sentence, float(best["score"]), cut, unparsed)
         return translations
@@ -223,7 +244,7 @@ class CheckpointModel(Model):
     def _batch(self, sources: Sequence[Sentence]) -> dict[str, Any]:
         """Make a batch; ``id`` numbers all sentences, ``unparsed`` those without a parse."""
         dictionary, fields = self.task.source_dictionary, self.task.fields
-        texts = [" ".join(source.pieces) for source in sources]
+        texts = [" ".join([*self.first[0], *source.pieces]) for source in sources]
         tokens = [dictionary.encode_line(text, add_if_not_exist=False).long() for text in texts]
         heads, labels = self.task.input_parses(texts, self._list_trees(sources))
         pairs = LanguagePairDataset(

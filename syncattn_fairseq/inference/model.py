@@ -20,6 +20,7 @@ from ..parsing.parser import Parse as DependencyTree
 from ..parsing.subwords import parse_subwords
 from .analysis import Analysis, Question
 from .answers import Alignment, Distances, Pair, Parse, Sentence, Translation
+from .attention_heads import AttentionHeads
 from .decoding import DEFAULT, Decoding
 from .shared_batches import Search, SharedBatches
 from .sources import Parses, check_parse, place_parse, read_parses, read_texts
@@ -75,6 +76,11 @@ class Model(ABC):
                 "tokenised (--tokenised): the model reads sentences as people write them, not "
                 "words; leave it out"
             )
+        #: The symbols that each side begins with, as they name its language; empty: none.
+        self.first = tuple(
+            [s.preparation.first] if s.preparation and s.preparation.first else []
+            for s in segmenters
+        )
         unknown = any(segmenter.preparation is None for segmenter in segmenters)
         self.tokenised = tokenised or unknown
         self._batches = SharedBatches(self._translate)
@@ -112,6 +118,17 @@ class Model(ABC):
         self, pairs: Sequence[tuple[Sentence, Translation]], question: Question, batch_size: int
     ) -> list[Analysis]:
         """Answer a question about sentence pairs."""
+
+    def _check_heads(self) -> None:
+        """Refuse to show single heads if the model cannot.
+
+        Raises:
+            DataError: it cannot.
+        """
+        raise DataError(
+            f"{self.name}: shows only the mean of a layer's heads; load the checkpoint that it was "
+            "made of"
+        )
 
     def _note_fork(self) -> None:
         """Drop batches shared with the parent in a forked child, where the threads do not exist."""
@@ -294,6 +311,30 @@ class Model(ABC):
         found = self._ask(Question(distances=True), sentences, translations, decoding, parses)
         return [Pair(x.translation, x.source_distances, x.target_distances) for x in found]
 
+    def heads(
+        self,
+        sentences: Sequence[str],
+        translations: Sequence[str] | None = None,
+        *,
+        decoding: Decoding = DEFAULT,
+        parses: Parses = None,
+    ) -> list[AttentionHeads]:
+        """Return where each head of each layer attends, of any kind.
+
+        Args:
+            sentences: the sources.
+            translations: one for each source. None: the model's own.
+            decoding: as in `analyse`.
+            parses: as in `translate`.
+
+        Raises:
+            DataError: the heads cannot be seen, as those of an ensemble or of an export for
+                CTranslate2; also as in `translate`.
+        """
+        self._check_heads()
+        found = self._ask(Question(heads=True), sentences, translations, decoding, parses)
+        return [each.heads for each in found if each.heads is not None]
+
     def list_warnings(
         self, translations: Sequence[Translation], faults: Collection[str] = tuple(FAULTS)
     ) -> dict[str, list[int]]:
@@ -355,6 +396,10 @@ class Model(ABC):
         parses: Parses,
     ) -> list[Analysis]:
         """Split sources and translations into subwords, and answer a question about them."""
+        if any(self.first):
+            raise DataError(
+                f"{self.name}: reads a symbol of the language first; such models only translate"
+            )
         texts = read_texts(sentences, "sentences")
         sources = self._read_sources(texts, parses, decoding)
         if translations is None:
@@ -476,10 +521,12 @@ class Model(ABC):
 
         All translations of a batch have the same limit.
         """
-        return min(decoding.max_len or limit_length(len(source.pieces)), self.longest[1])
+        longest = self.longest[1] - len(self.first[1])
+        return min(decoding.max_len or limit_length(len(source.pieces)), longest)
 
     def _find_longest_source(self, decoding: Decoding) -> int:
-        return min(decoding.max_source or self.longest[0], self.longest[0])
+        longest = self.longest[0] - len(self.first[0])
+        return min(decoding.max_source or longest, longest)
 
     def _find_long(self, sources: Sequence[Sentence], decoding: Decoding) -> dict[int, str]:
         """Return the indices of sources that are not read, and why, in a line."""

@@ -14,6 +14,7 @@ from syncattn_fairseq.data.pieces import (
     learn_raw_pieces,
     list_pieces,
     open_pieces,
+    read_tags,
     reads_raw_text,
 )
 from syncattn_fairseq.data.preparation import stored_preparations, stored_schemes
@@ -93,6 +94,21 @@ def test_no_piece_has_characters_of_two_words(processor):
     assert not any(piece.endswith(("y.", "g,")) for piece in list_pieces(processor))
     # The delimiter of the training is a character like others.
     assert "␟" not in "".join(list_pieces(processor))
+
+
+def test_without_a_splitter_pieces_may_have_characters_of_two_words(tmp_path, capsys, monkeypatch):
+    path = tmp_path / "train.zh"
+    path.write_text("我看见一只大狗。\n大狗看见我␟。\n" * 20, encoding="utf-8")
+    without, _ = learn_raw_pieces([(path, None)], 276)
+    learn = ["learn", "--raw", "zh", "--input", str(path), "--vocab-size=276"]
+    monkeypatch.setattr("syncattn_fairseq.data.splitters.find_spec", lambda name: None)
+    assert bpe.main([*learn, f"--model={tmp_path / 'bpe'}"]) == 0
+    assert (tmp_path / "bpe.model").read_bytes() == without
+    assert capsys.readouterr().err.startswith("note: zh: each letter of it counts as a word: rji")
+    pieces = list_pieces(open_pieces(tmp_path / "bpe.model"))
+    with pytest.raises(DataError, match="Vocabulary size too high"):
+        learn_raw_pieces([(path, "uax29")], 276)
+    assert "大狗" in pieces and "看见" in pieces and "␟" not in pieces
 
 
 def test_bytes_that_are_no_characters_and_unknown_splitters():
@@ -246,6 +262,20 @@ def test_text_without_parses_gets_the_dictionary_of_its_model(corpus, model, pro
     assert stored_schemes(corpus / "bin") == {"en": RAW, "de": RAW}
 
 
+@pytest.mark.parametrize("installed", [True, False])
+def test_the_record_has_the_splitter_that_is_there(corpus, model, capsys, monkeypatch, installed):
+    for path in (*corpus.glob("train.*"), *corpus.glob("valid.*")):
+        path.unlink()
+    (corpus / "pieces.train.th").write_bytes((corpus / "pieces.train.en").read_bytes())
+    spec = object() if installed else None
+    monkeypatch.setattr("syncattn_fairseq.data.splitters.find_spec", lambda name: spec)
+    arguments = ["-s=en", "-t=th", f"--destdir={corpus / 'bin'}", f"--subwords={model}"]
+    assert preprocess.main([*arguments, f"--trainpref={corpus / 'pieces.train'}"]) == 0
+    assert stored_schemes(corpus / "bin")["th"] == ("raw:pythainlp" if installed else RAW)
+    notes = [x for x in capsys.readouterr().err.splitlines() if x.startswith("note: th: each let")]
+    assert len(notes) == (not installed)
+
+
 @pytest.mark.parametrize(
     ("name", "content", "fault"),
     [
@@ -299,3 +329,15 @@ def test_units_of_other_sentences_are_refused(processor):
     assert split_units(pieces, RAW, [(1, 4), (6, 9)], " The  dog").of_words == [0, 1]
     with pytest.raises(BadParse, match="the subwords are of 'The dog', not of 'The cat'"):
         split_units(pieces, RAW, [(0, 3), (4, 7)], "The cat")
+
+
+def test_names_of_languages_stay_whole_if_a_dictionary_has_them(tmp_path, processor):
+    dictionary = tmp_path / "dict.en.txt"
+    dictionary.write_text(">>de<< 1\n>>x y<< 2\n▁a 3\n>>fr<< 1 #fairseq:overwrite\n")
+    tags = read_tags(dictionary)
+    assert tags == {">>de<<", ">>fr<<"}
+    whole = apply_pieces(processor, "The dog")
+    assert apply_pieces(processor, " >>de<<  The dog", tags) == [">>de<<", *whole]
+    assert apply_pieces(processor, ">>fr<<", tags) == [">>fr<<"]
+    for text in ("The >>de<< dog", ">>de<<The dog", ">>it<< dog", ">>x y<< dog"):
+        assert apply_pieces(processor, text, tags) == apply_pieces(processor, text)

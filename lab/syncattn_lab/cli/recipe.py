@@ -15,6 +15,7 @@ from syncattn_fairseq.cli.common import announce, command, new_parser, positive
 
 from ..recipes.corpus_facts import load_corpus
 from ..recipes.request import Request, read_request
+from ..recipes.start import with_options
 from ..recipes.systems import SHARED
 from .recipe_results import ResultsView
 
@@ -34,12 +35,19 @@ def main(argv: Sequence[str] | None = None) -> None:
     if not args.configs.is_dir():
         raise DataError(f"--configs {args.configs}: no such folder")
     folder, here = args.configs / args.corpus, Path(args.corpus)
+    if args.start and not args.init:
+        raise DataError("--start goes with --init; later, _data.yaml says start: FOLDER")
     if args.init:
         _write_corpus(here, args)
         return
     if (here / "_data.yaml").is_file() and not folder.is_dir():
         folder = here
     corpus = load_corpus(folder, args.programs)
+    finished = set[Path]()
+    if corpus.start is not None:
+        if not (args.table or args.dry_run):
+            finished = _import_start(corpus, args)
+        corpus = with_options(corpus, args.work)
     if args.figure:
         from ..report import picture_files
 
@@ -67,7 +75,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         view.check_baseline()
         if idea and runs:
             idea.write_plan()
-        _run(args, request, view)
+        _run(args, request, view, finished)
     if idea and path.exists() and runs:
         announce(idea.write_page(path), f"whether {idea.row.label} helps", sys.stderr)
 
@@ -76,12 +84,14 @@ def _write_corpus(folder: Path, args: argparse.Namespace) -> None:
     from ..recipes.new_corpus import write_corpus
 
     gpus = _choose_machines(args)[1]
-    sizes, findings, notes = write_corpus(folder, args.words, gpus > 0 and not args.cpu)
-    announce(folder, sizes)
-    for note in notes:
+    written = write_corpus(folder, args.words, gpus > 0 and not args.cpu, args.start)
+    announce(folder, written.sizes)
+    for note in written.notes:
         print(f"note: {note}", file=sys.stderr)
-    for finding in (each for each in findings if each.is_notable):
+    for finding in (each for each in written.findings if each.is_notable):
         print(f"warning: {finding}", file=sys.stderr)
+    for system in written.systems:
+        print(f"system {system}")
     print(f"next: syncattn-recipe {folder} @all --check")
     print(f"then: syncattn-recipe {folder} @all --report {folder.name}.html")
 
@@ -98,7 +108,28 @@ def _check_report(request: Request, table: bool) -> None:
         raise DataError("--report: name the systems that it is about")
 
 
-def _run(args: argparse.Namespace, request: Request, view: ResultsView) -> None:
+def _import_start(corpus: Corpus, args: argparse.Namespace) -> set[Path]:
+    """Import the published model that trainings start from; return the stages that were run.
+
+    The settings of all trainings need its options.
+    """
+    from ..recipes.display import Display
+    from ..recipes.grid import Grid, describe_run
+    from ..recipes.prepare import list_import
+    from ..recipes.processes import Processes
+    from ..recipes.run import Runner
+
+    with Processes() as processes:
+        provenance = describe_run(_choose_machines(args)[0], args.jobs)
+        again = args.first == "import"
+        runner = Runner(args.work, processes, Display(), again, provenance)
+        Grid({}, runner, args.jobs, args.work).run_after(list_import(corpus), corpus)
+    return runner.finished
+
+
+def _run(
+    args: argparse.Namespace, request: Request, view: ResultsView, finished: set[Path]
+) -> None:
     from ..recipes.cell import list_stages, make_cells
     from ..recipes.display import Display
     from ..recipes.grid import Grid, describe_run
@@ -131,7 +162,8 @@ def _run(args: argparse.Namespace, request: Request, view: ResultsView) -> None:
         return
     with Processes() as processes:
         provenance = describe_run(machines, args.jobs)
-        runner = Runner(args.work, processes, Display(), args.first is not None, provenance)
+        again = args.first is not None
+        runner = Runner(args.work, processes, Display(), again, provenance, finished)
         rest = {cell: [stage for stage in each if stage in chosen] for cell, each in stages.items()}
         grid = Grid(rest, runner, args.jobs, view.path)
         for stage in preparation if args.first else ():
@@ -189,16 +221,19 @@ def make_parser() -> CommandLine:
         "files that they make. The next run skips finished stages, and continues a training "
         "that was interrupted, or whose limit of updates has grown.",
         example="syncattn-recipe wmt14_en_de transformer syncattn --dry-run",
-        epilog="Stages: download, collect, tokenise, clean (for the built-in corpus: generate), "
-        "examine, subwords, parse, binarise; for each system and seed train, decode, score. What "
-        "reads something that was made again since is made again, too; a training stops instead. "
-        "Environment variables: PARSE_OPTIONS holds more "
+        epilog="Stages: import (of a model to start from), download, collect, tokenise, clean (for "
+        "the built-in corpus: generate), examine, subwords, parse, binarise; for each system and "
+        "seed train, decode, score. What reads something that was made again since is made again, "
+        "too; a training stops instead. Environment variables: PARSE_OPTIONS holds more "
         "options for syncattn-parse, STANZA_DIR is the folder of its models, PARSER_JA and so on "
         "choose a language's parser, and SYNCATTN_MIRROR names mirrors to download from; a corpus "
         "may name one for the folder of its text.",
     )
     parser.add_argument(
-        "corpus", metavar="CORPUS", help="a folder of --configs, or any other with its files"
+        "corpus",
+        metavar="CORPUS",
+        help="name of a corpus in --configs, or a folder of your own with _data.yaml and "
+        "_corpus.yaml",
     )
     parser.add_argument(
         "words",
@@ -223,85 +258,95 @@ def make_parser() -> CommandLine:
         "--from",
         dest="first",
         metavar="STAGE",
-        help="redo this stage and later ones; a training that was interrupted continues",
+        help="first stage to run again, with all later ones; an interrupted training continues",
     )
     parser.add_argument(
         "--plan",
         action="store_true",
-        help="train the systems of the corpus's plan (_plan.yaml), or those given, with its seeds; "
-        "the table is that of its contrasts",
+        help="train the systems of the corpus's plan (_plan.yaml), or the given ones, with "
+        "the plan's seeds, and print the table of its contrasts",
     )
     parser.add_argument(
         "--idea",
         metavar="[NAME=]FOLDER:SECTION.OPTION=VALUE",
-        help="the folder of your plugin, and settings that switch your idea on: plan, train and "
-        "score it and its controls, with --seeds, and write a page that says whether it helps",
+        help="folder of your plugin and the settings that switch your idea on; plans, trains "
+        "and scores the idea and its controls, with --seeds, and writes a page that "
+        "says whether the idea helps",
     )
     parser.add_argument(
         "--init",
         action="store_true",
-        help="write the files of a new corpus into the folder CORPUS; then come, in place of "
-        "systems, two files of raw training text, such as train.en train.de, and perhaps those of "
-        "validation and test text, which are held out otherwise",
+        help="write the configs of a new corpus into the folder CORPUS; give, in place of "
+        "systems, two files of training text as people write it, such as train.en "
+        "train.de, and optionally those of validation and test text (default: held out "
+        "of the training text)",
     )
-    parser.add_argument("--to", dest="last", metavar="STAGE", help="the last stage to do")
-    parser.add_argument("--dry-run", action="store_true", help="only print the commands")
+    parser.add_argument(
+        "--start",
+        type=Path,
+        metavar="FOLDER",
+        help="with --init: model that every system starts from, a published MarianMT folder "
+        "or a folder of syncattn-import",
+    )
+    parser.add_argument("--to", dest="last", metavar="STAGE", help="last stage to run")
+    parser.add_argument("--dry-run", action="store_true", help="print the commands and run nothing")
     parser.add_argument(
         "--check",
         action="store_true",
-        help="list all that is missing: programs, models of parsers, texts and their addresses, "
-        "disk and memory, subwords of the text; and what is wrong with the text, such as test "
-        "sentences in the training text; then run every stage on 20 sentences",
+        help="list what is missing (programs, parsers' models, texts, disk, memory) and "
+        "faults of the text, such as test sentences in the training text; then run "
+        "every stage on 20 sentences",
     )
     parser.add_argument(
         "--configs",
         type=Path,
         default=SHARED,
         metavar="DIR",
-        help="where the configs are (default: those of this package)",
+        help="folder of the corpora's configs (default: that of this package)",
     )
     parser.add_argument(
         "--programs",
         nargs="+",
         default=[],
         metavar="NAME",
-        help="programs besides cat, tr and kytea that the corpus of another --configs may start, "
-        "as it says in words",
+        help="further programs that the `words` key of a corpus outside this package may run "
+        "(default: cat, tr and kytea)",
     )
     parser.add_argument(
         "--work",
         type=Path,
         default=Path(),
         metavar="DIR",
-        help="where corpora/, data-bin/, checkpoints/, logs/ and results/ go (default: here)",
+        help="folder for corpora/, data-bin/, checkpoints/, logs/ and results/ (default: the "
+        "current folder)",
     )
     group = parser.add_argument_group("results")
     group.add_argument(
         "--results",
         type=Path,
-        help="JSON with a result for each system and seed, kept from run to run (default: "
-        "results/CORPUS.json in --work)",
+        help="JSON file with the result of each system and seed, which later runs extend "
+        "(default: results/CORPUS.json in --work)",
     )
     group.add_argument(
-        "--table", action="store_true", help="print the table of these results; run nothing"
+        "--table", action="store_true", help="print the table of the results and run nothing"
     )
     group.add_argument(
         "--figure",
         type=Path,
-        help="also draw the differences to the baseline, in the groups given, with intervals over "
-        "seeds: .svg, .png or .pdf",
+        help="picture to draw (.svg, .png or .pdf): differences to the baseline with "
+        "intervals over seeds",
     )
     group.add_argument(
         "--report",
         type=Path,
         metavar="FILE.html",
-        help="also write a page that shows the systems side by side, see syncattn-report",
+        help="HTML page to write, which shows the systems side by side",
     )
     group.add_argument("--markdown", action="store_true", help="print tables in Markdown")
     group.add_argument(
         "--baseline",
         metavar="SYSTEM",
-        help="the system to compare with (default: the baseline of each system's paper)",
+        help="system to compare with (default: the baseline of each system's paper)",
     )
     group = parser.add_argument_group(
         "training", "The batch is the config's, whatever the number of GPUs."
@@ -309,8 +354,8 @@ def make_parser() -> CommandLine:
     group.add_argument(
         "--processes",
         type=positive,
-        help="processes of a training, one for each GPU (default: the GPUs of this machine, "
-        "divided by --jobs, or 1)",
+        help="number of processes of a training, one for each GPU (default: the number of "
+        "GPUs divided by --jobs, at least 1)",
     )
     group.add_argument("--cpu", action="store_true", help="train without GPUs")
     parser.claims_outputs = False  # syncattn-report, in a process of its own, claims the report

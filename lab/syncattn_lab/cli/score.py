@@ -19,8 +19,9 @@ from syncattn_fairseq.base.packed import Packed
 from syncattn_fairseq.cli.command_line import CommandLine
 from syncattn_fairseq.cli.common import add_subword_marks, announce, command, new_parser, publish
 from syncattn_fairseq.data.moses import check_language
-from syncattn_fairseq.data.parses import read_heads, read_labels
-from syncattn_fairseq.data.words import choose_scheme, count_subwords
+from syncattn_fairseq.data.parses import parse_spans, read_heads, read_labels
+from syncattn_fairseq.data.spans import find_runs
+from syncattn_fairseq.data.words import RAW, choose_scheme, count_subwords, split_units
 from syncattn_fairseq.trees.brackets import read_trees
 
 from ..evaluation.alignment import read_alignments, say_one_based
@@ -95,7 +96,6 @@ def _score_translations(args: argparse.Namespace) -> None:
 def _count_offsets(args: argparse.Namespace) -> dict[str, OffsetTable]:
     """Count offsets to the head in the texts of ``--source-counts`` and ``--target-counts``."""
     from ..evaluation.attachment_baselines import OffsetTable
-    from ..evaluation.translation import read_text
 
     tables = {}
     for side in ("source", "target"):
@@ -104,17 +104,37 @@ def _count_offsets(args: argparse.Namespace) -> dict[str, OffsetTable]:
             continue
         if getattr(args, f"{side}_heads") is None:
             raise DataError(f"--{side}-counts: give --{side}-heads, too, to compare with")
-        pieces, heads = read_text(files[0]), Packed(_gold_heads(files[1]))
-        if len(pieces) != len(heads):
-            raise DataError(f"{files[1]}: {len(heads)} lines, but {files[0]} has {len(pieces)}")
-        scheme = args.subword_marks or choose_scheme(pieces)
+        if len(files) not in (2, 4):
+            raise DataError(f"--{side}-counts: give PIECES HEADS, or PIECES HEADS SPANS TEXT")
         table = tables[side] = OffsetTable(side == "source", left_only=side == "target")
-        for number, (line, parents) in enumerate(zip(pieces, heads, strict=True), 1):
-            if parents:
-                with naming(f"{files[1]}:{number}"):
-                    subwords = line.split()
-                    table.add(subwords, count_subwords(subwords, scheme), parents)
+        for number, subwords, lengths, heads in _read_parsed(args, files):
+            with naming(f"{files[1]}:{number}"):
+                table.add(subwords, lengths, heads)
     return tables
+
+
+def _read_parsed(
+    args: argparse.Namespace, files: Sequence[str]
+) -> Iterator[tuple[int, list[str], list[int], list[int]]]:
+    """Yield the number, the subwords, their number in each word and the heads of sentences."""
+    from ..evaluation.translation import read_text
+
+    texts = [read_text(path) for path in files]
+    for path, text in zip(files, texts, strict=True):
+        if len(text) != len(texts[0]):
+            raise DataError(f"{path}: {len(text)} lines, but {files[0]} has {len(texts[0])}")
+    scheme = args.subword_marks or choose_scheme(texts[0])
+    parses = zip(_gold_heads(files[1]), *texts, strict=True)
+    for number, (heads, line, _, *other) in enumerate(parses, 1):
+        subwords = line.split()
+        if heads and other:
+            spans = parse_spans(other[0], files[2], number)
+            with naming(f"{files[2]}:{number}"):
+                units = split_units(subwords, RAW, spans, other[1])
+                heads = units.map_heads(heads)
+            yield number, subwords, [end - begin for begin, end in find_runs(units.starts)], heads
+        elif heads:
+            yield number, subwords, count_subwords(subwords, scheme), heads
 
 
 def _compare_measures(
@@ -166,12 +186,33 @@ def read_input(args: argparse.Namespace) -> tuple[dict[str, Output], Gold]:
         printed = [read_output(file, args.subword_marks, warn) for file in files]
         outputs[name] = Output(*printed)
     _warn_of_same_files(args)
+    outputs, gold = _group_words(args, outputs, gold)
     if gold.alignments:
         analysed = (sentence for output in outputs.values() for sentence in output.analysed)
         links = (each for s in analysed for each in (s.links or (), *s.layer_links.values()))
         if warning := say_one_based(gold.alignments, links):
             warn(f"{args.alignments}: {warning}")
     return outputs, gold
+
+
+def _group_words(
+    args: argparse.Namespace, outputs: dict[str, Output], gold: Gold
+) -> tuple[dict[str, Output], Gold]:
+    """Bring gold of words with spans, and analyses of a splitter's words, together."""
+    from ..evaluation.gold_words import group_words, read_gold_words
+    from ..evaluation.scoring import check_numbers
+
+    texts = {"source": gold.source, "target": gold.references}
+    words = {}
+    for side, text in texts.items():
+        if spans := getattr(args, f"{side}_spans"):
+            if text is None:
+                raise DataError("--source-spans: give --source, too, the sentences of the words")
+            words[side] = read_gold_words(text, spans)
+    if not words:
+        return outputs, gold
+    check_numbers(outputs, gold)
+    return group_words(outputs, gold, words)
 
 
 def _warn_of_same_files(args: argparse.Namespace) -> None:
@@ -265,7 +306,7 @@ def make_parser() -> CommandLine:
     )
     add_arguments(parser)
     parser.add_argument(
-        "--by-length", action="store_true", help="also BLEU by the number of words in the source"
+        "--by-length", action="store_true", help="add BLEU by the number of words in the source"
     )
     parser.add_argument(
         "--compound-split",
@@ -277,8 +318,8 @@ def make_parser() -> CommandLine:
         "--parts",
         type=_parts,
         metavar="NAME:N,...",
-        help="the references are several test sets in a row, of so many sentences: also BLEU of "
-        "each, and its mean",
+        help="numbers of sentences of the test sets that the references consist of, in "
+        "order; adds the BLEU of each, and their mean",
     )
     parser.add_argument(
         "--sentence-scores",
@@ -286,23 +327,30 @@ def make_parser() -> CommandLine:
         nargs=3,
         default=[],
         metavar=("MEASURE", "NAME", "FILE"),
-        help="what another program says of each sentence of the system NAME, such as the output of "
-        "comet-score or a number on each line, higher is better; to compare means, with the tests "
-        "of BLEU",
+        help="scores of each sentence of the system NAME by another program, such as the "
+        "output of comet-score or a number on each line, higher is better; the means "
+        "are compared by the tests of BLEU",
     )
     for side in ("source", "target"):
         parser.add_argument(
             f"--{side}-counts",
-            nargs=2,
+            nargs="+",
             metavar=("PIECES", "HEADS"),
-            help=f"training text of the {side} in subwords, and its heads: also UAS of a table of "
-            "counts, which knows the subwords before a word and no syntax",
+            help=f"training text of the {side} in subwords and its heads (for raw sentences "
+            "also their spans and text): adds the UAS of a table of counts, which knows "
+            "only the subwords before a word",
         )
     score_words.add_word_arguments(parser)
-    parser.add_argument("--json", metavar="FILE", help="write all numbers; -: instead of the table")
+    parser.add_argument(
+        "--json",
+        metavar="FILE",
+        help="JSON file to write with all numbers; '-' prints them in place of the table",
+    )
     parser.add_argument("--markdown", action="store_true", help="print the tables as Markdown")
-    parser.add_argument("--latex", type=Path, help="write a table for a paper (booktabs)")
-    parser.add_argument("--text", type=Path, help="write the translations as text")
+    parser.add_argument(
+        "--latex", type=Path, help="LaTeX file to write with the table, for booktabs"
+    )
+    parser.add_argument("--text", type=Path, help="text file to write with the translations")
     parser.name_files(
         inputs=["sentence_scores", "source_counts", "target_counts"],
         outputs=["json", "latex", "text"],
@@ -326,10 +374,11 @@ def add_arguments(command: CommandLine, group: Any = None, required: bool = True
         action="append",
         nargs="+",
         metavar=("NAME", "FILE"),
-        help="NAME TRANSLATIONS [ANALYSES], once per system. TRANSLATIONS: plain text, or what "
-        "syncattn-translate, fairseq-generate, fairseq-interactive, Marian, Moses or Sockeye "
-        "printed. ANALYSES: what syncattn-translate --jsonl --force REFERENCES printed, or "
-        "fairseq-generate --score-reference --print-alignment without --remove-bpe",
+        help="NAME TRANSLATIONS [ANALYSES]; repeat for each system. TRANSLATIONS: plain "
+        "text, or output of syncattn-translate, fairseq-generate, fairseq-interactive, "
+        "Marian, Moses or Sockeye. ANALYSES: output of syncattn-translate --jsonl "
+        "--force REFERENCES, or of fairseq-generate --score-reference --print-alignment "
+        "without --remove-bpe",
     )
     parser.add_argument(
         "--references",
@@ -343,6 +392,14 @@ def add_arguments(command: CommandLine, group: Any = None, required: bool = True
     ):
         parser.add_argument(f"--source-{kind}", help=f"gold {what} of the source, for {use}")
         parser.add_argument(f"--target-{kind}", help=f"gold {what} of the references")
+    for side, text in (("source", "--source"), ("target", "--references")):
+        parser.add_argument(
+            f"--{side}-spans",
+            metavar="FILE",
+            help=f"character spans of the gold words in the sentences of {text}, as "
+            "syncattn-parse --spans writes them, for models of raw sentences, which may "
+            "split words otherwise",
+        )
     parser.add_argument("--alignments", help="gold alignments: i-j sure, i?j possible, for AER")
     parser.add_argument("--one-based", action="store_true", help="--alignments counts from 1")
     add_subword_marks(parser)
@@ -351,7 +408,7 @@ def add_arguments(command: CommandLine, group: Any = None, required: bool = True
         type=_moses_language,
         default="none",
         metavar="none|moses:LANGUAGE",
-        help="undo the Moses tokenizer in the translations (default: none)",
+        help="language of the Moses tokenizer to undo in the translations (default: none)",
     )
     parser.add_argument(
         "--tokenize",
@@ -363,24 +420,24 @@ def add_arguments(command: CommandLine, group: Any = None, required: bool = True
     parser.add_argument(
         "--baseline",
         metavar="NAME",
-        help="test whether the other systems' BLEU differs from this one's by chance",
+        help="system that the BLEU of all others is compared with, by a test of significance",
     )
     parser.add_argument(
         "--source",
-        help="words of the source, for BLEU by length (default: those of the first output that "
-        "has them)",
+        help="text of the source, for BLEU by length (default: that of the first output that "
+        "has it)",
     )
     parser.add_argument(
         "--words-by",
         metavar="COMMAND",
-        help="remove the spaces of translations and references, and split both into words with "
-        "this command, such as 'kytea -notags -out tok'; goes with --tokenize none",
+        help="command that splits translations and references into words after their spaces "
+        "were removed, such as 'kytea -notags -out tok'; needs --tokenize none",
     )
     command.name_files(
         inputs=[
             *("system", "references", "source", "alignments"),
-            *("source_heads", "source_labels", "source_trees"),
-            *("target_heads", "target_labels", "target_trees"),
+            *("source_heads", "source_labels", "source_trees", "source_spans"),
+            *("target_heads", "target_labels", "target_trees", "target_spans"),
         ]
     )
 

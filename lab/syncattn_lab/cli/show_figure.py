@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from syncattn_fairseq.base.errors import DataError, printable
 from syncattn_fairseq.cli.common import read_subwords, warn_of_unknown
-from syncattn_fairseq.data.words import is_raw
+from syncattn_fairseq.data.words import find_words, is_raw
 
 from .models import load_model
 
@@ -34,7 +34,8 @@ def write_figure(args: argparse.Namespace) -> None:
     from ..report import picture_files
 
     picture_files.check_format(args.figure)
-    model = None if args.kind in GOLD_KINDS else load_model(args)
+    kind = args.kind if args.heads is None else "heads"
+    model = None if kind in GOLD_KINDS else load_model(args)
     example = _read_example(args, model)
     picture = _draw(args, example, model)
     picture_files.save(picture, args.figure)
@@ -46,14 +47,14 @@ def write_figure(args: argparse.Namespace) -> None:
             "boxes; install one (Debian: apt install fonts-noto-cjk or fonts-noto), or write .svg",
             file=sys.stderr,
         )
-    print(f"{args.figure}: {args.kind} of: {printable(example.source.text)}")
+    print(f"{args.figure}: {kind} of: {printable(example.source.text)}")
 
 
 def _draw(args: argparse.Namespace, example: Example, model: Model | None) -> Any:
     """Return the picture in a form for `picture_files.save`."""
     from ..report import figures
 
-    if args.kind == "tree-distances":
+    if model is None and args.kind == "tree-distances":
         return figures.draw_tree_distances(example).specification()
     if model is None:
         from syncattn_fairseq.inference.answers import Sentence
@@ -64,6 +65,10 @@ def _draw(args: argparse.Namespace, example: Example, model: Model | None) -> An
         segmenter = models[0].open()
         pieces = Sentence(segmenter([example.source.text])[0], segmenter.scheme)
         return figures.draw_parents(example, pieces).specification()
+    if args.heads is not None:
+        from .show_heads import choose_heads
+
+        return figures.draw_heads(model, example, *choose_heads(args, model)).specification()
     if args.kind == "parses":
         return figures.draw_parses(model, example)
     draw: Any = getattr(figures, f"draw_{args.kind}")
@@ -89,10 +94,15 @@ def _read_example(args: argparse.Namespace, model: Model | None) -> Example:
         return read_example(args.gold, languages[0], languages[1] if model else None, number)
     if not args.sentence or not args.sentence[0].split():
         raise DataError("no sentence; give one, or a test set: --gold words/test --number 1")
-    words = [args.sentence[0], args.translation or ""]
-    if model and not model.tokenised and not is_raw(model.source_segmenter.scheme):
+    texts = [args.sentence[0], args.translation or ""]
+    if model and is_raw(model.source_segmenter.scheme):
+        schemes = model.source_segmenter.scheme, model.target_segmenter.scheme
+        places = map(find_words, texts, schemes)
+        sides = [Side.cut(text, spans) for text, spans in zip(texts, places, strict=True)]
+        return Example(sides[0], sides[1] if sides[1].words else None)
+    if model and not model.tokenised:
         segmenters = model.source_segmenter, model.target_segmenter
-        words = [s.tokenise([text])[0] for s, text in zip(segmenters, words, strict=True)]
+        texts = [s.tokenise([text])[0] for s, text in zip(segmenters, texts, strict=True)]
         model.tokenised = True  # the figures ask about these words
-    source, target = (Side(line.split()) for line in words)
+    source, target = (Side(line.split()) for line in texts)
     return Example(source, target if target.words else None)

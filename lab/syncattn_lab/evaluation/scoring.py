@@ -209,9 +209,9 @@ def score_systems(
         DataError: the numbers of sentences, words or subwords differ, no system is the baseline,
             or the length of the source is unknown.
     """
-    _check_numbers(outputs, gold)
+    check_numbers(outputs, gold)
     lengths = _count_lengths(outputs, gold) if options.by_length else None
-    gold = replace(gold, references=prepare_references(gold.references, options, warn))
+    gold = replace(gold, references=_prepare_references(gold.references, options, warn))
     tokenised = looks_tokenised(gold.references)
     counts: dict[str, np.ndarray] = {}
     scores: dict[str, SystemScore] = {}
@@ -241,7 +241,7 @@ def _count_lengths(outputs: Mapping[str, Output], gold: Gold) -> list[int]:
     return count_source_words(printed)
 
 
-def prepare_references(
+def _prepare_references(
     references: Sequence[str], options: ScoringOptions, warn: Callable[[str], None]
 ) -> Sequence[str]:
     """Split references into words if asked; warn if undoing a tokenizer changes them."""
@@ -392,8 +392,8 @@ def say_unused(
         warn("; ".join(messages))
 
 
-def _check_numbers(outputs: Mapping[str, Output], gold: Gold) -> None:
-    """Check that all gold and all output have as many sentences as the references."""
+def check_numbers(outputs: Mapping[str, Output], gold: Gold) -> None:
+    """Check that all gold and all output have as many sentences as the references; `DataError`."""
     size = len(gold.references)
     for name, entries in vars(gold).items():
         lines = entries[0] if entries and name == "alignments" else entries

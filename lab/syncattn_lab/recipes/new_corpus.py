@@ -7,6 +7,7 @@ import re
 from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +18,15 @@ from syncattn_fairseq.data.parallel_text import simplify, write_pairs
 from syncattn_fairseq.data.parses import SPLITS
 
 from .corpus_texts import name_format
-from .language_tools import describe_language, has_parser, name_scoring, separate_words
+from .language_tools import (
+    can_split,
+    describe_language,
+    has_parser,
+    name_scoring,
+    separate_words,
+)
 from .missing import count_subwords
+from .start import check_folder as check_start
 from .systems import check_group, check_language
 from .text_formats import collect
 
@@ -45,8 +53,11 @@ _PARTS = re.compile(
     r"(?<![^./_-])[a-z]{2,3}[_-][A-Z][a-z]{3}(?:[_-][A-Z]{2})?(?![^./_-])"
     r"|(?<![^./_-])[a-z]{2}[_-](?:[A-Z]{2}|[0-9]{3})(?![^./_-])|[./_-]|[^./_-]+"
 )
-#: Subwords besides characters that a model of raw sentences has at least.
-_BYTES = 300
+#: The longest training sentences in words, and the most uneven pairs; letters count as words where
+#: a splitter is not installed.
+_LIMITS = {True: {"max_words": 100, "ratio": 9}, False: {"max_words": 400, "ratio": 36}}
+#: Subwords of a model of raw sentences that are bytes; others besides characters, at least.
+_BYTES, _OTHERS = 256, 44
 
 _DATA = """\
 # {name}: {languages}, {pairs:,} pairs, written by syncattn-recipe --init.
@@ -58,29 +69,58 @@ here:
   test: {test}
 {parsed}\
 # Training pairs are left out that are longer or more uneven, or have a sentence of the test text.
-clean: {{max_words: 100, ratio: 9, exclude: test}}
-# raw: subwords are pieces of the sentences as they are. joint: both languages share them, as they
-# share letters.
-subwords: {{size: {size}, joint: {joint}, raw: true}}
+clean: {{max_words: {max_words}, ratio: {ratio}, exclude: test}}
+{subwords}\
 checkpoint: best # what translates: best, last, or a number of epochs, whose mean it is
 score: {{tokenize: {tokenize}}}
 {systems}
 """
-#: The systems, with parses of both languages, parses of the user's own, or without.
+#: Where subwords come from: the text, or the model to start from.
+_LEARNT = """\
+# raw: subwords are pieces of the sentences as they are. joint: both languages share them, as they
+# share letters.
+subwords: {{size: {size}, joint: {joint}, raw: true}}
+"""
+_STARTED = """\
+# The model that every system starts from. Its subwords and dictionaries are used.
+start: {start}
+"""
+#: The systems that are suggested: what each is, what it needs, and what it can be exported to.
 _SYSTEMS = {
-    "stanza": "# What @all trains. syncattn also needs parses; models of Stanza are downloaded for "
-    "them.\nsystems: [transformer, lpsi, syncattn]",
-    "own": "# What @all trains. syncattn also needs the parses.\n"
-    "systems: [transformer, lpsi, syncattn]",
-    "none": "# What @all trains, without parses.\nsystems: [transformer, lpsi]",
+    "transformer": (
+        "the baseline of most papers",
+        "no parser",
+        "exports to CTranslate2, transformers and fairseq",
+    ),
+    "rotary": ("a strong baseline, with rotary positions", "no parser", "exports to CTranslate2"),
+    "lpsi": ("phrases that it learns by itself", "no parser", "no exports"),
+    "dbsa": (
+        "heads that learn to parse",
+        "{parses} in training, no parser in translating",
+        "exports to CTranslate2, transformers and fairseq",
+    ),
+    "syncattn": (
+        "what syntax adds: trees of both languages, and links",
+        "{parses} in training, no parser in translating",
+        "exports to CTranslate2, transformers and fairseq",
+    ),
+}
+#: Which of them are suggested, without and with parses; first for models that start from nothing.
+#: Gates change what a trained model computes, and need many updates to learn.
+_SUGGESTED = (
+    (["transformer", "rotary", "lpsi"], ["transformer", "rotary", "lpsi", "syncattn"]),
+    (["transformer", "lpsi"], ["transformer", "dbsa", "syncattn"]),
+)
+#: Where parses come from, if there are any.
+_PARSES = {
+    "stanza": "parsers of both languages, models of Stanza that are downloaded,",
+    "own": "your parses",
 }
 _CORPUS = """\
 # {name}: sizes for {pairs:,} pairs, trained {where}.
 common: {{fp16: {fp16}}}
 task: {{source_lang: {source}, target_lang: {target}}}
-model: {{{shared}: true, dropout: {dropout},
-  encoder_layers: {layers}, encoder_embed_dim: {width}, encoder_ffn_embed_dim: {inner},
-  encoder_attention_heads: {heads}, decoder_layers: {layers}, decoder_attention_heads: {heads}}}
+{model}
 optimizer: {{adam_betas: "(0.9,0.98)"}}
 lr_scheduler: {{warmup_updates: {warmup}}}
 optimization: {{lr: [{lr}], max_update: {updates}}} # reads the text about {passes} times
@@ -88,11 +128,36 @@ dataset: {{max_tokens: {batch}}} # tokens of a batch; give fewer if memory is sh
 checkpoint: {{no_epoch_checkpoints: true}}
 generation: {{beam: 5}}
 """
+_MODEL = """\
+model: {{{shared}: true, dropout: {dropout},
+  encoder_layers: {layers}, encoder_embed_dim: {width}, encoder_ffn_embed_dim: {inner},
+  encoder_attention_heads: {heads}, decoder_layers: {layers}, decoder_attention_heads: {heads}}}"""
+#: Sizes are those of the model to start from, and a trained model needs smaller steps.
+_TRAINED = {"model": "model: {dropout: 0.1} # other options are those of start", "lr": "0.00005"}
+#: How often a text is read by a model that translates already.
+_FEW_PASSES = 5
+
+
+@dataclass(frozen=True)
+class NewCorpus:
+    """What was written of a new corpus.
+
+    Attributes:
+        sizes: the sizes that were chosen, in a line.
+        systems: a line about each suggested system: what it needs, and what it exports to.
+        findings: what is wrong with the text.
+        notes: lines about its languages.
+    """
+
+    sizes: str
+    systems: list[str]
+    findings: list[Finding]
+    notes: list[str]
 
 
 def write_corpus(
-    folder: Path, files: Sequence[str], gpu: bool
-) -> tuple[str, list[Finding], list[str]]:
+    folder: Path, files: Sequence[str], gpu: bool, start: Path | None = None
+) -> NewCorpus:
     """Write ``_data.yaml`` and ``_corpus.yaml``; and the text, if parts of it are held out.
 
     Nothing that is there already is written over.
@@ -102,10 +167,8 @@ def write_corpus(
         files: source and target of the training text, and perhaps of validation and test; text, or
             treebanks in CoNLL-U, whose sentences and trees are used.
         gpu: whether it will be trained on a GPU.
-
-    Returns:
-        The sizes that were chosen, in a line; what is wrong with the text; and lines about its
-        languages.
+        start: the folder of a published model, or of an import, that every system starts from;
+            None: they start from nothing.
 
     Raises:
         DataError: the files are no parallel text, or the folder has a corpus or texts already.
@@ -113,6 +176,8 @@ def write_corpus(
     check_group(folder.name)
     if any(os.path.lexists(folder / f"{name}.yaml") for name in ("_data", "_corpus")):
         raise DataError(f"{folder}: has a corpus already; take another folder, or remove it")
+    if start is not None:
+        check_start(start, folder / "_data.yaml")
     if len(files) not in (2, 4, 6):
         raise DataError(
             f"{folder}: give two files of training text, such as train.en train.de, and perhaps "
@@ -155,31 +220,61 @@ def write_corpus(
             "alone, of which they are held out"
         )
     own = treebanks["train"]
+    parsing = all(has_parser(x) and can_split(x) for x in languages)
     if left:
         pairs = _hold_out(left, names, languages, survey.choose(left), folder)
         place, names = "texts", {split: f"{split}.{{language}}" for split in SPLITS}
     else:
         names = {split: os.path.relpath(name, place) for split, name in names.items()}
+    parser = "own" if own else "stanza" if parsing else ""
+    systems = _describe_systems(parser, start is not None)
+    sizes = _choose_sizes(survey.sample, languages, pairs, gpu)
     values = {
         **{"name": folder.name, "languages": "-".join(languages), "pairs": pairs},
         **{"source": _quote(languages[0]), "target": _quote(languages[1]), "folder": _quote(place)},
         **{split: _quote(name) for split, name in names.items()},
-        **_choose_sizes(survey.sample, languages, pairs, gpu),
+        **sizes,
         "tokenize": name_scoring(languages[1]),
+        "start": _quote(os.path.abspath(start)) if start else "",
         "parsed": f"  parsed: {parsed} # of all texts\n" if parsed else "",
-        "systems": _SYSTEMS[
-            "own" if own else "stanza" if all(map(has_parser, languages)) else "none"
-        ],
+        "systems": "\n".join(
+            [
+                "# What @all trains, and what each system needs:",
+                *(f"# {name}: {line}" for name, line in systems.items()),
+                f"systems: [{', '.join(systems)}]",
+            ]
+        ),
+        **_LIMITS[all(map(can_split, languages))],
     }
+    values["subwords"] = (_STARTED if start else _LEARNT).format(**values)
+    if start:
+        each = values["passes"] / values["updates"]
+        updates = max(100, 100 * round(_FEW_PASSES / each / 100))
+        values |= {**_TRAINED, "updates": updates, "warmup": updates // 10}
+        values["passes"] = max(1, round(updates * each))
+    else:
+        values["model"] = _MODEL.format(**values)
     folder.mkdir(parents=True, exist_ok=True)
     for name, template in (("_data", _DATA), ("_corpus", _CORPUS)):
         with replacing(folder / f"{name}.yaml") as path:
             path.write_text(template.format(**values), encoding="utf-8")
-    sizes = (
-        f"{pairs:,} pairs, {values['size']:,} subwords, {values['layers']} layers of "
-        f"{values['width']}, {values['updates']:,} updates {values['where']}"
+    model = f"{sizes['size']:,} subwords, {sizes['layers']} layers of {sizes['width']}"
+    said = (
+        f"{pairs:,} pairs, {f'from {start}' if start else model}, {values['updates']:,} updates "
+        f"{values['where']}"
     )
-    return sizes, findings, [note for x in languages for note in describe_language(x, own)]
+    notes = [note for language in languages for note in describe_language(language, own)]
+    about = [f"{name}: {line}" for name, line in systems.items()]
+    return NewCorpus(said, about, findings, notes)
+
+
+def _describe_systems(parser: str, started: bool) -> dict[str, str]:
+    """Return what is said of each suggested system; a started one exports as its start does."""
+    described = {}
+    for name in _SUGGESTED[started][bool(parser)]:
+        parts = _SYSTEMS[name][: 2 if started else 3]
+        described[name] = "; ".join(parts).format(parses=_PARSES.get(parser))
+    return described
 
 
 def _quote(text: str) -> str:
@@ -320,7 +415,7 @@ def _choose_sizes(
     most = min(map(count_subwords, texts)) // 4 if pairs <= _SAMPLE else 32_000
     size = min(32_000, most, 500 * math.ceil(40 * math.sqrt(pairs) / 500))
     characters = max(len(set[str]().union(*lines)) for lines in texts)
-    size = max(size, characters + _BYTES)
+    size = _BYTES + max(size, characters + _OTHERS)
     layers, width, inner, heads, dropout, lr = _MODELS[max(n for n in _MODELS if n <= pairs)]
     longer = max(len(" ".join(side).split()) for side in words) / len(sample)
     tokens = 1.3 * max(longer, 1) * pairs

@@ -38,12 +38,13 @@ class ReportedSentence:
     sentence-level ``chrf``, one for each system, and which of them ``differ``: ``translations``,
     ``parses``, ``alignments``, ``trees``. The ``counts`` of each system are those of `.marks`."""
     detail: dict[str, Any]
-    """``source`` and ``target``, each with ``words`` (those of the reference), ``heads``,
-    ``labels`` and ``tree`` (gold); ``sure`` and ``possible`` links, None without gold; and
-    ``systems``, each with heads of ``source`` and ``target``, and ``links``, ``source_trees`` and
-    ``target_trees`` by layer. Of a sentence with more than `MOST_WORDS`, only ``long``, their
-    number. In any case ``marked``, for each system its translation in ``pieces``, None if there is
-    nothing to mark or the sentence is too long, and the source words that are ``untranslated``."""
+    """``source`` and ``target``, each with ``words`` (those of the reference), the ``text`` that
+    they are of, their ``spans`` in it if known, ``heads``, ``labels`` and ``tree`` (gold); ``sure``
+    and ``possible`` links, None without gold; and ``systems``, each with heads of ``source`` and
+    ``target``, and ``links``, ``source_trees`` and ``target_trees`` by layer. Of a sentence with
+    more than `MOST_WORDS`, only ``long``, their number. In any case ``marked``, for each system its
+    translation in ``pieces``, None if there is nothing to mark or the sentence is too long, and the
+    source words that are ``untranslated``."""
 
 
 def describe(
@@ -67,12 +68,12 @@ def describe(
     systems = [_System(output, moses_language) for output in outputs.values()]
     chrf = CHRF()
     for index, reference in enumerate(islice(gold.references, number)):
-        source, target = (_words(systems, side, index) for side in ("source", "target"))
-        if gold.source is not None and not source:
-            source = gold.source[index].split()
+        source, target = (_find_side(systems, side, index) for side in ("source", "target"))
+        if gold.source is not None and not source.words:
+            source = PrintedSide(gold.source[index].split())
         sides = {
-            side: _side(words, index, *(getattr(gold, f"{side}_{x}") for x in _GOLD))
-            for side, words in (("source", source), ("target", target))
+            side: _side(printed, index, *(getattr(gold, f"{side}_{x}") for x in _GOLD))
+            for side, printed in (("source", source), ("target", target))
         }
         links = gold.alignments and [sorted(x[index]) for x in gold.alignments]
         sure, possible = links or (None, None)
@@ -90,9 +91,9 @@ def describe(
         ]
         yield ReportedSentence(
             {
-                "source": " ".join(source),
+                "source": str(source),
                 "reference": reference,
-                "length": len(source),
+                "length": len(source.words),
                 "translations": texts,
                 "chrf": [round(chrf.sentence_score(each, [reference]).score, 1) for each in texts],
                 "differ": list(_differences(systems, analyses, index)),
@@ -186,23 +187,26 @@ def tree_nodes(tree: Tree, gold: set[tuple[int, ...]] | None = None) -> dict[str
     return {"nodes": nodes, "parents": parents}
 
 
-def _words(systems: Iterable[_System], name: str, index: int) -> list[str]:
-    """Return a side's words from the first system with words; as target, the reference's words."""
+def _find_side(systems: Iterable[_System], name: str, index: int) -> PrintedSide:
+    """Return a side of the first system with its words; as target, the reference."""
     for system in systems:
         side: PrintedSide = getattr(system.printed[index], name)
         if side.words and (name == "source" or system.is_forced):
-            return side.words
-    return []
+            return side
+    return PrintedSide()
 
 
-def _side(words: list[str], index: int, heads: Any, labels: Any, trees: Any) -> dict[str, Any]:
+def _side(side: PrintedSide, index: int, heads: Any, labels: Any, trees: Any) -> dict[str, Any]:
     known_heads, known_labels, tree = (rows and rows[index] for rows in (heads, labels, trees))
+    words, spans = side.words, side.spans
     leaves = tree and list(tree.leaves())
     if leaves and (not words or (len(leaves) == len(words) and "<unk>" in " ".join(words))):
-        words = leaves
+        words, spans = leaves, None
     fits = _fitting(leaves, words)
     return {
         "words": words,
+        "text": str(side),
+        "spans": spans,
         "heads": _fitting(known_heads, words),
         "labels": _fitting(known_labels, words),
         "tree": tree_nodes(tree, {*find_constituents(tree)}) if fits else None,

@@ -468,3 +468,30 @@ def test_an_unknown_subword_that_was_printed_is_no_text(small_corpus, tmp_path, 
         True,
         False,
     ]
+
+
+def test_sentences_of_raw_text_are_shown_as_they_are(tmp_path, monkeypatch):
+    """Their words have the places that gold has, and links, too."""
+    monkeypatch.chdir(tmp_path)
+    english, german = "The re-run ended.", "Es ist's."
+    (tmp_path / "ref").write_text(f"{german}\n")
+    (tmp_path / "src").write_text(f"{english}\n")
+    (tmp_path / "heads").write_text("2 3 0 3\n")
+    (tmp_path / "spans").write_text("0-3 4-10 11-16 16-17\n")
+    pieces = "▁The ▁re - run ▁ended .", "▁Es ▁ist 's ."
+    found = {"source_heads": [2, 5, 4, 5, 0, 5], "links": [(0, 0), (3, 1)], "forced": True}
+    (tmp_path / "forced").write_text(line(pieces[1], source=pieces[0], scheme="raw:uax29", **found))
+    options = ["--references", "ref", "--source", "src", "--system", "A", "ref", "forced"]
+    options += ["--source-heads", "heads", "--source-spans", "spans", "--html", "r.html"]
+    assert show.main(options) == 0
+    page = (tmp_path / "r.html").read_text(encoding="utf-8")
+    head, [detail] = content(page)
+    assert head["sentences"][0]["source"] == detail["source"]["text"] == english
+    assert detail["source"]["words"] == ["The", "re-run", "ended", "."]
+    assert detail["source"]["spans"] == [[0, 3], [4, 10], [11, 16], [16, 17]]
+    assert detail["source"]["heads"] == detail["systems"][0]["source"] == [2, 3, 0, 3]
+    assert detail["target"]["text"] == german
+    assert detail["target"]["words"] == ["Es", "ist's", "."]
+    assert detail["target"]["spans"] == [[0, 2], [3, 8], [8, 9]]
+    assert detail["systems"][0]["links"][""] == [[0, 0], [1, 1]]
+    assert table(page, "Scores")[1][4] == "100.00"

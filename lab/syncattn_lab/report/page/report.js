@@ -200,6 +200,10 @@
     ],
   });
 
+  /** A word, and where it is in its sentence, in characters from 0, if that is known. */
+  const placed = (side, n) =>
+    side.spans ? `${side.words[n]} (${side.spans[n].join("–")})` : side.words[n];
+
   const linkData = (detail, links) => {
     const pairs = (some) => new Set(some.map(([s, t]) => `${s}-${t}`));
     const known = detail.sure !== null;
@@ -211,7 +215,7 @@
       cells: links.map(([column, row]) => ({
         row, column,
         verdict: !known ? "unknown" : gold.has(`${column}-${row}`) ? "right" : "wrong",
-        text: `${target[row]} – ${source[column]}`,
+        text: `${placed(detail.target, row)} – ${placed(detail.source, column)}`,
       })),
       gold: [...gold].map((pair) => {
         const [column, row] = pair.split("-").map(Number);
