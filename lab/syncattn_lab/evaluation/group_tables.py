@@ -33,8 +33,8 @@ def tabulate_groups(scores: Iterable[GroupScore], unit: str) -> list[Table]:
 def describe_groups(scores: Sequence[GroupScore], baseline: str | None) -> list[str]:
     """Say how groups were compared, and what the signs in their tables mean."""
     notes = ["[low, high]: the 95 % interval, by bootstrap resampling of sentences"]
-    if baseline is not None:
-        tests = sum(score.p is not None for score in scores)
+    tests = sum(score.p is not None for score in scores)
+    if tests:
         notes += [
             f"difference: to {baseline}; p Holm: how often chance alone makes it so large, by "
             "paired approximate randomisation of sentences, corrected for all of the "
