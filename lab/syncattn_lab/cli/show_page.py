@@ -160,7 +160,7 @@ def add_page_arguments(parser: Any) -> None:
         type=Path,
         metavar="FILE|DIR",
         help="faults of the text, for a table: those that a recipe found, "
-        "corpora/CORPUS/examined.json, or those of a binarised corpus, which is then examined",
+        "corpora/CORPUS/examined.json, or the folder of the binarised text, which is then examined",
     )
     parser.add_argument(
         "--sentences",

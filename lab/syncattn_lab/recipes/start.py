@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.data.fingerprint import read_words
+from syncattn_fairseq.data.pieces import TAG
 from syncattn_fairseq.data.preparation import stored_preparations
-from syncattn_fairseq.data.segmenters import TAG
 
 if TYPE_CHECKING:
     from .corpus_facts import Corpus
