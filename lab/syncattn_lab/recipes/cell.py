@@ -228,8 +228,8 @@ class Cell:
     def _validate(self) -> Step:
         """Return the step that measures the NLL of the test text.
 
-    Unlike the validation text, it had no part in the choice of the checkpoint.
-    """
+        Unlike the validation text, it had no part in the choice of the checkpoint.
+        """
         task = self.settings.config["task"]
         return command(
             "fairseq-validate",
@@ -247,8 +247,8 @@ class Cell:
     def _generate(self, path: Path, changes: dict[str, Any], *words: str, **how: Any) -> Step:
         """Return the step that translates the test text with a checkpoint.
 
-    The direction is that of the languages in ``changes``, by default the corpus's.
-    """
+        The direction is that of the languages in ``changes``, by default the corpus's.
+        """
         task = self.settings.config["task"]
         return command(
             "fairseq-generate",
@@ -267,8 +267,8 @@ class Cell:
     def _analyse(self, path: Path, changes: dict[str, Any]) -> Step:
         """Return the step that writes a checkpoint's parses and links of the references.
 
-    The direction is that of the languages in ``changes``, by default the corpus's.
-    """
+        The direction is that of the languages in ``changes``, by default the corpus's.
+        """
         row, task = self.settings, self.settings.config["task"]
         source = changes.get("task.source_lang", task["source_lang"])
         target = changes.get("task.target_lang", task["target_lang"])

@@ -144,7 +144,7 @@ def read_aspec(
 def _read_analyses(
     file: BinaryIO, name: str, write: Callable[[Analysis], Iterator[object]]
 ) -> Iterator[str]:
-    """Yield a line for each sentence of a CoNLL-U treebank, with the items that ``write`` yields."""
+    """Yield a line for each sentence of a CoNLL-U treebank, of the items that ``write`` yields."""
     for analysis in FORMATS["conllu"](decoded_lines(file, name), name):
         if analysis.words:
             yield " ".join(map(str, write(analysis)))

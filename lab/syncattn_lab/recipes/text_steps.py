@@ -324,7 +324,7 @@ def collect_parses(corpus: Corpus, needs: set[str]) -> list[Step]:
 
 
 def parse(corpus: Corpus, language: str, workers: int) -> list[Step]:
-    """Return the steps that parse a language with ``workers`` processes, or read a user's parses."""
+    """Return the steps that parse a language in ``workers`` processes, or use a user's parses."""
     words = folder(corpus, WORDS)
     parser = corpus.parses[language]
     heads = "parsed" if language in corpus.list_treebanks() else "heads"
