@@ -3,8 +3,9 @@
 
 fairseq sums what the processes log by its names, and waits for ever for a name that only one of
 them logs. Each training makes a few updates of one sentence per process, on a small generated
-corpus where half of the sentences have no parse and another half no links, once for each update and once
-with ``--update-freq 2``, and validates. Ends with status 1 if one of them does not end.
+corpus where half of the sentences have no parse and another half no links, once for each update and
+once with ``--update-freq 2``, and validates. The script ends with status 1 if a training does not
+end.
 
 Usage: ``python scripts/two_ranks.py [NAME ...]``; without names, all systems. It prints the losses
 that each system had.
@@ -30,7 +31,7 @@ from syncattn_fairseq.criterions.terms import TERMS
 from syncattn_lab.synthetic.generated_corpus import write_corpus
 from tests.systems import SYSTEMS, weights_of
 
-#: Seconds after which a training that has not ended waits for ever.
+#: Seconds after which a training that has not ended is taken to wait for ever.
 PATIENCE = 600
 UPDATES = 6
 

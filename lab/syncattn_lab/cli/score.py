@@ -237,7 +237,7 @@ def _warn_of_same_files(args: argparse.Namespace) -> None:
 
 
 def warn(message: str) -> None:
-    """Print a warning that scores may mislead to standard error."""
+    """Print a warning, such as why scores may mislead, to standard error."""
     print(f"warning: {message}", file=sys.stderr)
 
 

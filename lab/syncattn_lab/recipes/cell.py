@@ -63,7 +63,10 @@ def make_cells(
 
 
 def list_needs(corpus: Corpus, cells: Iterable[Cell]) -> set[str]:
-    """Return the annotations that cells need, such as ``heads.en``; without cells, all systems'."""
+    """Return the annotations that cells need, such as ``heads.en``.
+
+    If there are no cells, they are those that all systems of the corpus need.
+    """
     rows = [cell.settings for cell in cells] or [
         RowSettings(read_row(name), corpus) for name in corpus.members("@all")
     ]
@@ -126,7 +129,7 @@ class Cell:
         return self.folder / self.row.output_folder
 
     def checkpoint(self, below: Path = Path()) -> Path:
-        """Return the checkpoint to decode with; ``below`` is the subfolder of a direction."""
+        """Return the checkpoint to decode with; ``below`` is a direction's subfolder, if any."""
         kind = self.corpus.checkpoint
         kind = "average" if isinstance(kind, int) else kind
         return self.folder / below / f"checkpoint_{kind}.pt"
@@ -201,7 +204,7 @@ class Cell:
         return list_read(self.corpus, self._data, self.settings.needs, splits)
 
     def _tracking(self, save_dir: Path) -> dict[str, str]:
-        """Return the setting of a TensorBoard folder of this training's own; empty without logs."""
+        """Return the setting of this training's own TensorBoard folder; empty without logs."""
         logs = self.settings.config["common"].get("tensorboard_logdir")
         folder = Path(str(logs), *save_dir.parts[1:])
         return {"common.tensorboard_logdir": str(folder)} if logs else {}

@@ -1,4 +1,4 @@
-"""The facts about a corpus for a recipe: ``configs/CORPUS/_data.yaml``."""
+"""The facts about a corpus that a recipe needs, from ``configs/CORPUS/_data.yaml``."""
 
 from __future__ import annotations
 

@@ -70,7 +70,7 @@ def _named_by(variable: str | None) -> Path | None:
 
 @dataclass(frozen=True)
 class Here:
-    """The user's own files in place of downloads.
+    """The names of a user's own text files, which are used in place of downloads.
 
     Attributes:
         train: the name of the training texts; ``{language}`` stands for a language.

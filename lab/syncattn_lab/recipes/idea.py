@@ -46,9 +46,10 @@ _OF_IDEAS = ("model", "criterion", "task")
 
 @dataclass(frozen=True)
 class Idea:
-    """A system with an idea, and its control systems, each with the question that it answers.
+    """A user's idea (a plugin and its settings) as a system, with the controls to compare it with.
 
-    The plain control comes first. The folder holds the plan, the results and the page.
+    Each control is a system with the question that it answers; the plain control comes first. The
+    folder holds the plan, the results and the page.
     """
 
     corpus: Corpus

@@ -34,7 +34,7 @@ _PAIRS = 100_000
 
 
 def list_missing_parsers(corpus: Corpus, needs: set[str]) -> dict[str, str]:
-    """Return why parses of a language cannot be had, by language.
+    """Return the languages that cannot be parsed on this machine, each with the reason.
 
     A Stanza model that can be downloaded is no fault, since recipes download it.
     """
@@ -145,7 +145,7 @@ def _ask(archive: Archive) -> str:
 
 
 def list_scarce(corpus: Corpus, cells: Collection[Cell], work: Path) -> Iterator[str]:
-    """Yield a warning each if disk or memory will probably not suffice for the recipe."""
+    """Yield a warning if the disk, and one if the memory, will probably not suffice."""
     text = _UNPACKED * sum(archive.size or 0 for archive in corpus.archives)
     if corpus.here and corpus.here.path:
         names = (corpus.here.train.replace("{language}", x) for x in corpus.languages)

@@ -45,16 +45,16 @@ _SAMPLE = 100_000
 _BATCH, _UPDATES, _PASSES = {True: 4096, False: 1024}, {True: 100_000, False: 5000}, 40
 #: The hash of a pair with an empty side.
 _INCOMPLETE = 0
-#: What the name of a file may not have in a recipe: it names members of archives, languages and
-#: other settings. Other characters do not print.
+#: Characters that the name of a file may not have in a recipe: they stand for members of archives,
+#: languages and other settings, or do not print.
 _UNWRITABLE = re.compile(r"[!{}$]|[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 #: The parts of the name of a file, among them languages with a script or a region, as in pt_BR.
 _PARTS = re.compile(
     r"(?<![^./_-])[a-z]{2,3}[_-][A-Z][a-z]{3}(?:[_-][A-Z]{2})?(?![^./_-])"
     r"|(?<![^./_-])[a-z]{2}[_-](?:[A-Z]{2}|[0-9]{3})(?![^./_-])|[./_-]|[^./_-]+"
 )
-#: The longest training sentences in words, and the most uneven pairs; letters count as words where
-#: a splitter is not installed.
+#: The most words of a training sentence, and the largest ratio of lengths in a pair; without word
+#: splitters for both languages (False), for which letters may count as words, limits are higher.
 _LIMITS = {True: {"max_words": 100, "ratio": 9}, False: {"max_words": 400, "ratio": 36}}
 #: Subwords of a model of raw sentences that are bytes, and the fewest that are neither bytes nor
 #: characters.
@@ -134,9 +134,10 @@ _MODEL = """\
 model: {{{shared}: true, dropout: {dropout},
   encoder_layers: {layers}, encoder_embed_dim: {width}, encoder_ffn_embed_dim: {inner},
   encoder_attention_heads: {heads}, decoder_layers: {layers}, decoder_attention_heads: {heads}}}"""
-#: Sizes are those of the model to start from, and a trained model needs smaller steps.
+#: Settings of trainings that start from a model, whose sizes they have; a trained model needs
+#: smaller steps.
 _TRAINED = {"model": "model: {dropout: 0.1} # other options are those of start", "lr": "0.00005"}
-#: How often a text is read by a model that translates already.
+#: Epochs of a training that starts from a model that translates already.
 _FEW_PASSES = 5
 
 
@@ -284,7 +285,7 @@ def _describe_systems(parser: str, started: bool) -> dict[str, str]:
 
 
 def _quote(text: str) -> str:
-    """Quote a text for YAML, so that words such as ``no``, a language, stay text."""
+    """Quote a text for YAML, so that the language code ``no`` is not read as false."""
     return json.dumps(text, ensure_ascii=False)
 
 

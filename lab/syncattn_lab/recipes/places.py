@@ -1,4 +1,4 @@
-"""The places of a corpus's files, relative to the folder of the recipe."""
+"""The paths of a corpus's files, relative to the folder of the recipe."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def data(corpus: Corpus) -> Path:
 
 
 def gold_alignments(corpus: Corpus) -> Path:
-    """Return the file of the test set's gold alignments."""
+    """Return the file of the gold word alignments of the test set."""
     return folder(corpus, WORDS if corpus.generated else RAW) / "test.align"
 
 

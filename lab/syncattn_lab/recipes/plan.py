@@ -127,7 +127,7 @@ def make_plan(facts: dict[str, Any], path: Path) -> Plan:
 
 
 def _list_contrasts(path: Path, file: _File, part: _Part, tested: bool) -> Iterator[Contrast]:
-    """Yield the contrasts of a part of a plan."""
+    """Yield the contrasts in one part of a plan, such as ``family``, whose contrasts are tested."""
     for group, texts in part.contrasts.items():
         for text in texts:
             system, baseline, same = _read(path, text)

@@ -1,4 +1,4 @@
-"""A corpus of a few sentences, on which every stage of a recipe runs in a minute or so."""
+"""Shorten a corpus to a few sentences, on which a whole recipe runs in a minute or so."""
 
 from collections.abc import Sequence
 from dataclasses import replace

@@ -136,7 +136,7 @@ class Runner:
             )
 
     def _compare(self, mark: Path, stage: Stage) -> tuple[Mapping[str, Any], bool]:
-        """Return a mark's settings, and whether the stage's inputs were not made again since."""
+        """Return the settings in a stage's mark file, and whether its inputs are still the same."""
         content = _read_mark(mark)
         times = self._after(stage).items()
         same = all(content["after"].get(name) == time for name, time in times)
@@ -237,12 +237,12 @@ def _read_mark(mark: Path) -> dict[str, Any]:
 
 
 def _are_sums(files: Any) -> bool:
-    """Tell whether a mark's entry has the form of the checksums that `hash_files` returns."""
+    """Tell whether an entry of a mark file has the form of the checksums from `hash_files`."""
     return isinstance(files, dict) and all(isinstance(f, list) and f for f in files.values())
 
 
 def _check_mark(mark: Path, stage: Stage, before: Mapping[str, Any], same: bool) -> None:
-    """Raise `DataError` if a stage can be neither skipped nor continued after its mark."""
+    """Raise `DataError` if a stage with this mark file can be neither skipped nor continued."""
     way_out = f"take another --work, or --from {stage.name} to start over"
     if not _continues(before, stage):
         raise DataError(

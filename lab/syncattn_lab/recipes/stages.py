@@ -22,7 +22,7 @@ OWN = ("python", "-m")
 
 @dataclass(frozen=True)
 class Step:
-    """A pipeline of commands that is run without a shell; `command` makes one of one command.
+    """A pipeline of commands that is run without a shell; `command` makes a step of one command.
 
     Attributes:
         commands: the words of each command.

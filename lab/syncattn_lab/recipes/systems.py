@@ -1,4 +1,4 @@
-"""The settings of a system: merged files of YAML, shared files first.
+"""The settings of a system, merged from YAML files: shared files first, its own files last.
 
 ====================================  =================================================
 ``training/all.yaml``                 what all trainings have

@@ -14,7 +14,7 @@ from syncattn_fairseq.inference.drawing import INK, RIGHT, UNKNOWN, WRONG
 from .viz import alt
 
 Data: TypeAlias = Mapping[str, Sequence[Mapping[str, Any]]]
-"""The rows of each data set, by name."""
+"""The data of a chart: the rows of each data set, by the name of the set."""
 
 GOLD, UNASKED = "#5f6870", "#a5bfe3"
 CELL = 19

@@ -97,9 +97,9 @@ def _draw_side(side: Side, parse: Parse | None, causal: bool = False) -> DrawnSi
 
 
 def draw_attention(model: Model, example: Example) -> Figure:
-    """Draw the attention matrices E, C, D and C E Cᵀ between words, with rings for gold.
+    """Draw the attention between words: E (source), C (cross), D (target), and C E Cᵀ.
 
-    The end of sentence is left out.
+    Gold heads and links have rings. The end of sentence is left out.
     """
     [pair] = model.parse([example.source.text], _translations(example))
     [alignment] = model.align([example.source.text], [pair.translation])
@@ -263,10 +263,10 @@ class Matrix:
 def attention_matrices(
     example: Example, alignment: Alignment, pair: Pair[Parse] | None
 ) -> list[Matrix]:
-    """Return those of the attention matrices E, C, D and C E Cᵀ that a model has.
+    """Return a model's attention between words: E (source), C (cross), D (target), and C E Cᵀ.
 
-    The end of sentence is left out. ``alignment`` has C, ``pair`` has E and D; it is None for a
-    model without dependency heads.
+    Matrices that the model does not have are left out, and so is the end of sentence. ``alignment``
+    has C, ``pair`` has E and D; it is None for a model without dependency heads.
     """
     sides = {"source": alignment.source, "target": alignment.target}
     matrices = []

@@ -1,4 +1,4 @@
-"""A forest plot: how far systems are from their baseline, and a dot for each seed."""
+"""Draw forest plots of how far systems are from their baselines, with a dot for each seed."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from statistics import median

@@ -1,4 +1,4 @@
-"""The page about whether an idea helps: a self-contained HTML file without scripts."""
+"""Render the page about whether an idea helps, a self-contained HTML file without scripts."""
 
 from collections.abc import Mapping, Sequence
 from importlib.resources import files

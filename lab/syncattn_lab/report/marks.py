@@ -24,7 +24,7 @@ _WORD = regex.compile(
 )
 #: The most pairs of a word of the translation and a word of the reference that are compared.
 _MOST_PAIRS = 10**6
-#: Each word that is added may stand in the place of as many that are missing.
+#: The most missing words in whose place a single added word may stand.
 _FILLED = 3
 
 
@@ -39,7 +39,7 @@ class SentenceLinks:
 
 @dataclass(frozen=True)
 class Marked:
-    """A translation with its marks.
+    """A translation cut into marked pieces, with the number of marks of each kind.
 
     Attributes:
         pieces: see `lay_out`; None if the sentence is too long.

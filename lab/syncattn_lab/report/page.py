@@ -52,14 +52,14 @@ class Trainings:
     parents: Mapping[str, float]
     """The share of the source's dependency heads that the model finds, in per cent, by system."""
     errors: Mapping[str, float]
-    """Alignment error rates, in per cent, by system."""
+    """The alignment error rate of each system's attention, in per cent."""
     shown: str
     """A sentence on which trainings the rest of the page is about."""
 
 
 @dataclass(frozen=True)
 class Groups:
-    """Recall and precision of words in groups.
+    """The recall and precision of words in groups, as scores and as tables.
 
     Attributes:
         scores: the scores of each group and system.

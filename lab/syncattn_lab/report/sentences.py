@@ -35,12 +35,17 @@ class ReportedSentence:
     """
 
     summary: dict[str, Any]
-    """``source``, ``reference``, ``length`` in words of the source, ``translations`` and their
-    sentence-level ``chrf``, one for each system, and which of them ``differ``: ``translations``,
-    ``parses``, ``alignments``, ``trees``. The ``counts`` of each system are those of `.marks`."""
+    """The entry in the page's list of sentences, by name.
+
+    ``source``, ``reference``, ``length`` in words of the source, ``translations`` and their
+    sentence-level ``chrf``, one for each system, and what of the systems ``differ``:
+    ``translations``, ``parses``, ``alignments``, ``trees``. The ``counts`` of each system are those
+    of `.marks.Marked`."""
     detail: dict[str, Any]
-    """``source`` and ``target``, each with ``words`` (those of the reference), the ``text`` that
-    they are of, their ``spans`` in it if known, ``heads``, ``labels`` and ``tree`` (gold); ``sure``
+    """What the page shows of the sentence when it is opened, by name.
+
+    ``source`` and ``target``, each with ``words`` (those of the reference), the ``text`` that they
+    are of, their ``spans`` in it if known, ``heads``, ``labels`` and ``tree`` (gold); ``sure``
     and ``possible`` links, None without gold; and ``systems``, each with heads of ``source`` and
     ``target``, and ``links``, ``source_trees`` and ``target_trees`` by layer. Of a sentence with
     more than `MOST_WORDS`, only ``long``, their number. In any case ``marked``, for each system its

@@ -45,7 +45,7 @@ RECALL = "recall"
 
 
 def format_percent(fraction: float) -> str:
-    """Return a fraction as a percentage with one decimal, without the sign."""
+    """Return a fraction as a percentage with one decimal, without the % sign."""
     return f"{100 * fraction:.1f}"
 
 
