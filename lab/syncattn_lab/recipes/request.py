@@ -62,8 +62,8 @@ def is_row(word: str) -> bool:
 def read_row(text: str, known: Container[str] = ()) -> Row:
     """Parse a row such as ``rotary=transformer:model.positions=rotary``.
 
-    `DataError`: its name has other characters than letters, digits, ``_``, ``+`` and ``-``, or is
-    one of the ``known`` systems.
+    `DataError`: its name is one of the ``known`` systems, does not begin with a letter, or has
+    characters other than letters, digits, ``_``, ``+`` and ``-``.
     """
     match = _NAMED.fullmatch(text)
     if match is None:
