@@ -19,5 +19,5 @@ def require(extra: str, *libraries: str) -> None:
 
 
 def describe_missing(extra: str, library: str) -> str:
-    """Return a line with the name of the missing library and the command to install it."""
+    """Return an error message with a missing library's name and the command to install it."""
     return f"{library}, which this needs, is not installed: pip install 'syncattn-fairseq[{extra}]'"

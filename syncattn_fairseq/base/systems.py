@@ -12,14 +12,14 @@ try:
 except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
-#: For ``os.open``: never wait for a pipe's writer.
+#: Flag of ``os.open``: never wait for a pipe's writer. It is 0 where the system has no such flag.
 NO_WAITING = getattr(os, "O_NONBLOCK", 0)
-#: For ``os.open``: refuse a link.
+#: Flag of ``os.open``: refuse a symbolic link. It is 0 where the system has no such flag.
 NO_LINKS = getattr(os, "O_NOFOLLOW", 0)
 
 
 def count_cores() -> int:
-    """Return how many cores this process may use; where that is not known, all."""
+    """Return the number of CPU cores that this process may use, or of all if that is unknown."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1

@@ -1,4 +1,4 @@
-"""Parse sentences that are in subwords."""
+"""Parse sentences that are split into subwords."""
 
 from collections.abc import Sequence
 
@@ -12,7 +12,9 @@ from .parser import Parse, Parser
 def parse_subwords(
     parser: Parser, sentences: Sequence[Sequence[str]], scheme: str
 ) -> list[Parse | None]:
-    """Return the parse of each sentence, or None; those of raw sentences are trees, with spans.
+    """Return for each sentence, given as subwords, the parse over its words; None without a parse.
+
+    Parses of raw sentences are checked to be trees, and have spans.
 
     Args:
         parser: it finds the words of raw sentences itself if it can.

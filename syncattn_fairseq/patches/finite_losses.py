@@ -32,7 +32,7 @@ def _no_search(model: Any) -> None:
 
 
 def mend() -> None:
-    """Make fairseq stop when losses or gradients are not finite.
+    """Make fairseq end a training when a loss or a gradient is not finite.
 
     It then saves only its ``crash.pt``, which holds the parameters from before the update. After an
     error in the input, it saves nothing.

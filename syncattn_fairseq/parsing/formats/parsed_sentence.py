@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 
 class Surface(NamedTuple):
-    """A surface form of several words, ``first`` to before ``past``, such as German "im"."""
+    """A surface form of several words, such as German "im"; words ``first`` to before ``past``."""
 
     form: str
     first: int
@@ -14,7 +14,7 @@ class Surface(NamedTuple):
 
 @dataclass(frozen=True)
 class Analysis:
-    """The words of a sentence, and the tree if the parser found a tree.
+    """A parser's analysis of a sentence: its words, and the dependency tree if there is one.
 
     Attributes:
         words: as the parser writes them; they may contain any character, even spaces.
@@ -34,7 +34,10 @@ class Analysis:
     tags: list[str] = field(default_factory=list, compare=False)
 
     def list_readings(self) -> list[list[Surface]]:
-        """List the ways to write the sentence: with surface forms, if any, then word by word."""
+        """List the ways to write the sentence: with surface forms if it has any, then word by word.
+
+        Each way is a list of forms, and the words of each form.
+        """
         words = [Surface(word, index, index + 1) for index, word in enumerate(self.words)]
         if not self.surface:
             return [words]
