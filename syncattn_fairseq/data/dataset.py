@@ -1,4 +1,4 @@
-"""Sentence pairs with their parses: the extra fields of fairseq's batches."""
+"""Sentence pairs with their parses, and the batch fields that are made from parses."""
 
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
@@ -29,7 +29,7 @@ from .words import detect_scheme, find_word_starts
 
 
 class SyntaxPairDataset(BaseWrapperDataset):
-    """fairseq's sentence pairs, with parent indices of subwords.
+    """fairseq's dataset of sentence pairs, with the dependency parents of subwords.
 
     Batches gain ``src_parents`` (B, S) and ``tgt_parents`` (B, T) for the losses: columns of
     ``src_tokens`` and of ``target``, -1 = no parent, as for the end of sentence and padding, and
@@ -93,16 +93,16 @@ class SyntaxPairDataset(BaseWrapperDataset):
 
     @property
     def src(self) -> Any:
-        """The source text."""
+        """The dataset of source sentences."""
         return self.dataset.src
 
     @property
     def tgt(self) -> Any:
-        """The target text, or None."""
+        """The dataset of target sentences; None if there is only the source."""
         return self.dataset.tgt
 
     def __getitem__(self, index: int) -> dict[str, Any]:
-        """Return a sentence pair with the marks of both sides."""
+        """Return a sentence pair, with the marks (heads or labels) of its subwords."""
         item = dict(self.dataset[index])
         for side, heads in self.heads.items():
             if heads is not None:
@@ -123,7 +123,7 @@ class SyntaxPairDataset(BaseWrapperDataset):
         return item
 
     def draw(self, side: str, control: str, index: int, tokens: Tensor, marks: Tensor) -> Tensor:
-        """Draw a sentence's control, always the same for a sentence.
+        """Return the marks of a sentence's control tree, the same ones at each call.
 
         Args:
             side: ``source`` or ``target``.
@@ -143,13 +143,16 @@ class SyntaxPairDataset(BaseWrapperDataset):
         return take_tree(marks, None if other is None else self.heads[side][other])
 
     def _mark_words(self, tokens: Tensor, side: str) -> Tensor:
-        """Mark the word beginnings of a sentence without heads; the last token is the end."""
+        """Return marks that say where words begin, for a sentence without heads.
+
+        The last token is the end of sentence.
+        """
         pieces = [self.dictionaries[side][token] for token in tokens[:-1]]
         starts = find_word_starts(pieces, self.schemes[side])
         return torch.tensor(mark_subwords(repeat(NO_HEAD), starts), dtype=torch.long)
 
     def list_unparsed(self) -> list[int]:
-        """List the sentences without a parse or labels needed by the encoder."""
+        """List the indices of sentences that lack a parse or labels which the encoder reads."""
         read = {_name_marks_for(field) for field in self.fields}
         if not read:
             return []
@@ -163,7 +166,7 @@ class SyntaxPairDataset(BaseWrapperDataset):
     def collater(
         self, samples: Sequence[dict[str, Any]], pad_to_length: dict[str, int] | None = None
     ) -> dict[str, Any]:
-        """Make a batch, as fairseq does, padded to a shape of the plan if there is one."""
+        """Make a batch with fairseq's fields and the parses', padded to a shape of ``plan``."""
         pairs = self.dataset
         shape = self._choose_shape(samples)
         if shape is not None:
@@ -209,7 +212,7 @@ class SyntaxPairDataset(BaseWrapperDataset):
         return batch
 
     def _choose_shape(self, samples: Sequence[dict[str, Any]]) -> Shape | None:
-        """Return the plan's shape for a batch; None if it has none, or there is no plan."""
+        """Return the plan's shape for a batch; None if all are too small, or without a plan."""
         if self.plan is None or not samples:
             return None
         sides = ("source", "target")
@@ -225,9 +228,10 @@ def _name_marks_for(field: SourceField) -> str:
 
 
 def pad_marks(marks: Sequence[Tensor], width: int, left: bool) -> Tensor:
-    """Lay out the marks of sentences like their tokens; the end of sentence and padding get none.
+    """Pad the marks of sentences to one matrix, with the same columns as their tokens.
 
-    Each sentence has n tokens, whose marks are ``(n,)``, and its end; the result is ``(B, width)``.
+    The end of sentence and padding get `NO_TOKEN`. Each sentence has n tokens, whose marks are
+    ``(n,)``, and its end; the result is ``(B, width)``.
     """
     lengths = torch.tensor([len(m) for m in marks]).unsqueeze(1)
     first = width - 1 - lengths if left else torch.zeros_like(lengths)
@@ -244,7 +248,7 @@ def _find_positions(sought: Tensor, ids: Tensor) -> list[int]:
 
 
 class Unparsed:
-    """Marks of a text without parses."""
+    """Dataset of marks for a text without parses, in which no word has a head."""
 
     def __init__(self, sizes: np.ndarray) -> None:
         self.sizes = sizes
@@ -266,7 +270,7 @@ def load_marks(
     combine: bool = False,
     upsample_primary: int = 1,
 ) -> Any | None:
-    """Load the heads or labels (``kind``) of a language, as fairseq loads its text.
+    """Load the binarised heads or labels of a language, from the parts that fairseq loads.
 
     Args:
         kind: ``heads`` or another suffix of binarised marks.
@@ -281,7 +285,7 @@ def load_marks(
         A memory-mapped dataset of marks, or None if no sentence of any part has a parse.
 
     Raises:
-        DataError: they do not belong to the text.
+        DataError: the marks do not belong to the text.
     """
     parts: list[Any] = []
     any_parse = False
@@ -311,7 +315,7 @@ def load_marks(
 def list_texts(
     folder: str, split: str, source: str, target: str, combine: bool
 ) -> Iterator[tuple[str, str]]:
-    """Yield the path, without suffix, and the language of each text; see `load_marks`.
+    """Yield the path, without suffix, and the language of each binarised text of a split.
 
     Args:
         folder: the folder of the binarised corpus.
@@ -329,7 +333,7 @@ def list_texts(
 def find_parts(
     folder: Path, split: str, source: str, target: str, combine: bool
 ) -> Iterator[tuple[Path, str]]:
-    """Yield the prefix and the language pair of each part of a split, as fairseq finds them.
+    """Yield the path prefix and the language pair of each part of a split, as fairseq does.
 
     Args:
         folder: the folder of the binarised corpus.

@@ -28,11 +28,11 @@ from .mmap_blocks import SUFFIX, check_dataset
 from .preparation import SCHEMES_NAME, Preparation, list_record
 from .segmenters import SubwordModel
 
-#: So many sentences are looked at, of the first of these texts that is there: the training's may
-#: be split at random.
+#: Number of sentences in a sample of a corpus, and the splits to draw it from: the first that
+#: exists. The training text comes last, since it may be split into subwords at random.
 SAMPLE = 200
 SAMPLED = ("valid", "test", "train")
-#: What a binarised file ends with.
+#: Endings of the names of binarised files.
 _SUFFIXES = (".idx", ".bin", SUFFIX)
 
 
@@ -42,7 +42,7 @@ def check_earlier(
     subwords: Sequence[SubwordModel] | None = None,
     preparations: Mapping[str, Preparation] | None = None,
 ) -> None:
-    """Check an existing binarised corpus before an addition.
+    """Check that an addition to a binarised corpus was prepared in the same way as the corpus.
 
     Args:
         folder: of the corpus.
@@ -67,7 +67,7 @@ def check_earlier(
 def drop_same_dictionaries(
     folder: Path, destination: Path, languages: tuple[str, str], written: Iterable[Path]
 ) -> None:
-    """Remove the new dictionaries already present in the destination.
+    """Remove the new dictionaries that the destination already has.
 
     Args:
         folder: with the files of the run.
@@ -110,7 +110,7 @@ def list_earlier(
     written: Iterable[Path],
     anew: bool,
 ) -> list[Path]:
-    """List the files of earlier runs that do not belong to the present text.
+    """List the files of earlier runs that do not belong to the texts of this run.
 
     Args:
         folder, destination, languages, written: as for `drop_same_dictionaries`.
@@ -138,7 +138,7 @@ def list_earlier(
 def store_fingerprint(
     folder: Path, destination: Path, languages: tuple[str, str], gone: Iterable[Path]
 ) -> None:
-    """Store the fingerprint of a corpus after a run.
+    """Write the fingerprint of a corpus, as it is after this run, into the run's folder.
 
     Args:
         folder, destination, languages: as for `drop_same_dictionaries`.
@@ -154,7 +154,7 @@ def store_fingerprint(
 
 
 def read_rows(folder: Path, languages: tuple[str, str], language: str) -> list[list[str]]:
-    """Read the subwords of a sample of a binarised corpus; an empty list if there is no text.
+    """Return the subwords of a sample of a binarised corpus, by sentence; [] without a text.
 
     Args:
         folder: of the corpus.

@@ -1,4 +1,4 @@
-"""Binarise links between the words of sentence pairs, for guided alignment."""
+"""Binarise word alignments of sentence pairs, for the loss of guided alignment."""
 
 import sys
 from collections.abc import Iterator, Sequence
@@ -16,12 +16,12 @@ from .parses import parse_spans
 from .spans import find_runs
 from .words import split_units
 
-#: How many pairs have links if none of them can lack a 0 by chance.
+#: Number of linked pairs from which it cannot be chance that no link has a 0.
 _MANY = 10
 
 
 class LinkedText(NamedTuple):
-    """The source or target text of linked sentence pairs.
+    """The source or target text of word-aligned sentence pairs.
 
     Attributes:
         text: the sentences in subwords.
@@ -36,7 +36,10 @@ class LinkedText(NamedTuple):
     spans: Path | None = None
 
     def locate_words(self) -> Iterator[list[range]]:
-        """Yield where the subwords of each word of a sentence are; words of a unit share them."""
+        """Yield, for each sentence, the positions of the subwords of each word.
+
+        Words of one unit share its subwords.
+        """
         paths = self.sentences, self.spans
         others = (read_lines(path) if path else repeat("") for path in paths)
         lines = zip(read_lines(self.text), *others)  # noqa: B905  (repeat)
@@ -52,7 +55,9 @@ class LinkedText(NamedTuple):
 
 
 def binarise_links(path: Path, sides: Sequence[LinkedText], dataset: Path) -> None:
-    """Expand word links to links of all their subwords, and write a dataset for fairseq.
+    """Write word alignments as a fairseq dataset of links between subwords.
+
+    A link between two words becomes links between all of their subwords.
 
     Args:
         path: the links, one sentence pair per line, see `.link_lines`: words of source and target,

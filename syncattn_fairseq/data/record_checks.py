@@ -1,4 +1,4 @@
-"""Check the record of preparation against the text."""
+"""Check that the recorded preparation and the subword model of a text fit the text."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def check_record(
     scheme: str,
     where: Path | str,
 ) -> None:
-    """Check a subword model and a preparation against a text.
+    """Check that a subword model and a recorded preparation fit a text.
 
     Args:
         model: the subword model; None: not said.
@@ -50,7 +50,7 @@ def check_record(
 def check_subwords(
     path: Path | str, segmenter: Segmenter, rows: Sequence[Sequence[str]], where: Path | str
 ) -> None:
-    """Split sentences of a text again, and compare the subwords.
+    """Check that a subword model splits a text's sentences into the subwords that they have.
 
     A few may differ, such as those with white space inside words.
 
@@ -82,7 +82,7 @@ def check_subwords(
 def check_languages(
     preparations: Mapping[str, Preparation], languages: tuple[str, str], where: Path | str
 ) -> None:
-    """Check that source and target are not swapped.
+    """Check that the preparations of source and target are not swapped.
 
     Args:
         preparations: how the text of each language was prepared.
@@ -108,7 +108,7 @@ def check_languages(
 def check_preparation(
     preparation: Preparation, rows: Sequence[Sequence[str]], scheme: str, where: Path | str
 ) -> None:
-    """Check the recorded preparation of a text: detokenising and tokenising must restore the words.
+    """Check that detokenising and tokenising a text, by its preparation, restores its words.
 
     Args:
         preparation: how the text is said to be prepared; only Moses's way is checked.

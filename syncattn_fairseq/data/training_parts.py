@@ -1,4 +1,4 @@
-"""The parts of a training text, in several folders or a single folder, with or without parses."""
+"""The parts of a training text, in one or several folders, with or without parses."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from .parses import LINKS
 
 @dataclass(frozen=True)
 class Part:
-    """A part of a training text.
+    """A part of a training text, with its number of sentences and its annotations.
 
     Attributes:
         path: of its files, without the languages.
@@ -33,7 +33,7 @@ class Part:
 def look_at_parts(
     folders: Sequence[str], split: str, source: str, target: str, needs: Iterable[str]
 ) -> list[Part]:
-    """Examine all parts of a training text before training starts.
+    """List all parts of a training text, with the annotations that each has.
 
     Args:
         folders: those that follow each other, one in each epoch.
@@ -62,7 +62,7 @@ def look_at_parts(
 
 
 def _has(path: Path, source: str, target: str, need: str) -> bool:
-    """Tell whether a part has parses of any sentence, or links of any pair."""
+    """Return whether a part has parses of any sentence, or links of any pair."""
     kind, _, language = need.partition(".")
     if kind == LINKS:
         links = Path(data_file_path(_locate_links(path, source, target)))
@@ -72,7 +72,7 @@ def _has(path: Path, source: str, target: str, need: str) -> bool:
 
 
 def say_what_lacks(parts: Iterable[Part]) -> list[str]:
-    """Return a line for each annotation absent from a part, with the number of sentences."""
+    """Return a line for each annotation that some parts lack, with their number of sentences."""
     parts = [*parts]
     lines = []
     for need in sorted(frozenset[str]().union(*(part.has for part in parts))):
@@ -88,7 +88,7 @@ def say_what_lacks(parts: Iterable[Part]) -> list[str]:
 
 
 class Unlinked:
-    """Empty links for sentence pairs without links.
+    """Dataset of empty word alignments, for sentence pairs without links.
 
     Args:
         size: how many pairs there are.
@@ -107,7 +107,7 @@ class Unlinked:
 def load_links(
     folder: str, split: str, source: str, target: str, upsample_primary: int
 ) -> ConcatDataset | None:
-    """Load the links of all parts of a folder's text; fairseq loads only the first part's.
+    """Load the word alignments of all parts of a text, of which fairseq loads the first only.
 
     Args:
         folder: the folder.

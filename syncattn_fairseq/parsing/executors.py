@@ -15,7 +15,7 @@ Progress: TypeAlias = Callable[[int], object]
 """Function to report progress, called with the number of words parsed since the last call."""
 
 Executor: TypeAlias = Callable[[ShardTask, Sequence[Shard], Progress], None]
-"""Function that parses the shards of a task; it raises `DataError` on failure, but keeps finished shards."""
+"""Function that parses the shards of a task; on a `DataError`, it keeps finished shards."""
 
 
 def make_local_executor(workers: int, report_every: float = 0.2) -> Executor:

@@ -58,7 +58,7 @@ class Command(ParserSource):
 
     @classmethod
     def from_spec(cls, spec: str) -> Command | None:
-        """Make the parser of ``FORMAT:COMMAND``, which follows ``command:``; None for another text."""
+        """Make the parser for ``FORMAT:COMMAND``, after ``command:``; None for another text."""
         output_format, _, command = spec.partition(":")
         if not command or output_format not in FORMATS:
             return None
@@ -66,9 +66,9 @@ class Command(ParserSource):
 
     @classmethod
     def from_user(cls, command: str, output_format: str) -> Self:
-        """Make the parser of a user's command; its program and the files among its arguments are models.
+        """Make the parser of a user's command.
 
-        A change of these files makes parses stale.
+        Its program and the files among its arguments are models: if they change, parses are stale.
         """
         try:
             words = shlex.split(command)
@@ -79,7 +79,7 @@ class Command(ParserSource):
         return cls(command, output_format, models=(*programs, *files))
 
     def files(self) -> list[Path]:
-        """List the command's programs and model files; raise `DataError` if a program is missing."""
+        """List the command's programs and models; raise `DataError` if a program is missing."""
         paths = []
         for program, advice in self.programs:
             path = shutil.which(program)
@@ -113,7 +113,7 @@ class Eda(Command):
 
     @classmethod
     def from_spec(cls, spec: str) -> Command | None:
-        """Make the parser for the path of EDA's model, which follows ``eda:``; None without a path."""
+        """Make the parser for EDA's model, whose path follows ``eda:``; None without one."""
         return cls.from_model(spec) if spec else None
 
     @classmethod

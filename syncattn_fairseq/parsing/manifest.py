@@ -34,7 +34,7 @@ class Manifest:
     def describe(
         cls, text: str, shards: list[Shard], source: ParserSource, **options: Any
     ) -> Manifest:
-        """Return the record of a run that begins; raise `DataError` if files of the parser are missing."""
+        """Return the record of a run that begins; raise `DataError` if the parser lacks files."""
         settings = {**source.describe(), "syncattn-fairseq": __version__, **options}
         paths = source.files()
         if options.get("splitter"):
@@ -43,7 +43,7 @@ class Manifest:
         return cls(text, settings, models, shards, {}, ParseReport())
 
     def list_differences(self, earlier: Manifest) -> list[str]:
-        """List, as texts, the settings that differ from an earlier run's, and whether models changed."""
+        """List, as texts, how settings and models differ from those of an earlier run."""
         names = dict.fromkeys([*self.settings, *earlier.settings])
         changes = [
             f"{name} was {earlier.settings.get(name)}, is {self.settings.get(name)}"

@@ -155,16 +155,16 @@ class ParserSource(ABC):
 
     @classmethod
     def from_options(cls, options: Namespace) -> Self:
-        """Make the description from options of ``syncattn-parse``; raise `DataError` if unusable."""
+        """Make the description from options of ``syncattn-parse``; `DataError` for bad ones."""
         return cls()
 
     @classmethod
     @abstractmethod
     def from_spec(cls, spec: str) -> ParserSource | None:
-        """Make the description from a text in a form of ``specs``; return None for any other text."""
+        """Make the description from a text in a form of ``specs``; return None for another."""
 
     def modules(self) -> list[str]:
-        """List the names of modules that are slow to import, for an import before processes start."""
+        """List the names of slow modules, which are imported before processes start."""
         return []
 
     def files(self) -> list[Path]:

@@ -71,7 +71,7 @@ class StanzaModels(ParserSource):
 
     @classmethod
     def from_options(cls, options: Namespace) -> Self:
-        """Make the parser for ``--lang``, and ``--stanza-dir`` or ``--tagger`` with ``--depparse``."""
+        """Make the parser for ``--lang``, and a folder or ``--tagger`` and ``--depparse``."""
         folder, tagger, depparse = options.stanza_dir, options.tagger, options.depparse
         if (tagger is None) != (depparse is None) or (tagger and folder):
             raise DataError("give --stanza-dir, or both of --tagger and --depparse")
@@ -83,13 +83,13 @@ class StanzaModels(ParserSource):
 
     @classmethod
     def from_spec(cls, spec: str) -> StanzaModels | None:
-        """Make the parser for ``LANG`` or ``LANG:DIR``, which follows ``stanza:``; None without LANG."""
+        """Make the parser for ``LANG`` or ``LANG:DIR``, after ``stanza:``; None without LANG."""
         language, _, directory = spec.partition(":")
         return cls(language, directory or None) if language else None
 
     @property
     def folder(self) -> Path:
-        """The folder of the models; unused for word parsing if tagger and parser are given as files."""
+        """The folder of the models, unless tagger and parser are given as files."""
         default = _stanza().resources.common.DEFAULT_MODEL_DIR
         return Path(self.directory or default).expanduser()
 
@@ -165,7 +165,7 @@ class StanzaModels(ParserSource):
 
 
 def _check_file(path: Path) -> None:
-    """Raise `DataError` if a model file is more than plain data, since Stanza could run its code."""
+    """Raise `DataError` unless a model file is plain data: Stanza could run code in it."""
     import torch
 
     try:
@@ -212,7 +212,7 @@ class StanzaParser(Parser):
         return parse_in_halves(self._parse, sentences, _cut_blocks(sentences))
 
     def split(self, sentences: Sequence[str], splitter: str) -> list[Tokens]:
-        """Split raw sentences with Stanza's models if they are installed, else with ``splitter``."""
+        """Split raw sentences with Stanza's models if installed, else with ``splitter``."""
         if self.models.splitting_files() is None:
             return super().split(sentences, splitter)
         if self.tokenizer is None:
@@ -265,7 +265,7 @@ def _split(tokenizer: Any, sentences: Sequence[str]) -> list[Tokens]:
 
 
 def _cut_blocks(sentences: Sentences) -> Iterator[Sequence[int]]:
-    """Yield blocks of indices of similarly long sentences, short ones first."""
+    """Yield blocks of the indices of sentences of similar length, short ones first."""
     block: list[int] = []
     for index in sorted(range(len(sentences)), key=lambda index: len(sentences[index])):
         if block and (len(block) + 1) * len(sentences[index]) > _WORDS_AT_ONCE:

@@ -50,7 +50,7 @@ class ParseReport:
             self.fail(*failure)
 
     def summarise(self) -> str:
-        """Return the counts as text: ``3 sentences, 17 words, 1 without a parse (empty line: 1)``."""
+        """Return a line: ``3 sentences, 17 words, 1 without a parse (empty line: 1)``."""
         counts = f"{self.sentences:,} sentences, {self.words:,} words, "
         if not self.empty:
             return counts + "all parsed"

@@ -81,7 +81,7 @@ def _make_analysis(sentence: Any) -> Analysis:
 
 
 def _check(value: Any, kind: type) -> Any:
-    """Return a value if its type is exactly ``kind``, else raise `TypeError`; ``true`` is no int."""
+    """Return a value if its type is exactly ``kind`` (``true`` is no int), or raise `TypeError`."""
     if type(value) is not kind:
         raise TypeError(f"{str(value)[:60]!r} is no {kind.__name__}")
     return value
