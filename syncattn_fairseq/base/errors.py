@@ -39,8 +39,8 @@ class BadSentence(DataError):
     """Error for one unusable sentence among several, with the sentence's number.
 
     Args:
-        number: which one, from 1.
-        fault: what is wrong with it.
+        number: the number of the sentence, counted from 1.
+        fault: what is wrong with the sentence.
     """
 
     def __init__(self, number: int, fault: str) -> None:
@@ -85,7 +85,7 @@ def naming_full_disk(path: Path) -> Iterator[None]:
     """Name the path in the block's errors about a full disk, which name no file themselves.
 
     Raises:
-        DataError: PyTorch or safetensors could not write.
+        DataError: PyTorch or safetensors could not write a file.
     """
     try:
         yield

@@ -7,11 +7,11 @@ def require(extra: str, *libraries: str) -> None:
     """Check that the libraries of an extra are installed, without importing any.
 
     Args:
-        extra: its name in pyproject.toml, such as ``train``.
+        extra: the name of the extra in pyproject.toml, such as ``train``.
         libraries: the names that the libraries are imported by.
 
     Raises:
-        ImportError: one is missing; the message is one line with the command that installs it.
+        ImportError: a library is missing; the message has the command that installs the extra.
     """
     for name in libraries:
         if find_spec(name) is None:

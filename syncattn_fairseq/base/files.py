@@ -79,12 +79,12 @@ def replacing(path: Path, follow: bool = True) -> Iterator[Path]:
     disk before the file has its name.
 
     Args:
-        path: of the file.
+        path: the path of the file to write.
         follow: False: a link to a file is itself replaced, as nobody has named it as an output.
 
     Raises:
         DataError: the folder does not exist, or another process is writing the file.
-        OSError: of the system; the error names ``path``, not the temporary file.
+        OSError: the system cannot write; the error names ``path``, not the temporary file.
     """
     with naming_full_disk(path):
         if _is_stream(path):

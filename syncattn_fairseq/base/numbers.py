@@ -10,7 +10,7 @@ _DECIMAL = re.compile("-?[0-9.]{1,40}(e[-+]?[0-9]{1,2})?", re.IGNORECASE)
 def read_whole(text: str) -> int:
     """Read a whole number of up to nine digits; raise `ValueError` for any other text.
 
-    Refused are also ``1_0``, ``+1`` and ``٣``, which ``int`` accepts.
+    Unlike ``int``, it refuses ``1_0``, ``+1`` and ``٣``.
     """
     if not _WHOLE.fullmatch(text):
         raise ValueError(f"{text[:60]!r} is not a whole number")

@@ -29,7 +29,7 @@ def lock_file(descriptor: int, shared: bool = False, wait: bool = False) -> None
     """Lock an open file until it is closed.
 
     Args:
-        descriptor: of the file.
+        descriptor: the file descriptor of the open file.
         shared: whether others may hold a shared lock, too.
         wait: whether to wait for another process that holds the lock.
 

@@ -87,9 +87,9 @@ def check_first_line(line: str, name: str, is_xml: bool = False) -> None:
     """Raise `DataError` if the first line of a file shows that the file is XML or UTF-16.
 
     Args:
-        line: its first line; bytes that are not UTF-8 are lone surrogates.
-        name: what the error calls the file.
-        is_xml: whether it should be XML.
+        line: the first line of the file; bytes that are not UTF-8 are lone surrogates.
+        name: the name of the file in the error.
+        is_xml: whether the file should be XML.
     """
     if _UTF_16.match(line):
         raise DataError(

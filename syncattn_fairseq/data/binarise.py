@@ -61,7 +61,7 @@ class AnnotatedText:
     """A text in subwords, with a file of the dependency heads or labels of its words.
 
     Args:
-        kind: of the values, ``heads`` or ``labels``.
+        kind: what each word has, ``heads`` or ``labels``.
         scheme: how the text's subwords are written; see `find_word_starts`.
         words: the text before it was split into subwords, to compare with; or None.
         spans: where the words are in the sentences of ``words``; None: as the scheme finds them.
@@ -88,8 +88,8 @@ class AnnotatedText:
         """Apply ``work`` to each block of sentences; yield the results in order, update ``counts``.
 
         Args:
-            work: what to do with a block, in another process if there are several.
-            counts: of all blocks that were yielded.
+            work: the function for a block, which may run in another process.
+            counts: the counts of all blocks that were yielded.
             workers: the number of processes.
 
         Raises:
@@ -292,11 +292,11 @@ def binarise(
     Args:
         source: the text and its heads or labels.
         destination: the dataset's path without suffix.
-        dictionary: of the labels, whose indices are the marks; heads have none.
+        dictionary: the dictionary of labels, whose indices are the marks; None for heads.
         workers: the number of processes.
 
     Raises:
-        DataError: as of :meth:`AnnotatedText.process`.
+        DataError: see :meth:`AnnotatedText.process`.
     """
     try:
         return _write(source, destination, np.int16, dictionary, workers)

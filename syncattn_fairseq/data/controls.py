@@ -1,8 +1,8 @@
 """Fake parses, such as random trees, as controls for models that read the source's parse.
 
-Each function takes the marks of one sentence (:mod:`.subwords`), ``(n,)``, and a generator of random
-numbers, and returns other marks, ``(n,)``. The generator's seed is computed from the sentence
-alone, so that a sentence has the same control in every epoch, in every batch and at decoding time.
+Each function takes the marks of one sentence (:mod:`.subwords`), ``(n,)``, and a generator of
+random numbers, and returns other marks, ``(n,)``. The generator's seed is computed from the
+sentence alone, so that a sentence has the same control in every epoch, in every batch and at decoding time.
 Another sentence's tree also depends on the other sentences of the text. Numpy does the work, which
 takes a tenth of PyTorch's time for arrays of this size.
 """
@@ -20,8 +20,8 @@ from .subwords import CONTINUATION
 def shuffle_heads(marks: Tensor, generator: np.random.Generator) -> Tensor:
     """Permute the dependency heads of a sentence's words; the result need not be a tree.
 
-    A word may keep its own head, or get the equal head of a sibling: about a quarter of the words of the
-    built-in corpus do.
+    A word may keep its own head, or get the equal head of a sibling: about a quarter of the words
+    of the built-in corpus do.
     """
     return _change_heads(marks, lambda heads: heads[generator.permutation(len(heads))])
 
@@ -83,7 +83,7 @@ def draw_other(
     Args:
         index: the index of the sentence itself, which is never drawn.
         alike: the indices of the sentences of the same length, in ascending order.
-        generator: of random numbers.
+        generator: the generator of random numbers.
     """
     position = bisect_left(alike, index)
     own = int(index in alike[position : position + 1])

@@ -40,7 +40,7 @@ class SyntaxPairDataset(BaseWrapperDataset):
         pairs: the sentence pairs; without targets if they are only to be translated.
         src_heads, tgt_heads: one integer tensor of marks (:mod:`.subwords`) per sentence, or None.
         src_labels: the same with the index of a label in place of a head, or None.
-        fields: what the model needs.
+        fields: the batch fields that the model requests.
         gold: make dependency heads attend to the source's parents: pass these to the encoder, as
             ``forced_parents`` in ``net_input``.
         loss_fields: what the losses need besides parents; without heads, only what needs none.
@@ -127,8 +127,8 @@ class SyntaxPairDataset(BaseWrapperDataset):
 
         Args:
             side: ``source`` or ``target``.
-            control: one of :mod:`.controls`.
-            index: the sentence's number.
+            control: the name of the control, one of :mod:`.controls`.
+            index: the index of the sentence in the text, from 0.
             tokens, marks: the sentence and its marks, ``(n + 1,)`` and ``(n,)``.
         """
         generator = np.random.default_rng(zlib.crc32(tokens.numpy().tobytes()))
@@ -275,11 +275,11 @@ def load_marks(
     Args:
         kind: ``heads`` or another suffix of binarised marks.
         folder: the folder of the binarised corpus.
-        split: such as ``train``.
-        source, target: the languages.
+        split: the name of the split, such as ``train``.
+        source, target: the source and the target language.
         language: the language of the marks.
         combine: also load ``train1``, ``train2``, ...; parts without marks are unparsed.
-        upsample_primary: how often the first part counts.
+        upsample_primary: how many times the first part is in the dataset.
 
     Returns:
         A memory-mapped dataset of marks, or None if no sentence of any part has a parse.
@@ -319,8 +319,8 @@ def list_texts(
 
     Args:
         folder: the folder of the binarised corpus.
-        split: such as ``train``.
-        source, target: the languages.
+        split: the name of the split, such as ``train``.
+        source, target: the source and the target language.
         combine: whether to include ``train1``, ``train2``, ...
     """
     for prefix, pair in find_parts(Path(folder), split, source, target, combine):
@@ -337,8 +337,8 @@ def find_parts(
 
     Args:
         folder: the folder of the binarised corpus.
-        split: such as ``train``.
-        source, target: the languages.
+        split: the name of the split, such as ``train``.
+        source, target: the source and the target language.
         combine: whether to include ``train1``, ``train2``, ...
     """
     for number in count():

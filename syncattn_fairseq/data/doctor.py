@@ -86,17 +86,17 @@ class Limits:
         words: test sentences of fewer words may be in the training text; two characters of a script
             without spaces count as a word.
         test_in_training: 0 by default: a single one is severe.
-        valid_in_training: of validation sentences.
-        short_in_training: of test and validation sentences of fewer words.
-        repeated: of training pairs.
+        valid_in_training: share of validation sentences.
+        short_in_training: share of test and validation sentences of fewer words.
+        repeated: share of training pairs.
         twice: 0 by default: all sentences of the file count.
         swapped: 0 by default: all sentences of both files count.
         forms: all sentences of the file count.
-        untranslated: of pairs; 0.5 by default.
-        uneven: of pairs.
-        script: of lines of a side.
-        empty: of pairs.
-        odd: of pairs.
+        untranslated: share of pairs; 0.5 by default.
+        uneven: share of pairs.
+        script: share of lines of a side.
+        empty: share of pairs.
+        odd: share of pairs.
     """
 
     words: int = 8
@@ -139,9 +139,9 @@ class Text:
     """A parallel text to examine, with its split and its file names.
 
     Attributes:
-        split: ``train``, ``valid`` or ``test``; several texts may be of one.
-        names: what findings call the files of source and target.
-        pairs: the pairs of lines, which are read once.
+        split: ``train``, ``valid`` or ``test``; a split may have several texts.
+        names: the names of the source and the target file in findings.
+        pairs: the source and target lines; they are read once.
     """
 
     split: str
@@ -156,10 +156,10 @@ class Finding:
     Attributes:
         kind: a name in `KINDS`.
         split: the split that the sentences are in.
-        count: how many sentences.
-        total: how many the split has.
-        example: the first one, ``FILE:LINE`` and perhaps more.
-        severe: whether the text should not be used like that.
+        count: the number of sentences that have the fault.
+        total: the number of sentences of the split.
+        example: the first of these sentences, ``FILE:LINE`` and perhaps more.
+        severe: whether the text should not be used with this fault.
         advice: what to do.
     """
 
@@ -197,9 +197,9 @@ def examine(
     """Examine the texts of a corpus; return the faults that were found, severe ones first.
 
     Args:
-        texts: all of them; a split that is not there is not compared.
-        languages: of source and target.
-        limits: from which share on a finding is severe.
+        texts: all texts of the corpus; missing splits are not compared.
+        languages: the source and the target language.
+        limits: the shares of sentences from which a fault is severe.
         excluded: splits whose sentences are left out of the training text later.
 
     Raises:
@@ -226,8 +226,8 @@ def examine_files(
 
     Args:
         prefixes: for each split, ``PREFIX`` of its files ``PREFIX.LANGUAGE``.
-        languages: of source and target.
-        limits: from which share on a finding is severe.
+        languages: the source and the target language.
+        limits: the shares of sentences from which a fault is severe.
 
     Raises:
         DataError: a file cannot be read, or the sides of a text differ in length.

@@ -33,7 +33,7 @@ def read_drawn_controls(
     be no file: of text that is cut, of heads without checksums, in a folder that is read only.
 
     Args:
-        dataset: the split.
+        dataset: the dataset of the split.
         folder, split, source, target, combine: see :func:`.dataset.load_marks`.
     """
     parts = [*find_parts(Path(folder), split, source, target, combine)]

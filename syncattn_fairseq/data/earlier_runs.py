@@ -45,10 +45,10 @@ def check_earlier(
     """Check that an addition to a binarised corpus was prepared in the same way as the corpus.
 
     Args:
-        folder: of the corpus.
-        languages: of source and target.
-        subwords: the subword models of what is added; None: not said.
-        preparations: how that was prepared; None: not said.
+        folder: the folder of the binarised corpus.
+        languages: the source and the target language.
+        subwords: the subword models of the added text; None: unknown, and not checked.
+        preparations: how the added text was prepared; None: unknown, and not checked.
 
     Raises:
         DataError: a file of the corpus was exchanged, or what is added was made in another way.
@@ -70,9 +70,9 @@ def drop_same_dictionaries(
     """Remove the new dictionaries that the destination already has.
 
     Args:
-        folder: with the files of the run.
-        destination: where they will go.
-        languages: of source and target.
+        folder: the folder with the new files of the run.
+        destination: the folder that these files will move to.
+        languages: the source and the target language.
         written: the texts of the run in their destination, without suffix.
 
     Raises:
@@ -157,9 +157,9 @@ def read_rows(folder: Path, languages: tuple[str, str], language: str) -> list[l
     """Return the subwords of a sample of a binarised corpus, by sentence; [] without a text.
 
     Args:
-        folder: of the corpus.
-        languages: of source and target.
-        language: of the sentences.
+        folder: the folder of the binarised corpus.
+        languages: the source and the target language.
+        language: the language of the sentences to read.
     """
     dictionary = folder / f"dict.{language}.txt"
     for split in SAMPLED:

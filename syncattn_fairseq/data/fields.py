@@ -62,8 +62,8 @@ class SourceFields:
     """The batch fields that a model requests; ``|`` combines those of an ensemble's models.
 
     Attributes:
-        rules: for training its dependency heads (:func:`.subwords.find_parents`).
-        fields: what its encoder reads.
+        rules: the rules for training dependency heads (:func:`.subwords.find_parents`).
+        fields: the fields that the encoder reads.
     """
 
     rules: frozenset[str] = frozenset()

@@ -49,8 +49,8 @@ class Dataset:
     """Size and checksum of a binarised file, by which it is recognised.
 
     Attributes:
-        size: in bytes.
-        sha256: of its bytes; empty if nobody has computed it.
+        size: the size of the file in bytes.
+        sha256: the SHA-256 of the file; empty if it was not computed.
     """
 
     size: int
@@ -67,8 +67,8 @@ class Fingerprint:
     """Hashes that identify a binarised corpus: of its dictionaries and preparation, and texts.
 
     Attributes:
-        meaning: a SHA-256 of each part, by the name of its file.
-        provenance: of each folder of the corpus, its binarised files by their names.
+        meaning: the SHA-256 of each dictionary, model and record, by file name.
+        provenance: for each folder of the corpus, its binarised files by name.
     """
 
     meaning: Mapping[str, str] = field(default_factory=dict)
@@ -90,7 +90,7 @@ class Fingerprint:
         """Make a fingerprint from what `as_plain` returned.
 
         Raises:
-            ValueError: it is something else.
+            ValueError: ``plain`` is no fingerprint.
         """
         try:
             meaning = {str(name): digest for name, digest in plain["meaning"].items()}
@@ -141,9 +141,9 @@ def describe_meaning(
     They are the corpus's meaning (see the module), by the names of their files.
 
     Args:
-        folders: where its files are; of two with a name, that in the first folder counts.
-        languages: of the corpus.
-        without: the names of files that do not count.
+        folders: the folders of the corpus; of two files with one name, the first counts.
+        languages: the languages of the corpus.
+        without: the names of files to leave out.
 
     Raises:
         DataError: a file is damaged.
@@ -217,9 +217,9 @@ def describe_datasets(
 
     Args:
         folders, without: as for `describe_meaning`.
-        languages: of source and target.
-        known: files that are described already; those of another size are not believed.
-        complete: compute the SHA-256 of files that are not known.
+        languages: the source and the target language.
+        known: earlier descriptions, which are used for files that still have the same size.
+        complete: whether to compute the SHA-256 of all other files.
     """
     found: dict[str, Path] = {}
     without = {*without}
@@ -246,7 +246,7 @@ def read_fingerprint(folders: Sequence[Path], languages: Sequence[str]) -> Finge
 
     Args:
         folders: the folders; the dictionaries are those of the first.
-        languages: of source and target.
+        languages: the source and the target language.
 
     Raises:
         DataError: a file is not the one that the fingerprint in its folder was made of.
@@ -291,10 +291,10 @@ def check_meaning(
     """Check that data have the same meaning as the data that a model was trained with.
 
     Args:
-        name: the model's, such as the path of its checkpoint.
-        trained, here: both meanings.
-        folder: of the parts that are here.
-        remedy: what to do.
+        name: the model's name for messages, such as the path of its checkpoint.
+        trained, here: the meanings of the training data and of the present data.
+        folder: the folder of the present data, for messages.
+        remedy: the advice at the end of the message.
 
     Raises:
         DataError: a part differs.
@@ -312,10 +312,10 @@ def check_data(
     """Check that a binarised corpus has the dictionaries and preparation of a model's training.
 
     Args:
-        name: the model's.
-        trained: its fingerprint; None: it has none, which is logged.
-        folder: of the corpus.
-        languages: of the corpus.
+        name: the model's name, for messages.
+        trained: the model's fingerprint; None: it has none, which is logged.
+        folder: the folder of the binarised corpus.
+        languages: the languages of the corpus.
 
     Raises:
         DataError: a part differs.
@@ -368,8 +368,8 @@ def check_same_meaning(paths: Sequence[Path | str], states: Sequence[Any]) -> No
     """Check that checkpoints were trained with the same dictionaries, subwords and preparation.
 
     Args:
-        paths: of the checkpoints, which messages name.
-        states: their contents.
+        paths: the paths of the checkpoints, for messages.
+        states: the contents of the checkpoints.
 
     Raises:
         DataError: a part of two of them differs.
@@ -386,7 +386,7 @@ def find_fingerprint(path: Path | str, state: Any) -> Fingerprint | None:
     """Return the fingerprint stored in a checkpoint, from its contents; None if there is none.
 
     Raises:
-        DataError: it is damaged.
+        DataError: the fingerprint is damaged.
     """
     kept = state.get("task_state")
     if not isinstance(kept, dict) or kept.get(IN_CHECKPOINTS) is None:
@@ -408,15 +408,15 @@ def check_resumed(
     """Check that a resumed training goes on with the corpus of its checkpoint.
 
     Args:
-        name: the path of its checkpoint.
-        before: what it was trained on; None: it does not say, which is logged.
-        here: what it will be trained on.
-        folders: of the latter.
+        name: the path of the checkpoint, for messages.
+        before: the fingerprint in the checkpoint; None: it has none, which is logged.
+        here: the fingerprint of the corpus to train on now.
+        folders: the folders of the corpus to train on now.
         splits: the names of the texts for training and for validation.
-        same_text: whether it goes on in the same text, not just with the same words.
+        same_text: whether the texts must be the same, and not only the dictionaries.
 
     Raises:
-        DataError: meanings differ, or the texts of the training.
+        DataError: the meanings differ, or the training texts do.
     """
     if before is None:
         say_unknown(name)

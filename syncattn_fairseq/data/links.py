@@ -25,7 +25,7 @@ class LinkedText(NamedTuple):
 
     Attributes:
         text: the sentences in subwords.
-        scheme: how these are marked.
+        scheme: how the subwords are marked.
         sentences: raw sentences as people wrote them, if `spans` are of these.
         spans: where the words of raw sentences are; None: as the scheme finds them.
     """
@@ -62,8 +62,8 @@ def binarise_links(path: Path, sides: Sequence[LinkedText], dataset: Path) -> No
     Args:
         path: the links, one sentence pair per line, see `.link_lines`: words of source and target,
             from 0. Those that are only possible do not count.
-        sides: source and target.
-        dataset: path without suffix.
+        sides: the source and the target text.
+        dataset: the path of the dataset to write, without suffix.
 
     Raises:
         DataError: a line is wrong, there are too many or too few, or the links of many pairs count

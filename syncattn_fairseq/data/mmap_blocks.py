@@ -129,8 +129,8 @@ def write_dataset(
     It appears whole or not at all.
 
     Args:
-        dataset: its path without suffix.
-        dtype: numpy's type of its entries.
+        dataset: the path of the dataset, without suffix.
+        dtype: numpy's type of the entries.
         blocks: the entries of some sentences, one after the other, ``(entries,)``, and how many
             each sentence has, ``(sentences,)``.
     """

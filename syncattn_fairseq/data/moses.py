@@ -66,8 +66,8 @@ def open_tokenizer(language: str, rules: int = RULES[-1]) -> Any:
     """Return sacremoses's tokenizer for a language, with English rules for an unknown one.
 
     Args:
-        language: its code.
-        rules: one of `RULES`.
+        language: the code of the language.
+        rules: the version of the rules, one of `RULES`.
     """
     tokenizer = load_sacremoses().MosesTokenizer(language)
     if rules == 1:
@@ -139,11 +139,11 @@ def open_detokenizer(language: str, rules: int = RULES[-1]) -> Callable[[str], s
     languages for quotation marks.
 
     Args:
-        language: its code.
-        rules: one of `RULES`.
+        language: the code of the language.
+        rules: the version of the rules, one of `RULES`.
 
     Raises:
-        DataError: as `check_language`.
+        DataError: sacremoses is missing, or has no rules for the language.
     """
     check_language(language)
     detokenizer = load_sacremoses().MosesDetokenizer(language)
@@ -179,8 +179,8 @@ def find_first(words: Sequence[str], rules: int = RULES[-1]) -> int | None:
     """Return the index of a sentence's word that takes the initial capital; None without one.
 
     Args:
-        words: those of a sentence.
-        rules: one of `RULES`.
+        words: the words of a sentence.
+        rules: the version of the rules, one of `RULES`.
     """
     if rules == 1:
         return next((i for i, word in enumerate(words) if word[:1].isalpha()), 0)
@@ -202,8 +202,8 @@ def raise_first(text: str, language: str, rules: int = RULES[-1]) -> str:
 
     Args:
         text: the sentence.
-        language: its code.
-        rules: one of `RULES`.
+        language: the code of the language.
+        rules: the version of the rules, one of `RULES`.
     """
     if rules == 1:
         return re.sub(r"[^\W\d_]", lambda match: match[0].upper(), text, count=1)

@@ -17,8 +17,8 @@ def add_rows(batch: dict[str, Any], count: int, pairs: Any) -> None:
     The numbers of tokens and of sentences stay those of the sentences.
 
     Args:
-        batch: the batch, which is changed.
-        count: how many rows.
+        batch: the batch, which is changed in place.
+        count: the number of rows to add.
         pairs: fairseq's dataset, which knows the symbols and on which side padding is.
     """
     if not count:
@@ -44,7 +44,7 @@ def add_rows(batch: dict[str, Any], count: int, pairs: Any) -> None:
 def repeat_links(batch: dict[str, Any]) -> None:
     """Pad a batch's word alignments to a multiple of its target tokens, so that shapes are few.
 
-    The first link is repeated, with weight 0. A loss that marks the links in a table marks the same.
+    The first link is repeated, with weight 0. A loss that marks links in a table marks the same.
     """
     links: Tensor | None = batch.get("alignments")
     if links is None:

@@ -89,8 +89,8 @@ def find_fault(source: int, target: int, max_words: int | None, ratio: float | N
     """Return why to leave out a sentence pair, by its lengths; None to keep the pair.
 
     Args:
-        source: the number of its words.
-        target: that of the other side.
+        source: the number of words of the source.
+        target: the number of words of the target.
         max_words: the most words of a side; None: any number.
         ratio: how many times longer than the other a side may be; None: any number.
     """

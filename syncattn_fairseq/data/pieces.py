@@ -44,9 +44,9 @@ def learn_pieces(
     The same text always gives the same model.
 
     Args:
-        paths: of the texts.
-        vocab_size: how many pieces, including <unk>, <s> and </s>.
-        max_lines: of longer texts, so many lines are drawn, all with the same probability.
+        paths: the paths of the texts.
+        vocab_size: the number of pieces, including <unk>, <s> and </s>.
+        max_lines: the most lines to learn from; of longer texts, as many are drawn at random.
 
     Returns:
         the content of the model's file; and which lines it was learnt from, if not from all.
@@ -87,11 +87,11 @@ def learn_raw_pieces(
     Args:
         texts: files with a sentence on each line, and what splits each into words (`.splitters`);
             None: pieces may have characters of several words.
-        vocab_size: how many pieces, with 256 bytes, <unk>, <s> and </s>.
+        vocab_size: the number of pieces, including 256 bytes, <unk>, <s> and </s>.
         max_lines: as for `learn_pieces`.
 
     Returns:
-        as of `learn_pieces`.
+        the same as `learn_pieces`.
 
     Raises:
         DataError: a text is not UTF-8, or they are too small or large for that size, or what a

@@ -194,8 +194,8 @@ def copy_record(source: Path, destination: Path, languages: Iterable[str], is_ne
 
     Args:
         source, destination: the folders.
-        languages: of the text.
-        is_new: whether all that is in the destination is from somebody else.
+        languages: the languages of the text.
+        is_new: whether no file in the destination is from an earlier run of this training.
 
     Raises:
         DataError: a link is in the place of a file, or the record of another text is there.

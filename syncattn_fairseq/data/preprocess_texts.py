@@ -92,7 +92,7 @@ class Preprocessing:
     """The settings of ``syncattn-preprocess``; tuples are for source and target.
 
     Args:
-        languages: of both; with ``only_source``, the target has no text.
+        languages: source and target; with ``only_source``, the target has no text.
         texts: of each split, the prefixes of its texts; `None`: there is no such split.
         heads: of each split, the prefixes of its heads and labels; `None`: those of its texts.
         dictionaries, label_dictionaries: of the text and of labels, to reuse.

@@ -23,14 +23,14 @@ def check_record(
     """Check that a subword model and a recorded preparation fit a text.
 
     Args:
-        model: the subword model; None: not said.
-        preparation: how the text became words; None: not said.
+        model: the subword model; None: unknown, and not checked.
+        preparation: how the text became words; None: unknown, and not checked.
         rows: the subwords of sentences; those with unknown subwords are left out.
         scheme: how subwords are marked.
-        where: what the text is called.
+        where: the name of the text in messages.
 
     Raises:
-        DataError: they do not fit most of the sentences.
+        DataError: the model or the preparation does not fit most of the sentences.
     """
     if model is not None:
         segmenter = model.open()
@@ -55,13 +55,13 @@ def check_subwords(
     A few may differ, such as those with white space inside words.
 
     Args:
-        path: of the subword model.
-        segmenter: the model.
+        path: the path of the subword model, for messages.
+        segmenter: the subword model.
         rows: the subwords of sentences; those with unknown subwords are left out.
-        where: what the text is called.
+        where: the name of the text in messages.
 
     Raises:
-        DataError: most are split in another way.
+        DataError: the model splits most sentences in another way.
     """
     rows = [row[1:] if row and TAG.fullmatch(row[0]) else row for row in rows]
     known = [[*row] for row in rows if row and "<unk>" not in row]
@@ -86,8 +86,8 @@ def check_languages(
 
     Args:
         preparations: how the text of each language was prepared.
-        languages: of source and target.
-        where: what says so.
+        languages: the source and the target language.
+        where: the file or option that says so, for messages.
 
     Raises:
         DataError: each language was prepared as the other one.
@@ -114,7 +114,7 @@ def check_preparation(
         preparation: how the text is said to be prepared; only Moses's way is checked.
         rows: the subwords of sentences; those with unknown subwords are left out.
         scheme: how subwords are marked.
-        where: what the text is called.
+        where: the name of the text in messages.
 
     Raises:
         DataError: most sentences have other words.

@@ -94,8 +94,8 @@ class Segmenter(ABC):
     Attributes:
         known: the subwords in the model's dictionary, and which they are there, the most frequent
             first; empty: not said.
-        preparation: how sentences become words; None: not said, they are words already.
-        unknown: how often others occurred.
+        preparation: how sentences become words; None: unknown, and sentences are words.
+        unknown: how often each subword occurred that the model does not have.
     """
 
     #: The scheme of the model's subword marks, see :func:`..data.words.find_word_starts`.
@@ -193,7 +193,7 @@ class Subwords(Segmenter):
     """Segmenter for text in subwords already, such as the text of a binarised corpus.
 
     Args:
-        scheme: how its subwords are marked.
+        scheme: how the text's subwords are marked.
     """
 
     def __init__(self, scheme: str) -> None:
@@ -354,7 +354,7 @@ def open_segmenters(
     Args:
         models: the subword models; None: those in the folders.
         folders: where they are, and how the text was prepared, in the order of the search.
-        languages: of source and target.
+        languages: the source and the target language.
         vocabularies: the subwords that the model knows on each side, the most frequent first.
         schemes: how each side marks subwords; None: as its vocabulary shows.
         in_subwords: whether text is in subwords already, so that no model is needed.

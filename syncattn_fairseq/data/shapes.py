@@ -35,10 +35,10 @@ class Plan:
 
     Args:
         shapes: ``(n, 3)``: rows, source and target of each.
-        batches: ``(m, 3)``, those that the shapes were chosen for.
+        batches: ``(m, 3)``, the batches that the shapes were chosen for.
 
     Attributes:
-        shapes: those of the argument, the fewest tokens first.
+        shapes: the shapes, sorted by their number of tokens, the fewest first.
         added: the share of tokens that padding adds to those batches.
     """
 
@@ -63,8 +63,8 @@ class Plan:
         """Return the shape with the fewest tokens for a batch; None if every shape is too small.
 
         Args:
-            rows: sentences of the batch.
-            source, target: lengths of the longest one's sides.
+            rows: the number of sentences of the batch.
+            source, target: the length of the longest source and of the longest target.
         """
         holding = np.flatnonzero((self.shapes >= (rows, source, target)).all(1))
         return Shape(*map(int, self.shapes[holding[0]])) if len(holding) else None
@@ -87,7 +87,7 @@ def make_plan(batches: np.ndarray, added: float = ADDED, most: int = MOST_SHAPES
         batches: ``(m, 3)``: rows, source and target of each (:func:`measure_batches`).
         added: the share of tokens that padding may add, to all batches together. It is more if
             ``most`` shapes are too few for it.
-        most: the most shapes.
+        most: the largest allowed number of shapes.
     """
     batches = np.asarray(batches, dtype=np.int64).reshape(-1, 3)
     had = _count_tokens(batches).sum()

@@ -87,7 +87,7 @@ class Units:
         """Return, for each unit, the index of the word that is nearest to the root of the tree.
 
         Args:
-            heads: those of the words, a tree; from 1, 0 for the root.
+            heads: the heads of the words, which form a tree; from 1, 0 for the root.
         """
         if len({*self.of_words}) == len(self.of_words):
             return [*range(len(self.of_words))]
@@ -167,9 +167,9 @@ def split_span(span: Span, surface: str, forms: Sequence[str]) -> list[Span]:
     else, as in *zum*, all of them have the whole.
 
     Args:
-        span: the token's.
-        surface: its characters.
-        forms: its words.
+        span: the span of the token in its sentence.
+        surface: the characters of the token.
+        forms: the words of the token.
     """
     same = "".join(forms).lower() == surface.lower() and sum(map(len, forms)) == len(surface)
     if not same or not all(forms):

@@ -47,8 +47,8 @@ class Dictionary(NamedTuple):
     """A word splitter with a dictionary, for a language that is written without spaces.
 
     Attributes:
-        extra: of this package, which installs it.
-        libraries: the names that it is imported by.
+        extra: the extra of this package that installs the splitter.
+        libraries: the names of the modules that it needs.
         letters: a pattern of the characters that it splits.
         load: imports a library, and returns what splits such characters into words.
     """
@@ -147,7 +147,7 @@ def find_splitter(language: str) -> tuple[str, str]:
     """Return the recommended word splitter for a language if installed, else ``uax29``.
 
     Args:
-        language: as for `choose_splitter`.
+        language: a code or name of the language, see `choose_splitter`.
 
     Returns:
         the name of the recommended splitter, and nothing; or ``uax29``, and a line that says what
@@ -165,7 +165,7 @@ def check_splitter(name: str) -> None:
     """Check that there is a word splitter of this name, and that its library is installed.
 
     Raises:
-        DataError: it does not; the line says which extra to install.
+        DataError: it is missing; the message says which extra to install.
     """
     if name not in SPLITTERS:
         raise DataError(
@@ -183,13 +183,13 @@ def split_words(text: str, splitter: str) -> list[Span]:
 
     Args:
         text: any characters; white space, which is Unicode's, always separates words.
-        splitter: its name, one of `SPLITTERS`.
+        splitter: the name of the splitter, one of `SPLITTERS`.
 
     Returns:
         The spans of the words, which cover everything but white space.
 
     Raises:
-        DataError: as `check_splitter`.
+        DataError: the splitter does not exist or is not installed (`check_splitter`).
     """
     find = _open_splitter(splitter)
     plain = _SPACE.sub(" ", text)

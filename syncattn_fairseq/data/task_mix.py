@@ -57,7 +57,7 @@ class ParsedSource:
         with_words: keep the subwords of the words in the parses.
         on_bad_parse: ``stop`` if a parse does not fit its sentence, or ``drop`` the parse.
         spans: where the words of heads are in raw sentences; None: as the scheme finds them.
-        sentences: these sentences; None: the subwords join to them.
+        sentences: the raw sentences of ``spans``; None: the subwords join to them.
     """
 
     text: Path

@@ -59,7 +59,7 @@ class Profile:
 
 
 def are_swapped(text: tuple[Profile, Profile], other: tuple[Profile, Profile]) -> bool:
-    """Return whether two texts have swapped languages: source like target, target like source.
+    """Return whether each side of a text is in the language of another text's opposite side.
 
     False if one of them has too few letters.
     """
@@ -70,7 +70,7 @@ def are_swapped(text: tuple[Profile, Profile], other: tuple[Profile, Profile]) -
 
 
 def have_other_names(text: tuple[Profile, Profile], languages: tuple[str, str]) -> bool:
-    """Return whether each side has the common words of the language that the other side names."""
+    """Return whether each side has the most common words of the other side's language."""
     bases = [re.split("[-_]", language)[0].lower() for language in languages]
     lists = [COMMON_WORDS.get(base, frozenset()) for base in bases]
     if not all(lists):

@@ -20,9 +20,9 @@ class Part:
     """A part of a training text, with its number of sentences and its annotations.
 
     Attributes:
-        path: of its files, without the languages.
-        sentences: how many it has.
-        has: what there is for it of what is needed besides the text, such as ``heads.en``.
+        path: the beginning of the paths of its files, before the languages.
+        sentences: the number of its sentences.
+        has: the needed annotations that the part has, such as ``heads.en``.
     """
 
     path: Path
@@ -36,11 +36,11 @@ def look_at_parts(
     """List all parts of a training text, with the annotations that each has.
 
     Args:
-        folders: those that follow each other, one in each epoch.
+        folders: the folders of the text, of which each epoch reads the next one.
         split: the name of the text.
         source: the source language.
         target: the target language.
-        needs: what is needed besides the text: ``heads.en``, ``labels.en``, ``align``.
+        needs: the needed annotations, such as ``heads.en``, ``labels.en``, ``align``.
 
     Raises:
         DataError: a folder has no such text, or parses that do not belong to it.
@@ -91,7 +91,7 @@ class Unlinked:
     """Dataset of empty word alignments, for sentence pairs without links.
 
     Args:
-        size: how many pairs there are.
+        size: the number of sentence pairs.
     """
 
     def __init__(self, size: int) -> None:
@@ -110,11 +110,11 @@ def load_links(
     """Load the word alignments of all parts of a text, of which fairseq loads the first only.
 
     Args:
-        folder: the folder.
+        folder: the folder of the binarised corpus.
         split: the name of the text.
         source: the source language.
         target: the target language.
-        upsample_primary: how often the first part counts.
+        upsample_primary: how many times the first part is in the dataset.
 
     Returns:
         A dataset of links for each pair, or None if no part has any.

@@ -142,7 +142,7 @@ def split_units(
 
     Args:
         pieces: the subwords.
-        scheme: how they are marked, see `find_word_starts`.
+        scheme: how the subwords are marked, see `find_word_starts`.
         words: of a raw sentence, the spans of its words, from a parser or a treebank. None: the
             words are those of the scheme.
         sentence: as people wrote it; empty: as the subwords join to it.
@@ -181,7 +181,7 @@ def locate_words(words: Iterable[str], text: str) -> list[Span] | None:
 
     Args:
         words: all words, in order; white space in them does not count.
-        text: as people write it.
+        text: the raw text.
     """
     letters = ["".join(word.split()) for word in words]
     if find_letters("".join(letters)) != find_letters(text):

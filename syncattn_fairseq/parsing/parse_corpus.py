@@ -38,7 +38,7 @@ class ParsingPlan:
         outputs: the files to write, by kind, see `ParseWriter`; must include heads.
         source: the parser.
         max_words: sentences of more words are not parsed.
-        count: how many shards; None: one per 2 MB.
+        count: the number of shards; None: one per 2 MB of text.
         min_parsed: the smallest share of non-empty sentences that must get a parse.
         splitter: what finds the words of a text as people write it, if the parser does not, see
             :meth:`.parser.Parser.split`; None: they are separated by white space.
@@ -77,9 +77,9 @@ def parse_corpus(
     ``OUTPUT.manifest.json`` records what the output was made from.
 
     Args:
-        plan: what to parse.
-        execute: parses shards, here or elsewhere.
-        say: called with a message about what is skipped or done again, and why.
+        plan: the text, the parser and the output files.
+        execute: the function that parses shards, here or on other machines.
+        say: a function that gets messages about shards that are skipped or parsed again.
 
     Returns:
         The report, and the words parsed per second, 0 if there was nothing to do.
@@ -278,8 +278,8 @@ def convert_parsed(
     Args:
         text: one sentence per line; if spans are written, as people write it, else words separated
             by white space.
-        parsed: the parser's output.
-        file_format: its format, one of `formats.FORMATS`.
+        parsed: the file of the parser's output.
+        file_format: the format of that file, one of `formats.FORMATS`.
         outputs: the files to write, by kind, see `ParseWriter`; must include heads.
         min_parsed: the smallest share of non-empty sentences that must get a parse.
         anywhere: whether the parser's sentences are in any order, and perhaps of other texts, too;

@@ -44,11 +44,11 @@ def match_parses(
     Args:
         text_lines: the lines of the text.
         analyses: the sentences of the parsed file.
-        name: of the parsed file.
+        name: the name of the parsed file, for messages.
         raw: whether the lines are as people write them; then the parses have words and spans.
 
     Raises:
-        DataError: the parsed file, by name, has more sentences than the text.
+        DataError: the parsed file has more sentences than the text has lines.
     """
     lines = _Queue(map(_Line, text_lines))
     sentences = _Queue(_Sentence(analysis) for analysis in analyses if analysis.words)
@@ -74,7 +74,7 @@ def find_parses(
 
     Args:
         text_lines: the lines of the text.
-        analyses: the sentences.
+        analyses: the sentences of the parsed file.
         raw: see `match_parses`.
     """
     lines = [_Line(text) for text in text_lines]

@@ -44,9 +44,9 @@ class Parse(NamedTuple):
     Attributes:
         heads: for each word the 1-based position of its head; 0 for the root.
         labels: the relation of each word to its head.
-        morphology: further facts about each word; empty, or one entry per word.
-        words: those of a sentence as people write it; empty: the words were given.
-        spans: where each of these is in the sentence, in characters.
+        morphology: lemma, parts of speech and features of each word; empty if unknown.
+        words: the words of a raw sentence; empty if the words were given.
+        spans: the character span of each of these words in the sentence.
     """
 
     heads: list[int]
@@ -78,7 +78,7 @@ class Parser(ABC):
         """Split raw sentences into the words that `analyse` parses, with their character spans.
 
         Args:
-            sentences: any number, each without line ends; blank ones have no words.
+            sentences: raw sentences without line ends; blank ones have no words.
             splitter: of :mod:`..data.splitters`, for a parser that cannot split; others do not use
                 it.
 
@@ -95,7 +95,7 @@ class Parser(ABC):
         """Parse raw sentences; return for each the parse with words and spans, or None.
 
         Args:
-            sentences: any number, each without line ends.
+            sentences: raw sentences without line ends.
             splitter: see `split`.
         """
         tokens = self.split(sentences, splitter)
@@ -115,7 +115,7 @@ class Parser(ABC):
             is empty, has an empty word or more than ``MAX_WORDS`` words, or the parser fails on it.
 
         Raises:
-            DataError: it fails on too many sentences in a row, of this call and those before.
+            DataError: the parser failed on too many sentences in a row, earlier calls included.
         """
         parses: list[Parse | None] = [None] * len(sentences)
         indices = [
@@ -143,9 +143,9 @@ class ParserSource(ABC):
 
     Attributes:
         about: the parser in a few words, for ``syncattn-parse --help``.
-        specs: what follows its name in a spec for :func:`.parsers.open_parser`.
-        options: those of ``syncattn-parse`` that only it has: arguments of ``add_argument``.
-        needs: the options that it requires.
+        specs: the forms of the text after ``NAME:`` for :func:`.parsers.open_parser`.
+        options: its own options of ``syncattn-parse``, as arguments of ``add_argument``.
+        needs: the options of ``syncattn-parse`` that it requires.
     """
 
     about: ClassVar[str]
@@ -188,7 +188,7 @@ class ParserSource(ABC):
                 the only one.
 
         Raises:
-            DataError: something is missing.
+            DataError: a library, a program or a model is missing.
         """
 
 

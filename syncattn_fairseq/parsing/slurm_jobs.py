@@ -77,7 +77,7 @@ def plan_arrays(shards: Sequence[Shard], workers: int | None) -> list[list[list[
     """Divide shards into arrays of Slurm jobs; a job is a list of shards to parse in order.
 
     Args:
-        shards: those to parse.
+        shards: the shards to parse.
         workers: how many jobs may run at the same time, which no more arrays share; None: all.
     """
     arrays = ceil(len(shards) / (_MOST_JOBS * _MOST_SHARDS))

@@ -17,9 +17,9 @@ def parse_subwords(
     Parses of raw sentences are checked to be trees, and have spans.
 
     Args:
-        parser: it finds the words of raw sentences itself if it can.
+        parser: the parser, which splits raw sentences into words itself if it can.
         sentences: the subwords of each sentence.
-        scheme: how they are marked, see :func:`..data.words.find_word_starts`.
+        scheme: how the subwords are marked, see :func:`..data.words.find_word_starts`.
     """
     if not is_raw(scheme):
         return parser([join_subwords(tokens, scheme) for tokens in sentences])

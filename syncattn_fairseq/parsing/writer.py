@@ -26,8 +26,8 @@ class ParseReport:
     """Counts of sentences, words and missing parses in a text or a part of it.
 
     Attributes:
-        sentences, words: how many lines, and how many words in all of them.
-        empty: how many lines have no parse, by reason.
+        sentences, words: the number of lines, and of words in all lines.
+        empty: the number of lines without a parse, by reason.
         failures: the first lines on which the parser itself failed: their numbers, and details.
     """
 
@@ -87,7 +87,7 @@ class ParseWriter:
         """Write the parse of the next line; write none if it is not a tree over the line's words.
 
         Args:
-            words: of the line.
+            words: the words of the line.
             result: the parse, or why there is none.
             sentence: the line as people write it, in which the parse has spans; None: its words
                 are separated by spaces.

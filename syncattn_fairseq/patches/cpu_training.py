@@ -17,7 +17,7 @@ _TORCHRUN = {"MASTER_ADDR", "MASTER_PORT", "WORLD_SIZE", "RANK"}
 
 
 def mend() -> None:
-    """Raise `DataError` before a training on a CPU starts with options that need a GPU."""
+    """Make fairseq refuse options that need a GPU before a training on a CPU starts."""
     import torch
     from fairseq.distributed import utils
     from fairseq.trainer import Trainer

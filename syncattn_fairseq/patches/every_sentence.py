@@ -15,7 +15,7 @@ from .wrapping import wrap
 
 
 def mend() -> None:
-    """Put every sentence in a batch; raise a one-line error for sentences too long for that."""
+    """Make fairseq batch every sentence, and name in one line a sentence too long for a batch."""
     from fairseq.data import FairseqDataset
     from fairseq.tasks import FairseqTask
     from fairseq.tasks.translation import TranslationTask

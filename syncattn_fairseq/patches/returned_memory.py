@@ -39,7 +39,7 @@ def mend() -> None:
 def set_allocator() -> bool:
     """Make glibc's allocator keep freed memory; return whether the settings were applied.
 
-    They are not without glibc, or if the user has set the allocator in the environment.
+    It is False without glibc, or if the user has set the allocator in the environment.
     """
     if any(name.startswith(("MALLOC_", "GLIBC_TUNABLES")) for name in os.environ):
         return False
@@ -53,7 +53,7 @@ def set_allocator() -> bool:
 def ask_for_huge_pages() -> None:
     """Request huge pages for the memory into which the heap will grow.
 
-    On a system without huge pages, nothing happens. Nothing is done where addresses are limited.
+    Nothing is done on a system without huge pages, or where addresses are limited.
     :data:`SETTINGS` must be set already: otherwise the heap would not be where the block was.
     """
     strict = Path("/proc/sys/vm/overcommit_memory")

@@ -35,7 +35,7 @@ _UNKNOWN = object()
 
 
 def mend() -> None:
-    """Check, before fairseq loads initial weights, that the model's options fit these weights."""
+    """Make fairseq check, before it loads initial weights, that the model's options fit them."""
     from fairseq import checkpoint_utils
 
     @wrap(checkpoint_utils, "load_checkpoint")

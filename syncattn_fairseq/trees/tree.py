@@ -29,7 +29,7 @@ class Tree:
     """A constituent of a phrase structure tree, with everything below it.
 
     Attributes:
-        label: its category; a part of speech directly above a word.
+        label: the category of the constituent; the part of speech directly above a word.
         children: constituents, and words as written in the brackets.
     """
 
@@ -102,7 +102,7 @@ def format_conllu(
     Args:
         words, heads, labels: the words, their 1-based dependency heads, 0 = root, and labels.
         morphology: lemma, both parts of speech and features of each word; None: unknown.
-        number: its ``sent_id``; None: it has none.
+        number: the ``sent_id`` of the sentence; None: it has none.
         where: the raw sentence, and the span of each word in it; words with the same span become
             a multiword token. None: the words are separated by spaces.
     """

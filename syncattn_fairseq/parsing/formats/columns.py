@@ -33,9 +33,9 @@ class Table:
         title: the format's name in errors.
         separator: the single character between columns. Words may contain any other.
         form: 0-based column of the word.
-        head: 0-based column of its head.
-        label: 0-based column of its label.
-        columns: the fewest there can be.
+        head: 0-based column of the word's dependency head.
+        label: 0-based column of the word's dependency label.
+        columns: the smallest number of columns that a line may have.
         header: beginning of lines about the sentence rather than a word.
         multiword: whether there are CoNLL-U's ranges (``3-4``: the written form of words 3 and 4)
             and empty nodes (``5.1``, skipped).

@@ -21,8 +21,8 @@ class Analysis:
         heads: for each word the 1-based position of its head, 0 for the root; None: no tree. Not
             checked to form a tree.
         labels: the relation of each word to its head, without white space; empty: no tree.
-        surface: the runs of words written as one, in order.
-        text: the sentence as people write it, if the format says it.
+        surface: the surface forms of several words, in order.
+        text: the raw sentence, if the format has it; else empty.
         tags: the part of speech of each word; empty: the format has none, or is read without.
     """
 
