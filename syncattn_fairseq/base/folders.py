@@ -73,7 +73,7 @@ def making(folder: Path) -> Iterator[Path]:
 
 
 def check_places(files: Path, folder: Path) -> None:
-    """Check that ``files`` can move into ``folder``: nothing but a file may have a file's name.
+    """Check that no folder or link is in the place of a file that has to move into ``folder``.
 
     Raises:
         DataError: a folder or a link is in the place of a file.

@@ -1,4 +1,4 @@
-"""What operating systems do not all have.
+"""Functions and flags that not all operating systems have.
 
 macOS has all but how many cores a process may use. Windows has no locks, pipes that do not wait
 and alarms; models are loaded and served there, and no more.

@@ -64,9 +64,9 @@ class AnnotatedText:
         kind: what each word has, ``heads`` or ``labels``.
         scheme: how the text's subwords are written; see `find_word_starts`.
         words: the text before it was split into subwords, to compare with; or None.
-        spans: where the words are in the sentences of ``words``; None: as the scheme finds them.
-            Only subwords of raw sentences have these.
-        heads: of labels of raw sentences, the heads of their words; or None.
+        spans: the character spans of the words in the sentences of ``words``; None: the words are
+            found by the scheme. Only for subwords of raw sentences.
+        heads: for labels of raw sentences, the heads of the same words; or None.
         on_bad_parse: ``stop`` if heads or labels do not fit their sentence, or ``drop`` them and
             keep the sentence without.
         min_parsed: the smallest share of sentences whose heads or labels must fit them.
@@ -125,8 +125,8 @@ class AnnotatedText:
         """Return the heads or labels of a block's sentences, and which subwords begin a word.
 
         Returns:
-            the values of each sentence, none if it has no parse or was dropped; whether each
-            subword of each sentence begins a word; and what was counted.
+            the heads or labels of each sentence, none if it has no parse or the parse was dropped;
+            whether each subword of each sentence begins a word; and the counts of the block.
 
         Raises:
             DataError: the first fault, with file and line.
@@ -251,9 +251,10 @@ def _comparable(words: str) -> list[str]:
 
 
 def are_words(plain: str, subwords: list[str], scheme: str) -> bool:
-    """Return True if a line certainly has the words of the subwords, False if it may not.
+    """Return True if a line certainly consists of the words of given subwords, else False.
 
-    This is much faster than to join the subwords (`join_subwords`).
+    This is much faster than to join the subwords (`join_subwords`); where it is False, the words
+    may still be the same.
     """
     text = " ".join(subwords)
     if scheme == "subword_nmt":
@@ -341,7 +342,7 @@ def _mark(
 
 
 def check_lengths(source: AnnotatedText, marks: Path, text: Path) -> None:
-    """Raise `DataError` unless a binarised text has exactly one mark for each subword.
+    """Raise `DataError` unless a binarised text has one mark (head or label) for each subword.
 
     ``marks`` and ``text``, which fairseq binarised, are paths without suffix.
     """

@@ -2,9 +2,9 @@
 
 Each function takes the marks of one sentence (:mod:`.subwords`), ``(n,)``, and a generator of
 random numbers, and returns other marks, ``(n,)``. The generator's seed is computed from the
-sentence alone, so that a sentence has the same control in every epoch, in every batch and at decoding time.
-Another sentence's tree also depends on the other sentences of the text. Numpy does the work, which
-takes a tenth of PyTorch's time for arrays of this size.
+sentence alone, so that a sentence has the same control in every epoch, in every batch and at
+decoding time. Another sentence's tree also depends on the other sentences of the text. Numpy does
+the work, which takes a tenth of PyTorch's time for arrays of this size.
 """
 
 from bisect import bisect_left
@@ -111,7 +111,7 @@ def take_tree(marks: Tensor, other: Tensor | None) -> Tensor:
 
 
 def count_words(marks: Tensor) -> int:
-    """Return the number of words of a sentence from its marks; 0 for one without a parse."""
+    """Count the words of a sentence from the marks of its subwords; 0 without a parse."""
     array = marks.numpy()
     heads = array[array != CONTINUATION]
     return 0 if (heads < 0).any() else len(heads)
@@ -134,5 +134,5 @@ CONTROLS: dict[str, Callable[[Tensor, np.random.Generator], Tensor]] = {
     "random": draw_heads,
     "mirrored": mirror_tree,
 }
-#: Controls whose dependency heads do not form a tree.
+#: Names of the controls (fake parses) whose dependency heads do not form a tree.
 NO_TREES = frozenset(["shuffled"])

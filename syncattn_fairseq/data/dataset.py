@@ -39,11 +39,11 @@ class SyntaxPairDataset(BaseWrapperDataset):
     Args:
         pairs: the sentence pairs; without targets if they are only to be translated.
         src_heads, tgt_heads: one integer tensor of marks (:mod:`.subwords`) per sentence, or None.
-        src_labels: the same with the index of a label in place of a head, or None.
+        src_labels: tensors like ``src_heads``, with the index of a label for a head, or None.
         fields: the batch fields that the model requests.
         gold: make dependency heads attend to the source's parents: pass these to the encoder, as
             ``forced_parents`` in ``net_input``.
-        loss_fields: what the losses need besides parents; without heads, only what needs none.
+        loss_fields: the batch fields that losses request; without heads, those that need none.
         schemes: how both sides' subwords are marked (:mod:`.words`), for words without heads; None
             if this must be seen from the dictionary.
         lengths_on_cpu: also pass the encoder a list of the sentences' lengths, which stays where it
@@ -53,8 +53,8 @@ class SyntaxPairDataset(BaseWrapperDataset):
         plan: the shapes to which batches are padded (:mod:`.shapes`), with rows of padding after
             their sentences (:mod:`.padding`); None for fairseq's own, as wide as a batch's longest
             sentences.
-        drawn: the controls of a side that are in files (:mod:`.drawn_controls`), by both names;
-            others are drawn when their sentence is read.
+        drawn: datasets of the controls that are in files (:mod:`.drawn_controls`), by the names of
+            side and control; others are drawn when their sentence is read.
     """
 
     plan: Plan | None = None
@@ -123,7 +123,7 @@ class SyntaxPairDataset(BaseWrapperDataset):
         return item
 
     def draw(self, side: str, control: str, index: int, tokens: Tensor, marks: Tensor) -> Tensor:
-        """Return the marks of a sentence's control tree, the same ones at each call.
+        """Return a control (fake parse) of a sentence, as marks; it is the same at each call.
 
         Args:
             side: ``source`` or ``target``.
@@ -228,7 +228,7 @@ def _name_marks_for(field: SourceField) -> str:
 
 
 def pad_marks(marks: Sequence[Tensor], width: int, left: bool) -> Tensor:
-    """Pad the marks of sentences to one matrix, with the same columns as their tokens.
+    """Pad the marks (heads) of sentences' subwords to a matrix, in the columns of their tokens.
 
     The end of sentence and padding get `NO_TOKEN`. Each sentence has n tokens, whose marks are
     ``(n,)``, and its end; the result is ``(B, width)``.

@@ -78,7 +78,7 @@ KINDS = {
 
 @dataclass(frozen=True)
 class Limits:
-    """Limits from which faults are severe, as shares of sentences; None for never.
+    """Shares of sentences from which each kind of fault is severe; None if it never is.
 
     Each attribute but the first has the name of a kind in `KINDS`.
 
@@ -178,7 +178,7 @@ class Finding:
 
     @property
     def is_notable(self) -> bool:
-        """Whether the fault is worth a line on a terminal; a table has all faults."""
+        """Whether the fault is severe, of a grave kind, or frequent enough for a terminal."""
         return self.severe or self.kind in _ALWAYS or self.share >= _NOTABLE
 
     def __str__(self) -> str:

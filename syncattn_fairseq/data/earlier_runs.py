@@ -51,7 +51,7 @@ def check_earlier(
         preparations: how the added text was prepared; None: unknown, and not checked.
 
     Raises:
-        DataError: a file of the corpus was exchanged, or what is added was made in another way.
+        DataError: a file of the corpus was exchanged, or the added text was prepared differently.
     """
     here = read_fingerprint([folder], languages).meaning
     added = describe_preparations(preparations or {}, languages)
@@ -76,7 +76,7 @@ def drop_same_dictionaries(
         written: the texts of the run in their destination, without suffix.
 
     Raises:
-        DataError: a dictionary is another one, and texts that were binarised with it would stay.
+        DataError: a dictionary differs from the one with which texts that stay were binarised.
     """
     stored = read_stored(destination)
     names = {path.name for path in written}
@@ -114,8 +114,8 @@ def list_earlier(
 
     Args:
         folder, destination, languages, written: as for `drop_same_dictionaries`.
-        anew: whether the text for training is among the texts. Then the record of how it was
-            prepared, its subword models and the dictionaries of its labels are earlier ones, too.
+        anew: whether the training text is among the texts. Then the stored record of preparation,
+            subword models and label dictionaries are of an earlier run, too.
 
     Returns:
         Heads, labels, controls and links of the texts, and the record; perhaps not all of them

@@ -23,13 +23,14 @@ class SourceField:
     """A batch field made from the source's parse, which the encoder gets in ``net_input``.
 
     Attributes:
-        name: its name there.
-        collate: makes it from marks ``(B, S)`` (:mod:`.subwords`), the batch's tokens ``(B, S)``
-            and the source's dictionary.
+        name: the key of the field in ``net_input``.
+        collate: makes the field from marks ``(B, S)`` (:mod:`.subwords`), the batch's tokens
+            ``(B, S)`` and the source's dictionary.
         kind: what the marks are: ``heads``, or ``labels`` for indices of dependency labels.
-        control: whose heads: those of the ``parse``, or of a control (:mod:`.controls`).
-        needs_tree: whether they must form a tree, as for distances. ``--source-trees shuffled``,
-            whose heads form none, is then refused.
+        control: whether the heads are those of the ``parse``, or the name of a control
+            (:mod:`.controls`).
+        needs_tree: whether the heads must form a tree, as for distances. ``--source-trees
+            shuffled``, whose heads form none, is then refused.
     """
 
     name: str
@@ -44,10 +45,10 @@ class LossField:
     """A batch field for a loss, made from the words and the parse of the source or target.
 
     Attributes:
-        name: its name there.
+        name: the key of the field in the batch.
         side: ``source`` or ``target``.
-        collate: as for :class:`SourceField`; the target's tokens are those to be predicted.
-        control: whose heads, as there; or ``words``, for marks that only say where words begin,
+        collate: see :class:`SourceField`; the target's tokens are those to be predicted.
+        control: see :class:`SourceField`; or ``words``, for marks that only say where words begin,
             which every text has.
     """
 
@@ -87,7 +88,7 @@ class SourceFields:
         return replace(self, fields=frozenset(changed))
 
     def reads(self, kind: str) -> bool:
-        """Return whether the encoder reads ``heads`` of the source or, by ``kind``, ``labels``."""
+        """Return whether the encoder reads the source's heads or its labels, as ``kind`` says."""
         return any(field.kind == kind for field in self.fields)
 
     def choose_rule(self) -> str:

@@ -64,7 +64,7 @@ class Dataset:
 
 @dataclass(frozen=True)
 class Fingerprint:
-    """Hashes that identify a binarised corpus: of its dictionaries and preparation, and texts.
+    """Hashes that identify a binarised corpus: of dictionaries, preparation and text files.
 
     Attributes:
         meaning: the SHA-256 of each dictionary, model and record, by file name.
@@ -277,7 +277,7 @@ def _read_folder(folder: Path, languages: Sequence[str]) -> Fingerprint:
 
 
 def list_differences(one: Mapping[str, str], other: Mapping[str, str]) -> list[str]:
-    """List the parts that two meanings share but with different hashes."""
+    """List the names that two tables of hashes have in common, but with different hashes."""
     return [name for name in other if name in one and one[name] != other[name]]
 
 
@@ -288,7 +288,7 @@ def check_meaning(
     folder: Path | str,
     remedy: str = "give the data of its training",
 ) -> None:
-    """Check that data have the same meaning as the data that a model was trained with.
+    """Check that a model was trained with the same dictionaries and preparation as data have.
 
     Args:
         name: the model's name for messages, such as the path of its checkpoint.

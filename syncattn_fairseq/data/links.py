@@ -26,8 +26,8 @@ class LinkedText(NamedTuple):
     Attributes:
         text: the sentences in subwords.
         scheme: how the subwords are marked.
-        sentences: raw sentences as people wrote them, if `spans` are of these.
-        spans: where the words of raw sentences are; None: as the scheme finds them.
+        sentences: the raw sentences that `spans` refer to; None: the subwords join to them.
+        spans: the spans of the words of raw sentences; None: the words are found by the scheme.
     """
 
     text: Path
@@ -60,14 +60,14 @@ def binarise_links(path: Path, sides: Sequence[LinkedText], dataset: Path) -> No
     A link between two words becomes links between all of their subwords.
 
     Args:
-        path: the links, one sentence pair per line, see `.link_lines`: words of source and target,
-            from 0. Those that are only possible do not count.
+        path: the file of links between words, one sentence pair per line (`.link_lines`), counted
+            from 0. Links that are only possible, and not sure, are left out.
         sides: the source and the target text.
         dataset: the path of the dataset to write, without suffix.
 
     Raises:
-        DataError: a line is wrong, there are too many or too few, or the links of many pairs count
-            from 1.
+        DataError: a line is wrong, there are too many or too few lines, or many pairs have links
+            and none has a 0, as if words were counted from 1.
     """
     others = [side[2:] for side in sides]
     more = [path for paths in others for path in paths if path]

@@ -131,8 +131,8 @@ def write_dataset(
     Args:
         dataset: the path of the dataset, without suffix.
         dtype: numpy's type of the entries.
-        blocks: the entries of some sentences, one after the other, ``(entries,)``, and how many
-            each sentence has, ``(sentences,)``.
+        blocks: for each block of sentences, all their entries, ``(entries,)``, and the number of
+            entries of each sentence, ``(sentences,)``.
     """
     index_path, data_path = index_file_path(str(dataset)), data_file_path(str(dataset))
     # The index appears last: without it, the dataset does not exist for fairseq.

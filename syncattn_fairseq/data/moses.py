@@ -176,7 +176,7 @@ def lower_case(text: str, language: str) -> str:
 
 
 def find_first(words: Sequence[str], rules: int = RULES[-1]) -> int | None:
-    """Return the index of a sentence's word that takes the initial capital; None without one.
+    """Return the index of the word that takes a sentence's initial capital; None if none does.
 
     Args:
         words: the words of a sentence.
@@ -195,7 +195,7 @@ def lower_first(word: str, language: str, rules: int = RULES[-1]) -> str:
 
 
 def raise_first(text: str, language: str, rules: int = RULES[-1]) -> str:
-    """Return a sentence with a capital on the first word, unless that word has none.
+    """Return a sentence with a capital on the first word, unless it is a word such as *iPhone*.
 
     Numbers do not, nor do words with a capital inside, such as *iPhone*, and letters without a
     capital of one character, such as *ß*. By rules 1, the first letter becomes a capital.

@@ -75,7 +75,7 @@ def parse_heads(line: str, path: Path | str, number: int) -> list[int]:
 
 
 MIN_PARSED = 0.1
-"""The smallest share of sentences with a parse that does not look like a mistake."""
+"""Default for the smallest share of sentences with a parse; less looks like a mistake."""
 
 
 def check_parsed(where: Path | str, parsed: int, sentences: int, least: float) -> None:

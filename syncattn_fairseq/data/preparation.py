@@ -38,18 +38,18 @@ _WITHOUT_KYTEA = "; install KyTea, which splits this model's text, or give words
 
 @dataclass(frozen=True)
 class Preparation:
-    """How sentences of one language are converted to words, and words back to sentences.
+    """The way in which sentences of one language are converted to words, and words back.
 
     Attributes:
-        tokenizer: ``moses``, ``kytea`` (Japanese), ``spaces``: they are words already, or ``raw``:
-            subwords were made of the sentences themselves.
-        language: as Moses names it, or of raw sentences, as the text's files do.
+        tokenizer: ``moses``, ``kytea`` (Japanese), ``spaces``: the sentences are words already, or
+            ``raw``: subwords are made of the sentences themselves.
+        language: Moses's code of the language; for raw sentences, that in the names of files.
         normalise: whether quotes, dashes and the like were unified first.
         aggressive: whether Moses split words at hyphens.
         case: ``kept``; ``lower``; or ``true``: a sentence begins with a capital only if its first
             word always has one.
         rules: the version of the rules of :mod:`.moses`, and of how sentences get their capitals.
-            Records that do not say it have the first.
+            Records without a version have the first.
         first: the symbol before the subwords of every sentence, which names its language for a
             model of many languages, such as ``__en__``; empty: there is none.
     """

@@ -93,17 +93,17 @@ class Preprocessing:
 
     Args:
         languages: source and target; with ``only_source``, the target has no text.
-        texts: of each split, the prefixes of its texts; `None`: there is no such split.
-        heads: of each split, the prefixes of its heads and labels; `None`: those of its texts.
-        dictionaries, label_dictionaries: of the text and of labels, to reuse.
+        texts: for each split, the path prefixes of its texts; `None`: there is no such split.
+        heads: for each split, the prefixes of its heads and labels; `None`: those of its texts.
+        dictionaries, label_dictionaries: the files of dictionaries to reuse, or `None`.
         destination: the folder to write into.
         scheme: how subwords are marked; `None`: detected.
         on_bad_parse, min_parsed: see :class:`.binarise.AnnotatedText`.
         add: the only heads or labels to binarise, for texts that are binarised already.
-        preparations: how sentences became the words of each language; empty: not said.
-        subwords: the subword models that split the words; `None`: not said.
-        raw_models: of these, those that read sentences as people write them, by language.
-        raw: the prefix of sentences as people write them, to see what is lost; or `None`.
+        preparations: how sentences became the words of each language; empty: unknown.
+        subwords: the subword models that split the words; `None`: unknown.
+        raw_models: the models among these that read raw sentences, by language.
+        raw: the path prefix of raw sentences, to measure what preparation loses; or `None`.
         fairseq: the arguments of ``fairseq-preprocess``, which binarises the texts.
     """
 

@@ -44,9 +44,9 @@ class SubwordModel:
 
     Args:
         path: the codes that subword-nmt learned, or a sentencepiece model.
-        vocabulary: with codes, subwords and their counts, as subword-nmt writes them; words are
-            split until all subwords are in it. None: all that the codes make.
-        threshold: the smallest count of these subwords.
+        vocabulary: for codes, a file of allowed subwords and their counts, as subword-nmt writes
+            it; words are split until all subwords are allowed. None: all subwords are allowed.
+        threshold: the smallest count of an allowed subword.
     """
 
     path: str | Path
@@ -89,11 +89,11 @@ def read_vocabulary(path: str | Path, threshold: int) -> dict[str, int]:
 
 
 class Segmenter(ABC):
-    """Base class of what splits words into subwords.
+    """Base class of subword models, which split the words of sentences into subwords.
 
     Attributes:
-        known: the subwords in the model's dictionary, and which they are there, the most frequent
-            first; empty: not said.
+        known: the rank of each subword in the model's dictionary, the most frequent first; empty:
+            the dictionary is unknown.
         preparation: how sentences become words; None: unknown, and sentences are words.
         unknown: how often each subword occurred that the model does not have.
     """
@@ -353,7 +353,7 @@ def open_segmenters(
 
     Args:
         models: the subword models; None: those in the folders.
-        folders: where they are, and how the text was prepared, in the order of the search.
+        folders: folders to search, in this order, for subword models and preparations.
         languages: the source and the target language.
         vocabularies: the subwords that the model knows on each side, the most frequent first.
         schemes: how each side marks subwords; None: as its vocabulary shows.

@@ -34,7 +34,7 @@ class Plan:
     """Set of batch shapes; a batch is padded to the smallest shape that is large enough.
 
     Args:
-        shapes: ``(n, 3)``: rows, source and target of each.
+        shapes: ``(n, 3)``: sentences, source length and target length of each shape.
         batches: ``(m, 3)``, the batches that the shapes were chosen for.
 
     Attributes:
@@ -84,9 +84,9 @@ def make_plan(batches: np.ndarray, added: float = ADDED, most: int = MOST_SHAPES
     as all together cost no more than they may, or there are too many.
 
     Args:
-        batches: ``(m, 3)``: rows, source and target of each (:func:`measure_batches`).
-        added: the share of tokens that padding may add, to all batches together. It is more if
-            ``most`` shapes are too few for it.
+        batches: ``(m, 3)``: the shape of each batch (:func:`measure_batches`).
+        added: the share of tokens that padding may add, to all batches together. Padding adds more
+            if ``most`` shapes are too few for this share.
         most: the largest allowed number of shapes.
     """
     batches = np.asarray(batches, dtype=np.int64).reshape(-1, 3)
@@ -104,7 +104,7 @@ def make_plan(batches: np.ndarray, added: float = ADDED, most: int = MOST_SHAPES
 def measure_batches(
     batches: Sequence[Any], source_sizes: np.ndarray, target_sizes: np.ndarray
 ) -> np.ndarray:
-    """Return the shape of each batch before padding, ``(m, 3)``: rows, source, target.
+    """Return the shape of each batch before padding, ``(m, 3)`` (see `Shape`).
 
     Args:
         batches: the indices of each batch's sentences.

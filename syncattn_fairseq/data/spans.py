@@ -28,8 +28,8 @@ def find_owners(pieces: Sequence[Span], words: Sequence[Span]) -> list[int]:
 
     Args:
         pieces: the spans of the subwords, in order; they do not overlap.
-        words: the spans of the words, in order; words may share one. None: all subwords are of
-            word 0.
+        words: the spans of the words, in order; words may share a span. If there are none, all
+            subwords belong to word 0.
     """
     # A word without characters owns nothing, nor does the second word of a span.
     numbers = [n for n, (begin, end) in enumerate(words) if begin < end]

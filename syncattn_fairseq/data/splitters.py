@@ -50,7 +50,7 @@ class Dictionary(NamedTuple):
         extra: the extra of this package that installs the splitter.
         libraries: the names of the modules that it needs.
         letters: a pattern of the characters that it splits.
-        load: imports a library, and returns what splits such characters into words.
+        load: imports a library, and returns the function that splits such characters into words.
     """
 
     extra: str
@@ -137,8 +137,8 @@ def choose_splitter(language: str) -> str:
     """Return the name of the recommended word splitter for a language, installed or not.
 
     Args:
-        language: its code, or any name that :func:`.languages.know_language` knows; of others,
-            ``uax29`` is the splitter.
+        language: a code or name of the language (:func:`.languages.know_language`); for an unknown
+            one, the splitter is ``uax29``.
     """
     return _CHOICES.get(know_language(language) or language, UAX29)
 
@@ -150,8 +150,8 @@ def find_splitter(language: str) -> tuple[str, str]:
         language: a code or name of the language, see `choose_splitter`.
 
     Returns:
-        the name of the recommended splitter, and nothing; or ``uax29``, and a line that says what
-        to install for the recommended one.
+        the name of the recommended splitter, and an empty text; or ``uax29``, and a line that says
+        what to install for the recommended one.
     """
     name = choose_splitter(language)
     try:

@@ -23,11 +23,11 @@ from torch import Tensor
 from .words import check_choice
 
 CONTINUATION = -1
-"""Mark of a subword that is not the first of its word."""
+"""Number that marks a subword that is not the first of its word."""
 NO_HEAD = -2
-"""Mark of a word's first subword if the word has no head, as the sentence has no parse."""
+"""Number that marks the first subword of a word without a head, as the sentence has no parse."""
 NO_TOKEN = -3
-"""Mark of padding and of end-of-sentence columns in a batch; never on disk."""
+"""Number that marks padding and end-of-sentence columns in a batch; it is never on disk."""
 
 RULES = ("chain", "first", "middle")
 

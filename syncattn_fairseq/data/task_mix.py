@@ -56,7 +56,7 @@ class ParsedSource:
         heads: the heads of each line's words; see `parse_heads`.
         with_words: keep the subwords of the words in the parses.
         on_bad_parse: ``stop`` if a parse does not fit its sentence, or ``drop`` the parse.
-        spans: where the words of heads are in raw sentences; None: as the scheme finds them.
+        spans: the spans of the words of heads in raw sentences; None: found by the scheme.
         sentences: the raw sentences of ``spans``; None: the subwords join to them.
     """
 

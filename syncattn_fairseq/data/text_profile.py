@@ -49,7 +49,7 @@ class Profile:
         return math.fsum(logs) / max(self.letters.total(), 1)
 
     def resembles(self, other: Profile, more_than: Profile) -> bool:
-        """Return whether another text is closer to this text's language than to a third's.
+        """Return whether a text is in this text's language rather than in that of a third text.
 
         False if one of them has too few letters.
         """
@@ -85,7 +85,7 @@ def have_other_names(text: tuple[Profile, Profile], languages: tuple[str, str]) 
 
 
 class Scripts(dict[str, str]):
-    """The script of each letter, such as ``LATIN``, computed when asked for; else ""."""
+    """Table of the script of each letter, such as ``LATIN``; "" for other characters."""
 
     def __missing__(self, character: str) -> str:
         name = name_character(character, "") if character.isalpha() else ""

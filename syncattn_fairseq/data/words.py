@@ -143,12 +143,12 @@ def split_units(
     Args:
         pieces: the subwords.
         scheme: how the subwords are marked, see `find_word_starts`.
-        words: of a raw sentence, the spans of its words, from a parser or a treebank. None: the
-            words are those of the scheme.
-        sentence: as people wrote it; empty: as the subwords join to it.
+        words: for a raw sentence, the spans of its words, from a parser or a treebank. None: the
+            words are found by the scheme.
+        sentence: the raw sentence that the spans refer to; empty: the subwords join to it.
 
     Raises:
-        BadParse: the words are not in the sentence, or the subwords are of another one.
+        BadParse: a span is not in the sentence, or the subwords are of another sentence.
     """
     if not is_raw(scheme):
         starts = find_word_starts(pieces, scheme)
@@ -268,7 +268,7 @@ def check_choice(name: str, value: str, choices: Sequence[str]) -> None:
 
 
 def find_word_heads(parents: Sequence[int], lengths: Sequence[int]) -> list[int]:
-    """Return the heads of words, from 1, 0 for the root, from ``chain`` parents of subwords.
+    """Recover the heads of words (from 1, 0 = root) from the ``chain`` parents of subwords.
 
     This undoes the rule ``chain`` of `.subwords`. Under that rule only a word's last subword points
     out of the word: it points into the head, or, if the word is the root, into the word itself.
@@ -287,9 +287,10 @@ def find_word_heads(parents: Sequence[int], lengths: Sequence[int]) -> list[int]
 def link_words(
     links: Iterable[Link], source_lengths: Sequence[int], target_lengths: Sequence[int]
 ) -> set[Link]:
-    """Return the links between words of which any two subwords, counted from 0, are linked.
+    """Return links between words: two words are linked if any of their subwords are.
 
-    Lengths are the numbers of subwords of each word. `DataError`: a link is outside the sentence.
+    Subwords and words are counted from 0. Lengths are the numbers of subwords of each word.
+    `DataError`: a link is outside the sentence.
     """
     source_word, target_word = map(_number_words, (source_lengths, target_lengths))
     try:

@@ -40,8 +40,8 @@ class ParsingPlan:
         max_words: sentences of more words are not parsed.
         count: the number of shards; None: one per 2 MB of text.
         min_parsed: the smallest share of non-empty sentences that must get a parse.
-        splitter: what finds the words of a text as people write it, if the parser does not, see
-            :meth:`.parser.Parser.split`; None: they are separated by white space.
+        splitter: the splitter for the words of a raw text, if the parser has none of its own, see
+            :meth:`.parser.Parser.split`; None: the words are separated by white space.
     """
 
     text: Path
@@ -282,8 +282,8 @@ def convert_parsed(
         file_format: the format of that file, one of `formats.FORMATS`.
         outputs: the files to write, by kind, see `ParseWriter`; must include heads.
         min_parsed: the smallest share of non-empty sentences that must get a parse.
-        anywhere: whether the parser's sentences are in any order, and perhaps of other texts, too;
-            then all parses of the text are held in memory.
+        anywhere: whether the parser's sentences may be in any order, and of other texts, too; then
+            all parses of the text are held in memory.
 
     Returns:
         The report, and the words converted per second.

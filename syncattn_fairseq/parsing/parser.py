@@ -66,9 +66,8 @@ class Parser(ABC):
     def analyse(self, sentences: Sentences) -> Iterator[tuple[int, Parse | BadParse]]:
         """Yield each sentence's index, with its parse or the reason for having none, in any order.
 
-        This is what a subclass implements; `__call__` checks the results. The trees are not checked
-        to be trees. Each sentence has at least one word, and each word at least one character, of
-        any kind.
+        This is what a subclass implements. Each sentence that it gets has at least one word, and
+        each word at least one character, of any kind. That the heads form a tree is not checked.
 
         Raises:
             DataError: the parser does not work at all.
@@ -79,12 +78,12 @@ class Parser(ABC):
 
         Args:
             sentences: raw sentences without line ends; blank ones have no words.
-            splitter: of :mod:`..data.splitters`, for a parser that cannot split; others do not use
-                it.
+            splitter: the name of a splitter of :mod:`..data.splitters`, used if the parser has none
+                of its own.
 
         Returns:
-            The words and their spans. A word that shares its span with others is what the parser
-            has in place of a part of the sentence: German *zum* stands for *zu dem*.
+            For each sentence, the words and their spans. Words that share a span are those of a
+            multiword token: German *zum* stands for *zu dem*.
 
         Raises:
             DataError: the splitter is not installed.
@@ -155,13 +154,13 @@ class ParserSource(ABC):
 
     @classmethod
     def from_options(cls, options: Namespace) -> Self:
-        """Make the description from options of ``syncattn-parse``; `DataError` for bad ones."""
+        """Make a parser's description from options of ``syncattn-parse``, or raise `DataError`."""
         return cls()
 
     @classmethod
     @abstractmethod
     def from_spec(cls, spec: str) -> ParserSource | None:
-        """Make the description from a text in a form of ``specs``; return None for another."""
+        """Make a parser's description from a text in a form of ``specs``; None for another text."""
 
     def modules(self) -> list[str]:
         """List the names of slow modules, which are imported before processes start."""
@@ -184,8 +183,8 @@ class ParserSource(ABC):
         """Load the parser.
 
         Args:
-            worker: this process's number, from 0, among several that parse in parallel; None: it is
-                the only one.
+            worker: the number of this process, from 0, among several that parse in parallel; None:
+                no other process parses.
 
         Raises:
             DataError: a library, a program or a model is missing.

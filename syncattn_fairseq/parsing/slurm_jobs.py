@@ -78,7 +78,7 @@ def plan_arrays(shards: Sequence[Shard], workers: int | None) -> list[list[list[
 
     Args:
         shards: the shards to parse.
-        workers: how many jobs may run at the same time, which no more arrays share; None: all.
+        workers: how many jobs may run at the same time, which is also the most arrays; None: all.
     """
     arrays = ceil(len(shards) / (_MOST_JOBS * _MOST_SHARDS))
     arrays = max(1, min(arrays, workers or arrays))

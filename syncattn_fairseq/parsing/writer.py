@@ -59,7 +59,7 @@ class ParseReport:
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> ParseReport:
-        """Return the report stored as JSON, from its fields by name."""
+        """Make a report from its fields by name, as read from JSON."""
         return cls(
             values["sentences"],
             values["words"],
@@ -89,8 +89,8 @@ class ParseWriter:
         Args:
             words: the words of the line.
             result: the parse, or why there is none.
-            sentence: the line as people write it, in which the parse has spans; None: its words
-                are separated by spaces.
+            sentence: the raw sentence that the spans of the parse refer to; None: the words are
+                separated by spaces.
         """
         line = self.first_line + self.report.sentences
         self.report.sentences += 1

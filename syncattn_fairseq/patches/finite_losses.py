@@ -23,11 +23,11 @@ _PER_TOKEN_OR_SENTENCE = ("train loss", "valid loss")
 
 
 class _NotFinite(Exception):
-    """fairseq found a gradient that is not finite."""
+    """Error for a gradient that fairseq found to be not finite."""
 
 
 def _no_search(model: Any) -> None:
-    """Replace fairseq's search for the module at fault."""
+    """Raise `_NotFinite` in place of fairseq's search for the module at fault."""
     raise _NotFinite
 
 

@@ -37,5 +37,5 @@ def mend() -> None:
 
 
 def _is_no_config(record: logging.LogRecord) -> bool:
-    """Tell whether a record is not just an object with all options."""
+    """Return whether a log record is a text, and not an object with all options."""
     return isinstance(record.msg, str)

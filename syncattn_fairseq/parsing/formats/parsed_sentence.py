@@ -5,7 +5,10 @@ from typing import NamedTuple
 
 
 class Surface(NamedTuple):
-    """A surface form of several words, such as German "im"; words ``first`` to before ``past``."""
+    """A surface form that stands for several words, such as German "im" for "in dem".
+
+    They are the words from ``first`` to before ``past``, counted from 0.
+    """
 
     form: str
     first: int
