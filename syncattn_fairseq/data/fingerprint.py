@@ -288,7 +288,7 @@ def check_meaning(
     folder: Path | str,
     remedy: str = "give the data of its training",
 ) -> None:
-    """Check that a model was trained with the same dictionaries and preparation as data have.
+    """Check that data have the dictionaries and preparation that a model was trained with.
 
     Args:
         name: the model's name for messages, such as the path of its checkpoint.
