@@ -37,9 +37,9 @@ class Analysis:
     tags: list[str] = field(default_factory=list, compare=False)
 
     def list_readings(self) -> list[list[Surface]]:
-        """List the ways to write the sentence: with surface forms if it has any, then word by word.
+        """List the sentence's word sequences: with surface forms if it has any, then word by word.
 
-        Each way is a list of forms, and the words of each form.
+        Each sequence is a list of forms, with the words that a form stands for.
         """
         words = [Surface(word, index, index + 1) for index, word in enumerate(self.words)]
         if not self.surface:
