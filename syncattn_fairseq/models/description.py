@@ -9,7 +9,7 @@ from ..data.fields import NOTHING, SourceFields
 
 @dataclass(frozen=True)
 class Description:
-    """The batch fields read by a model and the tensors exposed.
+    """The batch fields that a model reads, and the tensors that its heads expose to losses.
 
     Attributes:
         fields: what it needs to know about the source's parse.
@@ -27,7 +27,11 @@ class Description:
 
 
 def describe(arch: str, options: Sequence[str]) -> Description:
-    """Describe the model of an architecture with such options; `DataError` if they do not fit."""
+    """Return the :class:`Description` of an architecture with command line options.
+
+    Raises:
+        DataError: the options do not fit the model.
+    """
     from fairseq.models import ARCH_CONFIG_REGISTRY, ARCH_MODEL_REGISTRY
     from fairseq.models.transformer import TransformerModel
 

@@ -18,7 +18,7 @@ T = TypeVar("T", list[int], list[str])
 
 
 class InputParses:
-    """Finds the parse of each line of the input: in files of heads and labels, or by a parser.
+    """Reader of each input line's parse: from files of heads and labels, or from a parser.
 
     The text's dictionary shows how subwords are marked if no scheme is given; ``labels`` is that of
     the dependency labels, or None. The parser is a spec for `..parsing.parsers.open_parser`, whose
@@ -45,7 +45,7 @@ class InputParses:
     def __call__(
         self, texts: Sequence[str], parses: Sequence[Parse | None] | None = None
     ) -> tuple[list[Tensor], list[Tensor]]:
-        """Return the marks (:mod:`.subwords`) of the next lines' heads and labels.
+        """Return the heads and labels of the next input lines as marks (:mod:`.subwords`).
 
         Without a dictionary of labels there are no marks of labels. The lines are in subwords;
         without their ``parses``, the parser is asked, if there is one. `DataError`: a parse does
@@ -84,7 +84,7 @@ class InputParses:
         size: int,
         default: T | None,
     ) -> T | None:
-        """Return the file's entry for this line, or ``default`` without a file."""
+        """Return the entry of a file for the current line, or ``default`` if there is no file."""
         if lines is None:
             return default
         try:
