@@ -43,10 +43,10 @@ from .modules.positions import POSITIONS
 from .tasks.graphs import find_model_obstacle, grow_masks
 from .tasks.waits import CannotRecord, Watch
 
-#: Lengths of the sentences of source and target, without their ends.
+#: Numbers of subwords of the sentence pairs in source and target, without end of sentence.
 SOURCE_LENGTHS, TARGET_LENGTHS = (5, 2, 9), (3, 7, 4)
 TOLERANCE = 1e-5
-#: Sizes of the dictionaries.
+#: Sizes of the dictionaries of words and of dependency labels.
 WORDS, LABELS = 20, 5
 
 
@@ -116,8 +116,6 @@ def make_batch(
     model: Any, sentences: list[int], left_pad: bool = True, left_pad_target: bool = False
 ) -> dict[str, Any]:
     """Collate random sentence pairs, with parses of source and target, into a batch.
-
-    Sentences are indices in :data:`SOURCE_LENGTHS`. Sides are padded on the left, or not.
 
     Args:
         model: the model.

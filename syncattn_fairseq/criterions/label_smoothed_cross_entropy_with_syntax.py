@@ -75,11 +75,11 @@ class LabelSmoothedCrossEntropyWithSyntax(LabelSmoothedCrossEntropyCriterion):
         super().__init__(task, sentence_avg, label_smoothing, ignore_prefix_size, report_accuracy)
         self.terms = list(terms)
         self.fast = fast
-        #: Terms with a weight of the user's own that have not applied yet.
+        #: Losses whose weight the user has set, and which have not applied to any batch yet.
         self.unused = {term.name: term for term in terms if has_own_weight(term)}
-        #: Whether each loss applied to the last batch, 1 or 0, by the name that is logged.
+        #: For the name of each loss in the log: 1 if it applied to the last batch, or else 0.
         self.applied: dict[str, int] = {}
-        #: The names that batches of the training log, empty before the first.
+        #: The names of the numbers that each training batch logs; empty before the first batch.
         self.logged: frozenset[str] = frozenset()
 
     @classmethod

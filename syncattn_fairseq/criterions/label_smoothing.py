@@ -13,7 +13,7 @@ from torch import Tensor
 from torch.autograd import Function
 from torch.autograd.function import once_differentiable
 
-#: Scores of a block: they fit into a processor's cache.
+#: Number of scores in a block, which fit into a processor's cache.
 BLOCK_SCORES = 2**19
 
 

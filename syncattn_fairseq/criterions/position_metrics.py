@@ -8,7 +8,7 @@ from torch import Tensor
 
 from .terms.term import log_sums, wide_sum
 
-#: The name under which the sums of a batch are logged.
+#: The name under which the sums of positions over a batch are logged.
 SUMS = "position_sums"
 
 

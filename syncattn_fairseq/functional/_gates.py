@@ -14,9 +14,9 @@ from ._numerics import multiply, widen
 if TYPE_CHECKING:
     from jaxtyping import Float
 
-#: What stands for a shut gate: nothing next to a gate of 1, but with a finite logarithm.
+#: Value of a shut gate: negligible next to a gate of 1, but with a finite logarithm.
 SHUT_GATE = torch.finfo(torch.float32).tiny
-#: Its logarithm, -87.
+#: Logarithm of the value of a shut gate, -87.
 SHUT = math.log(SHUT_GATE)
 
 

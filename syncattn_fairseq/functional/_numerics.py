@@ -11,7 +11,7 @@ from torch import Tensor
 if TYPE_CHECKING:
     from jaxtyping import Float
 
-#: Probabilities below this count as this: a loss's gradient divides by them.
+#: Lower bound of probabilities in losses, whose gradients divide by them.
 LEAST = 1e-30
 
 

@@ -8,7 +8,7 @@ from fairseq.models.transformer import transformer_legacy
 
 from . import config, syntax_transformer  # noqa: F401  (the model must be registered first)
 
-#: fairseq's architecture functions; each fills in options that the user left out.
+#: fairseq's architecture functions by size; each fills in the options that the user left out.
 SIZES: dict[str, Callable[[Any], None]] = {
     "": transformer_legacy.base_architecture,
     "_iwslt_de_en": transformer_legacy.transformer_iwslt_de_en,

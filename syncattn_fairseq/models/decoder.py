@@ -35,7 +35,7 @@ class SyntaxTransformerDecoder(SyntaxStack, TransformerDecoderBase):
         super().__init__(cfg, dictionary, embed_tokens, no_encoder_attn, output_projection)
         sync_layer = read_layer(cfg, "sync_layer", "decoder")
         chosen = sync_layer or read_layer(cfg, "alignment_layer", "decoder")
-        #: Its place, from 1; fairseq finds it by that.
+        #: The place of the aligning layer in the decoder, from 1, by which fairseq finds it.
         self.alignment_layer: int = (
             self.numbers.index(chosen) + 1 if chosen else aligning_layer(self.num_layers)
         )

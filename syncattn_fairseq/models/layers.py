@@ -147,7 +147,7 @@ class FairseqCrossAttention(CrossHeadGroups, MultiheadAttention):
         return self._set_input_buffer(incremental_state, ordered)
 
 
-#: Copies of weights in the encoder layers of checkpoints that fairseq 0.12.2 wrote, for a kernel.
+#: Names of the weight copies that fairseq 0.12.2 stored in encoder layers for a kernel.
 KERNEL_COPIES = [
     f"{name}_{kind}"
     for name in ("in_proj", "out_proj", "fc1", "fc2")
@@ -185,7 +185,7 @@ class SyntaxDecoderLayer(TransformerDecoderLayerBase):
     ``number`` is its place in the decoder, counted from 1.
     """
 
-    #: The head, from 1, whose cross-attention is returned; None for all of them.
+    #: The attention head, from 1, whose cross-attention is returned; None for all heads.
     chosen_head: int | None = None
 
     def __init__(self, cfg: Any, no_encoder_attn: bool, number: int, view: BatchView) -> None:
@@ -229,8 +229,7 @@ def build_syntax_attention(
 ) -> FairseqSyntaxAttention | None:
     """Build a layer's self-attention with syntactic heads, or return None.
 
-    None if all heads are ordinary, and positions are in the tokens or nowhere. `DataError`: those
-    of a decoder would also have to look into the source.
+    It is None if all heads are ordinary, and positions are in the token embeddings or nowhere.
 
     Args:
         embed_dim: D, the width of the layer.
@@ -238,6 +237,10 @@ def build_syntax_attention(
         side: ``encoder`` or ``decoder``.
         number: of the layer, from 1.
         view: the view of the batch shared by the stack.
+
+    Raises:
+        DataError: with ``--cross-self-attention``, the decoder's heads would also have to attend to
+            the source.
     """
     counts = divide_layer(cfg, side, number)
     total: int = getattr(cfg, side).attention_heads
@@ -267,7 +270,7 @@ def build_cross_attention(
 ) -> FairseqCrossAttention | None:
     """Build a decoder layer's cross-attention with syntactic heads, or return None.
 
-    None if all heads are ordinary.
+    It is None if all heads are ordinary.
 
     Args:
         embed_dim: D, the width of the layer.

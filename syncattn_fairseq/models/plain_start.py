@@ -10,7 +10,7 @@ from ..modules.part import Part
 
 _LOG = logging.getLogger(__name__)
 
-#: Parameters of a part that the attention it replaces has, too.
+#: Parameters that a part has in common with the attention that it replaces.
 _PLAIN = ("q_proj", "k_proj", "v_proj", "out_proj")
 
 

@@ -18,10 +18,10 @@ class Memory(NamedTuple):
     """Tensors that a decoding step hands to the next: the state and precomputed products.
 
     Attributes:
-        state: ``(B, H)``.
+        state: s, the decoder's state, ``(B, H)``.
         keys, values: the annotations multiplied by W and by GRU_2's weights, ``(B, S, ...)``.
-        source: the sentences.
-        weight, bias: of all that reads s', together.
+        source: padding and tree distances of the source sentences.
+        weight, bias: of all linear layers that read s', joined.
     """
 
     state: Tensor
@@ -59,7 +59,7 @@ class ConditionalGRUDecoder(FairseqIncrementalDecoder):
     """
 
     num_layers = 1
-    #: How many hypotheses of each sentence follow one another; 1 if that is not known.
+    #: Number of consecutive rows that are hypotheses of one sentence; 1 if that is not known.
     beam_size = 1
 
     def __init__(

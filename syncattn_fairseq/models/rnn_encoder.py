@@ -16,7 +16,7 @@ MAX_POSITIONS = 100_000
 class BidirectionalGRUEncoder(FairseqEncoder):
     """Bidirectional GRU encoder: each token's annotation depends on the whole sentence."""
 
-    #: How many hypotheses of each sentence follow one another; 1 if that is not known.
+    #: Number of consecutive rows that are hypotheses of one sentence; 1 if that is not known.
     beam_size = 1
 
     def __init__(

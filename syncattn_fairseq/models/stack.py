@@ -50,10 +50,10 @@ class SyntaxStack:
     """Mixin of encoder and decoder for a stack of Transformer layers with syntactic heads.
 
     Attributes:
-        numbers: of its layers, from the bottom; after pruning, those that they were trained with.
-        view: what its attention modules see of the batch.
-        exposing_layers: for each name of something that heads expose, the layers, from 1, with
-            such heads in their self-attention.
+        numbers: the layers' numbers, from the bottom; after pruning, those of the training.
+        view: what the attention modules see of the batch.
+        exposing_layers: for each name of a tensor that heads expose, the layers, from 1, with such
+            heads in their self-attention.
         cross_exposing_layers: the same for the decoder's attention to the source.
         decoder_fields: names of the fields of ``net_input`` that this attention reads.
     """
@@ -109,7 +109,7 @@ class SyntaxStack:
     def take_exposed(self, name: str) -> list[Tensor]:
         """Return and forget the tensors that self-attention exposed by a name, layer by layer.
 
-        The layers let go of it: otherwise it would hold the batch's graph in memory.
+        If the layers kept the tensors, these would hold the batch's graph in memory.
         """
         layers = map(self.find_layer, self.exposing_layers[name])
         return [layer.self_attn.exposed.pop(name) for layer in layers]

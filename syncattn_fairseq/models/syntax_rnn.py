@@ -85,7 +85,7 @@ def check(args: Any, task: Any) -> None:
 class SyntaxRNNModel(FairseqEncoderDecoderModel):
     """Recurrent encoder-decoder (SDAtt) of a bidirectional GRU and a conditional GRU."""
 
-    #: The encoder takes ``lengths_on_cpu``, which spare a GPU's user a wait in each update.
+    #: Whether the encoder reads ``lengths_on_cpu``, which spare a GPU a wait in each update.
     takes_lengths_on_cpu = True
 
     @classmethod

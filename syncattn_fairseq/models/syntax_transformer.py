@@ -39,7 +39,7 @@ class SyntaxTransformerModel(TransformerModel):
 
     def __init__(self, args: Any, encoder: Any, decoder: Any) -> None:
         super().__init__(args, encoder, decoder)
-        #: What the heads expose in training, by name.
+        #: The names of the tensors that heads expose in training, since losses read them.
         self.exposed = [name for name in list_exposed() if is_exposed_in_training(self.cfg, name)]
 
     @classmethod

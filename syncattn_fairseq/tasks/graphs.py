@@ -47,14 +47,14 @@ from .waits import HOST_FIELDS, Watch, WatchedBatch
 logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
-#: What fairseq's tasks return of a batch: its loss, its size, and what to log.
+#: What fairseq's ``train_step`` returns: a batch's loss, its sample size and numbers to log.
 Trained = tuple[Tensor, int, dict[str, Any]]
 #: A tensor's place in a batch, such as ``("net_input", "src_tokens")``.
 Path = tuple[str, ...]
 
 #: fairseq's wrappers that reduce gradients after the backward pass, or not at all.
 _WRAPPERS = (ModuleProxyWrapper, LegacyDistributedDataParallel, DistributedTimeoutWrapper)
-#: Whose backward passes only scale the loss.
+#: fairseq's optimizers whose backward pass only scales the loss.
 _OPTIMIZERS = (FairseqOptimizer, FP16Optimizer, MemoryEfficientFP16Optimizer, AMPOptimizer)
 
 
@@ -164,12 +164,12 @@ class Graph:
     """A recorded forward and backward pass for one batch shape.
 
     Attributes:
-        replay: does it with the batch in ``buffers``.
-        buffers: where it reads the batch.
-        log: what it logs.
-        trained: the numbers of the parameters that it has gradients for.
-        read: everything else that it reads, kept for as long as the graph is.
-        applied: which losses it computes, as the criterion has them.
+        replay: runs the pass on the batch in ``buffers``.
+        buffers: the tensors from which the pass reads the batch.
+        log: the numbers that the pass logs.
+        trained: the numbers of the parameters for which the pass has gradients.
+        read: all other tensors that the pass reads, kept for as long as the graph is.
+        applied: the losses that the pass computes, in the form of the criterion's ``applied``.
     """
 
     replay: Callable[[], None]
@@ -189,7 +189,7 @@ class GraphedTraining:
 
     Attributes:
         obstacle: why there are no graphs (any more); empty if there are.
-        seconds: how long recording took.
+        seconds: how long all recordings took.
     """
 
     def __init__(self, model: Any, criterion: Any, optimizer: Any, recorder: Recorder) -> None:

@@ -11,7 +11,7 @@ from torch.autograd import Function
 from torch.autograd.function import once_differentiable
 from torch.nn import functional as F
 
-#: Multiplications from which a product is faster in bfloat16, with its conversions.
+#: Number of multiplications from which a product is faster in bfloat16, conversions included.
 WORTHWHILE = 2**23
 
 

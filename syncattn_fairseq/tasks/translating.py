@@ -26,8 +26,8 @@ class TranslatingTask(TranslationTask):
     """The part of the task that translates: fairseq's translation task with source parses.
 
     Attributes:
-        fields: what the models read of the source's parse.
-        fingerprint: the identity of the data.
+        fields: the batch fields of the source's parse that the models read.
+        fingerprint: the identity of the data, for comparison with that of checkpoints.
         sentences_read: how many lines of ``fairseq-interactive``'s input were read.
     """
 
@@ -38,9 +38,9 @@ class TranslatingTask(TranslationTask):
         self.fields = NOTHING
         self.fingerprint = Fingerprint()
         self.sentences_read = 0
-        #: Lines of the input whose batches are not made yet.
+        #: Input lines that are not in a batch yet.
         self._input_texts: list[str] = []
-        #: Batches of the input that are not translated yet.
+        #: Batches of input lines that are not translated yet.
         self._batches_read: deque[dict[str, Any]] = deque()
 
     @cached_property
@@ -242,9 +242,9 @@ class _InputSentences(SyntaxPairDataset):
     fairseq passes on only their tokens.
     """
 
-    #: Number of the first sentence in the whole input.
+    #: Number of the data set's first sentence in the whole input.
     first: int
-    #: The batches, in order.
+    #: The batches that were made, in order.
     seen: deque[dict[str, Any]]
 
     def collater(self, *args: Any, **kwargs: Any) -> dict[str, Any]:

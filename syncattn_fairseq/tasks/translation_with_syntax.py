@@ -71,13 +71,13 @@ class TranslationWithSyntaxTask(TranslatingTask):
                 "--num-batch-buckets: fairseq's bucketing needs numpy < 2; leave the option out"
             )
         self.loss_fields: frozenset[LossField] = frozenset()
-        #: What parts of the training text have besides it, such as ``heads.en``; None: not looked.
+        #: Annotations of the training text's parts, such as ``heads.en``; None before a check.
         self.annotations: frozenset[str] | None = None
         self.models_take_lengths: list[bool] = []
-        #: Whether each model, and each criterion, may read parses; empty: there is none yet.
+        #: Whether each model, and each criterion, may read parses; empty before one is built.
         self.models_read: list[bool] = []
         self.criteria_read: list[bool] = []
-        #: The shapes of the training's batches, with ``--fast``.
+        #: The shapes to which training batches are padded, with ``--fast``.
         self.plan: Plan | None = None
         self.graphs: GraphedTraining | None = None
         self.model_obstacle = ""

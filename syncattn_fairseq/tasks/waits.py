@@ -17,7 +17,7 @@ from torch import Tensor
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
-#: Operations whose result, or its shape, the host must wait for, and what programs call them.
+#: Operations that make the host wait for a result or its shape, with their names in programs.
 WAITS = {
     "_linalg_check_errors": "a check of torch.linalg",
     "_local_scalar_dense": ".item(), or a condition on a tensor",
@@ -31,15 +31,15 @@ WAITS = {
     "unique_consecutive": "unique_consecutive",
     "unique_dim": "unique",
 }
-#: What depends on lengths that the host knows.
+#: Operations that depend on lengths which the host knows.
 _PACKED = ("_pack_padded_sequence", "_pad_packed_sequence")
 _INDEXED = ("index", "index_put", "index_put_", "_unsafe_index", "_index_put_impl_")
 _MASKS = (torch.bool, torch.uint8)
-#: Files from which passes are started; where they are met first, no other code is at fault.
+#: Files that start passes; if one of them is the nearest caller, no other code is at fault.
 _STARTED_FROM = ("/syncattn_fairseq/tasks/graphs.py", "/syncattn_fairseq/testing.py")
 
 
-#: Tensors of a batch that no graph has: their shape is not the plan's.
+#: Fields of a batch that graphs do not have, since their shape is not the plan's.
 HOST_FIELDS = ("id",)
 
 
@@ -198,7 +198,7 @@ class WatchedBatch(dict[str, Any]):
         return self[key] if key in self.keys() else default
 
 
-#: They copy numbers from the host.
+#: Functions that copy numbers from the host.
 _CONSTANTS = (torch.tensor, torch.as_tensor, torch.asarray, Tensor.new_tensor)
 
 

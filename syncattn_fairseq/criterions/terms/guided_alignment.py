@@ -25,8 +25,9 @@ class GuidedAlignmentOptions:
 class GuidedAlignmentTerm(Term):
     """Cross-entropy between given word links and the model's cross-attention.
 
-    These are the attention of the aligning layer, which printers and SyncAttn's loss read, and
-    those that tie distances; several are averaged over, each once. Each is the mean of the layer's
+    The loss trains the cross-attention of the aligning layer, which printers and SyncAttn's loss
+    read, and that of the layers that project distances. It is averaged over these layers. Each
+    cross-attention is the mean of the layer's
     first ``--aligned-heads`` heads. fairseq's ``transformer_align`` also decodes a second time,
     with the whole target in view, which this does not.
     """

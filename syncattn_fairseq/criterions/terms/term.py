@@ -13,7 +13,7 @@ from ...data.fields import LossField
 
 Log = dict[str, Tensor]
 
-#: The sides, as they begin the names of losses and of their options.
+#: The language side that each prefix of loss and option names stands for.
 LANGUAGE_SIDES = {"src": "source", "tgt": "target"}
 
 
@@ -33,13 +33,13 @@ class Term(ABC):
         DataError: the weight, or another option, is a number that is too small.
     """
 
-    #: Its options, a dataclass like those of heads, added to the criterion's.
+    #: The loss's options, a dataclass like those of heads, which is added to the criterion's.
     Options: ClassVar[type]
-    #: The option that holds λ.
+    #: The name of the option for the weight, λ.
     weight_option: ClassVar[str]
-    #: The name under which it is registered, and its loss is logged.
+    #: The name under which the loss is registered and logged.
     name: ClassVar[str]
-    #: The names of the other numbers that it logs.
+    #: The names of the other numbers that the loss logs.
     numbers: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self, options: Any, task: Any) -> None:
@@ -96,7 +96,7 @@ class SideTerm(Term):
     parents (a decoder sees only those to the left) and with many. ``sum`` is a paper's equation.
     """
 
-    #: ``src`` or ``tgt``.
+    #: ``src`` for the encoder's heads, ``tgt`` for the decoder's.
     side: ClassVar[str]
 
     def __init__(self, options: Any, task: Any) -> None:
@@ -117,9 +117,9 @@ class SideTerm(Term):
         return losses.sum()
 
 
-#: By name, in the order in which they are added and logged.
+#: The registered losses by name, in the order in which they are added and logged.
 TERMS: dict[str, type[Term]] = {}
-#: Called whenever another term is registered.
+#: Functions to call whenever another loss is registered.
 OBSERVERS: list[Callable[[], None]] = []
 
 T = TypeVar("T", bound=type[Term])

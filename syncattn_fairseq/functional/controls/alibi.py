@@ -45,7 +45,7 @@ def linear_biases(
     .. math:: −m_h · distance_{ij}
 
     Args:
-        distances: 0 or more.
+        distances: 0 or more; in the paper `|i − j|`.
         slopes: m.
 
     Returns:
