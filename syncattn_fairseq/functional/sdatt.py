@@ -40,14 +40,14 @@ def additive_scores(
 
 
 class _AdditiveScores(torch.autograd.Function):
-    """:func:`additive_scores` with a gradient that stores the tangents in the type of the inputs.
+    """:func:`additive_scores`, which keeps tangents (tanh) in the inputs' type for its gradient.
 
-    They are its largest tensor by far. PyTorch would keep them in float32.
+    They are the largest tensor by far. PyTorch would keep them in float32.
     """
 
     @staticmethod
     def forward(ctx: Any, query: Tensor, key: Tensor, weight: Tensor) -> Tensor:
-        """Compute the scores, and keep the tangents in the type of the keys.
+        """Compute the scores, and keep the hyperbolic tangents in the type of the keys.
 
         Args:
             ctx: PyTorch's context for the backward pass.
@@ -73,7 +73,10 @@ class _AdditiveScores(torch.autograd.Function):
 
 
 def _sum_over(x: Tensor, dim: int) -> Tensor:
-    """Sum over a dimension; one of size 1 needs no kernel."""
+    """Sum over a dimension.
+
+    A dimension of size 1 needs no kernel.
+    """
     return x.squeeze(dim) if x.size(dim) == 1 else x.sum(dim)
 
 

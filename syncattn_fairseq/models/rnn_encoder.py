@@ -1,4 +1,4 @@
-"""The recurrent encoder."""
+"""The recurrent encoder, a bidirectional GRU."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The data of the current batch for attention modules, besides the states."""
+"""The current batch's tokens, padding and parse fields, for attention modules."""
 
 from collections.abc import Callable, Collection, Hashable, Mapping
 from typing import Any

@@ -1,4 +1,4 @@
-"""What :class:`.DropInAttention` takes over from an attention of PyTorch or of transformers."""
+"""Read the weights of attentions of PyTorch and of transformers, which are to be replaced."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""The losses of dependency heads against the parse (SyncAttn Eq. 5), one for each side."""
+"""Dependency losses of encoder and decoder: attention against gold parents (SyncAttn Eq. 5)."""
 
 from collections.abc import Container
 from dataclasses import dataclass

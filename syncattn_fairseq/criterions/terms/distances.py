@@ -1,4 +1,4 @@
-"""The losses to synchronise the syntactic distances of both sides (LPSI Eq. 7-10)."""
+"""Losses that synchronise the syntactic distances of source and target (LPSI Eq. 7-10)."""
 
 from dataclasses import dataclass
 from typing import Any

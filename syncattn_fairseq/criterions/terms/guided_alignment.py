@@ -1,4 +1,4 @@
-"""The loss for cross-attention against given links (Garg et al., 2019)."""
+"""The loss that trains cross-attention on given word links (Garg et al., 2019)."""
 
 from dataclasses import dataclass
 from typing import Any

@@ -1,4 +1,4 @@
-"""The loss to synchronise the dependency heads of both sides (SyncAttn Eq. 7-9)."""
+"""The loss that synchronises dependency heads of encoder and decoder (SyncAttn Eq. 7-9)."""
 
 from dataclasses import dataclass
 from typing import Any

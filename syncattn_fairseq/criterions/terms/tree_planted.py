@@ -1,4 +1,4 @@
-"""The tree-planted losses (Yoshida et al., 2024), one for each side."""
+"""The tree-planted losses (Yoshida et al., 2024) of encoder and decoder."""
 
 from dataclasses import dataclass
 from typing import Any

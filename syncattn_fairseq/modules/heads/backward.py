@@ -1,4 +1,4 @@
-"""Cross-attention that also shows how the source attends to the target (NLP 2021, Eq. 11)."""
+"""Cross-attention that also computes attention from source to target (NLP 2021, Eq. 11)."""
 
 from __future__ import annotations
 

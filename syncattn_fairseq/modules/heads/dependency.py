@@ -68,11 +68,11 @@ class DependencyHeads(Heads):
     `Q U Kᵀ / √d + b · k = (Q U + √d b) Kᵀ / √d`. Where a loss or a printer wants to see the
     probabilities, as in training, the layer leaves the fused path instead.
 
-    For analysis, in evaluation, they can be told where to attend: the batch's ``forced_parents``,
-    columns ``(B, T)``, -1 = none, replace what they predict.
+    For analysis, in evaluation, the heads can be told where to attend: the batch's
+    ``forced_parents``, columns ``(B, T)``, -1 = none, replace the parents that they predict.
 
     Args:
-        parser: their form, see above.
+        parser: the form of the heads, see above.
         key_bias: whether to learn b as well; not for ordinary heads.
         rows_predict: whether row t, which reads `y_{t−1}` and predicts `y_t`, looks for the parent
             of `y_t` (usual) or of `y_{t−1}`.
@@ -170,10 +170,10 @@ class DependencyHeads(Heads):
     ) -> Float[Tensor, "batch heads rows outputs"]:
         """Attend to the parents that the heads predict, or to the batch's ``forced_parents``.
 
-        What they predict is exposed: A, ``(B, h, T, T)`` in float32 or wider, row = dependent,
-        column = parent. A decoder's are numbered by the tokens that its states predict. Where they
-        stand for the tokens that the states read, all move up by one, and the end of the sentence,
-        which no state reads, gets a row of zeros.
+        The predicted attention is exposed: A, ``(B, h, T, T)`` in float32 or wider, row =
+        dependent, column = parent. In a decoder, rows and columns are numbered by the tokens that
+        states predict. If they stand for the tokens that states read instead, all move up by one,
+        and the end of the sentence, which no state reads, gets a row of zeros.
 
         Args:
             query, key, value, scope: as for :meth:`.Heads.attend`.

@@ -86,7 +86,7 @@ class GatedHeads(Heads):
 
     @classmethod
     def check(cls, cfg: Any) -> None:
-        """Raise `DataError` unless ``--distance-sync-layers`` has a layer for each gated one."""
+        """Raise `DataError` if ``--distance-sync-layers`` are set, but not one per gated layer."""
         synchronised = read_trained_layers(cfg, "distance_sync_layers", "decoder")
         for side in SIDES:
             option = cls.layer_option(cfg, side)

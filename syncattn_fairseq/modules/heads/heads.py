@@ -39,12 +39,12 @@ class Scope:
             the sentence as first dimension; None otherwise.
         order: how positions enter the scores.
         x: the layer's input; in incremental decoding only the newest token's.
-        observed: whether somebody reads what these heads expose.
-        exposed: where they put it then (:attr:`.Heads.exposes`).
-        returns_attention: whether somebody reads the attention probabilities, as losses and
-            printers read those of cross-attention.
-        attention: the attention probabilities then, in float32 or wider; :meth:`average` puts them
-            here. Heads that do not call it do so themselves.
+        observed: whether a loss or a printer reads the tensor that these heads expose.
+        exposed: the tensor that these heads expose if it is read (:attr:`.Heads.exposes`).
+        returns_attention: whether a loss or a printer reads the attention probabilities, as in
+            cross-attention.
+        attention: the attention probabilities if they are read, in float32 or wider.
+            :meth:`average` puts them here; heads that do not call it do so themselves.
     """
 
     mask: Float[Tensor, "... #rows #tokens"] | None

@@ -128,7 +128,7 @@ class ParentScaledHeads(Heads):
         """Compute D, the density around each parent, with rows of ones for ignored parents.
 
         Raises:
-            DataError: the batch has no parents.
+            DataError: the batch lacks the parents that ``parse`` reads.
         """
         weights = self.share((self.parents, self.std), lambda: self._density(dtype))
         if self.training and self.ignoring > 0:
