@@ -142,7 +142,7 @@ def _blocks(rows: int, size: int) -> list[slice]:
 
 
 def _weights(smoothing: float, size: int) -> tuple[float, float]:
-    """Return the additional weight of the correct subword, and the weight of every subword."""
+    """Return label smoothing's additional weight of the correct subword and that of every one."""
     of_all = smoothing / (size - 1)
     return 1 - smoothing - of_all, of_all
 

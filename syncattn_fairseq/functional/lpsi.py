@@ -116,7 +116,7 @@ def sync_mse_loss(
     projected: Float[Tensor, "*#batch tokens"],
     padding_mask: Bool[Tensor, "*#batch tokens"] | None = None,
 ) -> Float[Tensor, ""]:
-    """Sum the squared differences of target and projected source distances (LPSI Eq. 7).
+    """Sum squared differences of the target's and the projected syntactic distances (LPSI Eq. 7).
 
     .. math:: L_mse = Σ_i (d_i − d̃_i)²
 
@@ -158,7 +158,7 @@ def sync_rank_loss(
     padding_mask: Bool[Tensor, "*#batch tokens"] | None = None,
     margin: float = 1.0,
 ) -> Float[Tensor, ""]:
-    """Compute the hinge loss on the order of target and projected distances (LPSI Eq. 10).
+    """Compute a ranking hinge loss of target and projected syntactic distances (LPSI Eq. 10).
 
     .. math:: L_rank = Σ_{i<j} max(0, 1 − sign(d_i − d_j) (d̃_i − d̃_j))
 

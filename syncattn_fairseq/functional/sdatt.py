@@ -229,7 +229,7 @@ def distances_between(
 def expected_distances(
     scores: Float[Tensor, "*#batch target source"], distances: Num[Tensor, "*#batch source source"]
 ) -> Float[Tensor, "*batch target source"]:
-    """Compute the tree distance of every word from all words, averaged by attention.
+    """Compute each word's mean tree distance from all words, weighted by attention.
 
     .. math:: M̄_{ij} = Σ_k softmax_k(e_{ik}) M_{kj}
 
@@ -249,7 +249,7 @@ def expected_distances(
 def syntax_directed_attention(
     scores: Float[Tensor, "*#batch source"], distances: Num[Tensor, "*#batch source"], n: int = 4
 ) -> Float[Tensor, "*batch source"]:
-    """Compute attention to source words near one word in the tree (SDAtt Eq. 10-11).
+    """Compute attention to source words within n edges of a word in the tree (SDAtt Eq. 10-11).
 
     .. math::
         e^s_{ij} = e_{ij} exp(−M[p_i][j]² / (2 σ²))

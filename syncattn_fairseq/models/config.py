@@ -31,7 +31,7 @@ class PositionOptions:
 
 @dataclass
 class TreeOptions:
-    """Source trees: the parses, or trees of a control, for everything that reads them."""
+    """Source trees: whether the encoder reads the source's parses or a control's trees."""
 
     source_trees: str = option(
         "parse",

@@ -93,7 +93,7 @@ class SyntaxTransformerDecoder(SyntaxStack, TransformerDecoderBase):
         alignment_layer: int | None = None,
         alignment_heads: int | None = None,
     ) -> tuple[Tensor, dict[str, Any]]:
-        """Return the decoder's features and the cross-attention of its aligning layer.
+        """Return the decoder's features and the cross-attention of one layer, which aligns words.
 
         This differs from fairseq in the default of ``alignment_layer``.
 

@@ -20,8 +20,8 @@ T = TypeVar("T", list[int], list[str])
 class InputParses:
     """Reader of each input line's parse: from files of heads and labels, or from a parser.
 
-    The text's dictionary shows how subwords are marked if no scheme is given; ``labels`` is that of
-    the dependency labels, or None. The parser is a spec for `..parsing.parsers.open_parser`, whose
+    The text's dictionary shows how subwords are marked if no scheme is given. ``labels`` is the
+    dictionary of the dependency labels, or None. The parser is a spec for `..parsing.parsers.open_parser`, whose
     errors are raised.
     """
 
@@ -45,11 +45,14 @@ class InputParses:
     def __call__(
         self, texts: Sequence[str], parses: Sequence[Parse | None] | None = None
     ) -> tuple[list[Tensor], list[Tensor]]:
-        """Return the heads and labels of the next input lines as marks (:mod:`.subwords`).
+        """Return heads and labels of the next input lines, with a mark for each subword.
 
-        Without a dictionary of labels there are no marks of labels. The lines are in subwords;
-        without their ``parses``, the parser is asked, if there is one. `DataError`: a parse does
-        not fit its line, or a file ends before the input does.
+        The marks are those of :mod:`.subwords`. Without a dictionary of labels there are none of
+        labels. The lines are in subwords; without their ``parses``, the parser is asked, if there
+        is one.
+
+        Raises:
+            DataError: a parse does not fit its line, or a file ends before the input does.
         """
         subwords = [text.split() for text in texts]
         if parses is None and self.parser:

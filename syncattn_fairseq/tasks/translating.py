@@ -56,7 +56,7 @@ class TranslatingTask(TranslationTask):
 
     @cached_property
     def schemes(self) -> tuple[str | None, str | None]:
-        """The subword markings of source and target, each None if the data does not record it."""
+        """The subword marking schemes of source and target, each None if the data records none."""
         stored = stored_schemes(utils.split_paths(self.cfg.data)[0])
         return stored.get(self.cfg.source_lang), stored.get(self.cfg.target_lang)
 
@@ -130,7 +130,7 @@ class TranslatingTask(TranslationTask):
         return dataset
 
     def build_generator(self, models: Any, args: Any, *rest: Any, **kwargs: Any) -> Any:
-        """Build fairseq's sequence generator, after a check of what the models read and show.
+        """Build fairseq's generator, and check that the data has the parses that the models read.
 
         Raises:
             DataError: the model reads parses, and sentences of the data have none; or it has no

@@ -263,7 +263,7 @@ class TranslationWithSyntaxTask(TranslatingTask):
             check_symbols(path, len(words))
 
     def _look_at_parts(self) -> frozenset[str]:
-        """Check the annotations of all parts of the training text when the first is loaded.
+        """Check the parses and links of all parts of the training text when the first is loaded.
 
         Returns:
             What any of them has besides its text, such as ``heads.en``.

@@ -36,7 +36,7 @@ class DependencyTerm(SideTerm):
     Options = DependencyLossOptions
 
     def applies(self, extra: dict[str, Any], sample: dict[str, Any]) -> bool:
-        """Return whether the model has these dependency heads and the batch has gold parents.
+        """Return whether the model returned dependency attention and the batch has gold parents.
 
         Raises:
             DataError: the loss has a weight, but training lacks the gold parents.
@@ -55,7 +55,7 @@ class DependencyTerm(SideTerm):
         return False
 
     def list_parses(self, exposed: Container[str]) -> set[str]:
-        """Return the side (source or target) whose parses this loss reads, in a set.
+        """Return a set with the side (source or target) whose parses this loss reads.
 
         The set is empty if the weight is 0 or the model has no dependency heads on this side.
         """
@@ -104,7 +104,7 @@ class SourceDependencyTerm(DependencyTerm):
 
 @register_term("tgt_dep_loss")
 class TargetDependencyTerm(DependencyTerm):
-    """Dependency loss of the decoder's heads, trained on gold parents that they can see.
+    """Dependency loss of the decoder's heads, trained on the target's parses.
 
     A row of the decoder's attention sees no column to its right.
     """

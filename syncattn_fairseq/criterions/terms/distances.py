@@ -46,7 +46,7 @@ class DistanceTerm(Term):
 
     @staticmethod
     def compare(distances: Tensor, projected: Tensor, padding_mask: Tensor) -> Tensor:
-        """Return the loss between target and projected distances, summed over what is not masked.
+        """Return the loss between target and projected distances, summed over unmasked tokens.
 
         Distances are ``(layers, B, T)``, the mask is ``(B, T)``.
         """
@@ -72,7 +72,7 @@ class DistanceTerm(Term):
 
 @register_term("sync_mse_loss")
 class SyncMSETerm(DistanceTerm):
-    """SynchMSE: squared differences of target and projected source distances (LPSI Eq. 7)."""
+    """SynchMSE: squared differences of target and projected syntactic distances (LPSI Eq. 7)."""
 
     weight_option = "sync_mse_weight"
     compare = staticmethod(sync_mse_loss)
@@ -80,7 +80,7 @@ class SyncMSETerm(DistanceTerm):
 
 @register_term("sync_rank_loss")
 class SyncRankTerm(DistanceTerm):
-    """SynchRank: hinge loss on the order of target and projected distances (LPSI Eq. 10)."""
+    """SynchRank: ranking hinge loss of target and projected syntactic distances (LPSI Eq. 10)."""
 
     weight_option = "sync_rank_weight"
     compare = staticmethod(sync_rank_loss)

@@ -38,7 +38,7 @@ class SyncAttentionTerm(Term):
         self.eos = task.target_dictionary.eos() if options.sync_without_eos else None
 
     def applies(self, extra: dict[str, Any], sample: dict[str, Any]) -> bool:
-        """Return whether the model has a sync layer, whose cross-attention projects the parse."""
+        """Return whether the model has a ``--sync-layer``, whose attention projects parses."""
         return "sync_attn" in extra
 
     def __call__(self, extra: dict[str, Any], sample: dict[str, Any]) -> tuple[Tensor, Log]:

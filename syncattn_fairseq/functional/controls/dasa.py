@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def tree_weights(
     distances: Num[Tensor, "*batch tokens tokens"], strength: float = 1.0
 ) -> Float[Tensor, "*batch tokens tokens"]:
-    """Return factors of attention scores that fall with tree distance, as we read the paper.
+    """Return factors of attention scores that fall with tree distance, as we read DASA's paper.
 
     .. math:: S'_{ij} = S_{ij} (1 + λ e^{−d_{ij}})
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def forget_log_gates(
     log_forget: Float[Tensor, "*batch tokens"],
 ) -> Float[Tensor, "*batch tokens tokens"]:
-    """Sum the log forget gates between query and key, an addend to attention scores.
+    """Sum the logarithms of forget gates between query and key, an addend to attention scores.
 
     .. math:: F_{ij} = Σ_{l=j+1}^{i} log f_l, j ≤ i
 

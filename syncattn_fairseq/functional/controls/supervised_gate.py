@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 def supervised_log_gates(
     distances: Float[Tensor, "*batch tokens"], temperature: float = 10.0
 ) -> Float[Tensor, "*batch tokens tokens"]:
-    """Compute log gates from a parser's distances, an addend to attention scores.
+    """Compute the logarithm of attention gates from a parser's syntactic distances.
 
     .. math::
         α(p, d) = (1 + tanh((p − d) / τ)) / 2

@@ -62,7 +62,7 @@ class BackwardHeads(Heads):
 
     @classmethod
     def list_layers(cls, cfg: Any, side: str) -> list[int]:
-        """Return the sync layer in a list, or an empty list if no head attends backward."""
+        """Return ``--sync-layer`` in a list, or an empty list if no head attends backward."""
         layer = read_layer(cfg, "sync_layer", "decoder")
         return [layer] if layer and side == CROSS and cfg.sync_backward == "softmax" else []
 
