@@ -103,7 +103,7 @@ class ConditionalGRUDecoder(FairseqIncrementalDecoder):
         features_only: bool = False,
         **unused: Any,
     ) -> tuple[Tensor, dict[str, Any]]:
-        """Return the scores of next tokens for ``(B, T)`` tokens, or stepwise for the last ones.
+        """Return scores of the token after each of ``(B, T)`` tokens, or stepwise after the last.
 
         Args:
             prev_output_tokens: the target up to each position, ``(B, T)``.

@@ -107,7 +107,7 @@ class SyntaxStack:
             self.layers = NumberedLayerDrop(p, layers, bypass, kept)
 
     def take_exposed(self, name: str) -> list[Tensor]:
-        """Return and forget the tensors that self-attention exposed by a name, layer by layer.
+        """Return and forget the tensors that self-attention exposed under a name, by layer.
 
         If the layers kept the tensors, these would hold the batch's graph in memory.
         """
@@ -115,6 +115,6 @@ class SyntaxStack:
         return [layer.self_attn.exposed.pop(name) for layer in layers]
 
     def take_cross_exposed(self, name: str) -> list[Tensor]:
-        """Return and forget the tensors that cross-attention exposed by a name, layer by layer."""
+        """Return and forget the tensors that cross-attention exposed under a name, by layer."""
         layers = map(self.find_layer, self.cross_exposing_layers[name])
         return [layer.encoder_attn.exposed.pop(name) for layer in layers]

@@ -19,7 +19,7 @@ ATTENTIONS = (*SIDES, CROSS)
 
 
 def check_range(cfg: Any, option: str, lowest: float, highest: float, explanation: str) -> None:
-    """Raise ``DataError`` if the value of an option is not between two bounds.
+    """Raise ``DataError`` if the value of an option is not between two inclusive bounds.
 
     Args:
         cfg: the options of the model.

@@ -21,8 +21,8 @@ class InputParses:
     """Reader of each input line's parse: from files of heads and labels, or from a parser.
 
     The text's dictionary shows how subwords are marked if no scheme is given. ``labels`` is the
-    dictionary of the dependency labels, or None. The parser is a spec for `..parsing.parsers.open_parser`, whose
-    errors are raised.
+    dictionary of the dependency labels, or None. The parser is a spec for
+    `..parsing.parsers.open_parser`, whose errors are raised.
     """
 
     def __init__(

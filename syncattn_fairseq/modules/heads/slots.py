@@ -69,7 +69,7 @@ def list_exposed() -> list[str]:
 
 
 def list_exposing_layers(cfg: Any, side: str, name: str) -> list[int]:
-    """Return the layers, counted from 1, whose heads expose a tensor of this name."""
+    """Return the layers, counted from 1, whose heads expose a tensor with this name."""
     kinds = [kind for kind in list_kinds(side) if kind.exposes == name]
     return sorted({layer for kind in kinds for layer in kind.list_layers(cfg, side)})
 

@@ -151,7 +151,7 @@ class DistanceBiasHeads(DistanceHeads):
         key: Float[Tensor, "batch heads tokens width"],
         scope: Scope,
     ) -> Float[Tensor, "... heads rows tokens"]:
-        """Return the bias of each head for the distances, of each sentence or the same for all."""
+        """Return each head's bias for every pair of words, which depends on their distance."""
         rows, columns, limit = query.size(2), key.size(2), self.limit
         name = (self.distance, rows, columns)
 
