@@ -18,7 +18,7 @@ __version__ = "0.1.0"
 
 
 def __getattr__(name: str) -> Any:
-    """Import `load` when it is first used."""
+    """Import the function `load` on its first use, so that importing the package stays light."""
     if name == "load":
         from .inference import load
 

@@ -16,7 +16,7 @@ _ABOUT = re.compile(r'"""``(syncattn-\w+)``: (.*)\.')
 
 @dataclass(frozen=True)
 class Command:
-    """A command that is installed.
+    """An installed command line program of this package or of the laboratory.
 
     Attributes:
         name: what one types.
@@ -32,7 +32,7 @@ class Command:
 
 
 def list_commands() -> list[Command]:
-    """List the commands of this package and of the laboratory, if that is installed, by name."""
+    """Return the installed commands of this package and of the laboratory, sorted by name."""
     commands = []
     for entry in entry_points(group="console_scripts"):
         spec = find_spec(entry.module) if entry.name.startswith("syncattn-") else None
@@ -44,7 +44,7 @@ def list_commands() -> list[Command]:
 
 
 def describe() -> str:
-    """Return the commands of each distribution, one a line."""
+    """Return a text that lists the commands of each distribution, one command a line."""
     groups: dict[str, list[Command]] = defaultdict(list)
     for command in list_commands():
         groups[command.distribution].append(command)
@@ -56,7 +56,7 @@ def describe() -> str:
 
 
 def complete(shell: str) -> str:
-    """Return the completion of all commands for a shell."""
+    """Return a script that completes the options of all commands in a shell."""
     from shtab import complete as complete_one
 
     found = []
@@ -72,7 +72,7 @@ def complete(shell: str) -> str:
 
 
 def main(argv: list[str] | None = None) -> None:
-    """List the commands, or write their completion."""
+    """Print the list of commands, or a completion script if ``--completion`` is given."""
     parser = argparse.ArgumentParser(
         prog=f"python -m {__package__}", description="List the commands of this package."
     )

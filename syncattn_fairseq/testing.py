@@ -1,4 +1,4 @@
-"""Check that a kind of heads, in self- or cross-attention, or of positions computes correctly.
+"""Check that a kind of attention heads or of position information computes correctly.
 
     from syncattn_fairseq.testing import check_model
 
@@ -43,15 +43,15 @@ from .modules.positions import POSITIONS
 from .tasks.graphs import find_model_obstacle, grow_masks
 from .tasks.waits import CannotRecord, Watch
 
-#: Lengths of the sentences of source and target, without their ends.
+#: Numbers of subwords of the sentence pairs in source and target, without end of sentence.
 SOURCE_LENGTHS, TARGET_LENGTHS = (5, 2, 9), (3, 7, 4)
 TOLERANCE = 1e-5
-#: Sizes of the dictionaries.
+#: Sizes of the dictionaries of words and of dependency labels.
 WORDS, LABELS = 20, 5
 
 
 def check_model(arch: str = "syntax_transformer_tiny", **options: Any) -> None:
-    """Run all checks on a small model.
+    """Run all checks of this module on a small model with the given options.
 
     Args:
         arch: its architecture, of this plugin.
@@ -72,7 +72,7 @@ def check_model(arch: str = "syntax_transformer_tiny", **options: Any) -> None:
 def build_model(
     arch: str = "syntax_transformer_tiny", seed: int = 0, noise: float = 0.3, **options: Any
 ) -> Any:
-    """Build a model in evaluation mode and in float64.
+    """Build a small model with random parameters, in evaluation mode and in float64.
 
     Its parameters are disturbed, by ``noise`` times normal numbers, so that none that starts at 0
     hides a fault.
@@ -95,7 +95,7 @@ def build_model(
 
 
 def _check_options(arch: str, options: Mapping[str, Any]) -> None:
-    """Refuse unknown and invalid options, so that no check runs without the heads."""
+    """Raise `DataError` for unknown or invalid options, which would leave the heads out."""
     known = _list_options(arch, (*PARTS.values(), *POSITIONS.values()))
     for name, value in options.items():
         if name not in known:
@@ -106,7 +106,7 @@ def _check_options(arch: str, options: Mapping[str, Any]) -> None:
 
 @functools.cache
 def _list_options(arch: str, _registered: tuple[type, ...]) -> dict[str, Action]:
-    """List an architecture's options by name, cached for the registered parts."""
+    """Return an architecture's options by name, cached for the registered parts."""
     parser = ArgumentParser(argument_default=SUPPRESS, allow_abbrev=False)
     ARCH_MODEL_REGISTRY[arch].add_args(parser)
     return {action.dest: action for action in parser._actions}
@@ -115,9 +115,7 @@ def _list_options(arch: str, _registered: tuple[type, ...]) -> dict[str, Action]
 def make_batch(
     model: Any, sentences: list[int], left_pad: bool = True, left_pad_target: bool = False
 ) -> dict[str, Any]:
-    """Make a batch of sentences in the task's way, with parses of both sides.
-
-    Sentences are indices in :data:`SOURCE_LENGTHS`. Sides are padded on the left, or not.
+    """Collate random sentence pairs, with parses of source and target, into a batch.
 
     Args:
         model: the model.
@@ -131,7 +129,7 @@ def make_batch(
 def make_dataset(
     model: Any, left_pad: bool = True, left_pad_target: bool = False
 ) -> SyntaxPairDataset:
-    """Make the sentence pairs of :func:`make_batch`."""
+    """Make a data set of random sentence pairs with parses, from which batches are collated."""
     words = make_dictionary(WORDS)
     generator = np.random.default_rng(1)
     source, target = (
@@ -160,7 +158,7 @@ def make_dataset(
 
 @torch.no_grad()
 def check_batches(model: Any) -> None:
-    """Check that a sentence has the same scores alone, and in batches padded left and right."""
+    """Check that a sentence gets the same scores alone as in a batch padded left or right."""
     # A recurrent decoder, fairseq's too, reads what stands before a target.
     recurrent = isinstance(model.decoder, ConditionalGRUDecoder)
     for left_pad, left_pad_target in ((True, False), (False, not recurrent)):
@@ -179,7 +177,7 @@ def check_batches(model: Any) -> None:
 
 @torch.no_grad()
 def check_steps(model: Any) -> None:
-    """Check that decoding step by step, with a reordered beam, gives teacher forcing's scores.
+    """Check that step-by-step decoding with a reordered beam gives the scores of teacher forcing.
 
     There are two hypotheses of each of two sentences, one of which is padded.
     """
@@ -214,7 +212,7 @@ def check_steps(model: Any) -> None:
 
 @torch.no_grad()
 def check_half_precision(model: Any) -> None:
-    """Check that float16 and bfloat16 give finite scores."""
+    """Check that a model's scores are finite in float16 and in bfloat16."""
     for dtype in (torch.float16, torch.bfloat16):
         scores, _ = copy.deepcopy(model).to(dtype)(**make_batch(model, [0, 1, 2])["net_input"])
         if not scores.isfinite().all():
@@ -222,7 +220,7 @@ def check_half_precision(model: Any) -> None:
 
 
 def check_gradients(model: Any) -> None:
-    """Check that every parameter has a finite gradient."""
+    """Check that every trained parameter of a model gets a finite gradient."""
     differentiate(model, make_batch(model, [0, 1, 2]))
     for name, parameter in model.named_parameters():
         if parameter.requires_grad and parameter.grad is None:
@@ -232,7 +230,10 @@ def check_gradients(model: Any) -> None:
 
 
 def check_recording(model: Any) -> None:
-    """Check on the meta device (shapes without numbers) that a CUDA graph could record a pass."""
+    """Check that a CUDA graph could record the model's forward and backward pass.
+
+    The model runs on the meta device, which has shapes without numbers, so no GPU is needed.
+    """
     if find_model_obstacle(model):
         return
     model = copy.deepcopy(model).to("meta")
@@ -248,7 +249,7 @@ def check_recording(model: Any) -> None:
 
 
 def differentiate(model: Any, batch: dict[str, Any]) -> None:
-    """Compute the gradients of a loss that depends on all outputs of the model for a batch."""
+    """Compute the gradients of a loss that depends on every output of a model for a batch."""
     model.train().zero_grad()
     scores, extra = model(**batch["net_input"])
     log_probabilities = scores.log_softmax(-1)
@@ -262,7 +263,7 @@ def differentiate(model: Any, batch: dict[str, Any]) -> None:
 
 
 def make_dictionary(words: int) -> Dictionary:
-    """Make a dictionary of given words."""
+    """Return a dictionary of ``words`` made-up words: w0, w1 and so on."""
     dictionary = Dictionary()
     for number in range(words):
         dictionary.add_symbol(f"w{number}")
@@ -275,7 +276,7 @@ def _draw_sentence(length: int, generator: np.random.Generator, words: Dictionar
 
 
 def _draw_marks(length: int, generator: np.random.Generator) -> Tensor:
-    """Draw a random tree over words of a sentence; every third subword continues a word."""
+    """Draw a random tree over ``length`` subwords; every third subword continues a word."""
     continues = torch.arange(length) % 3 == 2
     return draw_heads(torch.zeros(length).long().masked_fill(continues, CONTINUATION), generator)
 

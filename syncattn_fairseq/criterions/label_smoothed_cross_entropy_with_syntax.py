@@ -33,7 +33,7 @@ logger = logging.getLogger(__name__)
 
 
 def make_config() -> type[FairseqDataclass]:
-    """Make the criterion's options: fairseq's, and those of all registered terms.
+    """Return the criterion's option class: fairseq's options and those of all registered losses.
 
     A loss is left out if the model lacks the heads for it, whatever its weight.
     """
@@ -44,7 +44,7 @@ def make_config() -> type[FairseqDataclass]:
 
 @register_criterion(CRITERION, dataclass=make_config())
 class LabelSmoothedCrossEntropyWithSyntax(LabelSmoothedCrossEntropyCriterion):
-    """The objective of every system (SyncAttn Eq. 6).
+    """Label-smoothed cross-entropy plus weighted syntactic losses (SyncAttn Eq. 6).
 
     .. math:: L = L_t + λ_dep L_dep + λ_sync L_sync
 
@@ -75,16 +75,16 @@ class LabelSmoothedCrossEntropyWithSyntax(LabelSmoothedCrossEntropyCriterion):
         super().__init__(task, sentence_avg, label_smoothing, ignore_prefix_size, report_accuracy)
         self.terms = list(terms)
         self.fast = fast
-        #: Terms with a weight of the user's own that have not applied yet.
+        #: Losses whose weight the user has set, and which have not applied to any batch yet.
         self.unused = {term.name: term for term in terms if has_own_weight(term)}
-        #: Whether each loss applied to the last batch, 1 or 0, by the name that is logged.
+        #: For the name of each loss in the log: 1 if it applied to the last batch, or else 0.
         self.applied: dict[str, int] = {}
-        #: The names that batches of the training log, empty before the first.
+        #: The names of the numbers that each training batch logs; empty before the first batch.
         self.logged: frozenset[str] = frozenset()
 
     @classmethod
     def build_criterion(cls, cfg: Any, task: Any) -> LabelSmoothedCrossEntropyWithSyntax:
-        """Build the criterion with all registered terms."""
+        """Build the criterion with every registered syntactic loss."""
         return cls(
             task,
             cfg.sentence_avg,
@@ -96,14 +96,14 @@ class LabelSmoothedCrossEntropyWithSyntax(LabelSmoothedCrossEntropyCriterion):
         )
 
     def list_fields(self) -> frozenset[LossField]:
-        """Return the losses' batch fields besides the parents."""
+        """Return the batch fields that the syntactic losses read besides gold parents."""
         fields: frozenset[LossField] = frozenset()
         for term in self.terms:
             fields |= term.list_fields()
         return fields
 
     def reads_parses(self) -> bool:
-        """Tell whether a loss may read parses although the model has no dependency heads."""
+        """Return whether a loss may read parses even if the model has no dependency heads."""
         return any(
             type(term).__module__.partition(".")[0] != __name__.partition(".")[0]
             or any(field.control != "words" for field in term.list_fields())
@@ -113,13 +113,15 @@ class LabelSmoothedCrossEntropyWithSyntax(LabelSmoothedCrossEntropyCriterion):
     def forward(
         self, model: Any, sample: dict[str, Any], reduce: bool = True
     ) -> tuple[Tensor, int, dict[str, Any]]:
-        """Return a batch's summed objective, the sample size and the numbers to log."""
+        """Return a batch's summed objective, its sample size and the numbers to log."""
         objective, log = self.compute(model, sample, reduce)
         counts = self.count(sample)
         return objective, counts["sample_size"], {**log, **counts}
 
     def count(self, sample: dict[str, Any]) -> dict[str, int]:
-        """Return the counts of the last batch, known without waiting for the device.
+        """Return a batch's numbers of tokens and sentences, and which losses applied to it.
+
+        These numbers are known without waiting for the device.
 
         Rows of padding do not count.
         """
@@ -131,7 +133,7 @@ class LabelSmoothedCrossEntropyWithSyntax(LabelSmoothedCrossEntropyCriterion):
     def compute(
         self, model: Any, sample: dict[str, Any], reduce: bool = True
     ) -> tuple[Tensor, dict[str, Tensor]]:
-        """Return a batch's summed objective and the numbers to log, computed on the device.
+        """Return a batch's summed objective and the numbers to log, as tensors on the device.
 
         On a GPU, this reads nothing that the host knows of the batch, and does not wait: a CUDA
         graph may hold it, with the backward pass of the objective.
@@ -186,7 +188,9 @@ class LabelSmoothedCrossEntropyWithSyntax(LabelSmoothedCrossEntropyCriterion):
     def compute_loss(
         self, model: Any, net_output: Any, sample: dict[str, Any], reduce: bool = True
     ) -> tuple[Tensor, Tensor]:
-        """Return the label-smoothed cross-entropy and the NLL, fairseq's, but cheaper if summed.
+        """Return the label-smoothed cross-entropy and the negative log-likelihood, in nats.
+
+        The numbers are fairseq's. Their sums are computed with fewer passes over the scores.
 
         Args:
             model: the model.
@@ -207,14 +211,17 @@ class LabelSmoothedCrossEntropyWithSyntax(LabelSmoothedCrossEntropyCriterion):
     def compute_accuracy(
         self, model: Any, net_output: Any, sample: dict[str, Any]
     ) -> tuple[Tensor, Tensor]:
-        """Count the right tokens, and all; fairseq's numbers, without waiting for the device."""
+        """Return the numbers of correctly predicted target tokens and of all target tokens.
+
+        The numbers are fairseq's, computed without waiting for the device.
+        """
         log_probs, target = self.get_lprobs_and_target(model, net_output, sample)
         counted = target.ne(self.padding_idx)
         return (log_probs.argmax(1).eq(target) & counted).sum(), counted.sum()
 
     @classmethod
     def reduce_metrics(cls, logging_outputs: list[dict[str, Any]]) -> None:
-        """Log fairseq's metrics and the metrics of each computed syntactic loss."""
+        """Log fairseq's metrics and those of each syntactic loss that applied to any batch."""
         super().reduce_metrics(logging_outputs)
         log_sums(logging_outputs, "total_loss", "sample_size", "ntokens")
         log_ratio("total_loss", "total_loss", "sample_size", scale=1 / math.log(2))
@@ -225,7 +232,7 @@ class LabelSmoothedCrossEntropyWithSyntax(LabelSmoothedCrossEntropyCriterion):
 
 
 def has_plain_scores(model: Any, scores: Any) -> bool:
-    """Tell whether fairseq's softmax, in float32 on a CPU, gives the probabilities of a model."""
+    """Return whether a model's probabilities are the softmax of its float32 scores on a CPU."""
     decoder: Any = getattr(model, "decoder", None)
     kinds = (BaseFairseqModel, TransformerModelBase)
     return (
@@ -239,7 +246,7 @@ def has_plain_scores(model: Any, scores: Any) -> bool:
 
 
 def check_numbers(term: Term, numbers: Mapping[str, Tensor]) -> None:
-    """Check that a loss logs only the declared numbers.
+    """Check that a loss logs only scalar tensors whose names its class declares.
 
     Args:
         term: the loss.
@@ -259,18 +266,18 @@ def check_numbers(term: Term, numbers: Mapping[str, Tensor]) -> None:
 
 
 def _name_applied(term: Term | type[Term]) -> str:
-    """Return the log's name for the number of batches with this loss."""
+    """Return the name under which the log counts the batches that a loss applied to."""
     return f"{term.name}_applied"
 
 
 def has_own_weight(term: Term) -> bool:
-    """Tell whether a term counts and has another weight than by default."""
+    """Return whether a loss is switched on (weight not 0) with another weight than its default."""
     default = {option.name: option.default for option in fields(term.Options)}
     return term.weight != 0 and term.weight != default.get(term.weight_option)
 
 
 def _take_up_options() -> None:
-    """Register the options of a late-registered term with fairseq and hydra."""
+    """Add the options of a loss that was registered late to fairseq's and hydra's registries."""
     config = make_config()
     setattr(LabelSmoothedCrossEntropyWithSyntax, "__dataclass", config)  # noqa: B010  (fairseq's)
     CRITERION_DATACLASS_REGISTRY[CRITERION] = config

@@ -13,14 +13,14 @@ from torch import Tensor
 from torch.autograd import Function
 from torch.autograd.function import once_differentiable
 
-#: Scores of a block: they fit into a processor's cache.
+#: Number of scores in a block, which fit into a processor's cache.
 BLOCK_SCORES = 2**19
 
 
 def sum_smoothed_loss(
     log_probs: Tensor, target: Tensor, smoothing: float, padding: int
 ) -> tuple[Tensor, Tensor]:
-    """Sum the label-smoothed cross-entropy of log-probabilities, [N, V], with targets, [N].
+    """Return label-smoothed cross-entropy and negative log-likelihood, summed over targets.
 
     ``smoothing`` is the probability given to the others in equal parts; targets that are padding do
     not count. Returns the loss and the negative log likelihood in nats, each a scalar.
@@ -37,7 +37,7 @@ def sum_smoothed_loss(
 def sum_smoothed_loss_of_scores(
     scores: Tensor, target: Tensor, smoothing: float, padding: int
 ) -> tuple[Tensor, Tensor]:
-    """Compute `sum_smoothed_loss` of ``scores.log_softmax(-1)``, cheaper on a CPU.
+    """Compute `sum_smoothed_loss` from unnormalised scores, which is cheaper on a CPU.
 
     Each block of scores [N, V] is in the processor's cache from its softmax to its gradient, which
     is computed at once.
@@ -132,7 +132,7 @@ class _SmoothedLossOfScores(Function):
 
 
 def _blocks(rows: int, size: int) -> list[slice]:
-    """Divide the rows of a matrix into blocks.
+    """Divide the rows of a score matrix into blocks that fit into the processor's cache.
 
     A block has at least two rows: PyTorch would add up a single one in another order.
     """
@@ -142,11 +142,11 @@ def _blocks(rows: int, size: int) -> list[slice]:
 
 
 def _weights(smoothing: float, size: int) -> tuple[float, float]:
-    """Return the weights of the right subword, beyond that of all, and of all."""
+    """Return label smoothing's additional weight of the correct subword and that of every one."""
     of_all = smoothing / (size - 1)
     return 1 - smoothing - of_all, of_all
 
 
 def _at_tokens(value: Tensor, pad: Tensor) -> Tensor:
-    """Return the value for each token, and 0 for padding."""
+    """Return ``value`` at every target token, and 0 at padding."""
     return value.expand(pad.shape).masked_fill(pad, 0)

@@ -8,12 +8,14 @@ from torch import Tensor
 
 from .terms.term import log_sums, wide_sum
 
-#: The name under which the sums of a batch are logged.
+#: The name under which the sums of positions over a batch are logged.
 SUMS = "position_sums"
 
 
 def position_sums(extra: dict[str, Any], sample: dict[str, Any], pad: int) -> dict[str, Tensor]:
-    """Return a batch's sums for :func:`reduce_positions`, on the device.
+    """Return sums over a batch, from which metrics of predicted source positions are computed.
+
+    :func:`reduce_positions` computes the metrics. The sums are on the device.
 
     Empty if the model returned no ``positions``: p, ``(B, T)``, between 0 and J - 1. ``pad`` is the
     index of padding in the target.
@@ -33,7 +35,7 @@ def position_sums(extra: dict[str, Any], sample: dict[str, Any], pad: int) -> di
 
 
 def reduce_positions(logs: list[dict[str, Any]]) -> None:
-    """Pass the logged sums to fairseq, over all workers.
+    """Log the share of predicted positions at either end, and their correlation with the target.
 
     ``saturated_positions`` is the percentage of states whose p is less than half a token from
     either end of the source, where the sigmoid is flat. ``position_correlation`` is between the

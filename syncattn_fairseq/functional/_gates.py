@@ -14,16 +14,16 @@ from ._numerics import multiply, widen
 if TYPE_CHECKING:
     from jaxtyping import Float
 
-#: What stands for a shut gate: nothing next to a gate of 1, but with a finite logarithm.
+#: Value of a shut gate: negligible next to a gate of 1, but with a finite logarithm.
 SHUT_GATE = torch.finfo(torch.float32).tiny
-#: Its logarithm, -87.
+#: Logarithm of the value of a shut gate, -87.
 SHUT = math.log(SHUT_GATE)
 
 
 def gate_pivots(
     distances: Float[Tensor, "*shape"], temperature: float
 ) -> tuple[Float[Tensor, "*shape"], Float[Tensor, "*shape"]]:
-    """Return `(τ d_t + 1) / 2` and `τ d_j / 2`: Eq. 5's α is their difference, between 0 and 1."""
+    """Return `(τ d_t + 1) / 2` and `τ d_j / 2`, whose clamped difference is α of LPSI Eq. 5."""
     half = widen(distances) * (temperature / 2)
     return half + 0.5, half
 
@@ -31,14 +31,14 @@ def gate_pivots(
 def gate_log_factors(
     pivot: Float[Tensor, "*#shape"], between: Float[Tensor, "*#shape"]
 ) -> Float[Tensor, "*shape"]:
-    """Return log α from :func:`gate_pivots`, ``SHUT`` for 0."""
+    """Return log α of LPSI Eq. 5, given both parts of :func:`gate_pivots`; ``SHUT`` if α is 0."""
     return F.hardtanh(pivot - between, SHUT_GATE, 1.0).log()
 
 
 def sum_between(
     log_factors: Float[Tensor, "*batch tokens tokens"], causal: bool = False
 ) -> Float[Tensor, "*batch tokens tokens"]:
-    """Multiply the factors of the words between query and key, as logarithms (LPSI Eq. 5).
+    """Sum the log factors of the words between query and key: the log gates of LPSI Eq. 5.
 
     Args:
         log_factors: `log α_{j,t}`, row = query t, column = j.
@@ -61,7 +61,7 @@ def sum_between(
 def sum_left(
     log_factors: Float[Tensor, "*batch tokens tokens"],
 ) -> Float[Tensor, "*batch tokens tokens"]:
-    """Compute :func:`sum_between` for keys on the left, and 0 for all other keys."""
+    """Compute :func:`sum_between` for keys to the left of the query, and 0 for other keys."""
     size = log_factors.size(-1)
     before = log_factors.new_ones(size, size).tril(-1)
     return multiply(log_factors * before, before)  # sum over the j before t that i is before

@@ -11,7 +11,7 @@ from torch import Tensor
 if TYPE_CHECKING:
     from jaxtyping import Float
 
-#: Probabilities below this count as this: a loss's gradient divides by them.
+#: Lower bound of probabilities in losses, whose gradients divide by them.
 LEAST = 1e-30
 
 
@@ -39,14 +39,14 @@ def multiply(left: Tensor, right: Tensor) -> Tensor:
 def dot_products(
     query: Float[Tensor, "*#batch queries width"], key: Float[Tensor, "*#batch keys width"]
 ) -> Float[Tensor, "*batch queries keys"]:
-    """Compute Q Kᵀ / sqrt(d), where d is the width, in float32 or wider."""
+    """Compute scaled dot products, Q Kᵀ / sqrt(d) of width d, in float32 or wider."""
     return multiply(query, key.transpose(-1, -2)) / math.sqrt(query.size(-1))
 
 
 def multiply_by_head(
     x: Float[Tensor, "*#batch tokens inputs"], weight: Float[Tensor, "*#batch inputs outputs"]
 ) -> Float[Tensor, "*batch tokens outputs"]:
-    """Return the products of every sentence with the matrices of its heads, like :func:`multiply`.
+    """Multiply each sentence's states by one matrix per attention head, in float32 or wider.
 
     The sentences become rows of one product for each head. :func:`multiply` would copy the weights
     for every sentence. Weights usually have one leading dimension, the heads, and x has another

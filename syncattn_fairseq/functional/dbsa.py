@@ -26,7 +26,7 @@ def biaffine_scores(
     weight: Float[Tensor, "*#batch width width"],
     key_bias: Float[Tensor, "*#batch width"] | None = None,
 ) -> Float[Tensor, "*batch queries keys"]:
-    """Score every key as the head of every query (SyncAttn Eq. 4, before the softmax).
+    """Score every key as the parent of every query (SyncAttn Eq. 4, before the softmax).
 
     .. math:: A = softmax(Q U Kᵀ / √d)
 
@@ -48,7 +48,7 @@ def biaffine_query(
     weight: Float[Tensor, "*#batch width width"],
     key_bias: Float[Tensor, "*#batch width"] | None = None,
 ) -> Float[Tensor, "*batch queries width"]:
-    """Return the query with which an ordinary head has :func:`biaffine_scores`.
+    """Return queries whose scaled dot products with keys are :func:`biaffine_scores`.
 
     .. math:: Q' = Q U + √d b
     """
@@ -63,7 +63,7 @@ def dependency_loss(
     parents: Int[Tensor, "*batch tokens"],
     causal: bool = False,
 ) -> tuple[Float[Tensor, ""], Int[Tensor, ""]]:
-    """Cross-entropy of the attention with the gold dependency heads (SyncAttn Eq. 5).
+    """Compute the cross-entropy of dependency attention with gold parents (SyncAttn Eq. 5).
 
     .. math:: L_dep = −Σ_t log A[t, head(t)]
 
@@ -87,7 +87,7 @@ def gold_parent_surprisals(
     gold_parents: Int[Tensor, "*batch tokens"],
     visible: Bool[Tensor, "*#batch tokens"],
 ) -> Float[Tensor, "*batch tokens"]:
-    """Return the terms of the sum in :func:`dependency_loss`.
+    """Return the negative log-probability of each token's gold parent, in nats.
 
     They are `−log A[t, head(t)]`, and 0 where the parent is not visible.
     """
@@ -101,7 +101,7 @@ def gold_parent_surprisals(
 def visible_gold_parents(
     gold_parents: Int[Tensor, "*batch tokens"], causal: bool
 ) -> Bool[Tensor, "*batch tokens"]:
-    """Return which rows have a gold parent in view.
+    """Return a mask of the tokens that have a gold parent in view.
 
     Parents are columns, -1 = none; if causal, none to the right is in view.
     """

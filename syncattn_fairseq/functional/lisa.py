@@ -26,5 +26,5 @@ LEAKY_SLOPE = 0.1
 
 
 def rectify(projected: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
-    """Apply φ, the leaky rectifier."""
+    """Apply LISA's φ, a leaky ReLU with slope 0.1."""
     return F.leaky_relu(projected, LEAKY_SLOPE)

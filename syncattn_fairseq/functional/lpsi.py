@@ -26,7 +26,7 @@ def syntactic_distances(
     weight: Float[Tensor, "*#batch span width"],
     bias: Float[Tensor, "*#batch"],
 ) -> Float[Tensor, "*batch tokens"]:
-    """Measure the distance between each word and the word before it (LPSI Eq. 4).
+    """Compute the syntactic distance between each word and the word before it (LPSI Eq. 4).
 
     .. math:: d_i = tanh(W [k_{i−M} … k_i] + b)
 
@@ -52,7 +52,7 @@ def syntactic_distances(
 def distance_gates(
     distances: Float[Tensor, "*batch tokens"], temperature: float = 1.0, causal: bool = False
 ) -> Float[Tensor, "*batch tokens tokens"]:
-    """Compute the gates between words, which boundaries between the words shut (LPSI Eq. 5).
+    """Compute gates between 0 and 1, which boundaries between two words shut (LPSI Eq. 5).
 
     .. math::
         α_{j,t} = (hardtanh(τ (d_t − d_j)) + 1) / 2
@@ -79,7 +79,7 @@ def distance_gates(
 def log_gates(
     distances: Float[Tensor, "*batch tokens"], temperature: float = 1.0, causal: bool = False
 ) -> Float[Tensor, "*batch tokens tokens"]:
-    """Compute the logarithm of the gates, to add to the scores before a softmax.
+    """Compute the logarithm of :func:`distance_gates`, an addend to attention scores.
 
     Products become sums, whose gradients are also sums. A gate with a saturated factor, α = 0 or
     1, passes no gradient to it, since a saturated hardtanh has none.
@@ -94,7 +94,7 @@ def log_gates(
 def gated_attention(
     attention: Float[Tensor, "*#batch queries keys"], gates: Float[Tensor, "*#batch queries keys"]
 ) -> Float[Tensor, "*batch queries keys"]:
-    """Multiply attention by the gates, and normalise again (LPSI Eq. 6).
+    """Multiply attention probabilities by gates, and normalise them again (LPSI Eq. 6).
 
     .. math:: ã_{t,i} = g_{t,i} a_{t,i} / Σ_j g_{t,j} a_{t,j}
 
@@ -116,7 +116,7 @@ def sync_mse_loss(
     projected: Float[Tensor, "*#batch tokens"],
     padding_mask: Bool[Tensor, "*#batch tokens"] | None = None,
 ) -> Float[Tensor, ""]:
-    """Squared difference of the target's distances and the projected ones (LPSI Eq. 7).
+    """Sum squared differences of the target's and the projected syntactic distances (LPSI Eq. 7).
 
     .. math:: L_mse = Σ_i (d_i − d̃_i)²
 
@@ -138,7 +138,7 @@ def project_distances(
     source_distances: Float[Tensor, "*#batch source"],
     cross_attention: Float[Tensor, "*#batch target source"],
 ) -> Float[Tensor, "*batch target"]:
-    """Project the source's distances onto the target (LPSI Eq. 8).
+    """Project the source's syntactic distances onto the target by cross-attention (LPSI Eq. 8).
 
     .. math:: d̃ = C e
 
@@ -158,7 +158,7 @@ def sync_rank_loss(
     padding_mask: Bool[Tensor, "*#batch tokens"] | None = None,
     margin: float = 1.0,
 ) -> Float[Tensor, ""]:
-    """Hinge loss on the order of the distances (LPSI Eq. 10).
+    """Compute a ranking hinge loss of target and projected syntactic distances (LPSI Eq. 10).
 
     .. math:: L_rank = Σ_{i<j} max(0, 1 − sign(d_i − d_j) (d̃_i − d̃_j))
 
@@ -190,7 +190,7 @@ def last_syntactic_distance(
     weight: Float[Tensor, "*#batch span width"],
     bias: Float[Tensor, "*#batch"],
 ) -> Float[Tensor, "*batch"]:
-    """Compute the last of :func:`syntactic_distances`, for one step of decoding, in O(1)."""
+    """Compute the last token's :func:`syntactic_distances`, for one decoding step, in O(1)."""
     seen = widen(keys[..., -weight.size(-2) :, :])
     products = seen * widen(weight)[..., -seen.size(-2) :, :]
     return torch.tanh(products.sum((-1, -2)) + widen(bias))
@@ -212,7 +212,7 @@ def log_gates_of_last(
 def constant_log_gates(
     offsets: Int[Tensor, "*shape"], dtype: torch.dtype = torch.float32
 ) -> Float[Tensor, "*shape"]:
-    """Compute the logarithm of the gates where nothing has been learnt: all distances are 0.
+    """Compute LPSI's log gates if all syntactic distances are 0, as before training.
 
     .. math:: log g_{t,i} = −log 2 · max(0, |t − i| − 1)
 

@@ -23,7 +23,7 @@ def parent_scaled_scores(
     key: Float[Tensor, "*#batch keys width"],
     parent_weights: Float[Tensor, "*#batch queries keys"],
 ) -> Float[Tensor, "*batch queries keys"]:
-    """Scale each score by how close its key is to the query's parent (PASCAL Eq. 1).
+    """Multiply attention scores by a density around the query's parent (PASCAL Eq. 1).
 
     .. math:: N = (Q Kᵀ / √d) ⊙ D
 
@@ -41,7 +41,7 @@ def parent_scaled_scores(
 def parent_gaussian(
     parents: Float[Tensor, "*batch tokens"], length: int, std: float = 1.0
 ) -> Float[Tensor, "*batch tokens {length}"]:
-    """Weigh every column by a normal density around the parent's position (PASCAL Eq. 2).
+    """Return the normal density of every column around each token's parent (PASCAL Eq. 2).
 
     .. math:: D[t, j] = exp(−(j − p_t)² / (2 σ²)) / √(2 π σ²)
 
@@ -64,5 +64,5 @@ def parent_gaussian(
 
 
 def density_peak(std: float = 1.0) -> float:
-    """Return the density at its mean: the weight of a parent exactly on a column."""
+    """Return the largest value of :func:`parent_gaussian`: the density at the parent's position."""
     return 1.0 if std == 0 else 1 / (math.sqrt(2 * math.pi) * std)

@@ -24,7 +24,7 @@ def additive_scores(
     key: Float[Tensor, "*#batch source width"],
     weight: Float[Tensor, "width"],
 ) -> Float[Tensor, "*batch target source"]:
-    """Score every source word (SDAtt Eq. 2).
+    """Compute additive attention scores of every source word (SDAtt Eq. 2).
 
     .. math:: e_{ij} = v · tanh(U s'_i + W h_j)
 
@@ -40,14 +40,14 @@ def additive_scores(
 
 
 class _AdditiveScores(torch.autograd.Function):
-    """:func:`additive_scores` with a gradient that stores the tangents in the type of the inputs.
+    """:func:`additive_scores`, which keeps tangents (tanh) in the inputs' type for its gradient.
 
-    They are its largest tensor by far. PyTorch would keep them in float32.
+    They are the largest tensor by far. PyTorch would keep them in float32.
     """
 
     @staticmethod
     def forward(ctx: Any, query: Tensor, key: Tensor, weight: Tensor) -> Tensor:
-        """Compute the scores, and keep the tangents in the type of the keys.
+        """Compute the scores, and keep the hyperbolic tangents in the type of the keys.
 
         Args:
             ctx: PyTorch's context for the backward pass.
@@ -73,14 +73,17 @@ class _AdditiveScores(torch.autograd.Function):
 
 
 def _sum_over(x: Tensor, dim: int) -> Tensor:
-    """Sum over a dimension; one of size 1 needs no kernel."""
+    """Sum over a dimension.
+
+    A dimension of size 1 needs no kernel.
+    """
     return x.squeeze(dim) if x.size(dim) == 1 else x.sum(dim)
 
 
 def predicted_position(
     activation: Float[Tensor, "*#batch target"], last: Num[Tensor, "*#batch 1"]
 ) -> Float[Tensor, "*batch target"]:
-    """Predict the source position of a state (SDAtt Eq. 5).
+    """Compute the source position that a decoder state is about to translate (SDAtt Eq. 5).
 
     .. math:: p_i = (J − 1) · sigmoid(v_p · tanh(W_p s'_i))
 
@@ -103,7 +106,7 @@ def local_attention(
     half_window: int = 10,
     renormalise: bool = False,
 ) -> Float[Tensor, "*batch source"]:
-    """Fade the global attention out around a position (SDAtt Eq. 6).
+    """Multiply global attention by a density around a source position (SDAtt Eq. 6).
 
     .. math::
         a^l_{ij} = softmax_j(e_{ij}) exp(−(j − p_i)² / (2 σ²))
@@ -136,7 +139,7 @@ def flexible_attention(
     sharpness: Float[Tensor, "*#batch"],
     half_window: int = 10,
 ) -> Float[Tensor, "*batch source"]:
-    """Let the state choose how narrow its window is (Shu and Nakayama, 2017).
+    """Compute attention in a window of learnt width around a position (Shu and Nakayama, 2017).
 
     .. math::
         a^f_{ij} = softmax_j(e_{ij} − g_i (j − p_i)² / (2 σ²))
@@ -182,7 +185,7 @@ def tree_distances(parents: Int[Tensor, "*batch tokens"]) -> Int[Tensor, "*batch
 def distances_from(
     position: Float[Tensor, "*batch target"], distances: Num[Tensor, "*batch source source"]
 ) -> Float[Tensor, "*batch target source"]:
-    """Look up how far every word is from the word at a position, `M[p_i]`.
+    """Return every word's tree distance from the word at a predicted position, `M[p_i]`.
 
     The position is rounded. Its gradient ignores the rounding: it is the slope of the line between
     the rows of the two words next to it.
@@ -201,7 +204,7 @@ def distances_from(
 def rows_beside_the_next(
     distances: Num[Tensor, "*batch source source"],
 ) -> Float[Tensor, "*batch source 2*source"]:
-    """Return `M[i]` beside `M[i + 1]`, for :func:`distances_between`."""
+    """Join each row of tree distances with the next row, for :func:`distances_between`."""
     below = torch.cat([distances[..., 1:, :], distances[..., -1:, :]], dim=-2)
     return torch.cat([distances, below], dim=-1).to(torch.get_default_dtype())
 
@@ -209,7 +212,7 @@ def rows_beside_the_next(
 def distances_between(
     position: Float[Tensor, "*batch target"], rows: Float[Tensor, "*batch source twice"]
 ) -> Float[Tensor, "*batch target source"]:
-    """Compute :func:`distances_from` for positions that are inside.
+    """Compute :func:`distances_from` for positions between the first and the last column.
 
     The rows are those of :func:`rows_beside_the_next`.
     """
@@ -226,7 +229,7 @@ def distances_between(
 def expected_distances(
     scores: Float[Tensor, "*#batch target source"], distances: Num[Tensor, "*#batch source source"]
 ) -> Float[Tensor, "*batch target source"]:
-    """Compute the expected distance of every word from the word attended to.
+    """Compute each word's mean tree distance from all words, weighted by attention.
 
     .. math:: M̄_{ij} = Σ_k softmax_k(e_{ik}) M_{kj}
 
@@ -246,7 +249,7 @@ def expected_distances(
 def syntax_directed_attention(
     scores: Float[Tensor, "*#batch source"], distances: Num[Tensor, "*#batch source"], n: int = 4
 ) -> Float[Tensor, "*batch source"]:
-    """Attend to words nearby in the tree (SDAtt Eq. 10-11).
+    """Compute attention to source words within n edges of a word in the tree (SDAtt Eq. 10-11).
 
     .. math::
         e^s_{ij} = e_{ij} exp(−M[p_i][j]² / (2 σ²))
@@ -271,7 +274,10 @@ def syntax_directed_attention(
 def syntax_directed_scores(
     scores: Float[Tensor, "*#batch source"], distances: Num[Tensor, "*#batch source"], n: int = 4
 ) -> Float[Tensor, "*batch source"]:
-    """Return `e^s` of :func:`syntax_directed_attention`, minus infinity outside the window."""
+    """Return the scores `e^s` of :func:`syntax_directed_attention`, before its softmax.
+
+    They are minus infinity outside the window.
+    """
     scores = widen(scores)
     distances = distances.to(scores.dtype)
     weights = _fade(distances, n / 2).exp()
@@ -289,13 +295,13 @@ def _fade(distance: Float[Tensor, "*shape"], std: float) -> Float[Tensor, "*shap
 def _offsets(
     position: Float[Tensor, "*batch"], scores: Float[Tensor, "*#batch source"]
 ) -> Float[Tensor, "*batch source"]:
-    """Return `j − p_i`."""
+    """Return the signed distance of each column from a position, `j − p_i`."""
     columns = torch.arange(scores.size(-1), dtype=scores.dtype, device=scores.device)
     return columns - position.unsqueeze(-1)
 
 
 def find_ancestors(parents: Int[Tensor, "*batch tokens"]) -> Float[Tensor, "*batch tokens tokens"]:
-    """Return the ancestors of each word, with the word itself among the ancestors.
+    """Return a mask of each word's ancestors in the tree, the word itself included.
 
     Args:
         parents: columns, counted from 0; a root is its own parent.

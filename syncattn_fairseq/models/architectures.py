@@ -8,7 +8,7 @@ from fairseq.models.transformer import transformer_legacy
 
 from . import config, syntax_transformer  # noqa: F401  (the model must be registered first)
 
-#: fairseq's architecture functions; each fills in options that the user left out.
+#: fairseq's architecture functions by size; each fills in the options that the user left out.
 SIZES: dict[str, Callable[[Any], None]] = {
     "": transformer_legacy.base_architecture,
     "_iwslt_de_en": transformer_legacy.transformer_iwslt_de_en,
@@ -17,22 +17,22 @@ SIZES: dict[str, Callable[[Any], None]] = {
 
 
 def plain(args: Any) -> None:
-    """Add nothing: fairseq's Transformer."""
+    """Set no options: this is fairseq's Transformer without syntactic heads."""
 
 
 def dbsa(args: Any) -> None:
-    """Put one dependency head into the bottom layer of encoder and decoder (l_dep = 1)."""
+    """Set one dependency head in the bottom layer of encoder and decoder (DBSA, l_dep = 1)."""
     config.prefer(args, encoder_dependency_layer=1, decoder_dependency_layer=1)
 
 
 def syncattn(args: Any) -> None:
-    """Tie DBSA's heads at the penultimate decoder layer (l_sync = 5 of 6)."""
+    """Set DBSA's heads, synchronised at the penultimate decoder layer (l_sync = 5 of 6)."""
     config.prefer(args, sync_layer=config.aligning_layer(args.decoder_layers))
     dbsa(args)
 
 
 def pascal(args: Any) -> None:
-    """Scale all heads but one of the bottom encoder layer.
+    """Set parent-scaled heads in the bottom encoder layer, for all of its heads but one.
 
     The paper tunes the number of heads per corpus, from 2 to 8 of 8; half of its systems have 7.
     """
@@ -40,7 +40,7 @@ def pascal(args: Any) -> None:
 
 
 def lpsi(args: Any) -> None:
-    """Gate the heads of the two bottom layers, and tie them in the two top ones.
+    """Set gated heads in the two bottom layers, synchronised by the two top decoder layers.
 
     Only gates in the same layers of both sides can be tied.
     """
@@ -53,17 +53,17 @@ def lpsi(args: Any) -> None:
 
 
 def local_attention(args: Any) -> None:
-    """Let the heads of the two bottom encoder layers see two subwords on either side."""
+    """Limit the heads of the two bottom encoder layers to two subwords on either side."""
     config.prefer(args, local_layers="1,2" if args.encoder_layers > 1 else "1")
 
 
 def lisa(args: Any) -> None:
-    """Put one LISA head into the bottom layer of the encoder."""
+    """Set one LISA head in the bottom layer of the encoder."""
     config.prefer(args, encoder_dependency_layer=1, encoder_parser="lisa")
 
 
 def sennrich_haddow(args: Any) -> None:
-    """Give 10 dimensions of the source embedding to the dependency label."""
+    """Set 10 dimensions of the source embedding for the dependency label (S&H)."""
     config.prefer(args, source_label_dim=10)
 
 

@@ -31,7 +31,7 @@ class PositionOptions:
 
 @dataclass
 class TreeOptions:
-    """Trees: a control of everything that reads the source's parse."""
+    """Source trees: whether the encoder reads the source's parses or a control's trees."""
 
     source_trees: str = option(
         "parse",
@@ -43,7 +43,7 @@ class TreeOptions:
 
 @dataclass
 class EndOptions:
-    """Start and output: what Marian's models have there."""
+    """Decoder start and output: start vector and output bias as in Marian's models."""
 
     output_bias: bool = option(False, "add a trained bias to the scores of the target's vocabulary")
     zero_start: bool = option(
@@ -55,7 +55,7 @@ class EndOptions:
 
 @dataclass
 class AlignmentOptions:
-    """Alignment: which layer and heads it is read from."""
+    """Alignment: the decoder layer and the attention heads that align words."""
 
     alignment_layer: int = option(
         0,
@@ -70,7 +70,7 @@ class AlignmentOptions:
 
 
 def list_options() -> list[type[FairseqDataclass]]:
-    """List the options of all registered syntactic parts and positions, and the model's own."""
+    """Return the option classes of all registered parts and positions, and the model's own."""
     parts = [part.Options for part in PARTS.values()]
     positions = [kind.Options for kind in POSITIONS.values()]
     own = (PositionOptions, *positions, TreeOptions, EndOptions, AlignmentOptions)
@@ -78,7 +78,10 @@ def list_options() -> list[type[FairseqDataclass]]:
 
 
 def set_defaults(args: Any, *options: type[FairseqDataclass]) -> None:
-    """Set each of the options, by default the syntax Transformer's, that ``args`` lacks."""
+    """Fill in the default of every option that ``args`` lacks.
+
+    ``options`` are option classes, by default all of the syntax Transformer's.
+    """
     for config in options or list_options():
         for field in fields(config):
             if getattr(args, field.name, None) is None and not field.name.startswith("_"):
@@ -86,21 +89,21 @@ def set_defaults(args: Any, *options: type[FairseqDataclass]) -> None:
 
 
 def prefer(args: Any, **values: Any) -> None:
-    """Set each option that the user has not set."""
+    """Set each option to its value in ``values`` unless ``args`` has it already."""
     for name, value in values.items():
         if getattr(args, name, None) is None:
             setattr(args, name, value)
 
 
 def drop_embedded_positions(args: Any) -> None:
-    """Leave fairseq's position embeddings out if ``--positions`` encodes the order otherwise."""
+    """Switch fairseq's position embeddings off if ``--positions`` encodes the order otherwise."""
     positions = POSITIONS.get(args.positions)
     if positions is not None and not positions.embedded:
         args.no_token_positional_embeddings = True
 
 
 def count_layers(value: str, highest: int) -> int:
-    """Count the layers that an option names, see :func:`.read_layers`."""
+    """Return the number of layers in an option's value, such as ``1,2``, ``all`` or ``none``."""
     if value == "all":
         return highest
     return 0 if value in ("", "none") else len(value.split(","))
@@ -114,7 +117,7 @@ def as_namespace(args: Any) -> Any:
 
 
 def aligning_layer(layers: int) -> int:
-    """Return the decoder layer, from 1, whose cross-attention serves as an alignment.
+    """Return the decoder layer, from 1, whose cross-attention aligns words by default.
 
     It is the penultimate one (l_sync = 5 of 6 in SyncAttn; it aligns better than the last, Garg et
     al., EMNLP 2019). But of two layers it is the upper one: the bottom one sees little more than
@@ -157,7 +160,7 @@ def check_model_options(cfg: Any) -> None:
 
 
 def _check_trees(cfg: Any) -> None:
-    """Raise ``DataError`` if nothing reads the chosen trees, or if they are none and must be."""
+    """Raise ``DataError`` if no part reads ``--source-trees``, or if a part needs real trees."""
     trees, needs = cfg.source_trees, list_fields(cfg)
     if trees != "parse" and not needs.reads("heads"):
         raise DataError(f"--source-trees {trees}: no part of the model reads trees")
@@ -171,7 +174,7 @@ def _check_trees(cfg: Any) -> None:
 
 
 def list_fields(cfg: Any) -> SourceFields:
-    """Return what all parts together need to know about the source's parse."""
+    """Return the batch fields of the source's parse that the parts of a model read."""
     needs = POSITIONS[cfg.positions].list_fields(cfg)
     for part in PARTS.values():
         needs |= part.list_fields(cfg)

@@ -15,7 +15,7 @@ from .stack import SyntaxStack, bypass_decoder_layer
 
 
 class SyntaxTransformerDecoder(SyntaxStack, TransformerDecoderBase):
-    """fairseq's decoder, built from :class:`SyntaxDecoderLayer`.
+    """fairseq's Transformer decoder, with syntactic heads in its layers.
 
     It returns the cross-attention of the sync layer; without one, of ``cfg.alignment_layer``, or
     by default of the penultimate layer (:func:`.config.aligning_layer`).
@@ -35,7 +35,7 @@ class SyntaxTransformerDecoder(SyntaxStack, TransformerDecoderBase):
         super().__init__(cfg, dictionary, embed_tokens, no_encoder_attn, output_projection)
         sync_layer = read_layer(cfg, "sync_layer", "decoder")
         chosen = sync_layer or read_layer(cfg, "alignment_layer", "decoder")
-        #: Its place, from 1; fairseq finds it by that.
+        #: The place of the aligning layer in the decoder, from 1, by which fairseq finds it.
         self.alignment_layer: int = (
             self.numbers.index(chosen) + 1 if chosen else aligning_layer(self.num_layers)
         )
@@ -53,18 +53,18 @@ class SyntaxTransformerDecoder(SyntaxStack, TransformerDecoderBase):
     def build_output_projection(
         self, cfg: Any, dictionary: Any, embed_tokens: nn.Embedding
     ) -> None:
-        """Build the layer that scores the target's vocabulary, perhaps with a bias."""
+        """Build the output projection to the target's vocabulary, with a bias if chosen."""
         super().build_output_projection(cfg, dictionary, embed_tokens)
         if cfg.output_bias:
             add_output_bias(self.output_projection)
 
     def build_decoder_layer(self, cfg: Any, no_encoder_attn: bool = False) -> nn.Module:
-        """Build the next layer."""
+        """Build the next layer of the decoder, counted from the bottom."""
         layer = SyntaxDecoderLayer(cfg, no_encoder_attn, self.number_layer(), self.view)
         return wrap(layer, cfg)
 
     def _note_attention(self, number: int, layer: Any, inputs: Any, output: Any) -> None:
-        """Note a layer's cross-attention, since fairseq passes on a single layer's only.
+        """Store a layer's cross-attention, since fairseq returns that of a single layer only.
 
         As an output of the layer, it has a gradient even with activation checkpointing.
         """
@@ -72,7 +72,9 @@ class SyntaxTransformerDecoder(SyntaxStack, TransformerDecoderBase):
             self.tied_attention[number] = output[1]
 
     def choose_head(self, head: int | None) -> None:
-        """Return the cross-attention of one head, from 1, instead of the mean; None undoes this.
+        """Make the decoder return one head's cross-attention, from 1, in place of the mean.
+
+        None returns the mean again.
 
         For analysis only: losses need the mean. `DataError`: there are fewer heads.
         """
@@ -91,7 +93,9 @@ class SyntaxTransformerDecoder(SyntaxStack, TransformerDecoderBase):
         alignment_layer: int | None = None,
         alignment_heads: int | None = None,
     ) -> tuple[Tensor, dict[str, Any]]:
-        """Decode as fairseq does, except for the default of ``alignment_layer`` (from 0).
+        """Return the decoder's features and the cross-attention of one layer, which aligns words.
+
+        This differs from fairseq in the default of ``alignment_layer``.
 
         Args:
             prev_output_tokens: the target up to each position, ``(B, T)``.

@@ -9,12 +9,12 @@ from ..data.fields import NOTHING, SourceFields
 
 @dataclass(frozen=True)
 class Description:
-    """The batch fields read by a model and the tensors exposed.
+    """The batch fields that a model reads, and the tensors that its heads expose to losses.
 
     Attributes:
-        fields: what it needs to know about the source's parse.
-        exposed: what it returns to losses and printers, such as ``src_dependency``, and the
-            layers, from 1, that have it.
+        fields: the batch fields of the source's parse that the model reads.
+        exposed: the names of the tensors that the model returns to losses and printers, such as
+            ``src_dependency``, and for each the layers, from 1, that expose it.
         parses: whether its encoder has heads of a parser's form (bi-affine or LISA), so that their
             parses can be scored.
         layered: whether each layer of its decoder attends to the source.
@@ -27,7 +27,11 @@ class Description:
 
 
 def describe(arch: str, options: Sequence[str]) -> Description:
-    """Describe the model of an architecture with such options; `DataError` if they do not fit."""
+    """Return the :class:`Description` of an architecture with command line options.
+
+    Raises:
+        DataError: the options do not fit the model.
+    """
     from fairseq.models import ARCH_CONFIG_REGISTRY, ARCH_MODEL_REGISTRY
     from fairseq.models.transformer import TransformerModel
 

@@ -11,7 +11,7 @@ from .stack import SyntaxStack, bypass_encoder_layer
 
 
 class SyntaxTransformerEncoder(SyntaxStack, TransformerEncoderBase):
-    """fairseq's encoder, built from :class:`SyntaxEncoderLayer`."""
+    """fairseq's Transformer encoder, with syntactic heads in its layers."""
 
     def __init__(self, cfg: Any, dictionary: Any, embed_tokens: nn.Embedding) -> None:
         self.prepare(cfg, "encoder")
@@ -20,7 +20,7 @@ class SyntaxTransformerEncoder(SyntaxStack, TransformerEncoderBase):
         self.complete(cfg, "encoder", bypass_encoder_layer)
 
     def build_encoder_layer(self, cfg: Any) -> nn.Module:
-        """Build the next layer."""
+        """Build the next layer of the encoder, counted from the bottom."""
         return wrap(SyntaxEncoderLayer(cfg, self.number_layer(), self.view), cfg)
 
     def forward(
@@ -31,7 +31,7 @@ class SyntaxTransformerEncoder(SyntaxStack, TransformerEncoderBase):
         token_embeddings: Tensor | None = None,
         **fields: Tensor | None,
     ) -> dict[str, list[Tensor]]:
-        """Encode as fairseq does.
+        """Encode source sentences as fairseq does, with fields made from their parses.
 
         Args:
             src_tokens, src_lengths, return_all_hiddens, token_embeddings: fairseq's.
@@ -56,7 +56,7 @@ class SyntaxTransformerEncoder(SyntaxStack, TransformerEncoderBase):
     def reorder_encoder_out(
         self, encoder_out: dict[str, list[Tensor]], new_order: Tensor
     ) -> dict[str, list[Tensor]]:
-        """Put the sentences in another order, as fairseq does."""
+        """Reorder the sentences in the encoder's output, as fairseq does for a beam."""
         out: dict[str, list[Tensor]] = super().reorder_encoder_out(encoder_out, new_order)
         for name in self.decoder_fields:
             out[name] = [field.index_select(0, new_order) for field in encoder_out[name]]

@@ -1,11 +1,11 @@
-"""What Marian's models have where a translation starts, and where its words are scored."""
+"""Marian's start vector of the decoder and bias of the output layer."""
 
 import torch
 from torch import Tensor, nn
 
 
 class ZeroStart(nn.Embedding):
-    """The decoder's embeddings, with the vector of padding where a translation starts.
+    """Decoder embeddings that replace the vector of ``</s>``, the start, by that of padding.
 
     That vector is zeros in Marian. A model that Transformers has trained since may have another
     one. A decoder reads ``</s>`` only where a translation starts. The weights are the same
@@ -28,11 +28,11 @@ class ZeroStart(nn.Embedding):
         self.start = start
 
     def forward(self, input: Tensor) -> Tensor:
-        """Return the embeddings of symbols."""
+        """Return the embeddings of target tokens, with padding's vector for ``</s>``."""
         assert self.padding_idx is not None
         return super().forward(input.masked_fill(input.eq(self.start), self.padding_idx))
 
 
 def add_output_bias(projection: nn.Linear) -> None:
-    """Give a layer without a bias one, of zeros."""
+    """Add a trainable bias of zeros to a linear layer that has none."""
     projection.bias = nn.Parameter(torch.zeros(projection.out_features))

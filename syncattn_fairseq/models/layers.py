@@ -23,7 +23,7 @@ from ..modules.syntax_attention import HeadGroups
 
 
 class FairseqSyntaxAttention(HeadGroups, MultiheadAttention):
-    """fairseq's multi-head self-attention, where each group of heads attends in its own way.
+    """fairseq's multi-head self-attention, with heads of several kinds.
 
     If all groups attend like ordinary heads, at most with rewritten queries, and positions change
     neither scores nor states, fairseq's code and its fused kernel do the work.
@@ -48,7 +48,7 @@ class FairseqSyntaxAttention(HeadGroups, MultiheadAttention):
         attn_mask: Tensor | None = None,
         **kwargs: Any,
     ) -> tuple[Tensor, Tensor | None]:
-        """Attend; leave it to fairseq if every head is like fairseq's.
+        """Compute self-attention, with fairseq's own code if every head is an ordinary one.
 
         Args:
             query, key, value: fairseq's, ``(T, B, D)``.
@@ -75,7 +75,7 @@ class FairseqSyntaxAttention(HeadGroups, MultiheadAttention):
 
 
 class FairseqCrossAttention(CrossHeadGroups, MultiheadAttention):
-    """fairseq's attention of a decoder to the source, where each group of heads has its own way.
+    """fairseq's attention of a decoder to the source, with heads of several kinds.
 
     If all groups attend like ordinary heads, at most with rewritten queries, fairseq's code does
     the work. The groups are added afterwards, by :meth:`compose`, so that parameters which both
@@ -87,7 +87,7 @@ class FairseqCrossAttention(CrossHeadGroups, MultiheadAttention):
 
     @property
     def plain(self) -> bool:
-        """Whether fairseq's attention computes what the heads would."""
+        """Whether fairseq's own attention code computes the same as these heads."""
         return all(group.fused for group, _ in self.groups)
 
     def forward(
@@ -101,7 +101,7 @@ class FairseqCrossAttention(CrossHeadGroups, MultiheadAttention):
         need_head_weights: bool = False,
         **kwargs: Any,
     ) -> tuple[Tensor, Tensor | None]:
-        """Attend; leave it to fairseq if every head is like fairseq's.
+        """Compute cross-attention, with fairseq's own code if every head is an ordinary one.
 
         Args:
             query: the states of target tokens, ``(T, B, D)``.
@@ -134,7 +134,7 @@ class FairseqCrossAttention(CrossHeadGroups, MultiheadAttention):
         return context, weights if need_head_weights else weights.mean(0)
 
     def reorder_incremental_state(self, incremental_state: Any, new_order: Tensor) -> Any:
-        """Put the hypotheses of the beam in another order, in all that heads keep.
+        """Reorder the cached tensors of all heads as the beam's hypotheses were reordered.
 
         Args:
             incremental_state: the cache.
@@ -147,7 +147,7 @@ class FairseqCrossAttention(CrossHeadGroups, MultiheadAttention):
         return self._set_input_buffer(incremental_state, ordered)
 
 
-#: Copies of weights in the encoder layers of checkpoints that fairseq 0.12.2 wrote, for a kernel.
+#: Names of the weight copies that fairseq 0.12.2 stored in encoder layers for a kernel.
 KERNEL_COPIES = [
     f"{name}_{kind}"
     for name in ("in_proj", "out_proj", "fc1", "fc2")
@@ -156,7 +156,10 @@ KERNEL_COPIES = [
 
 
 class SyntaxEncoderLayer(TransformerEncoderLayerBase):
-    """fairseq's encoder layer; the ``number``-th, counted from 1, of its stack."""
+    """fairseq's encoder layer, with syntactic heads in its self-attention.
+
+    ``number`` is its place in the encoder, counted from 1.
+    """
 
     def __init__(self, cfg: Any, number: int, view: BatchView) -> None:
         self.number = number
@@ -164,22 +167,25 @@ class SyntaxEncoderLayer(TransformerEncoderLayerBase):
         super().__init__(cfg)
 
     def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, *rest: Any) -> None:
-        """Load the layer without the copies that checkpoints of fairseq 0.12.2 hold."""
+        """Load weights, but not the copies for a kernel that fairseq 0.12.2 stored with them."""
         for name in KERNEL_COPIES:
             state_dict.pop(prefix + name, None)
         super()._load_from_state_dict(state_dict, prefix, *rest)
 
     def build_self_attention(self, embed_dim: int, cfg: Any) -> MultiheadAttention:
-        """Build fairseq's self-attention, or the one with syntactic heads."""
+        """Build self-attention: with syntactic heads if the layer has any, or else fairseq's."""
         return build_syntax_attention(
             embed_dim, cfg, "encoder", self.number, self.view
         ) or super().build_self_attention(embed_dim, cfg)
 
 
 class SyntaxDecoderLayer(TransformerDecoderLayerBase):
-    """fairseq's decoder layer; the ``number``-th, counted from 1, of its stack."""
+    """fairseq's decoder layer, with syntactic heads in its self- and cross-attention.
 
-    #: The head, from 1, whose cross-attention is returned; None for all of them.
+    ``number`` is its place in the decoder, counted from 1.
+    """
+
+    #: The attention head, from 1, whose cross-attention is returned; None for all heads.
     chosen_head: int | None = None
 
     def __init__(self, cfg: Any, no_encoder_attn: bool, number: int, view: BatchView) -> None:
@@ -191,7 +197,7 @@ class SyntaxDecoderLayer(TransformerDecoderLayerBase):
     def build_self_attention(
         self, embed_dim: int, cfg: Any, add_bias_kv: bool = False, add_zero_attn: bool = False
     ) -> MultiheadAttention:
-        """Build fairseq's self-attention, or the one with syntactic heads.
+        """Build self-attention: with syntactic heads if the layer has any, or else fairseq's.
 
         Args:
             embed_dim: D, the width of the layer.
@@ -203,7 +209,7 @@ class SyntaxDecoderLayer(TransformerDecoderLayerBase):
         ) or super().build_self_attention(embed_dim, cfg, add_bias_kv, add_zero_attn)
 
     def forward(self, *args: Any, need_attn: bool = False, **kwargs: Any) -> Any:
-        """Decode as fairseq does; also return the cross-attention if a loss needs it."""
+        """Run the layer as fairseq does, and return its cross-attention if a loss reads it."""
         if self.ties_distances and (need_attn or self.training or self.need_attn):
             need_attn = kwargs["need_head_weights"] = True
         x, attention, state = super().forward(*args, need_attn=need_attn, **kwargs)
@@ -212,7 +218,7 @@ class SyntaxDecoderLayer(TransformerDecoderLayerBase):
         return x, attention, state
 
     def build_encoder_attention(self, embed_dim: int, cfg: Any) -> MultiheadAttention:
-        """Build fairseq's cross-attention, or the one with heads of several kinds."""
+        """Build cross-attention: with syntactic heads if the layer has any, or else fairseq's."""
         return build_cross_attention(
             embed_dim, cfg, self.number, self.view
         ) or super().build_encoder_attention(embed_dim, cfg)
@@ -221,10 +227,9 @@ class SyntaxDecoderLayer(TransformerDecoderLayerBase):
 def build_syntax_attention(
     embed_dim: int, cfg: Any, side: str, number: int, view: BatchView
 ) -> FairseqSyntaxAttention | None:
-    """Build the self-attention of a layer from positions and kinds of heads.
+    """Build a layer's self-attention with syntactic heads, or return None.
 
-    None if all heads are ordinary, and positions are in the tokens or nowhere. `DataError`: those
-    of a decoder would also have to look into the source.
+    It is None if all heads are ordinary, and positions are in the token embeddings or nowhere.
 
     Args:
         embed_dim: D, the width of the layer.
@@ -232,6 +237,10 @@ def build_syntax_attention(
         side: ``encoder`` or ``decoder``.
         number: of the layer, from 1.
         view: the view of the batch shared by the stack.
+
+    Raises:
+        DataError: with ``--cross-self-attention``, the decoder's heads would also have to attend to
+            the source.
     """
     counts = divide_layer(cfg, side, number)
     total: int = getattr(cfg, side).attention_heads
@@ -259,9 +268,9 @@ def build_syntax_attention(
 def build_cross_attention(
     embed_dim: int, cfg: Any, number: int, view: BatchView
 ) -> FairseqCrossAttention | None:
-    """Build a decoder layer's attention to the source from kinds of heads.
+    """Build a decoder layer's cross-attention with syntactic heads, or return None.
 
-    None if all heads are ordinary.
+    It is None if all heads are ordinary.
 
     Args:
         embed_dim: D, the width of the layer.
@@ -289,7 +298,7 @@ def build_cross_attention(
 
 
 def _build_heads(cfg: Any, layer: Slot, counts: dict[type[Heads], int]) -> dict[str, Heads]:
-    """Build the groups of heads of a layer, by the names of their kinds."""
+    """Build a layer's groups of heads, and return them by the names of their kinds."""
     heads, first = {}, 0
     for kind, count in counts.items():
         slot = replace(layer, numbers=range(first, first + count))
@@ -299,7 +308,7 @@ def _build_heads(cfg: Any, layer: Slot, counts: dict[type[Heads], int]) -> dict[
 
 
 def wrap(layer: nn.Module, cfg: Any) -> nn.Module:
-    """Apply activation checkpointing and FSDP, as fairseq does to its own layers.
+    """Wrap a layer for activation checkpointing and FSDP, as fairseq does with its own layers.
 
     Activations are stored where a loss reads what heads expose: a checkpoint computes that without
     gradient.

@@ -10,12 +10,12 @@ from ..modules.part import Part
 
 _LOG = logging.getLogger(__name__)
 
-#: Parameters of a part that the attention it replaces has, too.
+#: Parameters that a part has in common with the attention that it replaces.
 _PLAIN = ("q_proj", "k_proj", "v_proj", "out_proj")
 
 
 def fill_in(model: nn.Module, state_dict: dict[str, Any]) -> None:
-    """Add the missing parameters of syntactic parts to a plain Transformer's checkpoint.
+    """Add the missing parameters of syntactic parts to the weights of a plain Transformer.
 
     This lets fairseq's ``--finetune-from-model`` and ``--restore-file`` take the checkpoint of a
     plain Transformer. Parts that can start by computing the same as the plain one do so

@@ -15,13 +15,13 @@ from .rnn_encoder import MAX_POSITIONS, is_within_beams
 
 
 class Memory(NamedTuple):
-    """What a step leaves for the next.
+    """Tensors that a decoding step hands to the next: the state and precomputed products.
 
     Attributes:
-        state: ``(B, H)``.
+        state: s, the decoder's state, ``(B, H)``.
         keys, values: the annotations multiplied by W and by GRU_2's weights, ``(B, S, ...)``.
-        source: the sentences.
-        weight, bias: of all that reads s', together.
+        source: padding and tree distances of the source sentences.
+        weight, bias: of all linear layers that read s', joined.
     """
 
     state: Tensor
@@ -33,7 +33,7 @@ class Memory(NamedTuple):
 
 
 class ConditionalGRUDecoder(FairseqIncrementalDecoder):
-    """A decoder that reads a word, looks at the source, and moves on.
+    """Recurrent decoder of two GRU cells, with attention to the source between them.
 
     .. math::
         s'_i = GRU_1(s_{i−1}, y_{i−1})
@@ -59,7 +59,7 @@ class ConditionalGRUDecoder(FairseqIncrementalDecoder):
     """
 
     num_layers = 1
-    #: How many hypotheses of each sentence follow one another; 1 if that is not known.
+    #: Number of consecutive rows that are hypotheses of one sentence; 1 if that is not known.
     beam_size = 1
 
     def __init__(
@@ -103,7 +103,7 @@ class ConditionalGRUDecoder(FairseqIncrementalDecoder):
         features_only: bool = False,
         **unused: Any,
     ) -> tuple[Tensor, dict[str, Any]]:
-        """Decode ``(B, T)`` tokens, or step by step only the last ones.
+        """Return scores of the token after each of ``(B, T)`` tokens, or stepwise after the last.
 
         Args:
             prev_output_tokens: the target up to each position, ``(B, T)``.
@@ -125,7 +125,7 @@ class ConditionalGRUDecoder(FairseqIncrementalDecoder):
         encoder_out: dict[str, list[Tensor]],
         incremental_state: Any = None,
     ) -> tuple[Tensor, dict[str, Any]]:
-        """Decode without the projection to the vocabulary, ``(B, T, D)``."""
+        """Return the features before the output projection, ``(B, T, D)``, and the attention."""
         if incremental_state is not None:
             prev_output_tokens = prev_output_tokens[:, -1:]
         [annotations] = encoder_out["annotations"]
@@ -178,7 +178,10 @@ class ConditionalGRUDecoder(FairseqIncrementalDecoder):
 
     @property
     def _readers(self) -> list[nn.Linear]:
-        """The layers that read s', besides GRU_2: all of their products are computed at once."""
+        """The linear layers that read the intermediate state s', besides GRU_2.
+
+        All of their products are computed at once.
+        """
         return [self.query, *self.attention.readers]
 
     def _memory(self, encoder_out: dict[str, list[Tensor]], incremental_state: Any) -> Memory:
@@ -198,11 +201,11 @@ class ConditionalGRUDecoder(FairseqIncrementalDecoder):
         self.set_incremental_state(incremental_state, "memory", memory)
 
     def output_layer(self, features: Tensor) -> Tensor:
-        """Project features to scores of the vocabulary."""
+        """Project features to scores of the target's vocabulary."""
         return self.output_projection(features)
 
     def reorder_incremental_state(self, incremental_state: Any, new_order: Tensor) -> None:
-        """Reorder the state between steps, as the beam was."""
+        """Reorder the cached state as the beam's hypotheses were reordered."""
         memory = self.get_incremental_state(incremental_state, "memory")
         if memory is None:
             return
@@ -216,11 +219,11 @@ class ConditionalGRUDecoder(FairseqIncrementalDecoder):
         self._remember(incremental_state, memory._replace(state=state))
 
     def max_positions(self) -> int:
-        """Return the maximum length of a sentence."""
+        """Return the maximum number of tokens of a target sentence."""
         return MAX_POSITIONS
 
 
 def get_bias(layer: nn.Linear) -> Tensor:
-    """Return a layer's bias, zeros if it has none."""
+    """Return a linear layer's bias, or zeros if it has none."""
     bias: Tensor | None = layer.bias
     return layer.weight.new_zeros(layer.weight.size(0)) if bias is None else bias

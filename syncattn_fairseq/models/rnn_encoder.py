@@ -1,4 +1,4 @@
-"""The recurrent encoder."""
+"""The recurrent encoder, a bidirectional GRU."""
 
 from typing import Any
 
@@ -14,9 +14,9 @@ MAX_POSITIONS = 100_000
 
 
 class BidirectionalGRUEncoder(FairseqEncoder):
-    """A bidirectional GRU: each token's annotation depends on the whole sentence."""
+    """Bidirectional GRU encoder: each token's annotation depends on the whole sentence."""
 
-    #: How many hypotheses of each sentence follow one another; 1 if that is not known.
+    #: Number of consecutive rows that are hypotheses of one sentence; 1 if that is not known.
     beam_size = 1
 
     def __init__(
@@ -43,7 +43,7 @@ class BidirectionalGRUEncoder(FairseqEncoder):
         lengths_on_cpu: list[int] | None = None,
         **unused: Tensor,
     ) -> dict[str, list[Tensor]]:
-        """Encode.
+        """Encode source tokens to annotations, a vector for each token.
 
         Args:
             src_tokens: ``(B, S)``, padded on either side.
@@ -95,7 +95,7 @@ class BidirectionalGRUEncoder(FairseqEncoder):
     def reorder_encoder_out(
         self, encoder_out: dict[str, list[Tensor]], new_order: Tensor
     ) -> dict[str, list[Tensor]]:
-        """Put the sentences in another order."""
+        """Reorder the sentences in the encoder's output as the beam was reordered."""
         if is_within_beams(self, encoder_out["annotations"][0], new_order):
             return encoder_out
         return {
@@ -104,12 +104,12 @@ class BidirectionalGRUEncoder(FairseqEncoder):
         }
 
     def max_positions(self) -> int:
-        """Return the maximum length of a sentence."""
+        """Return the maximum number of tokens of a source sentence."""
         return MAX_POSITIONS
 
 
 def is_within_beams(part: Any, rows: Tensor, new_order: Tensor) -> bool:
-    """Tell whether hypotheses of a beam change places, but no sentence leaves, ``(B, ...)``."""
+    """Return whether a new order only moves hypotheses within the beam of their sentence."""
     return part.beam_size > 1 and rows.size(0) == new_order.size(0)
 
 

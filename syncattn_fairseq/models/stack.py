@@ -14,7 +14,7 @@ from ..modules.positions import POSITIONS
 
 
 class NumberedLayerDrop(LayerDropModuleList):
-    """A list of layers that puts a bypass in place of a dropped layer.
+    """A list of layers with LayerDrop, where a bypass takes the place of a dropped layer.
 
     fairseq skips a dropped layer, which renumbers every layer above it: "the third layer's
     attention" would come from different layers in different steps. Here numbers stay, and layers
@@ -29,7 +29,7 @@ class NumberedLayerDrop(LayerDropModuleList):
         self.required = frozenset(required)
 
     def __iter__(self) -> Iterator[Any]:
-        """Iterate over the layers, with the bypass for each that is dropped this time."""
+        """Yield the layers, with the bypass in place of each that is dropped this time."""
         layers = list(nn.ModuleList.__iter__(self))
         survivors = {id(layer) for layer in super().__iter__()}
         for number, layer in enumerate(layers, start=1):
@@ -37,23 +37,23 @@ class NumberedLayerDrop(LayerDropModuleList):
 
 
 def bypass_encoder_layer(x: Any, **_: Any) -> Any:
-    """Pass an encoder state on unchanged."""
+    """Return an encoder state unchanged, in place of a dropped layer."""
     return x
 
 
 def bypass_decoder_layer(x: Any, *_: Any, **__: Any) -> Any:
-    """Pass a decoder state on unchanged, without attention."""
+    """Return a decoder state unchanged and no attention, in place of a dropped layer."""
     return x, None, None
 
 
 class SyntaxStack:
-    """A stack of Transformer layers with syntactic heads.
+    """Mixin of encoder and decoder for a stack of Transformer layers with syntactic heads.
 
     Attributes:
-        numbers: of its layers, from the bottom; after pruning, those that they were trained with.
-        view: what its attention modules see of the batch.
-        exposing_layers: for each name of something that heads expose, the layers, from 1, with
-            such heads in their self-attention.
+        numbers: the layers' numbers, from the bottom; after pruning, those of the training.
+        view: what the attention modules see of the batch.
+        exposing_layers: for each name of a tensor that heads expose, the layers, from 1, with such
+            heads in their self-attention.
         cross_exposing_layers: the same for the decoder's attention to the source.
         decoder_fields: names of the fields of ``net_input`` that this attention reads.
     """
@@ -67,21 +67,21 @@ class SyntaxStack:
     layers_built = 0
 
     def prepare(self, cfg: Any, side: str) -> None:
-        """Determine the layer numbers, before fairseq builds the layers."""
+        """Set the layer numbers and the view of the batch, before fairseq builds the layers."""
         self.numbers = list_kept(cfg, side)
         self.view = BatchView()
 
     def number_layer(self) -> int:
-        """Return the number of the next layer that is built."""
+        """Return the number of the next layer to build, counted from 1 as in training."""
         self.layers_built += 1
         return self.numbers[self.layers_built - 1]
 
     def find_layer(self, number: int) -> Any:
-        """Return the layer with a number."""
+        """Return the layer that had this number in training, counted from 1."""
         return self.layers[self.numbers.index(number)]
 
     def complete(self, cfg: Any, side: str, bypass: Any, required: Iterable[int] = ()) -> None:
-        """Determine the exposing layers, and apply LayerDrop to the other layers.
+        """Find the layers whose heads expose tensors, and apply LayerDrop to the other layers.
 
         Layers whose numbers are ``required`` are never dropped either.
 
@@ -107,14 +107,14 @@ class SyntaxStack:
             self.layers = NumberedLayerDrop(p, layers, bypass, kept)
 
     def take_exposed(self, name: str) -> list[Tensor]:
-        """Return what heads exposed of the last batch under a name, layer by layer.
+        """Return and forget the tensors that self-attention exposed under a name, by layer.
 
-        The layers let go of it: otherwise it would hold the batch's graph in memory.
+        If the layers kept the tensors, these would hold the batch's graph in memory.
         """
         layers = map(self.find_layer, self.exposing_layers[name])
         return [layer.self_attn.exposed.pop(name) for layer in layers]
 
     def take_cross_exposed(self, name: str) -> list[Tensor]:
-        """Do the same for what heads exposed in the attention to the source."""
+        """Return and forget the tensors that cross-attention exposed under a name, by layer."""
         layers = map(self.find_layer, self.cross_exposing_layers[name])
         return [layer.encoder_attn.exposed.pop(name) for layer in layers]

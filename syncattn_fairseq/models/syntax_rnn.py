@@ -30,7 +30,7 @@ ATTENTIONS = ("global", "local", "flexible", "syntax-directed")
 
 @dataclass
 class SyntaxRNNConfig(FairseqDataclass):
-    """Recurrent models: sizes, by default those of the paper, and the attention."""
+    """Recurrent models: layer sizes, by default the paper's, and attention to the source."""
 
     dropout: float = option(0.1, "dropout of embeddings and before the output layer")
     encoder_embed_dim: int = option(620, "size of source embeddings")
@@ -65,7 +65,7 @@ class SyntaxRNNConfig(FairseqDataclass):
 
 
 def check(args: Any, task: Any) -> None:
-    """Raise ``DataError`` if options do not go together."""
+    """Raise ``DataError`` if options contradict each other or do not fit the dictionaries."""
     if args.double_context and args.source_attention == "global":
         raise DataError(
             "--double-context adds to global attention; choose another --source-attention"
@@ -83,20 +83,20 @@ def check(args: Any, task: Any) -> None:
 
 @register_model("syntax_rnn")
 class SyntaxRNNModel(FairseqEncoderDecoderModel):
-    """A recurrent encoder-decoder (SDAtt): bidirectional GRU, conditional GRU."""
+    """Recurrent encoder-decoder (SDAtt) of a bidirectional GRU and a conditional GRU."""
 
-    #: The encoder takes ``lengths_on_cpu``, which spare a GPU's user a wait in each update.
+    #: Whether the encoder reads ``lengths_on_cpu``, which spare a GPU a wait in each update.
     takes_lengths_on_cpu = True
 
     @classmethod
     def add_args(cls, parser: Any) -> None:
-        """Add the options."""
+        """Add the options of recurrent models to a command line parser."""
         # Architectures set the defaults, so the parser must not.
         gen_parser_from_dataclass(parser, SyntaxRNNConfig(), delete_default=True)
 
     @classmethod
     def build_model(cls, args: Any, task: Any) -> Self:
-        """Build the model that ``args`` describe; `DataError` if the options are impossible."""
+        """Build a recurrent model from its options; raise `DataError` if they are impossible."""
         args = as_namespace(args)
         set_defaults(args, SyntaxRNNConfig)
         check(args, task)
@@ -131,12 +131,12 @@ class SyntaxRNNModel(FairseqEncoderDecoderModel):
 
     @classmethod
     def describe(cls, args: Any) -> Description:
-        """Describe the model of these options."""
+        """Return the batch fields that a recurrent model with these options reads."""
         return Description(_list_fields(args.source_attention == "syntax-directed"))
 
     @property
     def source_fields(self) -> SourceFields:
-        """What the model needs to know about the source's parse."""
+        """The batch fields of the source's parse that the model reads."""
         return _list_fields(self.encoder.reads_trees)
 
     def forward(
@@ -147,7 +147,7 @@ class SyntaxRNNModel(FairseqEncoderDecoderModel):
         features_only: bool = False,
         **encoder_input: Any,
     ) -> tuple[Tensor, dict[str, Any]]:
-        """Run encoder and decoder with teacher forcing, as fairseq does.
+        """Return the scores of target tokens with teacher forcing, and the attention.
 
         Args:
             src_tokens: the source, ``(B, S)``.
@@ -171,7 +171,7 @@ def _list_fields(reads_trees: bool) -> SourceFields:
 
 
 def make_attention(args: Any) -> SourceAttention:
-    """Build the chosen attention."""
+    """Build the attention to the source that ``--source-attention`` chooses."""
     state_dim = args.decoder_hidden_size
     if args.source_attention == "local":
         return LocalAttention(state_dim, args.half_window, args.renormalise_local)

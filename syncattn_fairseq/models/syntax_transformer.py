@@ -39,12 +39,16 @@ class SyntaxTransformerModel(TransformerModel):
 
     def __init__(self, args: Any, encoder: Any, decoder: Any) -> None:
         super().__init__(args, encoder, decoder)
-        #: What the heads expose in training, by name.
+        #: The names of the tensors that heads expose in training, since losses read them.
         self.exposed = [name for name in list_exposed() if is_exposed_in_training(self.cfg, name)]
 
     @classmethod
     def add_args(cls, parser: Any) -> None:
-        """Add fairseq's options for a Transformer, and ours; `DataError` if two have one name."""
+        """Add the options of fairseq's Transformer and of all parts to a command line parser.
+
+        Raises:
+            DataError: a part has an option with the name of one of fairseq's.
+        """
         super().add_args(parser)
         fairseqs = {action.dest for action in parser._actions}
         for options in config.list_options():
@@ -55,7 +59,7 @@ class SyntaxTransformerModel(TransformerModel):
 
     @classmethod
     def build_model(cls, args: Any, task: Any) -> SyntaxTransformerModel:
-        """Build a model from ``args``; raise `DataError` for impossible options."""
+        """Build a syntax Transformer from its options; raise `DataError` if they are impossible."""
         args = config.as_namespace(args)
         config.set_defaults(args)
         config.drop_embedded_positions(args)
@@ -79,7 +83,11 @@ class SyntaxTransformerModel(TransformerModel):
 
     @classmethod
     def describe(cls, args: Any) -> Description:
-        """Describe the model of these options; `DataError` if they are impossible."""
+        """Return the batch fields and exposed tensors of a model with these options.
+
+        Raises:
+            DataError: the options are impossible.
+        """
         config.set_defaults(args)
         remember_layers(args)
         cfg = TransformerConfig.from_namespace(args)
@@ -101,7 +109,7 @@ class SyntaxTransformerModel(TransformerModel):
         model_cfg: Any = None,
         args: Any = None,
     ) -> Any:
-        """Load weights as fairseq does, but prune layers before parameters that lack are added.
+        """Load weights as fairseq does, but prune layers before missing parameters are added.
 
         Args:
             state_dict: the weights by name.
@@ -113,7 +121,9 @@ class SyntaxTransformerModel(TransformerModel):
         return super().load_state_dict(pruned, strict, model_cfg, args)
 
     def upgrade_state_dict_named(self, state_dict: dict[str, Any], name: str) -> None:
-        """Accept the checkpoint of a plain Transformer, too; fairseq calls this before loading.
+        """Add the syntactic parameters that a plain Transformer's weights lack, before loading.
+
+        fairseq calls this.
 
         Without a dictionary of labels, only the vectors of the special symbols are loaded.
         """
@@ -128,14 +138,14 @@ class SyntaxTransformerModel(TransformerModel):
 
     @property
     def source_fields(self) -> SourceFields:
-        """What the model needs to know about the source's parse."""
+        """The batch fields of the source's parse that the model reads."""
         return config.list_fields(self.cfg)
 
     @classmethod
     def build_encoder(
         cls, cfg: Any, src_dict: Any, embed_tokens: nn.Embedding
     ) -> SyntaxTransformerEncoder:
-        """Build the encoder."""
+        """Build the encoder with syntactic heads, after a check of the model's options."""
         config.check_model_options(cfg)
         return SyntaxTransformerEncoder(cfg, src_dict, embed_tokens)
 
@@ -143,7 +153,7 @@ class SyntaxTransformerModel(TransformerModel):
     def build_decoder(
         cls, cfg: Any, tgt_dict: Any, embed_tokens: nn.Embedding
     ) -> SyntaxTransformerDecoder:
-        """Build the decoder."""
+        """Build the decoder with syntactic heads."""
         return SyntaxTransformerDecoder(
             cfg, tgt_dict, embed_tokens, no_encoder_attn=cfg.no_cross_attention
         )
@@ -159,7 +169,7 @@ class SyntaxTransformerModel(TransformerModel):
         alignment_heads: int | None = None,
         **encoder_input: Tensor,
     ) -> tuple[Tensor, dict[str, Any]]:
-        """Run encoder and decoder with teacher forcing, as fairseq does.
+        """Return scores with teacher forcing, and what the heads expose to losses and printers.
 
         ``return_all_hiddens`` is ignored, since nobody reads the encoder's hidden states.
 
@@ -217,7 +227,7 @@ class SyntaxTransformerModel(TransformerModel):
 
 
 def require_syntax_losses(task: Any, heads: str) -> None:
-    """Make a task refuse criteria that do not train the model's heads.
+    """Make a task raise `DataError` for a criterion that does not train the model's heads.
 
     Training and validation build a criterion after the model, from the same task. This may be
     fairseq's own task, so we have no other place to check.

@@ -1,4 +1,4 @@
-"""The data of the current batch for attention modules, besides the states."""
+"""The current batch's tokens, padding and parse fields, for attention modules."""
 
 from collections.abc import Callable, Collection, Hashable, Mapping
 from typing import Any
@@ -17,9 +17,10 @@ class BatchView:
     layer with activation checkpointing runs again in the backward pass and must see the same batch.
 
     Attributes:
-        tokens: ``(B, T)``, of this stack's side.
+        tokens: ``(B, T)``, the source's in an encoder, the target's in a decoder.
         padding_mask: ``(B, T)``, True = padding.
-        observed: the names of what somebody reads of the heads (:attr:`.Heads.exposes`).
+        observed: the names of the tensors of heads that a loss or a printer reads
+            (:attr:`.Heads.exposes`).
     """
 
     tokens: Tensor
@@ -27,7 +28,7 @@ class BatchView:
     observed: Collection[str] = ()
 
     def __init__(self) -> None:
-        #: How many batches it has taken.
+        #: The number of batches stored so far.
         self.fills = 0
         self._fields: dict[str, Tensor] = {}
         self._shared: dict[tuple[type, Hashable], Tensor] = {}
@@ -35,7 +36,7 @@ class BatchView:
     def fill(
         self, tokens: Tensor, padding_mask: Tensor, fields: Mapping[str, Tensor | None]
     ) -> None:
-        """Take a new batch.
+        """Store a new batch in place of the last one.
 
         Args:
             tokens: ``(B, T)``.
@@ -51,7 +52,7 @@ class BatchView:
     def watch(
         self, module: nn.Module, read: Callable[..., tuple[Tensor, Tensor]] | None = None
     ) -> None:
-        """Take a new batch whenever a module is called, such as an encoder.
+        """Store a new batch whenever a module, such as an encoder, is called.
 
         ``read`` returns tokens and padding, given the arguments of the call; by default those that
         stacks of the transformers library get by name, ``input_ids`` and ``attention_mask``.
@@ -63,15 +64,18 @@ class BatchView:
         module.register_forward_pre_hook(fill, with_kwargs=True)
 
     def get(self, field: str) -> Tensor | None:
-        """Return a field of ``net_input``; None if the batch lacks it."""
+        """Return a tensor of the batch's ``net_input`` by name, or None if the batch lacks it."""
         return self._fields.get(field)
 
     def require(self, field: str, reader: str) -> Tensor:
-        """Return a field for a reader such as "parent-scaled heads"; `DataError` if absent."""
+        """Return a tensor of ``net_input`` by name, or raise `DataError` if the batch lacks it.
+
+        ``reader`` names who reads it, such as "parent-scaled heads", for the message.
+        """
         return require_field(self._fields.get(field), field, reader)
 
     def share(self, kind: type, name: Hashable, make: Callable[[], Tensor]) -> Tensor:
-        """Return a tensor shared by all parts of a class, see :meth:`.Part.share`."""
+        """Return a tensor that all parts of a class share for this batch (:meth:`.Part.share`)."""
         if (kind, name) not in self._shared:
             with torch.no_grad():
                 self._shared[kind, name] = make()
@@ -98,7 +102,10 @@ def _read_ids(
 
 
 def require_field(tensor: Tensor | None, field: str, reader: str) -> Tensor:
-    """Return a field of ``net_input``; `DataError` if it is None; see :meth:`BatchView.require`."""
+    """Return a tensor of ``net_input``, or raise `DataError` if it is None (absent).
+
+    ``field`` is its name. See :meth:`BatchView.require`.
+    """
     if tensor is None:
         raise DataError(
             f"the batch lacks net_input.{field}, which the model needs for its {reader}; "

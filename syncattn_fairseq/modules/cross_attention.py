@@ -1,4 +1,4 @@
-"""Attention to the source, composed of heads of several kinds."""
+"""Cross-attention (to the source) that is composed of heads of several kinds."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class CrossHeadGroups(HeadGroups):
-    """Groups of heads of which each attends to the source in its own way."""
+    """Cross-attention whose groups of heads attend to the source in different ways."""
 
     def attend_to(
         self,
@@ -29,7 +29,7 @@ class CrossHeadGroups(HeadGroups):
     ) -> tuple[
         Float[Tensor, "rows batch inputs"], Float[Tensor, "batch allheads rows tokens"] | None
     ]:
-        """Attend with each kind of heads in its own way.
+        """Attend from target states to the source, with every group of heads.
 
         Args:
             x: the states of target tokens; in incremental decoding only the newest token's.

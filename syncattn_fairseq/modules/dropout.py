@@ -7,16 +7,16 @@ import torch
 from torch import Generator, Tensor
 from torch.nn import functional as F
 
-#: Random bits for each number that `fast_dropout` may drop.
+#: Number of random bits with which `fast_dropout` decides whether to drop an element.
 BITS = 16
-#: Random numbers that `same_dropout` draws at a time: they stay in the processor's cache.
+#: Number of random numbers that `same_dropout` draws at a time, which fit into the cache.
 BLOCK_NUMBERS = 2**15
 #: Bits of a random number between 0 and 1 in float64.
 _FRACTION = 2**53
 
 
 def same_dropout(x: Tensor, p: float) -> Tensor:
-    """Drop numbers with probability p, and scale the others: PyTorch's dropout, bit for bit.
+    """Apply PyTorch's dropout to a tensor, bit for bit, but faster on some CPUs.
 
     PyTorch turns each random number into a float64 and compares it with p, one after the other,
     except on CPUs of Intel. There, and on a GPU, this is PyTorch's dropout.
@@ -28,7 +28,7 @@ def same_dropout(x: Tensor, p: float) -> Tensor:
 
 
 def fast_dropout(x: Tensor, p: float) -> Tensor:
-    """Drop numbers with probability p, and scale the others: on a CPU, seven times as fast.
+    """Apply dropout with 16 random bits for each number: on a CPU, seven times as fast.
 
     PyTorch draws a float for each number, this function 16 bits, so that p is a multiple of 2^-16.
     The bits are from PyTorch's generator, so a seed gives the same masks again; on a GPU, or if
@@ -54,7 +54,7 @@ def _draw(mask: Tensor, p: float, generator: Generator | None = None) -> Tensor:
 
 @functools.cache
 def _draws_one_by_one() -> bool:
-    """Whether PyTorch draws as `_draw` does; tries it."""
+    """Return whether PyTorch draws the same numbers as `_draw`, found by a trial."""
     theirs, ours = (Generator().manual_seed(1) for _ in range(2))
     expected = torch.empty(999).bernoulli_(0.3, generator=theirs)
     mask = _draw(torch.empty(999), 0.3, ours)

@@ -1,4 +1,4 @@
-"""A linear layer with rewritten parameters."""
+"""A linear layer that computes its weight and bias from its trained parameters."""
 
 from collections.abc import Callable
 
@@ -6,12 +6,12 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-#: Maps a weight (N, D) and a bias (N) to new ones of the same shapes.
+#: A function from a weight (N, D) and a bias (N) to new ones of the same shapes.
 Rewrite = Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]
 
 
 class FoldedLinear(nn.Module):
-    """A linear layer that computes with rewritten parameters.
+    """A linear layer whose weight and bias are computed from its trained parameters.
 
     Checkpoints hold the plain parameters under their usual names, ``weight`` and ``bias``. Code
     that reads these attributes, such as PyTorch's fused attention, gets the rewritten ones, with
@@ -32,26 +32,29 @@ class FoldedLinear(nn.Module):
 
     @property
     def plain(self) -> tuple[Tensor, Tensor]:
-        """The parameters before rewriting."""
+        """The trained weight and bias, before they are rewritten."""
         weight, bias = self._parameters["weight"], self._parameters["bias"]
         assert weight is not None and bias is not None
         return weight, bias
 
     @property
     def weight(self) -> Tensor:
-        """The rewritten weight."""
+        """The weight with which the layer computes, after rewriting."""
         return self.rewrite(*self.plain)[0] if self.folded_weight is None else self.folded_weight
 
     @property
     def bias(self) -> Tensor:
-        """The rewritten bias."""
+        """The bias with which the layer computes, after rewriting."""
         return self.rewrite(*self.plain)[1] if self.folded_bias is None else self.folded_bias
 
     def forward(self, x: Tensor) -> Tensor:
-        """Project with the rewritten parameters."""
+        """Multiply by the rewritten weight, and add the rewritten bias."""
         return F.linear(x, self.weight, self.bias)
 
     def make_generation_fast_(self, **_: object) -> None:
-        """Rewrite once and for all; fairseq calls this before decoding, when training is over."""
+        """Rewrite the parameters once and for all, when training is over.
+
+        fairseq calls this before decoding.
+        """
         with torch.no_grad():
             self.folded_weight, self.folded_bias = self.rewrite(*self.plain)

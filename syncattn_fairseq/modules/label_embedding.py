@@ -15,7 +15,7 @@ from .part import Part, register_part
 
 @dataclass
 class LabelOptions:
-    """S&H: the size of the labels' embedding."""
+    """Dependency labels in the source embedding (S&H): the number of their dimensions."""
 
     source_label_dim: int = option(
         0,
@@ -26,7 +26,7 @@ class LabelOptions:
 
 @register_part("labels")
 class LabelEmbedding(Part, nn.Embedding):
-    """The dependency labels' share of the source embedding, its last dimensions.
+    """Embeddings of dependency labels, which are the last dimensions of source embeddings.
 
     This is Sennrich and Haddow's (WMT 2016) concatenation. If source and target share the token
     embedding, only the target uses its last columns. ``width`` is that of the whole embedding.
@@ -41,17 +41,21 @@ class LabelEmbedding(Part, nn.Embedding):
 
     @classmethod
     def check(cls, cfg: Any) -> None:
-        """Check that something is left for the tokens."""
+        """Raise `DataError` if labels leave no dimension of the source embedding to tokens."""
         width = cfg.encoder.embed_dim
         explanation = f"the source embedding has {width} dimensions"
         check_range(cfg, "source_label_dim", 0, width - 1, explanation)
 
     @classmethod
     def list_fields(cls, cfg: Any) -> SourceFields:
-        """Ask for the labels."""
+        """Return the batch field of dependency labels, or none if the model embeds no labels."""
         return SourceFields(fields=frozenset([LABELS])) if cfg.source_label_dim else NOTHING
 
     def replace_last(self, embedded: Tensor, view: BatchView) -> Tensor:
-        """Replace the last dimensions of embedded tokens, (B, S, D), by labels, or `DataError`."""
+        """Replace the last dimensions of token embeddings ``(B, S, D)`` by those of labels.
+
+        Raises:
+            DataError: the batch has no labels.
+        """
         labels = view.require("src_labels", reader="source embedding")
         return torch.cat([embedded[..., : -self.embedding_dim], self(labels)], dim=-1)

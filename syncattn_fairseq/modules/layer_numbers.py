@@ -12,14 +12,14 @@ from ..base.errors import DataError
 from ..base.option_fields import flag, option
 
 SIDES = ("encoder", "decoder")
-#: The decoder's attention to the source. Its layers are the decoder's.
+#: Name of the decoder's attention to the source, whose layers are the decoder's.
 CROSS = "cross"
-#: All attentions of a model, by which kinds of heads say where they are.
+#: Names of a model's attentions: self-attention of encoder and decoder, and cross-attention.
 ATTENTIONS = (*SIDES, CROSS)
 
 
 def check_range(cfg: Any, option: str, lowest: float, highest: float, explanation: str) -> None:
-    """Raise ``DataError`` if an option is out of range.
+    """Raise ``DataError`` if the value of an option is not between two inclusive bounds.
 
     Args:
         cfg: the options of the model.
@@ -33,26 +33,31 @@ def check_range(cfg: Any, option: str, lowest: float, highest: float, explanatio
 
 
 def encoder_layers_option(what: str) -> Any:
-    """Make an option for a list of encoder layers; ``what`` is the end of "encoder layers ..."."""
+    """Return an option for encoder layers; ``what`` ends its help after "encoder layers"."""
     return option("", f"encoder layers {what}, such as 1,2, or all (none)")
 
 
 def cross_layers_option(what: str) -> Any:
-    """Make an option for layers whose cross-attention has such heads; ``what`` ends the help."""
+    """Return an option for decoder layers whose cross-attention has heads of one kind.
+
+    ``what`` ends its help after "decoder layers whose cross-attention".
+    """
     return option("", f"decoder layers whose cross-attention {what}, such as 1,2, or all (none)")
 
 
 def decoder_layers_option() -> Any:
-    """Make the option that lists the decoder layers with the same heads."""
+    """Return an option for the decoder layers with heads of one kind, by default the encoder's."""
     return option("same", "the same for the decoder; same: those of the encoder")
 
 
 def remember_layers(args: Any) -> None:
-    """Record the trained layers and the kept layers in a model's options.
+    """Store in the options which layers were trained, and which are kept after pruning.
 
-    This comes before fairseq builds it, which replaces the number of layers by that of the layers
-    to keep, and once weights are loaded forgets which these are. `DataError`: there are no such
-    layers, or other ones were pruned before.
+    This must come before fairseq builds the model: fairseq replaces the number of layers by that of
+    the layers to keep, and forgets which these are once weights are loaded.
+
+    Raises:
+        DataError: there are no such layers, or other layers were pruned before.
     """
     for side in SIDES:
         value = getattr(args, f"{side}_layers_to_keep", None)
@@ -80,18 +85,22 @@ def _read_kept(value: str, side: str, trained: int) -> list[int]:
 
 
 def count_trained_layers(cfg: Any, side: str) -> int:
-    """Count the layers that a side is trained with."""
+    """Return the number of layers that encoder or decoder had in training, before pruning."""
     return getattr(cfg, f"{side}_layers_trained", None) or getattr(cfg, side).layers
 
 
 def list_kept(cfg: Any, side: str) -> list[int]:
-    """List the present layers of a side, in ascending order: all trained layers but the pruned."""
+    """Return the layers of encoder or decoder that are left after pruning, in ascending order."""
     every = range(1, getattr(cfg, side).layers + 1)
     return [*(getattr(cfg, f"{side}_layers_kept", None) or every)]
 
 
 def read_layer(cfg: Any, option: str, side: str) -> int:
-    """Return the layer that an option names; 0 = none, or pruned; else `DataError`."""
+    """Return the layer that an option names, or 0 if it names none or a pruned one.
+
+    Raises:
+        DataError: there was no such layer in training.
+    """
     highest = count_trained_layers(cfg, side)
     check_range(cfg, option, 0, highest, f"the {side} has layers 1 to {highest}")
     layer: int = getattr(cfg, option)
@@ -99,16 +108,19 @@ def read_layer(cfg: Any, option: str, side: str) -> int:
 
 
 def read_layers(cfg: Any, option: str, side: str) -> list[int]:
-    """Return the unpruned layers in an option's list; raise `DataError` for an invalid list.
+    """Return the layers that an option lists, without the pruned ones.
 
-    Its value is a list such as ``1,2``, or ``all``, or ``none`` (or empty).
+    The option's value is a list such as ``1,2``, or ``all``, or ``none`` (or empty).
+
+    Raises:
+        DataError: the value is none of these, or names a layer that does not exist.
     """
     kept = list_kept(cfg, side)
     return [layer for layer in read_trained_layers(cfg, option, side) if layer in kept]
 
 
 def read_trained_layers(cfg: Any, option: str, side: str) -> list[int]:
-    """Do as :func:`read_layers` does, but also return layers that are pruned."""
+    """Return the layers that an option lists, pruned ones included (:func:`read_layers`)."""
     value, highest = str(getattr(cfg, option)), count_trained_layers(cfg, side)
     if value == "all":
         return list(range(1, highest + 1))

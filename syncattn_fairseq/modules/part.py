@@ -1,4 +1,4 @@
-"""The base class of a model's syntactic parts, their registry, and where heads stand."""
+"""The base class of a model's syntactic parts, their registry, and the places of heads."""
 
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, fields
@@ -14,7 +14,7 @@ from .batch_view import BatchView
 
 @dataclass
 class NoOptions:
-    """No options."""
+    """Options of a syntactic part that has none."""
 
 
 class Part:
@@ -29,8 +29,9 @@ class Part:
 
     view: BatchView
 
-    #: Its options, a dataclass; added to the command line and to hydra's configuration. Its fields
-    #: are made by :func:`.base.option_fields.option`, or have ``help`` in their metadata.
+    #: The part's options, a dataclass, which is added to the command line and to hydra's
+    #: configuration. Its fields are made by :func:`.base.option_fields.option`, or have ``help`` in
+    #: their metadata.
     Options: ClassVar[type] = NoOptions
 
     @classmethod
@@ -42,7 +43,7 @@ class Part:
 
     @classmethod
     def list_fields(cls, cfg: Any) -> SourceFields:
-        """Return the required batch fields of the source's parse; nothing if not in use."""
+        """Return the batch fields of the source's parse that the part reads; none if not in use."""
         return NOTHING
 
     def share(self, name: Hashable, make: Callable[[], Tensor]) -> Tensor:
@@ -52,25 +53,29 @@ class Part:
         which may have tensors of the same name. It has no gradient.
 
         Args:
-            name: what tells it from other tensors of the class: all that it depends on besides the
-                batch, such as a tuple of options and sizes.
-            make: computes it.
+            name: identifies the tensor among those of the class: everything that it depends on
+                besides the batch, such as a tuple of options and sizes.
+            make: computes the tensor.
         """
         return self.view.share(type(self), name, make)
 
     def start_plain(self) -> bool:
-        """Initialise the part to a plain Transformer's function; return whether this worked."""
+        """Make the part compute what a plain Transformer does; return whether it can."""
         return False
 
 
-#: By name, in the order in which their options are listed.
+#: The registered syntactic parts by name, in the order in which their options are listed.
 PARTS: dict[str, type[Part]] = {}
 
 P = TypeVar("P", bound=type[Part])
 
 
 def register_part(name: str) -> Callable[[P], P]:
-    """Register a part under a name, in a ``--user-dir`` too; `DataError` if it is taken."""
+    """Return a decorator that registers a syntactic part by name, in a ``--user-dir`` too.
+
+    Raises:
+        DataError: the name, or the name of an option, is taken.
+    """
 
     def register(part: P) -> P:
         others = dict(PARTS)
@@ -90,15 +95,15 @@ def register_part(name: str) -> Callable[[P], P]:
 
 @dataclass(frozen=True)
 class Slot:
-    """A group of neighbouring heads, or all heads, of an attention layer.
+    """Place of a group of neighbouring heads in an attention layer, or of all its heads.
 
     Attributes:
         side: ``encoder`` or ``decoder`` for self-attention, or ``cross`` for the decoder's
             attention to the source.
         layer: counted from 1 at the bottom, in the model as it was trained.
-        numbers: which heads of the layer they are, counted from 0.
-        total: H, how many heads the layer has.
-        head_dim: d.
+        numbers: the numbers of the heads in the layer, counted from 0.
+        total: H, the number of heads of the layer.
+        head_dim: d, the width of a head.
         view: the batch; for ``cross``, the decoder's.
     """
 
@@ -111,7 +116,7 @@ class Slot:
 
     @property
     def count(self) -> int:
-        """How many heads these are."""
+        """The number of heads in the group."""
         return len(self.numbers)
 
     @property

@@ -1,4 +1,4 @@
-"""Steps of a recurrent network: weight products are computed, and learn, many at a time."""
+"""Steps of recurrent networks, with gradients of weights computed for all steps at once."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from torch.nn import functional as F
 
 
 def gru_step(inputs: Tensor, recurrent: Tensor, state: Tensor) -> Tensor:
-    """Return the next state of a :class:`torch.nn.GRUCell`.
+    """Return the next state of a :class:`torch.nn.GRUCell`, given its projected inputs.
 
     .. math::
         r = σ(i_r + h_r)
@@ -36,12 +36,14 @@ def gru_step(inputs: Tensor, recurrent: Tensor, state: Tensor) -> Tensor:
     return torch.lerp(proposed, state, update)
 
 
-#: The input of each step, and the gradient of its output.
+#: A list of each step's input and the gradient of its output.
 _Tape = list[tuple[Tensor, Tensor]]
 
 
 class StepwiseLinear:
-    """A linear layer, weight ``(N, D)`` and bias ``(N)``, for one pass of a recurrent network.
+    """Linear layer for a recurrent network's steps, with gradients added up for all at once.
+
+    It is for one pass; its weight is ``(N, D)``, its bias ``(N)``.
 
     Its gradients are sums over steps. PyTorch would launch four kernels at each step to multiply
     and to add them; this launches two at the end, with the numbers of all steps.
@@ -52,7 +54,7 @@ class StepwiseLinear:
         self._weight, self._bias = _Collect.apply(weight, bias, self._tape)
 
     def __call__(self, x: Tensor) -> Tensor:
-        """Project ``(B, D)`` to ``(B, N)``."""
+        """Project one step's input ``(B, D)`` to ``(B, N)``."""
         return _Step.apply(x, self._weight, self._bias, self._tape)
 
 
@@ -82,11 +84,11 @@ class _Step(torch.autograd.Function):
 
 
 class _Collect(torch.autograd.Function):
-    """Passes on the parameters; in the backward pass, it comes after all steps."""
+    """Identity of the parameters, whose backward pass comes after those of all steps."""
 
     @staticmethod
     def forward(ctx: Any, weight: Tensor, bias: Tensor, tape: _Tape) -> tuple[Tensor, Tensor]:
-        """Return views of the parameters.
+        """Return the parameters unchanged, as views, so that their gradients come after all steps.
 
         Args:
             ctx: PyTorch's context for the backward pass.

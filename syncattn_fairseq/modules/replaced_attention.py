@@ -1,4 +1,4 @@
-"""What :class:`.DropInAttention` takes over from an attention of PyTorch or of transformers."""
+"""Read the weights of attentions of PyTorch and of transformers, which are to be replaced."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,9 +9,9 @@ from torch import Tensor, nn
 from ..base.errors import DataError
 
 _PROJECTIONS = ("q_proj", "k_proj", "v_proj")
-#: What BERT and its kin call them.
+#: Names of the projections in BERT and its kin.
 _OF_BERT = dict(zip(("query", "key", "value"), _PROJECTIONS, strict=True))
-#: Rotary or relative positions, norms and gates of queries and keys: other scores than ours.
+#: Attributes of attention with other scores than ours: rotary or relative positions, norms, gates.
 _OTHERS = (
     *("relative_attention_bias", "distance_embedding", "rotary_dim", "rotary_embeddings"),
     *("attention_type", "query_global", "q_norm", "num_random_blocks", "num_landmarks"),
@@ -20,7 +20,7 @@ _OTHERS = (
 
 @dataclass(frozen=True)
 class Form:
-    """A self-attention, ordinary but for the names of its parts.
+    """Sizes and weights of a self-attention module from elsewhere, under this library's names.
 
     Attributes:
         width: D, of its input and output.
@@ -38,7 +38,7 @@ class Form:
 
 
 def read_form(attention: Any) -> Form:
-    """Return the form of a self-attention.
+    """Read sizes and weights of a self-attention module of PyTorch or of transformers.
 
     Raises:
         DataError: it computes something else than ordinary attention does, or is not known.

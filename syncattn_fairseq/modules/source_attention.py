@@ -15,17 +15,17 @@ from ..functional import (
 )
 from ..functional.sdatt import distances_between, predicted_position, rows_beside_the_next
 
-#: The word from which syntax-directed attention counts distances in the tree.
+#: Kinds of the word from which syntax-directed attention counts distances in the tree.
 TREE_POSITIONS = ("predicted", "expected")
 
-#: Weights ``(B, T, S)`` in float32 or wider, and p as :class:`PositionPredictor` returns it, or
-#: None where no position is predicted.
+#: Attention weights ``(B, T, S)`` in float32 or wider, and the predicted positions p, ``(B, T)``,
+#: of :class:`PositionPredictor`, or None where no position is predicted.
 WeightsAndPosition = tuple[Tensor, Tensor | None]
 
 
 @dataclass(frozen=True)
 class Source:
-    """What attention needs to know about the source sentences.
+    """Padding and tree distances of the source sentences, for attention to them.
 
     Attributes:
         padding_mask: ``(B, S)``, True = padding, on the left or on the right.
@@ -36,7 +36,7 @@ class Source:
     tree_distances: Tensor | None = None
 
     def select(self, rows: Tensor) -> Self:
-        """Return some of the sentences, ``(b)``."""
+        """Return the source sentences at the given rows, ``(b)``, of the batch."""
         trees = self.tree_distances
         return type(self)(
             self.padding_mask.index_select(0, rows),
@@ -60,38 +60,43 @@ class Source:
 
     @cached_property
     def tree_rows(self) -> Tensor:
-        """:attr:`tree_distances` as :func:`.distances_between` wants them."""
+        """The tree distances in the form that :func:`.distances_between` reads."""
         assert self.tree_distances is not None  # the encoder requires them
         return rows_beside_the_next(self.tree_distances)
 
     @cached_property
     def mask(self) -> Tensor:
-        """Minus infinity for padding, 0 elsewhere, ``(B, 1, S)``; added to scores."""
+        """The addend to scores that hides padding by minus infinity, ``(B, 1, S)``."""
         zeros = torch.zeros_like(self.padding_mask, dtype=torch.float32)
         return zeros.masked_fill(self.padding_mask, -torch.inf).unsqueeze(1)
 
     def columns(self, position: Tensor) -> Tensor:
-        """Turn positions ``(B, T)``, counted from each sentence's first token, into columns."""
+        """Convert positions ``(B, T)``, counted from each first token, to columns of the batch."""
         return position + self.first.unsqueeze(1)
 
 
 class SourceAttention(nn.Module):
-    """The base class: turns scores into weights."""
+    """Base class of a recurrent decoder's attention, which turns scores into weights."""
 
     @property
     def readers(self) -> list[nn.Linear]:
-        """The layers applied to the decoder's state, which the decoder may fuse with its own."""
+        """The linear layers that read decoder states, which the decoder may fuse with its own."""
         return []
 
     def forward(self, scores: Tensor, state: Tensor, source: Source) -> WeightsAndPosition:
-        """Turn scores e, ``(B, T, S)``, -inf for padding, into :data:`WeightsAndPosition`.
+        """Return attention weights and source positions for scores e, ``(B, T, S)``.
+
+        The scores of padding are -inf.
 
         The state is s', ``(B, T, d)``.
         """
         return self.weigh(scores, [reader(state) for reader in self.readers], source)
 
     def weigh(self, scores: Tensor, readings: list[Tensor], source: Source) -> WeightsAndPosition:
-        """Turn scores into weights, given what the :attr:`readers` return, ``(B, T, ...)``."""
+        """Return weights and positions, given scores and the outputs of :attr:`readers`.
+
+        The outputs are ``(B, T, ...)``.
+        """
         raise NotImplementedError
 
 
@@ -99,13 +104,13 @@ class GlobalAttention(SourceAttention):
     """Attention to the whole source (SDAtt Eq. 3)."""
 
     def weigh(self, scores: Tensor, readings: list[Tensor], source: Source) -> WeightsAndPosition:
-        """Normalise the scores."""
+        """Return the softmax of the scores over the whole source, and no position."""
         wide = torch.promote_types(scores.dtype, torch.float32)
         return scores.softmax(dim=-1, dtype=wide), None
 
 
 class PredictsPosition:
-    """A module that predicts a source position from the decoder's state (SDAtt Eq. 5).
+    """Mixin of modules that predict a source position from decoder states (SDAtt Eq. 5).
 
     .. math:: p_i = (J − 1) · sigmoid((4 / d) v_p · tanh(W_p s'_i))
 
@@ -121,19 +126,19 @@ class PredictsPosition:
     output: nn.Linear
 
     def add_predictor(self, state_dim: int) -> None:
-        """Add the parameters; ``state_dim`` is d, the size of the state."""
+        """Add the predictor's parameters, for decoder states of size d, ``state_dim``."""
         self.hidden = nn.Linear(state_dim, state_dim, bias=False)
         self.output = nn.Linear(state_dim, 1, bias=False)
         self.scale = 4 / state_dim
 
     def predict(self, hidden: Tensor, source: Source) -> Tensor:
-        """Return p, ``(B, T)``, counted from the first token, which is at 0, given `W_p s'_i`."""
+        """Return the predicted position p, ``(B, T)``, counted from 0, given `W_p s'_i`."""
         activation = self.output(torch.tanh(hidden)).squeeze(-1)
         return predicted_position(activation * self.scale, source.last)
 
 
 class PositionPredictor(PredictsPosition, nn.Module):
-    """Predicts a source position from the decoder's state.
+    """Module that predicts a source position from the decoder's state (SDAtt Eq. 5).
 
     Args:
         state_dim: d, the size of the state.
@@ -144,12 +149,12 @@ class PositionPredictor(PredictsPosition, nn.Module):
         self.add_predictor(state_dim)
 
     def forward(self, state: Tensor, source: Source) -> Tensor:
-        """Return p, ``(B, T)``, counted from the first token, which is at 0."""
+        """Return the predicted positions p, ``(B, T)``, counted from 0 at the first token."""
         return self.predict(self.hidden(state), source)
 
 
 class LocalAttention(SourceAttention):
-    """Attention that fades out around the expected position (SDAtt Eq. 6).
+    """Attention that fades out around the predicted position (SDAtt Eq. 6).
 
     Args:
         half_window: D.
@@ -164,18 +169,18 @@ class LocalAttention(SourceAttention):
 
     @property
     def readers(self) -> list[nn.Linear]:
-        """The position's layer."""
+        """The linear layer that predicts the position from the decoder's state."""
         return [self.position.hidden]
 
     def weigh(self, scores: Tensor, readings: list[Tensor], source: Source) -> WeightsAndPosition:
-        """Fade the weights out around p."""
+        """Return weights that fade out around the predicted position, and the position."""
         position = self.position.predict(readings[0], source)
         columns = source.columns(position)
         return local_attention(scores, columns, self.half_window, self.renormalise), position
 
 
 class FlexibleAttention(SourceAttention):
-    """Attention in a window of predicted size around the expected position (Shu and Nakayama).
+    """Attention in a window of learnt width around a predicted position (Shu and Nakayama).
 
     Args:
         half_window: D.
@@ -189,11 +194,11 @@ class FlexibleAttention(SourceAttention):
 
     @property
     def readers(self) -> list[nn.Linear]:
-        """The layers of the position and of the window's width."""
+        """The linear layers that predict the position and the width of the window."""
         return [self.position.hidden, self.sharpness]
 
     def weigh(self, scores: Tensor, readings: list[Tensor], source: Source) -> WeightsAndPosition:
-        """Normalise the scores, lowered the farther the words are from p."""
+        """Return the softmax of scores that fall with the distance from p, and the position p."""
         position = self.position.predict(readings[0], source)
         sharpness = readings[1].squeeze(-1).sigmoid()
         columns = source.columns(position)
@@ -201,7 +206,7 @@ class FlexibleAttention(SourceAttention):
 
 
 class SyntaxDirectedAttention(SourceAttention):
-    """Attention near the expected word in the source's tree (SDAtt Eq. 10-11).
+    """Attention to words near one word in the source's dependency tree (SDAtt Eq. 10-11).
 
     Args:
         tree_window: n, in edges.
@@ -219,11 +224,11 @@ class SyntaxDirectedAttention(SourceAttention):
 
     @property
     def readers(self) -> list[nn.Linear]:
-        """The position's layer, if it is predicted."""
+        """The linear layer that predicts the position, or none if distances are averaged."""
         return [] if self.position is None else [self.position.hidden]
 
     def weigh(self, scores: Tensor, readings: list[Tensor], source: Source) -> WeightsAndPosition:
-        """Normalise the scores of the words nearby in the tree."""
+        """Return weights of the words nearby in the tree, and the predicted position, if any."""
         assert source.tree_distances is not None  # the encoder requires them
         if self.position is None:
             position, distances = None, expected_distances(scores, source.tree_distances)

@@ -16,7 +16,7 @@ from .replaced_attention import read_form
 
 
 class HeadGroups(nn.Module):
-    """What the attentions here and those in fairseq's layers share: groups of heads.
+    """Base class of attention layers that are composed of groups of heads of several kinds.
 
     A subclass sets ``num_heads``, ``head_dim``, the projections and the dropout, and then calls
     :meth:`compose`.
@@ -38,7 +38,7 @@ class HeadGroups(nn.Module):
     exposed: dict[str, Tensor]
 
     def compose(self, heads: dict[str, Heads], positions: Positions | None) -> None:
-        """Divide the layer among groups of heads, as for :class:`SyntaxAttention`."""
+        """Set the layer's groups of heads and its positions, as for :class:`SyntaxAttention`."""
         self.heads = nn.ModuleDict()
         self.kinds = tuple(heads)
         #: The attributes of the groups that are not in ``heads`` (:attr:`.Heads.stored_as`).
@@ -54,7 +54,7 @@ class HeadGroups(nn.Module):
 
     @property
     def groups(self) -> Iterator[tuple[Any, slice]]:
-        """The groups and their heads' numbers, in order."""
+        """The groups of heads, each with the slice of its head numbers, in order."""
         first = 0
         for name in self.kinds:
             stored = self.stored.get(name)
@@ -96,7 +96,7 @@ class HeadGroups(nn.Module):
         state: dict[str, Tensor] | None = None,
         causal: bool | None = None,
     ) -> Tensor:
-        """Attend with each kind of heads in its own way.
+        """Compute self-attention with every group of heads, and project the joined outputs.
 
         Args:
             x: ``(T, B, D)``, or ``(1, B, D)`` in incremental decoding.
@@ -185,7 +185,7 @@ class HeadGroups(nn.Module):
     ) -> list[tuple[Tensor, Tensor, Tensor]]:
         """Return each group's newest query, of x, ``(1, B, D)``, and all keys and values so far.
 
-        Those of earlier steps are in the state, to which the newest ones are added.
+        Keys and values of earlier steps are in the state, to which the newest ones are added.
         """
         query, key, value = (
             split_heads(F.linear(x, *projection), self.head_dim)
@@ -223,20 +223,20 @@ def _take_own(state: dict[str, Tensor], name: str) -> dict[str, Tensor]:
 
 
 def _join(heads: list[Tensor]) -> Tensor:
-    """Concatenate the tensors ``(B, h, ...)`` of several groups of heads."""
+    """Concatenate the tensors ``(B, h, ...)`` of several groups along the attention heads, h."""
     return heads[0] if len(heads) == 1 else torch.cat(heads, dim=1)
 
 
 class SyntaxAttention(HeadGroups):
-    """Multi-head self-attention, where each group of heads attends in its own way.
+    """Multi-head self-attention with heads of several kinds, for programs without fairseq.
 
-    It is for programs without fairseq; its parameters have the names of fairseq's.
+    Its parameters have the names of fairseq's.
 
     Args:
         embed_dim: D.
         heads: the groups by name, in the order of the heads; together, all heads of the layer.
-        positions: what they know of the order of the tokens; None if it is in the tokens, or
-            nowhere.
+        positions: the position information of the heads; None if it is in the token embeddings,
+            or nowhere.
         dropout: of attention probabilities.
 
     Raises:
@@ -265,14 +265,17 @@ class SyntaxAttention(HeadGroups):
         )
         self.dropout_module = nn.Dropout(dropout)
         self.compose(heads, positions)
-        #: How many batches its view had taken when it was last called.
+        #: How many batches the heads' view had stored when this was last called.
         self.fills = 0
         for group, _ in self.groups:
             group.view.observed = {*group.view.observed, *filter(None, [group.exposes])}
 
     @property
     def parse(self) -> Tensor:
-        """The parse of the last batch, ``(B, T, T)``, row = dependent: the mean of its heads."""
+        """The dependency attention of the last batch, ``(B, T, T)``, averaged over heads.
+
+        Rows are dependents, columns are parents.
+        """
         return self.exposed["dependency"].mean(1)
 
     def forward(
@@ -283,7 +286,7 @@ class SyntaxAttention(HeadGroups):
         state: dict[str, Tensor] | None = None,
         mask: Tensor | None = None,
     ) -> Tensor:
-        """Attend.
+        """Compute self-attention for states ``(B, T, D)``.
 
         Args:
             x: ``(B, T, D)``; in step-by-step decoding only the newest token, ``(B, 1, D)``.
@@ -305,7 +308,7 @@ class SyntaxAttention(HeadGroups):
         return self.attend(x.transpose(0, 1), padding_mask, mask, state, causal).transpose(0, 1)
 
     def _check_view(self, x: Tensor, step: bool) -> None:
-        """Refuse a view that nobody has filled since the last call, or with another batch."""
+        """Raise `DataError` if the view was not filled since the last call, or does not fit."""
         view = next(self.groups)[0].view
         again = torch._C._current_graph_task_id() >= 0  # activation checkpointing, going backwards
         stale = view.fills == self.fills and not again and not step
@@ -318,7 +321,7 @@ class SyntaxAttention(HeadGroups):
 
 
 class _Overridden:
-    """Stands where PyTorch looks for a tensor that it would compute with by itself.
+    """Stand-in for a tensor, which keeps PyTorch from computing attention by itself.
 
     A tensor with functions of its own, as this seems to be, keeps it from doing so.
     """
@@ -329,7 +332,7 @@ class _Overridden:
 
 
 class DropInAttention(SyntaxAttention):
-    """Takes the place of a self-attention of PyTorch's layers or of the transformers library.
+    """Replacement of a self-attention in PyTorch's layers or the transformers library.
 
     In the transformers library, these are the attentions of BART, Marian, M2M100, OPT and Whisper
     (``self_attn``), of BERT and RoBERTa (``attention.self``), of GPT-2 (``attn``), and others of
@@ -345,9 +348,9 @@ class DropInAttention(SyntaxAttention):
         DataError: the replaced attention is of a form that these heads do not have, as in T5.
     """
 
-    #: PyTorch's layers then leave their fast path, which would not call this.
+    #: False makes PyTorch's layers leave their fast path, which would not call this module.
     batch_first = False
-    #: Stacks of PyTorch's read these of their first layer, and then leave theirs.
+    #: PyTorch's stacks read these attributes of their first layer, and leave their fast path, too.
     in_proj_weight = in_proj_bias = _Overridden()
 
     def __init__(
@@ -361,7 +364,7 @@ class DropInAttention(SyntaxAttention):
         super().__init__(form.width, heads, positions, form.dropout)
         self.causal = causal
         self.layer_idx = getattr(replaced, "layer_idx", None)
-        #: Whether sentences are the second dimension of what it reads and returns.
+        #: Whether sentences are the second dimension of the input and of the output.
         self.time_first = isinstance(replaced, nn.MultiheadAttention) and not replaced.batch_first
         if not form.projects_output:
             self.out_proj = nn.Identity()
@@ -444,7 +447,7 @@ class DropInAttention(SyntaxAttention):
         return next(self.groups)[0].view.fills > 0
 
     def _read(self, cache: Any, tokens: int) -> dict[str, Tensor]:
-        """Return the keys and values of earlier steps, nothing in the first one."""
+        """Return the cached keys and values of earlier steps; an empty dictionary in the first."""
         if tokens > 1:
             raise DataError("more than one token at a time with a cache: pass use_cache=False")
         if not cache.get_seq_length(self.layer_idx):
@@ -463,7 +466,7 @@ def _as_addend(mask: Tensor, like: Tensor) -> Tensor:
 def additive_mask(
     padding_mask: Tensor | None, attn_mask: Tensor | None, dtype: torch.dtype
 ) -> Tensor | None:
-    """Merge fairseq's two masks into a single addend to the scores.
+    """Merge padding mask and attention mask of fairseq into one addend to the scores.
 
     Padding is hidden by a finite number: in a decoder padded on the left, rows of padding see
     nothing else, and would not be numbers.

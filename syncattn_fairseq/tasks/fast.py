@@ -19,39 +19,45 @@ from ..modules.dropout import fast_dropout, same_dropout
 
 
 class SameDropout(FairseqDropout):
-    """fairseq's dropout, faster."""
+    """fairseq's dropout, computed faster on a CPU with the same random numbers."""
 
     drop = staticmethod(same_dropout)
 
     def forward(self, x: Tensor, inplace: bool = False) -> Tensor:
-        """Return x, part of it dropped in training."""
+        """Return ``x`` with random elements dropped in training, or else unchanged."""
         if self.p > 0 and (self.training or self.apply_during_inference):
             return self.drop(x, self.p)
         return x
 
 
 class FastDropout(SameDropout):
-    """fairseq's dropout with cheap random numbers."""
+    """Dropout with cheaper random numbers than fairseq's, for ``--fast`` on a CPU."""
 
     drop = staticmethod(fast_dropout)
 
 
 def replace_dropout(model: nn.Module, fast: bool = False) -> None:
-    """Give a model a faster dropout; ``fast``: with other random numbers, too."""
+    """Replace fairseq's dropout modules in a model by faster ones.
+
+    With ``fast``, these also draw cheaper random numbers than fairseq's.
+    """
     for module in model.modules():
         if type(module) is FairseqDropout:
             module.__class__ = FastDropout if fast else SameDropout
 
 
 class FusedAdam(Adam):
-    """fairseq's Adam with PyTorch's kernel: one pass over the memory, few launches on a GPU.
+    """fairseq's Adam, computed by PyTorch's fused kernel in one pass over the memory.
 
     The state is fairseq's own, so checkpoints are, too. The kernel corrects the bias of the second
     moment before it adds epsilon, fairseq after: it gets an epsilon that makes both the same.
     """
 
     def step(self, closure: Any = None) -> Any:
-        """Update the parameters; use fairseq's method unless all tensors are plain float32."""
+        """Update the parameters with the fused kernel, or else with fairseq's own code.
+
+        The kernel has no closure and no AMSGrad, and takes only plain float32 tensors.
+        """
         moved = [[p for p in group["params"] if p.grad is not None] for group in self.param_groups]
         tensors = [x for parameters in moved for p in parameters for x in (p, p.grad)]
         if (
@@ -95,7 +101,7 @@ class FusedAdam(Adam):
 
 
 def fuse_optimizer(optimizer: Any, on_cpu: bool = False) -> None:
-    """Let fairseq's Adam move, clip and convert all parameters together.
+    """Let fairseq's Adam update, clip and convert all parameters in few fused operations.
 
     Another optimizer stays as it is, as does one for parameters in half precision alone. On a CPU,
     where the numbers differ in their last digits, only if asked for.
@@ -114,7 +120,7 @@ def fuse_optimizer(optimizer: Any, on_cpu: bool = False) -> None:
 
 
 def _clip(optimizer: Any, max_norm: float, aggregate_norm_fn: Any = None) -> Tensor:
-    """Clip gradients as fairseq does, and return their norm."""
+    """Clip gradients as fairseq does, and return their norm before clipping."""
     parameters = [p for p in optimizer.params if p.grad is not None]
     gradients = [p.grad.detach() for p in parameters]
     if len({g.device for g in gradients}) != 1 or any(hasattr(p, "expert") for p in parameters):

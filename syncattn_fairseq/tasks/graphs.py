@@ -47,50 +47,53 @@ from .waits import HOST_FIELDS, Watch, WatchedBatch
 logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
-#: What fairseq's tasks return of a batch: its loss, its size, and what to log.
+#: What fairseq's ``train_step`` returns: a batch's loss, its sample size and numbers to log.
 Trained = tuple[Tensor, int, dict[str, Any]]
 #: A tensor's place in a batch, such as ``("net_input", "src_tokens")``.
 Path = tuple[str, ...]
 
 #: fairseq's wrappers that reduce gradients after the backward pass, or not at all.
 _WRAPPERS = (ModuleProxyWrapper, LegacyDistributedDataParallel, DistributedTimeoutWrapper)
-#: Whose backward passes only scale the loss.
+#: fairseq's optimizers whose backward pass only scales the loss.
 _OPTIMIZERS = (FairseqOptimizer, FP16Optimizer, MemoryEfficientFP16Optimizer, AMPOptimizer)
 
 
 class Recorder(Protocol):
-    """Records the operations of a device."""
+    """Protocol of recorders, which record a device's operations as a graph and replay them."""
 
     def watch(self, refuse: bool = False) -> Watch:
-        """Return what watches a pass (:class:`.Watch`)."""
+        """Return a :class:`.Watch`, which finds operations that cannot be recorded."""
 
     def watching(self, note: Callable[[str], None]) -> AbstractContextManager[None]:
-        """Run passes under recording conditions within a block, and note waits for the device."""
+        """Return a context that runs passes as when recorded, and notes waits for the device."""
 
     def record(self, function: Callable[[], T]) -> tuple[Callable[[], None], T]:
-        """Record a function without running any kernel; return a replay function and the results.
+        """Record a function without running its kernels; return a replay function and its results.
 
         The results have numbers after each replay, until another one.
         """
 
     def measure_memory(self) -> int:
-        """Return the bytes of memory reserved for the results of all recordings."""
+        """Return the bytes of device memory that are reserved for all recordings."""
 
 
 class CudaGraphs:
-    """Records CUDA graphs with shared memory; only a single graph is replayed at a time."""
+    """Recorder of CUDA graphs that share their memory, so that only one runs at a time."""
 
     def __init__(self) -> None:
         self.stream = torch.cuda.Stream()
         self.pool = torch.cuda.graph_pool_handle()
 
     def watch(self, refuse: bool = False) -> Watch:
-        """Watch the GPU."""
+        """Return a :class:`.Watch`, which finds operations that a CUDA graph cannot record."""
         return Watch("cuda", refuse)
 
     @contextmanager
     def watching(self, note: Callable[[str], None]) -> Iterator[None]:
-        """Run on the stream of the recordings, whose libraries then have their workspaces."""
+        """Run a block on the recording stream, and note every operation that waits for the GPU.
+
+        The GPU's libraries then have their workspaces on this stream.
+        """
         current = torch.cuda.current_stream()
         self.stream.wait_stream(current)
         mode = torch.cuda.get_sync_debug_mode()
@@ -107,7 +110,10 @@ class CudaGraphs:
                 note(f"it waits for the device ({warning.filename}:{warning.lineno})")
 
     def record(self, function: Callable[[], T]) -> tuple[Callable[[], None], T]:
-        """Record a CUDA graph; other threads, which load data, may go on meanwhile."""
+        """Record a function as a CUDA graph; return a replay function and the function's results.
+
+        Other threads, which load data, may go on meanwhile.
+        """
         graph = torch.cuda.CUDAGraph()
         with torch.cuda.graph(
             graph, pool=self.pool, stream=self.stream, capture_error_mode="thread_local"
@@ -116,19 +122,19 @@ class CudaGraphs:
         return graph.replay, results
 
     def measure_memory(self) -> int:
-        """Return the size of the memory that the graphs share."""
+        """Return the bytes of device memory that the graphs share."""
         segments = torch.cuda.memory_snapshot()
         own = [s for s in segments if tuple(s.get("segment_pool_id", ())) == tuple(self.pool)]
         return sum(segment["total_size"] for segment in own)
 
 
 def find_recorder(device: torch.device) -> Recorder | None:
-    """Return the recorder for a device; None if the device has none."""
+    """Return the recorder for a device: CUDA graphs on a GPU, or None elsewhere."""
     return CudaGraphs() if device.type == "cuda" else None
 
 
 class Packed(NamedTuple):
-    """Small tensors in a few larger ones, by type, so that a copy of all takes few kernels."""
+    """Small tensors, joined to one for each data type, so that copying all takes few kernels."""
 
     shapes: dict[str, torch.Size]
     names: list[list[str]]
@@ -136,7 +142,7 @@ class Packed(NamedTuple):
 
     @classmethod
     def of(cls, tensors: Mapping[str, Tensor]) -> Packed:
-        """Pack tensors."""
+        """Join named tensors to one tensor for each data type."""
         by_type: dict[torch.dtype, list[str]] = {}
         for name, tensor in tensors.items():
             by_type.setdefault(tensor.dtype, []).append(name)
@@ -145,7 +151,7 @@ class Packed(NamedTuple):
         return cls({name: tensor.shape for name, tensor in tensors.items()}, names, packed)
 
     def unpack(self) -> dict[str, Tensor]:
-        """Return copies of the tensors, in their order."""
+        """Return copies of the packed tensors by name, in their order and original shapes."""
         found: dict[str, Tensor] = {}
         for group, tensor in zip(self.names, self.tensors, strict=True):
             parts = tensor.clone().split([self.shapes[name].numel() for name in group])
@@ -155,15 +161,15 @@ class Packed(NamedTuple):
 
 @dataclass
 class Graph:
-    """A recorded pass.
+    """A recorded forward and backward pass for one batch shape.
 
     Attributes:
-        replay: does it with the batch in ``buffers``.
-        buffers: where it reads the batch.
-        log: what it logs.
-        trained: the numbers of the parameters that it has gradients for.
-        read: everything else that it reads, kept for as long as the graph is.
-        applied: which losses it computes, as the criterion has them.
+        replay: runs the pass on the batch in ``buffers``.
+        buffers: the tensors from which the pass reads the batch.
+        log: the numbers that the pass logs.
+        trained: the numbers of the parameters for which the pass has gradients.
+        read: all other tensors that the pass reads, kept for as long as the graph is.
+        applied: the losses that the pass computes, in the form of the criterion's ``applied``.
     """
 
     replay: Callable[[], None]
@@ -175,7 +181,7 @@ class Graph:
 
 
 class GraphedTraining:
-    """Trains on batches; known shapes are trained by replaying a graph.
+    """Runs training passes, and replays a recorded graph for each batch shape seen before.
 
     Args:
         model, criterion, optimizer: fairseq's, as its trainer passes them to the task.
@@ -183,7 +189,7 @@ class GraphedTraining:
 
     Attributes:
         obstacle: why there are no graphs (any more); empty if there are.
-        seconds: how long recording took.
+        seconds: how long all recordings took.
     """
 
     def __init__(self, model: Any, criterion: Any, optimizer: Any, recorder: Recorder) -> None:
@@ -206,43 +212,46 @@ class GraphedTraining:
 
     @property
     def count(self) -> int:
-        """How many graphs there are."""
+        """The number of recorded graphs."""
         return len(self._graphs)
 
     def belongs_to(self, model: Any, criterion: Any, optimizer: Any) -> bool:
-        """Return whether the graphs belong to these objects; fairseq may replace objects in
-        training.
+        """Return whether the graphs were recorded with this model, criterion and optimizer.
+
+        fairseq may replace these objects in training.
         """
         own = self.model, self.criterion, self.optimizer
         return all(a is b for a, b in zip(own, (model, criterion, optimizer), strict=True))
 
     def give_up(self, obstacle: str) -> None:
-        """Train without graphs from now on, and say why."""
+        """Delete all graphs, train without graphs from now on, and log the obstacle."""
         self.obstacle = obstacle
         self.forget()
         logger.warning("--fast: the training goes on without CUDA graphs: %s", obstacle)
 
     def forget(self) -> None:
-        """Forget all graphs, since the shapes will not come again."""
+        """Delete all graphs, since batches of their shapes will not come again."""
         self._graphs.clear()
         self._met.clear()
         self._told = 0
 
     def measure_memory(self) -> int:
-        """Return the bytes of graphs, gradients and batch buffers."""
+        """Return the bytes of memory of graphs, gradients and batch buffers."""
         own = [*self._gradients, *self._sums.values()]
         own += [buffer for graph in self._graphs.values() for buffer in graph.buffers.values()]
         return self.recorder.measure_memory() + sum(x.untyped_storage().nbytes() for x in own)
 
     def report(self) -> None:
-        """Log the number of graphs if there are new graphs."""
+        """Log the number, recording time and memory of graphs if there are new ones."""
         if self._told < self.count:
             self._told = self.count
             message = "--fast: %d CUDA graphs, recorded in %.1f s, with %.0f MiB of memory"
             logger.info(message, self._told, self.seconds, self.measure_memory() / 2**20)
 
     def step(self, sample: dict[str, Any], update: int) -> Trained | None:
-        """Do forward and backward of a batch; return None, and do nothing, without graphs.
+        """Run forward and backward pass of a batch, or return None if graphs are not in use.
+
+        In the latter case, nothing has been computed.
 
         Args:
             sample: the batch, on the device.
@@ -319,7 +328,7 @@ class GraphedTraining:
         self.seconds += time.monotonic() - begun
 
     def _pass(self, batch: dict[str, Any], scale: Tensor | None) -> tuple[Packed, list[int]]:
-        """Go forward and backward, and put gradients where they are read after each replay."""
+        """Run forward and backward pass, and copy gradients to where each replay leaves them."""
         objective, log = self._compute(batch)
         (objective if scale is None else objective * scale.to(objective.dtype)).backward()
         trained = [n for n, p in enumerate(self.parameters) if p.grad is not None]
@@ -330,7 +339,7 @@ class GraphedTraining:
         return Packed.of(log), trained
 
     def _scale_loss(self) -> Tensor | None:
-        """Put the factor of the loss where graphs read it; None if there is none."""
+        """Copy the loss scale to the tensor that graphs read, and return it; None without one."""
         scaler = getattr(self.optimizer, "scaler", None)
         if scaler is None:
             return None
@@ -339,7 +348,7 @@ class GraphedTraining:
         return self._scale.copy_(scaler.scale(torch.ones_like(self._scale)))
 
     def _take_gradients(self) -> list[Tensor | None]:
-        """Take the gradients that earlier batches of the update have left.
+        """Remove from the parameters, and return, the gradients of the update's earlier batches.
 
         Those in the graphs' own memory move to another one, since the next replay overwrites them.
         """
@@ -382,7 +391,7 @@ class GraphedTraining:
 
 
 def grow_masks(model: nn.Module, length: int, like: Tensor) -> None:
-    """Let fairseq's decoders make their causal masks in advance, since masks come from the host.
+    """Build the causal masks of fairseq's decoders in advance, since masks come from the host.
 
     Args:
         model: the model.
@@ -396,7 +405,7 @@ def grow_masks(model: nn.Module, length: int, like: Tensor) -> None:
 
 
 def find_obstacle(model: Any, criterion: Any, optimizer: Any) -> str:
-    """Return the reason why a training cannot have graphs; an empty text if none is known."""
+    """Return why model, criterion and optimizer cannot train with graphs, or an empty string."""
     while isinstance(model, _WRAPPERS):
         model = model.module
     if not isinstance(model, BaseFairseqModel):
@@ -412,7 +421,7 @@ def find_obstacle(model: Any, criterion: Any, optimizer: Any) -> str:
 
 
 def find_model_obstacle(model: nn.Module) -> str:
-    """Return the reason why a model cannot be recorded; an empty text if none is known."""
+    """Return why a model's passes cannot be recorded, or an empty string if no reason is known."""
     if getattr(model, "takes_lengths_on_cpu", False):
         return "the model packs sequences by lengths that the host knows"
     passing_on = [kind.set_num_updates for kind in (BaseFairseqModel, FairseqEncoder)]
@@ -427,7 +436,7 @@ def find_model_obstacle(model: nn.Module) -> str:
 
 
 def _find_tensors(batch: Mapping[str, Any], path: Path = ()) -> dict[Path, Tensor]:
-    """Find the tensors of a batch, by their places, in order."""
+    """Return the tensors of a nested batch by their places, in sorted order."""
     found: dict[Path, Tensor] = {}
     for key in sorted(batch):
         value = batch[key]
@@ -439,7 +448,7 @@ def _find_tensors(batch: Mapping[str, Any], path: Path = ()) -> dict[Path, Tenso
 
 
 def _build_batch(tensors: Mapping[Path, Tensor]) -> dict[str, Any]:
-    """Build a batch of tensors by their places."""
+    """Build a nested batch from tensors by their places."""
     batch: dict[str, Any] = {}
     for (*folders, key), tensor in tensors.items():
         place = batch
@@ -450,6 +459,6 @@ def _build_batch(tensors: Mapping[Path, Tensor]) -> dict[str, Any]:
 
 
 def _read_generators() -> tuple[Any, ...]:
-    """Return the state of the host's random numbers, but for PyTorch's."""
+    """Return the states of the random number generators of Python and numpy."""
     name, keys, *rest = np.random.get_state(legacy=True)
     return random.getstate(), name, np.asarray(keys).tobytes(), rest

@@ -18,11 +18,11 @@ T = TypeVar("T", list[int], list[str])
 
 
 class InputParses:
-    """Finds the parse of each line of the input: in files of heads and labels, or by a parser.
+    """Reader of each input line's parse: from files of heads and labels, or from a parser.
 
-    The text's dictionary shows how subwords are marked if no scheme is given; ``labels`` is that of
-    the dependency labels, or None. The parser is a spec for `..parsing.parsers.open_parser`, whose
-    errors are raised.
+    The text's dictionary shows how subwords are marked if no scheme is given. ``labels`` is the
+    dictionary of the dependency labels, or None. The parser is a spec for
+    `..parsing.parsers.open_parser`, whose errors are raised.
     """
 
     def __init__(
@@ -45,11 +45,14 @@ class InputParses:
     def __call__(
         self, texts: Sequence[str], parses: Sequence[Parse | None] | None = None
     ) -> tuple[list[Tensor], list[Tensor]]:
-        """Return the marks (:mod:`.subwords`) of the next lines' heads and labels.
+        """Return heads and labels of the next input lines, with a mark for each subword.
 
-        Without a dictionary of labels there are no marks of labels. The lines are in subwords;
-        without their ``parses``, the parser is asked, if there is one. `DataError`: a parse does
-        not fit its line, or a file ends before the input does.
+        The marks are those of :mod:`.subwords`. Without a dictionary of labels there are none of
+        labels. The lines are in subwords; without their ``parses``, the parser is asked, if there
+        is one.
+
+        Raises:
+            DataError: a parse does not fit its line, or a file ends before the input does.
         """
         subwords = [text.split() for text in texts]
         if parses is None and self.parser:
@@ -84,7 +87,7 @@ class InputParses:
         size: int,
         default: T | None,
     ) -> T | None:
-        """Return the file's entry for this line, or ``default`` without a file."""
+        """Return the entry of a file for the current line, or ``default`` if there is no file."""
         if lines is None:
             return default
         try:

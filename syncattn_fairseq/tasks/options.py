@@ -12,7 +12,7 @@ from ..base.option_fields import option
 
 @dataclass
 class TranslationWithSyntaxConfig(TranslationConfig):
-    """fairseq's options for translation, and ours."""
+    """The task's options: fairseq's for translation, and those for parses and for speed."""
 
     upsample_primary: int = option(1, "how often to repeat train if there are train1, train2, ...")
     safety_save_updates: int = option(

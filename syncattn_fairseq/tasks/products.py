@@ -1,4 +1,4 @@
-"""Products of matrices with fewer digits, for trainings with ``--fast``."""
+"""Matrix products in lower precision, for training with ``--fast``."""
 
 import platform
 from collections.abc import Callable, Iterator
@@ -11,12 +11,12 @@ from torch.autograd import Function
 from torch.autograd.function import once_differentiable
 from torch.nn import functional as F
 
-#: Multiplications from which a product is faster in bfloat16, with its conversions.
+#: Number of multiplications from which a product is faster in bfloat16, conversions included.
 WORTHWHILE = 2**23
 
 
 def multiplies_bf16() -> bool:
-    """Tell whether the processor has instructions for products of bfloat16."""
+    """Return whether the processor has instructions for matrix products in bfloat16."""
     if platform.machine() in ("x86_64", "AMD64"):
         supported = getattr(torch.cpu, "_is_avx512_bf16_supported", lambda: False)
     else:
@@ -26,7 +26,7 @@ def multiplies_bf16() -> bool:
 
 @contextmanager
 def bf16_products(round_rows: Callable[[int], int] = int) -> Iterator[None]:
-    """Let linear layers on a CPU multiply in bfloat16 if this is faster.
+    """Return a context in which linear layers on a CPU multiply large matrices in bfloat16.
 
     Inputs and weights are rounded to 8 bits, sums are of float32. All else, such as attention,
     softmax, norms and losses, is computed in float32, as are the weights that are trained.
@@ -55,7 +55,7 @@ def bf16_products(round_rows: Callable[[int], int] = int) -> Iterator[None]:
 
 
 class _RoundedProduct(Function):
-    """A linear layer in bfloat16, forward and backward, with zeros below the rows of its input."""
+    """A linear layer in bfloat16, forward and backward, whose input is padded with zero rows."""
 
     @staticmethod
     def forward(
@@ -65,7 +65,7 @@ class _RoundedProduct(Function):
         bias: Tensor | None,
         round_rows: Callable[[int], int],
     ) -> Tensor:
-        """Multiply in bfloat16, with the input filled up to a rounded number of rows.
+        """Multiply in bfloat16, with the input padded to a rounded number of rows.
 
         Args:
             ctx: PyTorch's context for the backward pass.
@@ -95,7 +95,7 @@ class _RoundedProduct(Function):
 
 
 def _fill_up(x: Tensor, rows: int) -> Tensor:
-    """Round ``(..., n)`` to bfloat16, as a matrix with so many rows, the last ones zeros."""
+    """Convert ``(..., n)`` to a bfloat16 matrix ``(rows, n)``, padded with rows of zeros."""
     filled = x.new_empty(rows, x.size(-1), dtype=torch.bfloat16)
     used = x.numel() // x.size(-1)
     filled[:used].view(x.shape).copy_(x)
@@ -104,7 +104,7 @@ def _fill_up(x: Tensor, rows: int) -> Tensor:
 
 
 def _take(product: Tensor, shape: torch.Size) -> Tensor:
-    """Return the first rows of a product in float32, ``(*shape, n)``."""
+    """Return the first rows of a matrix product, in float32 and in shape ``(*shape, n)``."""
     taken = product.new_empty(*shape, product.size(-1), dtype=torch.float32)
     taken.view(-1, product.size(-1)).copy_(product[: taken.numel() // product.size(-1)])
     return taken
@@ -112,7 +112,7 @@ def _take(product: Tensor, shape: torch.Size) -> Tensor:
 
 @contextmanager
 def tf32_products() -> Iterator[None]:
-    """Let a GPU multiply matrices of float32 with 10 bits of precision, and add up in float32."""
+    """Return a context in which a GPU multiplies float32 matrices in TF32 (10-bit mantissas)."""
     before = torch.backends.cuda.matmul.allow_tf32
     torch.backends.cuda.matmul.allow_tf32 = True
     try:

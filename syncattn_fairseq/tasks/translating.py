@@ -1,4 +1,4 @@
-"""How the task translates: binarised text, and the input of ``fairseq-interactive``."""
+"""The part of the task that translates binarised text and ``fairseq-interactive``'s input."""
 
 from collections import deque
 from collections.abc import Iterator
@@ -23,11 +23,11 @@ from .options import TranslationWithSyntaxConfig
 
 
 class TranslatingTask(TranslationTask):
-    """fairseq's translation task with parses of the source, as far as it translates.
+    """The part of the task that translates: fairseq's translation task with source parses.
 
     Attributes:
-        fields: what the models read of the source's parse.
-        fingerprint: the identity of the data.
+        fields: the batch fields of the source's parse that the models read.
+        fingerprint: the identity of the data, for comparison with that of checkpoints.
         sentences_read: how many lines of ``fairseq-interactive``'s input were read.
     """
 
@@ -38,37 +38,39 @@ class TranslatingTask(TranslationTask):
         self.fields = NOTHING
         self.fingerprint = Fingerprint()
         self.sentences_read = 0
-        #: Lines of the input whose batches are not made yet.
+        #: Input lines that are not in a batch yet.
         self._input_texts: list[str] = []
-        #: Batches of the input that are not translated yet.
+        #: Batches of input lines that are not translated yet.
         self._batches_read: deque[dict[str, Any]] = deque()
 
     @cached_property
     def source_label_dictionary(self) -> Dictionary | None:
-        """The source's dependency labels, None if the data has none."""
+        """The dictionary of the source's dependency labels, or None if the data has none."""
         path = locate_dictionary(utils.split_paths(self.cfg.data)[0], self.cfg.source_lang)
         return load_dictionary(path) if path.exists() else None
 
     @property
     def continues_unparsed(self) -> bool:
-        """Whether text without parses is used without them (``--missing-parses ignore``)."""
+        """Whether sentences without a parse are accepted (``--missing-parses ignore``)."""
         return bool(self.cfg.missing_parses == "ignore")
 
     @cached_property
     def schemes(self) -> tuple[str | None, str | None]:
-        """How the subwords of both sides are marked; None if this was not stored."""
+        """The subword marking schemes of source and target, each None if the data records none."""
         stored = stored_schemes(utils.split_paths(self.cfg.data)[0])
         return stored.get(self.cfg.source_lang), stored.get(self.cfg.target_lang)
 
     def state_dict(self) -> dict[str, Any]:
-        """Return the task's state for checkpoints: fairseq's state and the data's fingerprint."""
+        """Return the task's state for checkpoints: fairseq's, and the data's fingerprint."""
         kept = self.fingerprint.of_reader(self.fields.reads("labels"))
         return {**super().state_dict(), IN_CHECKPOINTS: kept.as_plain()}
 
     def get_interactive_tokens_and_lengths(
         self, lines: list[str], encode_fn: Any
     ) -> tuple[list[Tensor], list[int]]:
-        """Encode lines as fairseq does, and keep the text, which still has unknown subwords.
+        """Convert input lines to tokens as fairseq does, and store their text for the parser.
+
+        The text, unlike the tokens, still has unknown subwords.
 
         A byte order mark at the beginning of the input is not part of the text.
         """
@@ -82,7 +84,7 @@ class TranslatingTask(TranslationTask):
 
     @cached_property
     def input_parses(self) -> InputParses:
-        """The parses of the input."""
+        """The reader of the parses of ``fairseq-interactive``'s input."""
         if self.cfg.source_parser or self.cfg.input_labels:
             self._require_label_dictionary()
         return InputParses(
@@ -97,7 +99,7 @@ class TranslatingTask(TranslationTask):
     def build_dataset_for_inference(
         self, src_tokens: list[Tensor], src_lengths: list[int], constraints: Any = None
     ) -> SyntaxPairDataset:
-        """Make a dataset of the input of ``fairseq-interactive``, and get its parses.
+        """Return a data set of ``fairseq-interactive``'s input lines with their parses.
 
         Raises:
             DataError: the model reads parses, and there are none.
@@ -128,7 +130,7 @@ class TranslatingTask(TranslationTask):
         return dataset
 
     def build_generator(self, models: Any, args: Any, *rest: Any, **kwargs: Any) -> Any:
-        """Build fairseq's generator, and check that the data meets the model's needs.
+        """Build fairseq's generator, and check that the data has the parses that the models read.
 
         Raises:
             DataError: the model reads parses, and sentences of the data have none; or it has no
@@ -165,7 +167,7 @@ class TranslatingTask(TranslationTask):
         prefix_tokens: Tensor | None = None,
         constraints: Any = None,
     ) -> list[list[dict[str, Any]]]:
-        """Translate a batch, with the parses of its sources.
+        """Translate a batch, given the parses of its source sentences.
 
         Args:
             generator: fairseq's generator.
@@ -188,7 +190,7 @@ class TranslatingTask(TranslationTask):
         return hypotheses
 
     def _require_label_dictionary(self) -> None:
-        """Check that labels have numbers, if the model reads labels."""
+        """Raise `DataError` if the model reads labels and the data has no dictionary of them."""
         if self.fields.reads("labels") and self.source_label_dictionary is None:
             raise DataError(
                 f"{self.cfg.data}: no dictionary of the source's dependency labels, which the "
@@ -197,7 +199,7 @@ class TranslatingTask(TranslationTask):
             )
 
     def _require_parses(self, dataset: SyntaxPairDataset, name: str, remedy: str) -> None:
-        """Check that every sentence to translate has a parse, if the model reads parses."""
+        """Raise `DataError` if the model reads parses and a sentence to translate has none."""
         if self.continues_unparsed:
             return
         missing = dataset.list_unparsed()
@@ -211,7 +213,7 @@ class TranslatingTask(TranslationTask):
 
 @contextmanager
 def sharing_sources(models: list[Any], beam_size: int) -> Iterator[None]:
-    """Let decoders store the source's keys and values once per beam, not once per hypothesis.
+    """Return a context in which decoders store the source's keys and values once per beam.
 
     fairseq's attention has this for BART; left on, it would spoil the next training. There, it
     saves memory traffic and costs kernels, of which a GPU has too many already (0.85 of the speed).
@@ -235,11 +237,14 @@ def sharing_sources(models: list[Any], beam_size: int) -> Iterator[None]:
 
 
 class _InputSentences(SyntaxPairDataset):
-    """Input of ``fairseq-interactive``; keeps the batches, since fairseq passes on only tokens."""
+    """Data set of ``fairseq-interactive``'s input that keeps its batches.
 
-    #: Number of the first sentence in the whole input.
+    fairseq passes on only their tokens.
+    """
+
+    #: Number of the data set's first sentence in the whole input.
     first: int
-    #: The batches, in order.
+    #: The batches that were made, in order.
     seen: deque[dict[str, Any]]
 
     def collater(self, *args: Any, **kwargs: Any) -> dict[str, Any]:

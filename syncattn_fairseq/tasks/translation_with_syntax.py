@@ -1,4 +1,4 @@
-"""Translation of text with parses."""
+"""fairseq's translation task, with parses of the text."""
 
 import logging
 from contextlib import nullcontext
@@ -50,13 +50,13 @@ def may_read_parses(model: Any, cfg: Any) -> bool:
 
 
 def is_fairseqs(part: Any) -> bool:
-    """Tell whether a model or a criterion is fairseq's own."""
+    """Return whether the class of a model or criterion is defined in fairseq itself."""
     return type(part).__module__.partition(".")[0] == "fairseq"
 
 
 @register_task(TASK, dataclass=TranslationWithSyntaxConfig)
 class TranslationWithSyntaxTask(TranslatingTask):
-    """fairseq's translation task, with the binarised parses in the batches.
+    """fairseq's translation task, which adds binarised parses to the batches.
 
     It trains any model that fairseq can train for translation, on the same data. A model that
     reads parses says so in its ``source_fields``.
@@ -71,13 +71,13 @@ class TranslationWithSyntaxTask(TranslatingTask):
                 "--num-batch-buckets: fairseq's bucketing needs numpy < 2; leave the option out"
             )
         self.loss_fields: frozenset[LossField] = frozenset()
-        #: What parts of the training text have besides it, such as ``heads.en``; None: not looked.
+        #: Annotations of the training text's parts, such as ``heads.en``; None before a check.
         self.annotations: frozenset[str] | None = None
         self.models_take_lengths: list[bool] = []
-        #: Whether each model, and each criterion, may read parses; empty: there is none yet.
+        #: Whether each model, and each criterion, may read parses; empty before one is built.
         self.models_read: list[bool] = []
         self.criteria_read: list[bool] = []
-        #: The shapes of the training's batches, with ``--fast``.
+        #: The shapes to which training batches are padded, with ``--fast``.
         self.plan: Plan | None = None
         self.graphs: GraphedTraining | None = None
         self.model_obstacle = ""
@@ -85,7 +85,7 @@ class TranslationWithSyntaxTask(TranslatingTask):
 
     @classmethod
     def setup_task(cls, cfg: Any, **kwargs: Any) -> Any:
-        """Set the task up as fairseq does.
+        """Create the task from its options, and check that the folders of data go together.
 
         Raises:
             DataError: parameters would be sharded, folders of data do not go together, or a file of
@@ -108,7 +108,7 @@ class TranslationWithSyntaxTask(TranslatingTask):
 
     @classmethod
     def load_dictionary(cls, filename: str) -> Dictionary:
-        """Load a dictionary as fairseq does, but name the file if it is damaged.
+        """Load a dictionary as fairseq does, but with an error that names a damaged file.
 
         Raises:
             DataError: the file is damaged.
@@ -116,7 +116,7 @@ class TranslationWithSyntaxTask(TranslatingTask):
         return load_dictionary(Path(filename))
 
     def build_model(self, cfg: Any, *args: Any, **kwargs: Any) -> Any:
-        """Build a model, and note the required batch fields for the later loading of data."""
+        """Build a model, and note which batch fields it reads, for the later loading of data."""
         model = super().build_model(cfg, *args, **kwargs)
         self.fields |= getattr(model, "source_fields", NOTHING)
         self.models_take_lengths.append(getattr(model, "takes_lengths_on_cpu", False))
@@ -132,7 +132,7 @@ class TranslationWithSyntaxTask(TranslatingTask):
 
     @cached_property
     def recorder(self) -> Recorder | None:
-        """What records the passes of updates; None without ``--fast`` or on a CPU."""
+        """The recorder of training passes as CUDA graphs, or None without ``--fast`` or a GPU."""
         if not self.cfg.fast:
             return None
         on_gpu = torch.cuda.is_available() and not self.cfg.cpu
@@ -148,7 +148,7 @@ class TranslationWithSyntaxTask(TranslatingTask):
         ignore_grad: bool = False,
         **kwargs: Any,
     ) -> Any:
-        """Do forward and backward of a batch.
+        """Run forward and backward pass of a batch; return loss, sample size and numbers to log.
 
         Args:
             sample: the batch.
@@ -170,7 +170,7 @@ class TranslationWithSyntaxTask(TranslatingTask):
             )
 
     def _fast_products(self) -> Any:
-        """Multiply with fewer digits, if that is wanted and the machine can."""
+        """Return a context with matrix products in lower precision if ``--fast`` is on."""
         if self.recorder is not None:
             return tf32_products()
         if not self.cfg.fast or not multiplies_bf16():
@@ -178,14 +178,14 @@ class TranslationWithSyntaxTask(TranslatingTask):
         return bf16_products(int if self.plan is None else self.plan.round_rows)
 
     def begin_epoch(self, epoch: int, model: Any) -> None:
-        """Log the graphs of the last epoch, as before each validation."""
+        """Log the number and memory of new CUDA graphs, before each epoch and each validation."""
         if self.graphs is not None:
             self.graphs.report()
 
     begin_valid_epoch = begin_epoch
 
     def build_criterion(self, cfg: Any, *args: Any, **kwargs: Any) -> Any:
-        """Build a criterion, and note the required batch fields for the later loading of data.
+        """Build a criterion, and note which batch fields it reads, for the later loading of data.
 
         Raises:
             DataError: the model reads labels, and the data has no dictionary of them.
@@ -201,7 +201,7 @@ class TranslationWithSyntaxTask(TranslatingTask):
     def load_dataset(
         self, split: str, epoch: int = 1, combine: bool = False, **kwargs: Any
     ) -> None:
-        """Load the text of a split as fairseq does, and its parses.
+        """Load a split's text as fairseq does, and the parses that model and losses read.
 
         Raises:
             DataError: the parses do not fit the text, or are missing although the model reads them;
@@ -263,7 +263,7 @@ class TranslationWithSyntaxTask(TranslatingTask):
             check_symbols(path, len(words))
 
     def _look_at_parts(self) -> frozenset[str]:
-        """Look at all parts of the training text when the first one is loaded.
+        """Check the parses and links of all parts of the training text when the first is loaded.
 
         Returns:
             What any of them has besides its text, such as ``heads.en``.
@@ -296,13 +296,13 @@ class TranslationWithSyntaxTask(TranslatingTask):
         )
 
     def _reads_heads(self) -> bool:
-        """Tell whether model or losses may read heads, which takes a loader's time."""
+        """Return whether model or losses may read heads of parses, whose loading takes time."""
         if self.cfg.gold_source_heads or not (self.models_read and self.criteria_read):
             return True
         return any(self.models_read + self.criteria_read)
 
     def get_batch_iterator(self, *args: Any, epoch: int = 1, **kwargs: Any) -> Any:
-        """Batch as fairseq does, but make the same batches after a restart.
+        """Return fairseq's iterator over batches, but with the same batches after a restart.
 
         fairseq makes the batches of all epochs at once. They depend on the epoch in which the
         process starts, so a run resumed in epoch 2 would have other batches than an uninterrupted
@@ -326,7 +326,7 @@ class TranslationWithSyntaxTask(TranslatingTask):
         return iterator
 
     def _plan_shapes(self, iterator: Any) -> None:
-        """Choose the shapes of the training's batches, whenever they are made."""
+        """Choose the shapes to which training batches are padded, whenever batches are made."""
         dataset, batches = iterator.dataset, iterator.frozen_batches
         trains = dataset is self.datasets.get(self.cfg.train_subset)
         if not trains or batches is self._planned:

@@ -17,7 +17,7 @@ from torch import Tensor
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
-#: Operations whose result, or its shape, the host must wait for, and what programs call them.
+#: Operations that make the host wait for a result or its shape, with their names in programs.
 WAITS = {
     "_linalg_check_errors": "a check of torch.linalg",
     "_local_scalar_dense": ".item(), or a condition on a tensor",
@@ -31,24 +31,24 @@ WAITS = {
     "unique_consecutive": "unique_consecutive",
     "unique_dim": "unique",
 }
-#: What depends on lengths that the host knows.
+#: Operations that depend on lengths which the host knows.
 _PACKED = ("_pack_padded_sequence", "_pad_packed_sequence")
 _INDEXED = ("index", "index_put", "index_put_", "_unsafe_index", "_index_put_impl_")
 _MASKS = (torch.bool, torch.uint8)
-#: Files from which passes are started; where they are met first, no other code is at fault.
+#: Files that start passes; if one of them is the nearest caller, no other code is at fault.
 _STARTED_FROM = ("/syncattn_fairseq/tasks/graphs.py", "/syncattn_fairseq/testing.py")
 
 
-#: Tensors of a batch that no graph has: their shape is not the plan's.
+#: Fields of a batch that graphs do not have, since their shape is not the plan's.
 HOST_FIELDS = ("id",)
 
 
 class CannotRecord(Exception):
-    """A pass has an operation that a CUDA graph cannot record; the message gives the line."""
+    """Error for an operation that a CUDA graph cannot record; its message names the line."""
 
 
 class Watch(TorchDispatchMode):
-    """Watches the operations of a pass.
+    """Context that finds operations of a training pass which a CUDA graph cannot record.
 
     Args:
         device: the type of the device whose graphs are meant: ``cuda``, or ``meta`` to look for
@@ -87,11 +87,11 @@ class Watch(TorchDispatchMode):
         return False
 
     def is_on_device(self, tensor: Tensor) -> bool:
-        """Tell whether the host would have to wait for a tensor's numbers."""
+        """Return whether a tensor is on the watched device, so that the host waits to read it."""
         return tensor.device.type == self.device
 
     def note(self, what: str) -> None:
-        """Note an obstacle to recording, with the calling line.
+        """Add an obstacle to recording, and the line of code that caused it, to :attr:`places`.
 
         Raises:
             CannotRecord: this is to be refused.
@@ -101,7 +101,7 @@ class Watch(TorchDispatchMode):
             raise CannotRecord(self.places[-1])
 
     def call(self, func: Any, args: Any, kwargs: Any) -> Any:
-        """Check a function called by a program, and call the function."""
+        """Call a function of PyTorch, and note it if it copies numbers from the host."""
         if func in _CONSTANTS:
             given = [*args, *kwargs.values()]
             device = kwargs.get("device") or getattr(given[0], "device", "cpu")
@@ -113,7 +113,7 @@ class Watch(TorchDispatchMode):
     def __torch_dispatch__(
         self, func: Any, types: Any, args: Any = (), kwargs: Any | None = None
     ) -> Any:
-        """Check an operation, and execute the operation."""
+        """Execute an operation of PyTorch, and note it if it cannot be recorded."""
         kwargs = kwargs or {}
         given = [*list_tensors(args), *list_tensors(kwargs)]
         for tensor in given:
@@ -158,7 +158,10 @@ class Watch(TorchDispatchMode):
 
 
 class _Calls(TorchFunctionMode):
-    """Forwards functions called by programs, since not all are visible as operations."""
+    """Context that passes calls of PyTorch's functions to a :class:`Watch`.
+
+    Not all of them are visible as operations.
+    """
 
     def __init__(self, watch: Watch) -> None:
         super().__init__()
@@ -167,12 +170,12 @@ class _Calls(TorchFunctionMode):
     def __torch_function__(
         self, func: Any, types: Any, args: Any = (), kwargs: Any | None = None
     ) -> Any:
-        """Pass on a call."""
+        """Pass the call of a function to the watch."""
         return self.watch.call(func, args, kwargs or {})
 
 
 class WatchedBatch(dict[str, Any]):
-    """A batch that reports reading of fields on the host, which graphs do not have.
+    """A batch that reports every read of a field on the host, which graphs do not have.
 
     Args:
         batch: the batch.
@@ -184,23 +187,23 @@ class WatchedBatch(dict[str, Any]):
         self._note = note
 
     def __getitem__(self, key: str) -> Any:
-        """Return a field, and report a field on the host."""
+        """Return a field, and report the read if the field is on the host."""
         value = super().__getitem__(key)
         if key in HOST_FIELDS or not isinstance(value, Tensor | dict):
             self._note(f"sample[{key!r}], which is on the host")
         return value
 
     def get(self, key: str, default: Any = None) -> Any:
-        """Return a field, or the default."""
+        """Return a field like ``batch[key]``, or the default if the batch lacks it."""
         return self[key] if key in self.keys() else default
 
 
-#: They copy numbers from the host.
+#: Functions that copy numbers from the host.
 _CONSTANTS = (torch.tensor, torch.as_tensor, torch.asarray, Tensor.new_tensor)
 
 
 def list_tensors(values: Any) -> list[Tensor]:
-    """List the tensors among arguments or results, in lists and dictionaries too."""
+    """Return the tensors in nested lists, tuples and dictionaries."""
     if isinstance(values, Tensor):
         return [values]
     if isinstance(values, dict):
@@ -219,7 +222,7 @@ def _storage_of(tensor: Tensor) -> int:
 
 
 def called_from() -> str:
-    """Name the nearest line that is not PyTorch's or this file's, as ``FILE:LINE``."""
+    """Return the nearest calling line outside PyTorch and this file, as ``FILE:LINE``."""
     frame: FrameType | None = sys._getframe()
     while frame is not None:
         path = frame.f_code.co_filename

@@ -1,4 +1,4 @@
-"""The losses of dependency heads against the parse (SyncAttn Eq. 5), one for each side."""
+"""Dependency losses of encoder and decoder: attention against gold parents (SyncAttn Eq. 5)."""
 
 from collections.abc import Container
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from .term import Log, SideTerm, average_heads, join_heads, log_ratio, log_sums,
 
 @dataclass
 class DependencyLossOptions:
-    """Dependency losses: their weights, and how they are normalised."""
+    """Dependency losses of encoder and decoder: their weights and their normalisation."""
 
     src_dep_weight: float = option(0.5, "weight of the source's dependency loss")
     tgt_dep_weight: float = option(0.5, "weight of the target's dependency loss")
@@ -28,7 +28,7 @@ class DependencyLossOptions:
 
 
 class DependencyTerm(SideTerm):
-    """Cross-entropy of one side's dependency heads with the parse.
+    """Cross-entropy of gold parents and the attention of the encoder's or decoder's heads.
 
     Eq. 5 is the sum of `−log A[t, head(t)]` over a sentence. Several heads are averaged.
     """
@@ -36,7 +36,11 @@ class DependencyTerm(SideTerm):
     Options = DependencyLossOptions
 
     def applies(self, extra: dict[str, Any], sample: dict[str, Any]) -> bool:
-        """Tell whether heads and parses are there; `DataError` if training lacks the parses."""
+        """Return whether the model returned dependency attention and the batch has gold parents.
+
+        Raises:
+            DataError: the loss has a weight, but training lacks the gold parents.
+        """
         if self.heads not in extra:
             return False
         if f"{self.side}_parents" in sample:
@@ -51,11 +55,17 @@ class DependencyTerm(SideTerm):
         return False
 
     def list_parses(self, exposed: Container[str]) -> set[str]:
-        """Return this side, if the model has heads there and the loss has a weight."""
+        """Return a set with the side (source or target) whose parses this loss reads.
+
+        The set is empty if the weight is 0 or the model has no dependency heads on this side.
+        """
         return {self.language_side} if self.weight > 0 and self.heads in exposed else set()
 
     def __call__(self, extra: dict[str, Any], sample: dict[str, Any]) -> tuple[Tensor, Log]:
-        """Sum the loss over the sentences; one without gold parents gives 0."""
+        """Return the loss summed over the batch's sentences, and the numbers to log.
+
+        A sentence without gold parents adds 0.
+        """
         attention = join_heads(extra[self.heads])
         gold_parents = sample[f"{self.side}_parents"]
         visible = visible_gold_parents(gold_parents, self.causal)
@@ -73,7 +83,10 @@ class DependencyTerm(SideTerm):
 
     @classmethod
     def log_metrics(cls, logs: list[dict[str, Any]]) -> None:
-        """Log the mean loss per gold parent in nats, and the percentage attended to most."""
+        """Log the mean loss per gold parent in nats, and the unlabelled attachment score.
+
+        The score is the percentage of gold parents with the largest attention of their row.
+        """
         count, correct = f"{cls.side}_dep_parents", f"{cls.side}_dep_correct"
         log_sums(logs, cls.name, correct, count)
         log_ratio(cls.name, cls.name, count)
@@ -82,7 +95,7 @@ class DependencyTerm(SideTerm):
 
 @register_term("src_dep_loss")
 class SourceDependencyTerm(DependencyTerm):
-    """The loss of the encoder's heads."""
+    """Dependency loss of the encoder's heads, trained on the source's parses."""
 
     weight_option = "src_dep_weight"
     numbers = ("src_dep_parents", "src_dep_correct")
@@ -91,7 +104,10 @@ class SourceDependencyTerm(DependencyTerm):
 
 @register_term("tgt_dep_loss")
 class TargetDependencyTerm(DependencyTerm):
-    """The loss of the decoder's heads, whose rows see no column to their right."""
+    """Dependency loss of the decoder's heads, trained on the target's parses.
+
+    A row of the decoder's attention sees no column to its right.
+    """
 
     weight_option = "tgt_dep_weight"
     numbers = ("tgt_dep_parents", "tgt_dep_correct")

@@ -1,4 +1,4 @@
-"""The losses to synchronise the syntactic distances of both sides (LPSI Eq. 7-10)."""
+"""Losses that synchronise the syntactic distances of source and target (LPSI Eq. 7-10)."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -13,7 +13,7 @@ from .term import Log, Term, register_term
 
 @dataclass
 class DistanceLossOptions:
-    """SynchMSE and SynchRank: their weights, and how distances are compared."""
+    """SynchMSE and SynchRank (LPSI): their weights, and the decoding step that they compare."""
 
     sync_mse_weight: float = option(0.0, "weight of SynchMSE, which ties syntactic distances")
     sync_rank_weight: float = option(
@@ -27,7 +27,9 @@ class DistanceLossOptions:
 
 
 class DistanceTerm(Term):
-    """A loss between the target's distances and the projected ones of the source (LPSI Eq. 8).
+    """Loss between the target's syntactic distances and those projected from the source.
+
+    The projection is LPSI Eq. 8.
 
     Layers are paired in order: the bottom gated layers with the lowest sync layer. Heads are
     averaged first.
@@ -44,15 +46,18 @@ class DistanceTerm(Term):
 
     @staticmethod
     def compare(distances: Tensor, projected: Tensor, padding_mask: Tensor) -> Tensor:
-        """Sum over unmasked distances ``(layers, B, T)``; the mask is ``(B, T)``."""
+        """Return the loss between target and projected distances, summed over unmasked tokens.
+
+        Distances are ``(layers, B, T)``, the mask is ``(B, T)``.
+        """
         raise NotImplementedError
 
     def applies(self, extra: dict[str, Any], sample: dict[str, Any]) -> bool:
-        """Return whether the model ties distances, and this loss has a weight."""
+        """Return whether the loss has a weight and the model has ``--distance-sync-layers``."""
         return self.weight > 0 and "distance_attn" in extra
 
     def __call__(self, extra: dict[str, Any], sample: dict[str, Any]) -> tuple[Tensor, Log]:
-        """Sum the loss over the pairs of layers, and over words or pairs of words."""
+        """Return the loss summed over layer pairs and target tokens (SynchRank: token pairs)."""
         source, distances = (
             torch.stack([heads.mean(1) for heads in extra[f"{side}_distances"]])
             for side in ("src", "tgt")
@@ -67,7 +72,7 @@ class DistanceTerm(Term):
 
 @register_term("sync_mse_loss")
 class SyncMSETerm(DistanceTerm):
-    """SynchMSE: the squared difference (LPSI Eq. 7)."""
+    """SynchMSE: squared differences of target and projected syntactic distances (LPSI Eq. 7)."""
 
     weight_option = "sync_mse_weight"
     compare = staticmethod(sync_mse_loss)
@@ -75,7 +80,7 @@ class SyncMSETerm(DistanceTerm):
 
 @register_term("sync_rank_loss")
 class SyncRankTerm(DistanceTerm):
-    """SynchRank: a hinge loss on the order (LPSI Eq. 10)."""
+    """SynchRank: ranking hinge loss of target and projected syntactic distances (LPSI Eq. 10)."""
 
     weight_option = "sync_rank_weight"
     compare = staticmethod(sync_rank_loss)

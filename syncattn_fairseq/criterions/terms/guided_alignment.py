@@ -1,4 +1,4 @@
-"""The loss for cross-attention against given links (Garg et al., 2019)."""
+"""The loss that trains cross-attention on given word links (Garg et al., 2019)."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -14,7 +14,7 @@ from .term import Log, Term, register_term
 
 @dataclass
 class GuidedAlignmentOptions:
-    """Guided alignment: its weight."""
+    """Guided alignment (Garg et al., 2019): the weight of its loss."""
 
     guided_alignment_weight: float = option(
         0.0, "weight of the loss that trains cross-attention on the links of --load-alignments"
@@ -23,10 +23,11 @@ class GuidedAlignmentOptions:
 
 @register_term("guided_alignment_loss")
 class GuidedAlignmentTerm(Term):
-    """Cross-entropy between given word links and the cross-attention used elsewhere.
+    """Cross-entropy between given word links and the model's cross-attention.
 
-    These are the attention of the aligning layer, which printers and SyncAttn's loss read, and
-    those that tie distances; several are averaged over, each once. Each is the mean of the layer's
+    The loss trains the cross-attention of the aligning layer, which printers and SyncAttn's loss
+    read, and that of the layers that project distances. It is averaged over these layers. Each
+    cross-attention is the mean of the layer's
     first ``--aligned-heads`` heads. fairseq's ``transformer_align`` also decodes a second time,
     with the whole target in view, which this does not.
     """
@@ -43,11 +44,11 @@ class GuidedAlignmentTerm(Term):
             )
 
     def applies(self, extra: dict[str, Any], sample: dict[str, Any]) -> bool:
-        """Return whether the loss has a weight, and the batch has links."""
+        """Return whether the loss has a weight, the batch has links and the model has attention."""
         return self.weight > 0 and "alignments" in sample and bool(extra.get("attn"))
 
     def __call__(self, extra: dict[str, Any], sample: dict[str, Any]) -> tuple[Tensor, Log]:
-        """Sum the loss over the target's tokens with a link."""
+        """Return the loss summed over the target tokens that have a link."""
         aligning = extra["attn"]
         tied = extra.get("distance_attn", [])  # of which one may be the aligning layer's
         layers = [*aligning, *(one for one in tied if all(one is not other for other in aligning))]

@@ -1,4 +1,4 @@
-"""The loss to synchronise the dependency heads of both sides (SyncAttn Eq. 7-9)."""
+"""The loss that synchronises dependency heads of encoder and decoder (SyncAttn Eq. 7-9)."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -12,7 +12,7 @@ from .term import Log, Term, average_heads, join_heads, register_term
 
 @dataclass
 class SyncAttentionOptions:
-    """SyncAttn's loss: its weight, and which tokens count."""
+    """SyncAttn's loss: its weight, and whether it includes the end of sentence."""
 
     sync_weight: float = option(0.5, "weight of SyncAttn's loss")
     sync_without_eos: bool = option(False, "SyncAttn's loss: leave out the end of sentence")
@@ -20,7 +20,7 @@ class SyncAttentionOptions:
 
 @register_term("sync_loss")
 class SyncAttentionTerm(Term):
-    """Squared distance of the decoder's dependency head to the encoder's, projected.
+    """Squared difference of the decoder's dependency attention and the projected encoder's.
 
     Several heads are averaged first. Tokens whose rows are zeros do not count: no decoder state
     stands for them (see :meth:`.DependencyHeads.attend`).
@@ -38,11 +38,11 @@ class SyncAttentionTerm(Term):
         self.eos = task.target_dictionary.eos() if options.sync_without_eos else None
 
     def applies(self, extra: dict[str, Any], sample: dict[str, Any]) -> bool:
-        """Return whether the model has a sync layer."""
+        """Return whether the model has a ``--sync-layer``, whose attention projects parses."""
         return "sync_attn" in extra
 
     def __call__(self, extra: dict[str, Any], sample: dict[str, Any]) -> tuple[Tensor, Log]:
-        """Sum the loss over the cells of all sentences."""
+        """Return the loss summed over all pairs of target tokens in the batch."""
         source, target = (
             average_heads(join_heads(extra[f"{side}_dependency"])) for side in ("src", "tgt")
         )
@@ -55,5 +55,5 @@ class SyncAttentionTerm(Term):
 
     @staticmethod
     def compare(target: Tensor, projected: Tensor, padding_mask: Tensor) -> Tensor:
-        """Compare the decoder's head with the projection, both ``(B, T, T)``; return a scalar."""
+        """Return the loss between decoder attention and projection, both ``(B, T, T)``."""
         return sync_attention_loss(target, projected, padding_mask)

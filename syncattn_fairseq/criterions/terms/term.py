@@ -13,7 +13,7 @@ from ...data.fields import LossField
 
 Log = dict[str, Tensor]
 
-#: The sides, as they begin the names of losses and of their options.
+#: The language side that each prefix of loss and option names stands for.
 LANGUAGE_SIDES = {"src": "source", "tgt": "target"}
 
 
@@ -33,13 +33,13 @@ class Term(ABC):
         DataError: the weight, or another option, is a number that is too small.
     """
 
-    #: Its options, a dataclass like those of heads, added to the criterion's.
+    #: The loss's options, a dataclass like those of heads, which is added to the criterion's.
     Options: ClassVar[type]
-    #: The option that holds λ.
+    #: The name of the option for the weight, λ.
     weight_option: ClassVar[str]
-    #: The name under which it is registered, and its loss is logged.
+    #: The name under which the loss is registered and logged.
     name: ClassVar[str]
-    #: The names of the other numbers that it logs.
+    #: The names of the other numbers that the loss logs.
     numbers: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self, options: Any, task: Any) -> None:
@@ -51,11 +51,11 @@ class Term(ABC):
 
     @abstractmethod
     def applies(self, extra: dict[str, Any], sample: dict[str, Any]) -> bool:
-        """Return whether model and batch meet the needs of this loss."""
+        """Return whether the model's output and the batch have what this loss reads."""
 
     @abstractmethod
     def __call__(self, extra: dict[str, Any], sample: dict[str, Any]) -> tuple[Tensor, Log]:
-        """Compute the loss, and more numbers to log, all summed over the batch and on the device.
+        """Return the loss and further numbers to log, all summed over the batch and on the device.
 
         The criterion multiplies the loss by its weight, and logs it without. The numbers have
         names of :attr:`numbers`. The criterion logs zeros for those that a batch lacks, since
@@ -67,16 +67,19 @@ class Term(ABC):
         """
 
     def list_fields(self) -> frozenset[LossField]:
-        """Return the batch fields for this loss besides the parents (none by default)."""
+        """Return the batch fields that this loss reads besides gold parents; by default none."""
         return frozenset()
 
     def list_parses(self, exposed: Container[str]) -> set[str]:
-        """Return the sides, ``source`` or ``target``, with parses read by this loss."""
+        """Return the sides (``source``, ``target``) whose parses this loss reads.
+
+        ``exposed`` has the names of the tensors that the model's heads expose.
+        """
         return {field.side for field in self.list_fields() if field.control != "words"}
 
     @classmethod
     def log_metrics(cls, logs: list[dict[str, Any]]) -> None:
-        """Pass the logged numbers to fairseq, over all workers; by default, the mean per token.
+        """Log this loss's metrics, given the logs of all workers; by default its mean per token.
 
         The criterion has already logged the sum of ``ntokens``. This is called if the loss applied
         to any batch.
@@ -86,14 +89,14 @@ class Term(ABC):
 
 
 class SideTerm(Term):
-    """A loss of the dependency heads of one side, the encoder's or the decoder's.
+    """Base class of losses on the dependency heads of either the encoder or the decoder.
 
     With ``--dep-normalization tokens``, each sentence's mean is multiplied by its number of target
     tokens, over which the cross-entropy sums: λ then means the same for sentences with few gold
     parents (a decoder sees only those to the left) and with many. ``sum`` is a paper's equation.
     """
 
-    #: ``src`` or ``tgt``.
+    #: ``src`` for the encoder's heads, ``tgt`` for the decoder's.
     side: ClassVar[str]
 
     def __init__(self, options: Any, task: Any) -> None:
@@ -104,23 +107,30 @@ class SideTerm(Term):
         self.by_tokens = str(options.dep_normalization) == "tokens"
 
     def sum_up(self, losses: Tensor, counts: Tensor, sample: dict[str, Any]) -> Tensor:
-        """Sum the losses of sentences, ``(B)``, each of them a sum over ``counts`` words."""
+        """Add up the sentences' losses ``(B)``, normalised as ``--dep-normalization`` says.
+
+        Each of the losses is a sum over ``counts`` words of a sentence, ``(B)``.
+        """
         if self.by_tokens:
             tokens = sample["target"].ne(self.pad).sum(1)
             losses = losses * (tokens / counts.clamp_min(1))
         return losses.sum()
 
 
-#: By name, in the order in which they are added and logged.
+#: The registered losses by name, in the order in which they are added and logged.
 TERMS: dict[str, type[Term]] = {}
-#: Called whenever another term is registered.
+#: Functions to call whenever another loss is registered.
 OBSERVERS: list[Callable[[], None]] = []
 
 T = TypeVar("T", bound=type[Term])
 
 
 def register_term(name: str) -> Callable[[T], T]:
-    """Register a term, in a user's ``--user-dir`` too; `DataError` if the name is taken."""
+    """Return a decorator that registers a loss under a name, in a ``--user-dir`` too.
+
+    Raises:
+        DataError: the name is taken.
+    """
 
     def register(term: T) -> T:
         add_named(TERMS, name, term, "loss")
@@ -133,17 +143,20 @@ def register_term(name: str) -> Callable[[T], T]:
 
 
 def join_heads(layers: Sequence[Tensor]) -> Tensor:
-    """Concatenate the exposed tensors ``(B, h, ...)`` of several layers along the heads."""
+    """Concatenate the tensors ``(B, h, ...)`` of several layers along their attention heads, h."""
     return layers[0] if len(layers) == 1 else torch.cat(list(layers), dim=1)
 
 
 def average_heads(exposed: Tensor) -> Tensor:
-    """Average ``(B, h, ...)`` over heads; one head's needs no kernel."""
+    """Average a tensor ``(B, h, ...)`` over its attention heads, h.
+
+    A single head needs no kernel.
+    """
     return exposed.squeeze(1) if exposed.size(1) == 1 else exposed.mean(1)
 
 
 def log_sums(logs: list[dict[str, Any]], *names: str) -> None:
-    """Log sums over logging intervals for :func:`log_ratio`, under their names with a ``_`` before.
+    """Log the sums that :func:`log_ratio` divides, each under its name with ``_`` before it.
 
     The logs are those of all workers. Each sum must be logged once: a second call adds to it.
     """
@@ -154,7 +167,7 @@ def log_sums(logs: list[dict[str, Any]], *names: str) -> None:
 
 
 def log_ratio(name: str, above: str, below: str, scale: float = 1.0, digits: int = 3) -> None:
-    """Log the ratio of two sums, NaN for nothing over nothing.
+    """Log the ratio of two sums that were logged before; it is NaN if both are 0.
 
     fairseq asks for it after every update and prints few of them. So it stays on the device, and
     only printing waits. ``scale`` is 100 for a percentage.
@@ -177,5 +190,8 @@ def log_ratio(name: str, above: str, below: str, scale: float = 1.0, digits: int
 
 
 def wide_sum(meters: Any, name: str) -> Tensor:
-    """Return a sum of :func:`log_sums` in float64, precise enough for rounding to decimals."""
+    """Return the sum that :func:`log_sums` logged under a name, in float64.
+
+    That is precise enough for rounding to decimals.
+    """
     return torch.as_tensor(meters[f"_{name}"].sum).double()

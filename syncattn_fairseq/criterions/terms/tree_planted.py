@@ -1,4 +1,4 @@
-"""The tree-planted losses (Yoshida et al., 2024), one for each side."""
+"""The tree-planted losses (Yoshida et al., 2024) of encoder and decoder."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -15,7 +15,7 @@ from .term import Log, SideTerm, average_heads, join_heads, log_ratio, log_sums,
 
 @dataclass
 class PlantedOptions:
-    """Tree-planted losses: their weights, and the distance."""
+    """Tree-planted losses: their weights, and the distance with which attention should fade."""
 
     src_planted_weight: float = option(0.0, "weight of the source's tree-planted loss")
     tgt_planted_weight: float = option(0.0, "weight of the target's tree-planted loss")
@@ -29,7 +29,7 @@ class PlantedOptions:
 
 
 class PlantedTerm(SideTerm):
-    """Divergence of a side's dependency heads from a target with decay by tree distance.
+    """KL divergence between a target that fades with word distance and dependency attention.
 
     The heads are averaged. Only words count: the end of the sentence has no target, and attention
     to it is lost. A decoder's row stands for the word that its state predicts, and sees that word
@@ -45,11 +45,15 @@ class PlantedTerm(SideTerm):
         self.field = ask_for_word_distances(self.language_side, self.distance)
 
     def list_fields(self) -> frozenset[LossField]:
-        """Ask for the distances between words."""
+        """Return the batch field of distances between words, or none if the weight is 0."""
         return frozenset([self.field]) if self.weight > 0 else frozenset()
 
     def applies(self, extra: dict[str, Any], sample: dict[str, Any]) -> bool:
-        """Return whether the loss is in use; raise `DataError` if training lacks a requirement."""
+        """Return whether the loss has a weight, and model and batch have what the loss reads.
+
+        Raises:
+            DataError: the loss has a weight, but training lacks dependency heads or distances.
+        """
         if self.weight <= 0:
             return False
         setting = f"{flag(self.weight_option)} {self.weight}"
@@ -69,7 +73,10 @@ class PlantedTerm(SideTerm):
         return self.heads in extra and self.field.name in sample
 
     def __call__(self, extra: dict[str, Any], sample: dict[str, Any]) -> tuple[Tensor, Log]:
-        """Sum the loss over the sentences; one without words, or without a parse, gives 0."""
+        """Return the loss summed over the batch's sentences, and the numbers to log.
+
+        A sentence without words, or without a parse, adds 0.
+        """
         attention = average_heads(join_heads(extra[self.heads]))
         distances = sample[self.field.name]
         losses = planted_losses(attention, distances, self.causal).sum(1)
@@ -79,7 +86,7 @@ class PlantedTerm(SideTerm):
 
     @classmethod
     def log_metrics(cls, logs: list[dict[str, Any]]) -> None:
-        """Log the mean loss per word in nats."""
+        """Log the mean tree-planted loss per word in nats."""
         words = f"{cls.name}_words"
         log_sums(logs, cls.name, words)
         log_ratio(cls.name, cls.name, words)
@@ -87,7 +94,7 @@ class PlantedTerm(SideTerm):
 
 @register_term("src_planted_loss")
 class SourcePlantedTerm(PlantedTerm):
-    """The loss of the encoder's heads."""
+    """Tree-planted loss of the encoder's dependency heads."""
 
     weight_option = "src_planted_weight"
     numbers = ("src_planted_loss_words",)
@@ -96,7 +103,7 @@ class SourcePlantedTerm(PlantedTerm):
 
 @register_term("tgt_planted_loss")
 class TargetPlantedTerm(PlantedTerm):
-    """The loss of the decoder's heads."""
+    """Tree-planted loss of the decoder's dependency heads."""
 
     weight_option = "tgt_planted_weight"
     numbers = ("tgt_planted_loss_words",)

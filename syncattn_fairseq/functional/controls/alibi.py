@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def alibi_slopes(heads: int) -> Float[Tensor, "{heads}"]:
-    """Return the slope of each head.
+    """Return ALiBi's slope of each attention head.
 
     .. math:: m_h = 2^{−8 h / H}, h = 1 … H
 
@@ -40,12 +40,12 @@ def alibi_slopes(heads: int) -> Float[Tensor, "{heads}"]:
 def linear_biases(
     distances: Num[Tensor, "*batch queries keys"], slopes: Float[Tensor, "heads"]
 ) -> Float[Tensor, "*batch heads queries keys"]:
-    """Return what is added to the scores; the paper's distances are `|i − j|`.
+    """Return ALiBi's addend to each score: minus the head's slope times the distance.
 
     .. math:: −m_h · distance_{ij}
 
     Args:
-        distances: 0 or more.
+        distances: 0 or more; in the paper `|i − j|`.
         slopes: m.
 
     Returns:

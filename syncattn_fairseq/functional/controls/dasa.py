@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def tree_weights(
     distances: Num[Tensor, "*batch tokens tokens"], strength: float = 1.0
 ) -> Float[Tensor, "*batch tokens tokens"]:
-    """Weigh scores by the distance in the tree, in our reading.
+    """Return factors of attention scores that fall with tree distance, as we read DASA's paper.
 
     .. math:: S'_{ij} = S_{ij} (1 + λ e^{−d_{ij}})
 
@@ -38,7 +38,7 @@ def tree_weights(
 def released_tree_weights(
     distances: Num[Tensor, "*batch tokens tokens"],
 ) -> Float[Tensor, "*batch tokens tokens"]:
-    """Weigh scores by the distance in the tree, as the code does that the paper's authors released.
+    """Return DASA's factors of attention scores, as in the code that its authors released.
 
     .. math:: w_{ij} = (d_{ij} + 10^{−9})^{−1} / Σ_k (d_{ik} + 10^{−9})^{−1}
 
@@ -59,7 +59,7 @@ def released_tree_weights(
 def log_tree_weights(
     weights: Float[Tensor, "*batch tokens tokens"], strength: float = 1.0
 ) -> Float[Tensor, "*batch tokens tokens"]:
-    """Compute the score addends of the released code's mode ``log`` from its weights.
+    """Return what the released DASA code adds to attention scores in its mode ``log``.
 
     .. math:: S'_{ij} = S_{ij} + λ log max(w_{ij}, 10^{−9})
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def forget_log_gates(
     log_forget: Float[Tensor, "*batch tokens"],
 ) -> Float[Tensor, "*batch tokens tokens"]:
-    """Sum the logarithms of the forget gates between query and key, to add to the scores.
+    """Sum the logarithms of forget gates between query and key, an addend to attention scores.
 
     .. math:: F_{ij} = Σ_{l=j+1}^{i} log f_l, j ≤ i
 
@@ -39,7 +39,7 @@ def forget_log_gates(
 def last_forget_log_gates(
     total: Float[Tensor, "*batch tokens"], last: Float[Tensor, "*batch rows 1"]
 ) -> Float[Tensor, "*batch rows tokens"]:
-    """Compute a row of :func:`forget_log_gates` from running sums, for one step of decoding.
+    """Compute the last rows of :func:`forget_log_gates` from running sums, for one decoding step.
 
     Args:
         total: `Σ_{l≤j} log f_l` of every key.

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 def guided_alignment_loss(
     attention: Float[Tensor, "*#batch target source"], links: Num[Tensor, "*#batch target source"]
 ) -> Float[Tensor, ""]:
-    """Cross-entropy of the cross-attention with given links (Garg et al., Eq. 5).
+    """Compute the cross-entropy of cross-attention with word links (Garg et al., Eq. 5).
 
     .. math:: L = −Σ_t Σ_s G_{ts} log A_{ts}
 

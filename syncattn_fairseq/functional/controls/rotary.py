@@ -1,4 +1,4 @@
-"""Rotary position embedding: scores see only how far apart query and key are.
+"""Rotary position embedding: scores depend only on the distance of query and key.
 
 Su et al., *RoFormer: Enhanced Transformer with Rotary Position Embedding*, 2021 (arXiv 2104.09864).
 """
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def rotary_angles(
     positions: Num[Tensor, "tokens"], width: int
 ) -> Float[Tensor, "tokens {width}//2"]:
-    """Return by how much each pair of numbers is turned.
+    """Return the rotation angle of each pair of dimensions at each position.
 
     .. math:: θ_{m,k} = m · 10000^{−2 k / d}, k = 0 … d/2 − 1
 
@@ -36,7 +36,9 @@ def rotary_angles(
 def rotate(
     states: Float[Tensor, "*batch tokens width"], angles: Float[Tensor, "tokens pairs"]
 ) -> Float[Tensor, "*batch tokens width"]:
-    """Turn queries or keys by their positions (Eq. 34); neighbouring numbers form a pair.
+    """Rotate queries or keys by angles that grow with their positions (Eq. 34).
+
+    Neighbouring dimensions form a pair.
 
     .. math::
         x'_{2k} = x_{2k} cos θ_k − x_{2k+1} sin θ_k
@@ -58,14 +60,17 @@ def rotate(
 
 
 def unit_complex(angles: Float[Tensor, "*shape"]) -> Complex[Tensor, "*shape"]:
-    """Return e^{iθ} of angles θ, complex64 or wider."""
+    """Return the complex numbers e^{iθ} of angles θ, in complex64 or wider."""
     return torch.complex(angles.cos(), angles.sin())
 
 
 def rotate_by(
     states: Float[Tensor, "*batch tokens width"], turns: Complex[Tensor, "tokens pairs"]
 ) -> Float[Tensor, "*batch tokens width"]:
-    """Compute :func:`rotate`, given e^{iθ}: one product, in float32 or wider."""
+    """Compute :func:`rotate`, given e^{iθ} in place of the angles θ.
+
+    This is one product, in float32 or wider.
+    """
     wide = torch.promote_types(states.dtype, torch.float32)
     pairs = states.to(wide, memory_format=torch.contiguous_format).unflatten(-1, (-1, 2))
     turned = torch.view_as_real(torch.view_as_complex(pairs) * turns)

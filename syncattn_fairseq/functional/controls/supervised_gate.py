@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 def supervised_log_gates(
     distances: Float[Tensor, "*batch tokens"], temperature: float = 10.0
 ) -> Float[Tensor, "*batch tokens tokens"]:
-    """Compute the logarithm of the gates between words, to add to the scores.
+    """Compute the logarithm of attention gates from a parser's syntactic distances.
 
     .. math::
         α(p, d) = (1 + tanh((p − d) / τ)) / 2
@@ -61,7 +61,7 @@ def _left_log_gates(
 def gap_heights(
     parents: Int[Tensor, "*batch tokens"], words: Int[Tensor, "*batch tokens"]
 ) -> Int[Tensor, "*batch tokens"]:
-    """Measure the distances of neighbouring words in a dependency tree.
+    """Return the height of the smallest subtree that holds each word and the word before it.
 
     The subtree of a word is the word and everything below it; its height is the number of edges
     down to its lowest word.

@@ -25,7 +25,7 @@ def relative_buckets(
     buckets: int = 32,
     furthest: int = FURTHEST,
 ) -> Int[Tensor, "*shape"]:
-    """Number the buckets of relative positions.
+    """Map relative positions to the numbers of T5's buckets.
 
     A side has all buckets if it is the only one (causal), and half of them otherwise. Half of a
     side's buckets hold one distance each, from 0; the others grow logarithmically up to the

@@ -22,7 +22,7 @@ def attention_between_words(
     attention: Float[Tensor, "*#batch tokens tokens"],
     distances: Int[Tensor, "*#batch tokens tokens"],
 ) -> Float[Tensor, "*batch tokens tokens"]:
-    """Turn attention between subwords into attention between words.
+    """Convert attention between subwords to attention between words.
 
     A word gets what all its subwords get, and gives the mean of what its subwords give.
 
@@ -42,7 +42,7 @@ def attention_between_words(
 def planted_target(
     distances: Int[Tensor, "*batch tokens tokens"], causal: bool = False
 ) -> Float[Tensor, "*batch tokens tokens"]:
-    """Compute where a word should look.
+    """Return each word's target attention, which fades with the distance to other words.
 
     .. math:: S_{wv} = e^{−distance_{wv}} / Σ_{v'} e^{−distance_{wv'}}
 
@@ -68,7 +68,7 @@ def planted_losses(
     distances: Int[Tensor, "*#batch tokens tokens"],
     causal: bool = False,
 ) -> Float[Tensor, "*batch tokens"]:
-    """Compute the divergence of each word's attention from its target (the tree-planting loss).
+    """Return the KL divergence of each word's target and its attention (tree-planting loss).
 
     .. math:: L_w = Σ_v S_{wv} log(S_{wv} / A_{wv})
 
@@ -95,25 +95,25 @@ def planted_losses(
 
 
 def count_words(distances: Int[Tensor, "*batch tokens tokens"]) -> Float[Tensor, "*batch"]:
-    """Count the words of each sentence, in float32, given the distances between them."""
+    """Return the number of words of each sentence, given the distances between its tokens."""
     sizes = _sizes(distances)
     return sizes.reciprocal().masked_fill(_outside(distances), 0.0).sum(-1)
 
 
 def _sizes(distances: Int[Tensor, "*batch tokens tokens"]) -> Float[Tensor, "*batch tokens"]:
-    """Return the number of subwords of each token's word; 1 for what is no word."""
+    """Return the number of subwords of each token's word, or 1 for tokens that are no words."""
     return (distances == 0).sum(-1).clamp_min(1).float()
 
 
 def _outside(distances: Int[Tensor, "*batch tokens tokens"]) -> Bool[Tensor, "*batch tokens"]:
-    """Find the tokens that are no words."""
+    """Return a mask of the tokens that are no words, such as padding and the end of sentence."""
     return distances.diagonal(dim1=-2, dim2=-1) < 0
 
 
 def _in_view(
     distances: Int[Tensor, "*batch tokens tokens"], causal: bool
 ) -> Bool[Tensor, "*batch tokens tokens"]:
-    """Find the tokens whose words a query may see."""
+    """Return a mask of the tokens whose words each query may see."""
     visible = distances >= 0
     if causal:
         past = torch.ones(distances.shape[-2:], dtype=torch.bool, device=distances.device).tril()

@@ -1,4 +1,4 @@
-"""Cross-attention that also shows how the source attends to the target (NLP 2021, Eq. 11)."""
+"""Cross-attention that also computes attention from source to target (NLP 2021, Eq. 11)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class SyncOptions:
-    """SyncAttn: where and how the dependency heads of both sides are tied."""
+    """SyncAttn: the decoder layer and attention that project source parses onto the target."""
 
     sync_layer: int = option(
         0, "decoder layer whose cross-attention ties both sides (0 = no such loss)"
@@ -36,7 +36,7 @@ class SyncOptions:
 
 @register_part("sync")
 class BackwardHeads(Heads):
-    """Ordinary heads of the sync layer's cross-attention that also attend backward.
+    """Cross-attention heads that also compute attention from the source to the target.
 
     The backward attention is the softmax over the target positions of the transposed scores. It is
     exposed in teacher forcing, ``(B, h, T, S)``: each column of a source token sums to one. All
@@ -52,7 +52,7 @@ class BackwardHeads(Heads):
 
     @classmethod
     def check(cls, cfg: Any) -> None:
-        """Check that there are heads to tie."""
+        """Raise `DataError` if ``--sync-layer`` lacks dependency heads in encoder or decoder."""
         layer = read_layer(cfg, "sync_layer", "decoder")
         if layer and not (cfg.encoder_dependency_layer and cfg.decoder_dependency_layer):
             raise DataError(
@@ -62,13 +62,13 @@ class BackwardHeads(Heads):
 
     @classmethod
     def list_layers(cls, cfg: Any, side: str) -> list[int]:
-        """Return a list with the sync layer if the model has backward attention."""
+        """Return ``--sync-layer`` in a list, or an empty list if no head attends backward."""
         layer = read_layer(cfg, "sync_layer", "decoder")
         return [layer] if layer and side == CROSS and cfg.sync_backward == "softmax" else []
 
     @classmethod
     def count_heads(cls, cfg: Any, side: str, free: int) -> int:
-        """Take all heads."""
+        """Return the number of all heads of the layer, since all of them attend backward."""
         heads: int = cfg.decoder.attention_heads
         return heads
 
@@ -79,7 +79,7 @@ class BackwardHeads(Heads):
         value: Float[Tensor, "batch heads tokens outputs"],
         scope: Scope,
     ) -> Float[Tensor, "batch heads rows outputs"]:
-        """Attend as ordinary heads do, and expose the backward attention.
+        """Attend as ordinary heads do, and expose the attention from source to target.
 
         Args:
             query, key, value, scope: as for :meth:`.Heads.attend`.

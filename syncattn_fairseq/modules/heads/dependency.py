@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class DependencyOptions:
-    """Dependency heads (DBSA, LISA): where they are and of what form."""
+    """Dependency heads (DBSA, LISA): their layers, their number and the form of their scores."""
 
     encoder_dependency_layer: int = option(
         0, "encoder layer with dependency heads (1 = bottom, 0 = none)"
@@ -54,7 +54,7 @@ class DependencyOptions:
 
 @register_part("dependency")
 class DependencyHeads(Heads):
-    """Heads that attend to each token's parent in the dependency tree.
+    """Attention heads that attend to each token's parent in the dependency tree.
 
     ============ ===========================================================================
     ``biaffine`` `Q U Kᵀ / √d` (SyncAttn Eq. 4)
@@ -68,11 +68,11 @@ class DependencyHeads(Heads):
     `Q U Kᵀ / √d + b · k = (Q U + √d b) Kᵀ / √d`. Where a loss or a printer wants to see the
     probabilities, as in training, the layer leaves the fused path instead.
 
-    For analysis, in evaluation, they can be told where to attend: the batch's ``forced_parents``,
-    columns ``(B, T)``, -1 = none, replace what they predict.
+    For analysis, in evaluation, the heads can be told where to attend: the batch's
+    ``forced_parents``, columns ``(B, T)``, -1 = none, replace the parents that they predict.
 
     Args:
-        parser: their form, see above.
+        parser: the form of the heads, see above.
         key_bias: whether to learn b as well; not for ordinary heads.
         rows_predict: whether row t, which reads `y_{t−1}` and predicts `y_t`, looks for the parent
             of `y_t` (usual) or of `y_{t−1}`.
@@ -108,18 +108,18 @@ class DependencyHeads(Heads):
 
     @classmethod
     def list_layers(cls, cfg: Any, side: str) -> list[int]:
-        """Return a list with the layer of the dependency heads; empty if there is none."""
+        """Return the layer with dependency heads in a list, or an empty list if there is none."""
         layer = read_layer(cfg, f"{side}_dependency_layer", side)
         return [layer] if layer else []
 
     @classmethod
     def count_heads(cls, cfg: Any, side: str, free: int) -> int:
-        """Return ``--dependency-heads``."""
+        """Return ``--dependency-heads``, the number of dependency heads in a layer."""
         return cfg.dependency_heads
 
     @classmethod
     def build(cls, cfg: Any, slot: Slot) -> DependencyHeads:
-        """Build the heads of one layer."""
+        """Build a layer's dependency heads from the model's options."""
         parser = getattr(cfg, f"{slot.side}_parser")
         rows_predict = slot.side == "encoder" or cfg.tgt_dependency_rows == "predicted"
         options = (parser, cfg.dependency_key_bias, rows_predict)
@@ -127,13 +127,13 @@ class DependencyHeads(Heads):
 
     @classmethod
     def list_fields(cls, cfg: Any) -> SourceFields:
-        """Ask for no field, but for parents by the parser's rule."""
+        """Return the rule that assigns parents to subwords for training, and no batch field."""
         if not cfg.encoder_dependency_layer:
             return NOTHING
         return SourceFields(frozenset(["first" if cfg.encoder_parser == "lisa" else "chain"]))
 
     def start_plain(self) -> bool:
-        """Make U the identity and the key bias zero; LISA's heads are not plain even then."""
+        """Set U to the identity and b to 0, as in ordinary heads; return False for LISA's form."""
         if self.weight is not None and self.folds:
             self.weight.copy_(torch.eye(self.head_dim).expand_as(self.weight))
         if self.key_bias is not None:
@@ -142,13 +142,16 @@ class DependencyHeads(Heads):
 
     @property
     def fused(self) -> bool:
-        """Whether they attend as ordinary heads do, with their queries rewritten."""
+        """Whether the heads attend as ordinary heads with rewritten queries do."""
         return super().fused and self.view.get("forced_parents") is None
 
     def rewrite_query(
         self, query: Float[Tensor, "*batch heads rows width"]
     ) -> Float[Tensor, "*batch heads rows width"]:
-        """Multiply by U and add b; LISA's do so when they attend, after the leaky rectifier."""
+        """Return queries multiplied by U, plus b; in LISA's form, return them unchanged.
+
+        LISA's heads multiply when they attend, after the leaky rectifier.
+        """
         return self._multiply(query) if self.folds else query
 
     def _multiply(
@@ -165,12 +168,12 @@ class DependencyHeads(Heads):
         value: Float[Tensor, "batch heads tokens outputs"],
         scope: Scope,
     ) -> Float[Tensor, "batch heads rows outputs"]:
-        """Attend to what the heads predict, or to the parents in the batch.
+        """Attend to the parents that the heads predict, or to the batch's ``forced_parents``.
 
-        What they predict is exposed: A, ``(B, h, T, T)`` in float32 or wider, row = dependent,
-        column = parent. A decoder's are numbered by the tokens that its states predict. Where they
-        stand for the tokens that the states read, all move up by one, and the end of the sentence,
-        which no state reads, gets a row of zeros.
+        The predicted attention is exposed: A, ``(B, h, T, T)`` in float32 or wider, row =
+        dependent, column = parent. In a decoder, rows and columns are numbered by the tokens that
+        states predict. If they stand for the tokens that states read instead, all move up by one,
+        and the end of the sentence, which no state reads, gets a row of zeros.
 
         Args:
             query, key, value, scope: as for :meth:`.Heads.attend`.

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class GateOptions:
-    """Gated heads (LPSI): where they are, and how distances are measured and tied."""
+    """Gated heads (LPSI): their layers, gates, and the cross-attention that projects distances."""
 
     distance_layers: str = encoder_layers_option(
         "whose heads are gated by syntactic distances (LPSI)"
@@ -86,7 +86,7 @@ class GatedHeads(Heads):
 
     @classmethod
     def check(cls, cfg: Any) -> None:
-        """Check that each gated layer has a layer in ``--distance-sync-layers``."""
+        """Raise `DataError` if ``--distance-sync-layers`` are set, but not one per gated layer."""
         synchronised = read_trained_layers(cfg, "distance_sync_layers", "decoder")
         for side in SIDES:
             option = cls.layer_option(cfg, side)
@@ -99,7 +99,7 @@ class GatedHeads(Heads):
 
     @classmethod
     def is_exposed_in_training(cls, cfg: Any) -> bool:
-        """Tell whether distances are tied."""
+        """Return whether losses read the distances, as with ``--distance-sync-layers``."""
         return cls.exposes is not None and bool(read_layers(cfg, "distance_sync_layers", "decoder"))
 
     def measure(
@@ -107,7 +107,7 @@ class GatedHeads(Heads):
         keys: Float[Tensor, "batch heads tokens width"],
         padding_mask: Bool[Tensor, "batch tokens"] | None = None,
     ) -> Float[Tensor, "batch heads tokens"]:
-        """Measure the distances of keys (LPSI Eq. 4), in float32 or wider.
+        """Compute the syntactic distances of keys (LPSI Eq. 4), in float32 or wider.
 
         Keys of padding, True in the mask, count as zeros.
         """
@@ -121,7 +121,10 @@ class GatedHeads(Heads):
         key: Float[Tensor, "batch heads tokens width"],
         scope: Scope,
     ) -> Float[Tensor, "batch heads rows tokens"]:
-        """Return the logarithm of the gates; expose the distances, in float32 or wider."""
+        """Return the log gates, an addend to the scores, and expose the syntactic distances.
+
+        Both are in float32 or wider.
+        """
         if scope.state is None:
             distances = self.measure(key, scope.padding_mask)
             if scope.observed:
@@ -136,11 +139,11 @@ class GatedHeads(Heads):
     def log_gates(
         self, distances: Float[Tensor, "batch heads tokens"], scope: Scope
     ) -> Float[Tensor, "batch heads tokens tokens"]:
-        """Compute the logarithm of the gates (LPSI Eq. 5)."""
+        """Compute the logarithm of the gates from syntactic distances (LPSI Eq. 5)."""
         return log_gates(distances, self.temperature, scope.causal)
 
     def log_gates_of_last(
         self, distances: Float[Tensor, "batch heads tokens"]
     ) -> Float[Tensor, "batch heads 1 tokens"]:
-        """Compute the logarithm of the last query's gates."""
+        """Compute the last query's log gates from syntactic distances, for one decoding step."""
         return log_gates_of_last(distances, self.temperature).unsqueeze(-2)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class Scope:
-    """The visible tokens and their order for a group of heads in a forward pass.
+    """Masks, positions, dropout and decoding state of a group of heads in a forward pass.
 
     :meth:`attend` does all that ordinary heads do. Heads that compute scores of their own turn
     queries and keys with ``order``, normalise the scores with :meth:`softmax`, and use
@@ -39,12 +39,12 @@ class Scope:
             the sentence as first dimension; None otherwise.
         order: how positions enter the scores.
         x: the layer's input; in incremental decoding only the newest token's.
-        observed: whether somebody reads what these heads expose.
-        exposed: where they put it then (:attr:`.Heads.exposes`).
-        returns_attention: whether somebody reads the attention probabilities, as losses and
-            printers read those of cross-attention.
-        attention: the attention probabilities then, in float32 or wider; :meth:`average` puts them
-            here. Heads that do not call it do so themselves.
+        observed: whether a loss or a printer reads the tensor that these heads expose.
+        exposed: the tensor that these heads expose if it is read (:attr:`.Heads.exposes`).
+        returns_attention: whether a loss or a printer reads the attention probabilities, as in
+            cross-attention.
+        attention: the attention probabilities if they are read, in float32 or wider.
+            :meth:`average` puts them here; heads that do not call it do so themselves.
     """
 
     mask: Float[Tensor, "... #rows #tokens"] | None
@@ -62,7 +62,7 @@ class Scope:
     def softmax(
         self, scores: Float[Tensor, "batch heads rows tokens"]
     ) -> Float[Tensor, "batch heads rows tokens"]:
-        """Normalise the scores of turned queries and keys over what is visible.
+        """Return attention probabilities: scores plus masks and position biases, normalised.
 
         What positions add to scores is added here.
         """
@@ -76,7 +76,7 @@ class Scope:
         attention: Float[Tensor, "batch heads rows tokens"],
         value: Float[Tensor, "batch heads tokens outputs"],
     ) -> Float[Tensor, "batch heads rows outputs"]:
-        """Average the values by probabilities."""
+        """Return the average of ``value``, weighted by attention probabilities."""
         if self.returns_attention:
             self.attention = attention
         return self.dropout(attention.to(value.dtype)) @ value
@@ -88,7 +88,7 @@ class Scope:
         value: Float[Tensor, "batch heads tokens outputs"],
         bias: Float[Tensor, "... #rows #tokens"] | None,
     ) -> Float[Tensor, "batch heads rows outputs"]:
-        """Attend with ``bias`` added to the scores.
+        """Compute attention as ordinary heads do, with ``bias`` added to the scores.
 
         PyTorch's fused kernel does so, unless somebody reads the probabilities.
 
@@ -114,7 +114,7 @@ class Scope:
 
 
 class Heads(Part, nn.Module):
-    """A group of attention heads of the same kind in an attention layer; here, ordinary heads.
+    """Base class of an attention layer's heads of one kind; by itself, ordinary heads.
 
     A kind of head is one class. It defines its options (:class:`Options`) and which values are
     impossible (:meth:`check`), which layers have such heads and how many (:meth:`list_layers`,
@@ -127,40 +127,40 @@ class Heads(Part, nn.Module):
     decoder's attention to the source, ``cross``.
 
     Args:
-        count: h, how many heads these are.
-        head_dim: d.
+        count: h, the number of these heads.
+        head_dim: d, the width of a head.
         view: the batch.
     """
 
-    #: Their name in messages: "of which 1 are ... heads".
+    #: The name of this kind of heads in messages: "of which 1 are ... heads".
     title: ClassVar[str] = "ordinary"
-    #: Which heads of the layer they are: the ``first``, the ``last`` or those in between.
+    #: The place of these heads in the layer: the ``first``, the ``last`` or those in between.
     rank: ClassVar[str] = "between"
-    #: The option that sets how many there are, for messages; by default, where they are.
+    #: The option for the number of heads, for messages; by default, the option for their layers.
     option: ClassVar[str] = ""
-    #: The option that lists the encoder layers with such heads; empty if there are none there.
+    #: The option that lists the encoder layers with such heads; empty if encoders cannot have any.
     encoder_layers: ClassVar[str] = ""
-    #: The same for the decoder. Its value may be ``same``: those of the encoder.
+    #: The option that lists the decoder layers with such heads, or is ``same``: the encoder's.
     decoder_layers: ClassVar[str] = ""
     #: The option that lists the decoder layers whose cross-attention has such heads; empty if
-    #: there are none there.
+    #: cross-attention cannot have any.
     cross_layers: ClassVar[str] = ""
     #: The options that the constructor takes after ``count``, ``head_dim`` and ``view``, in order.
     arguments: ClassVar[tuple[str, ...]] = ()
-    #: What they read of the source's parse, see :meth:`read`; None for nothing. A decoder's
-    #: self-attention cannot read it.
+    #: The field of the source's parse that these heads read, see :meth:`read`; None for nothing.
+    #: A decoder's self-attention cannot read it.
     reads: ClassVar[SourceField | None] = None
-    #: The name of what they expose to losses and printers by :attr:`.Scope.exposed`; the model
-    #: returns it as ``src_NAME``, ``tgt_NAME`` and, for cross-attention, ``cross_NAME``. None for
-    #: nothing.
+    #: The name of the tensor that these heads expose to losses and printers by
+    #: :attr:`.Scope.exposed`. The model returns it as ``src_NAME``, ``tgt_NAME`` and, for
+    #: cross-attention, ``cross_NAME``. None for nothing.
     exposes: ClassVar[str | None] = None
-    #: Whether they need a syntactic loss to learn syntax.
+    #: Whether these heads need a syntactic loss to learn syntax.
     supervised: ClassVar[bool] = False
-    #: Whether they are ordinary heads except for :meth:`rewrite_query` and can be exported as such;
+    #: Whether these are ordinary heads but for :meth:`rewrite_query`, and can be exported as such;
     #: by default, if their class overrides neither :meth:`attend` nor :meth:`bias`.
     folds: bool = True
-    #: The attribute of the attention that holds them; by default, they are in its ``heads``, under
-    #: the name of their kind. It keeps names of parameters that checkpoints have.
+    #: The attribute of the attention that holds these heads; by default, they are in its ``heads``,
+    #: under the name of their kind. It keeps names of parameters that checkpoints have.
     stored_as: ClassVar[str] = ""
 
     def __init_subclass__(cls) -> None:
@@ -182,7 +182,7 @@ class Heads(Part, nn.Module):
 
     @classmethod
     def list_layers(cls, cfg: Any, side: str) -> list[int]:
-        """List the layers that have such heads, from 1.
+        """Return the layers with heads of this kind, counted from 1.
 
         Args:
             cfg: the options of the model.
@@ -194,7 +194,7 @@ class Heads(Part, nn.Module):
 
     @classmethod
     def layer_option(cls, cfg: Any, side: str) -> str:
-        """Return the option that lists the layers of a side; empty if there is none."""
+        """Return the name of the option that lists a side's layers, or an empty string for none."""
         if side == CROSS:
             return cls.cross_layers
         if side == "decoder" and getattr(cfg, cls.decoder_layers or "", None) == "same":
@@ -208,13 +208,13 @@ class Heads(Part, nn.Module):
 
     @classmethod
     def build(cls, cfg: Any, slot: Slot) -> Heads:
-        """Build the heads of one layer from the options."""
+        """Build a layer's heads of this kind from the model's options."""
         values = (getattr(cfg, name) for name in cls.arguments)
         return cls(slot.count, slot.head_dim, slot.view, *values)
 
     @classmethod
     def list_fields(cls, cfg: Any) -> SourceFields:
-        """Request the batch field :attr:`reads` if encoder or cross-attention have such heads."""
+        """Return the batch field :attr:`reads` if encoder or cross-attention have such heads."""
         sides = ("encoder", CROSS) if cls.cross_layers else ("encoder",)
         if cls.reads is None or not any(cls.list_layers(cfg, side) for side in sides):
             return NOTHING
@@ -224,23 +224,23 @@ class Heads(Part, nn.Module):
 
     @property
     def fused(self) -> bool:
-        """Whether fairseq's own attention gives this batch what :meth:`attend` would."""
+        """Whether fairseq's own attention may stand in for :meth:`attend` with this batch."""
         return self.folds and not self.observed
 
     @property
     def observed(self) -> bool:
-        """Whether a loss or printer reads the exposed tensor of this batch."""
+        """Whether a loss or a printer reads the tensor that these heads expose of this batch."""
         return self.exposes is not None and self.exposes in self.view.observed
 
     def read(self) -> Shaped[Tensor, "batch ..."]:
-        """Return the batch field :attr:`reads`; raise `DataError` if the field is absent."""
+        """Return the batch field :attr:`reads`; raise `DataError` if the batch lacks it."""
         assert self.reads is not None
         return self.view.require(self.reads.name, reader=f"{self.title} heads")
 
     def rewrite_query(
         self, query: Float[Tensor, "*batch heads rows width"]
     ) -> Float[Tensor, "*batch heads rows width"]:
-        """Return their own queries in place of the projected ones.
+        """Return the queries of this kind of heads, given the projected queries.
 
         This must be affine in each query, `q U + c`: it is also folded into the projection.
         """
@@ -253,7 +253,7 @@ class Heads(Part, nn.Module):
         value: Float[Tensor, "batch heads tokens outputs"],
         scope: Scope,
     ) -> Float[Tensor, "batch heads rows outputs"]:
-        """Compute the contexts of all queries, or in incremental decoding of the newest one.
+        """Compute the heads' outputs for all queries, or in incremental decoding for the newest.
 
         There are as many rows as tokens, or in incremental decoding one: that of the last token. In
         cross-attention, rows are target tokens, and the tokens of keys and values are the source's.
@@ -272,19 +272,19 @@ class Heads(Part, nn.Module):
         key: Float[Tensor, "batch heads tokens width"],
         scope: Scope,
     ) -> Float[Tensor, "... #rows #tokens"] | None:
-        """Return an addend to the scores, shared or for each sentence and head; or None."""
+        """Return what this kind of heads adds to attention scores, or None for nothing."""
         return None
 
     # ---- what they expose
 
     @classmethod
     def is_exposed_in_training(cls, cfg: Any) -> bool:
-        """Return whether a loss reads the exposed tensor, besides printers in evaluation."""
+        """Return whether a loss reads the tensor that these heads expose, not only printers."""
         return cls.exposes is not None
 
 
 def split_heads(
     projected: Float[Tensor, "tokens batch inputs"], head_dim: int
 ) -> Float[Tensor, "batch heads tokens {head_dim}"]:
-    """Split what is projected for all heads."""
+    """Reshape projected states so that attention heads have a dimension of their own."""
     return projected.unflatten(-1, (-1, head_dim)).permute(1, 2, 0, 3)

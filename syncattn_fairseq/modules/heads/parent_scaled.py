@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class ParentScaledOptions:
-    """Parent-scaled heads (PASCAL): where they are and what scales them."""
+    """Parent-scaled heads (PASCAL): their layers, their number, and what scales their scores."""
 
     pascal_layers: str = encoder_layers_option("with parent-scaled heads")
     pascal_heads: int = option(
@@ -92,17 +92,17 @@ class ParentScaledHeads(Heads):
 
     @classmethod
     def count_heads(cls, cfg: Any, side: str, free: int) -> int:
-        """Return ``--pascal-heads``; by default all free heads but one."""
+        """Return ``--pascal-heads``, or by default the number of all free heads but one."""
         return cfg.pascal_heads or max(1, free - 1)
 
     @classmethod
     def check(cls, cfg: Any) -> None:
-        """Check the probability."""
+        """Raise `DataError` unless ``--parent-ignoring`` is a probability."""
         check_range(cfg, "parent_ignoring", 0, 1, "a probability is 0 to 1")
 
     @classmethod
     def list_fields(cls, cfg: Any) -> SourceFields:
-        """Ask for the parents' positions, unless a control does without."""
+        """Return the batch field of parent positions, or none if a control replaces parents."""
         return super().list_fields(cfg) if cfg.pascal_parents == "parse" else NOTHING
 
     def attend(
@@ -112,7 +112,7 @@ class ParentScaledHeads(Heads):
         value: Float[Tensor, "batch heads tokens outputs"],
         scope: Scope,
     ) -> Float[Tensor, "batch heads tokens outputs"]:
-        """Attend with scaled scores.
+        """Attend with scores that are multiplied by a density around each token's parent.
 
         Args:
             query, key, value, scope: as for :meth:`.Heads.attend`.
@@ -125,7 +125,11 @@ class ParentScaledHeads(Heads):
     def weigh_parents(
         self, dtype: torch.dtype = torch.float32
     ) -> Float[Tensor, "batch tokens tokens"]:
-        """Compute D, with rows of ones if ignored; `DataError` without parents."""
+        """Compute D, the density around each parent, with rows of ones for ignored parents.
+
+        Raises:
+            DataError: the batch lacks the parents that ``parse`` reads.
+        """
         weights = self.share((self.parents, self.std), lambda: self._density(dtype))
         if self.training and self.ignoring > 0:
             # Every layer draws, again if it runs again for activation checkpointing. Otherwise
@@ -135,7 +139,7 @@ class ParentScaledHeads(Heads):
         return weights
 
     def _density(self, dtype: torch.dtype) -> Float[Tensor, "batch tokens tokens"]:
-        """Compute D without ignoring."""
+        """Compute D, the density around each parent, without ignoring any parent."""
         (batch, length), device = self.view.tokens.shape, self.view.tokens.device
         if self.parents == "constant":
             peak = density_peak(self.std)

@@ -11,7 +11,7 @@ from .heads import Heads
 
 
 def list_kinds(side: str = "") -> list[type[Heads]]:
-    """List the registered kinds of heads in the order of their choice of heads.
+    """Return the registered kinds of heads, in the order in which they claim a layer's heads.
 
     Args:
         side: leave out kinds that cannot be in this attention; empty for all kinds.
@@ -23,12 +23,12 @@ def list_kinds(side: str = "") -> list[type[Heads]]:
 
 
 def find_name(kind: type[Heads]) -> str:
-    """Return the name under which a kind is registered; ordinary heads are not registered."""
+    """Return the name under which a kind of heads is registered, or ``ordinary``."""
     return next((name for name, part in PARTS.items() if part is kind), "ordinary")
 
 
 def divide_layer(cfg: Any, side: str, layer: int) -> dict[type[Heads], int]:
-    """Return how many heads of a layer, counted from 1, each kind has, in the order of the heads.
+    """Return how many of a layer's heads are of each kind, in the order of the heads.
 
     All are ordinary if no kind wants any.
 
@@ -64,29 +64,29 @@ def divide_layer(cfg: Any, side: str, layer: int) -> dict[type[Heads], int]:
 
 
 def list_exposed() -> list[str]:
-    """List what heads can expose, by name."""
+    """Return the names of all tensors that heads can expose to losses and printers."""
     return sorted({kind.exposes for kind in list_kinds() if kind.exposes})
 
 
 def list_exposing_layers(cfg: Any, side: str, name: str) -> list[int]:
-    """List the layers, from 1, whose heads expose something by this name."""
+    """Return the layers, counted from 1, whose heads expose a tensor with this name."""
     kinds = [kind for kind in list_kinds(side) if kind.exposes == name]
     return sorted({layer for kind in kinds for layer in kind.list_layers(cfg, side)})
 
 
 def is_exposed_in_training(cfg: Any, name: str) -> bool:
-    """Tell whether a loss reads what heads expose by this name."""
+    """Return whether a loss reads the tensors that heads expose by this name."""
     return any(kind.is_exposed_in_training(cfg) for kind in list_kinds() if kind.exposes == name)
 
 
 def list_supervised(cfg: Any) -> list[type[Heads]]:
-    """List the kinds in use that need a syntactic loss."""
+    """Return the kinds of heads in a model that need a syntactic loss."""
     used = [kind for side in ATTENTIONS for kind in list_kinds(side) if kind.list_layers(cfg, side)]
     return [kind for kind in list_kinds() if kind.supervised and kind in used]
 
 
 def list_cross_fields(cfg: Any) -> list[str]:
-    """List the names of the batch fields that heads in cross-attention read."""
+    """Return the names of the batch fields that heads in cross-attention read."""
     needs: SourceFields = NOTHING
     for kind in list_kinds(CROSS):
         if kind.list_layers(cfg, CROSS):

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class TreeWindowOptions:
-    """Syntax-directed heads (SDAtt): where they are and how far they see."""
+    """Syntax-directed heads (SDAtt): their layer, their number and the size of their window."""
 
     cross_attention_tree_window: int = option(
         0,
@@ -40,7 +40,7 @@ class TreeWindowOptions:
 
 @register_part("tree_window")
 class TreeWindowHeads(PredictsPosition, Heads):
-    """Heads of cross-attention that are limited to a window in the source's tree.
+    """Cross-attention heads that see only a window in the source's dependency tree (SDAtt).
 
     Their scores are SDAtt's (Eq. 10-11) with scaled dot products in place of e. They share one
     position, predicted from the layer's state. It is exposed, ``(B, 1, T)``, without gradient.
@@ -68,7 +68,7 @@ class TreeWindowHeads(PredictsPosition, Heads):
 
     @classmethod
     def check(cls, cfg: Any) -> None:
-        """Check that the layer and the heads exist."""
+        """Raise `DataError` if the decoder lacks the chosen layer or so many heads."""
         read_layer(cfg, "cross_attention_tree_layer", "decoder")
         heads = cfg.decoder.attention_heads
         explanation = f"the decoder has {heads} heads a layer"
@@ -76,7 +76,7 @@ class TreeWindowHeads(PredictsPosition, Heads):
 
     @classmethod
     def list_layers(cls, cfg: Any, side: str) -> list[int]:
-        """Return a list with the layer of these heads; empty if there is none."""
+        """Return the layer with syntax-directed heads in a list, or an empty list for none."""
         if side != CROSS or not cfg.cross_attention_tree_window:
             return []
         chosen = cfg.cross_attention_tree_layer or count_trained_layers(cfg, "decoder")
@@ -84,13 +84,13 @@ class TreeWindowHeads(PredictsPosition, Heads):
 
     @classmethod
     def count_heads(cls, cfg: Any, side: str, free: int) -> int:
-        """Return ``--cross-attention-tree-heads``; by default half of the layer's heads."""
+        """Return ``--cross-attention-tree-heads``, by default half of the layer's heads."""
         half = max(1, cfg.decoder.attention_heads // 2)
         return cfg.cross_attention_tree_heads or half
 
     @classmethod
     def build(cls, cfg: Any, slot: Slot) -> TreeWindowHeads:
-        """Build the heads of one layer."""
+        """Build a layer's syntax-directed heads from the model's options."""
         window = cfg.cross_attention_tree_window
         return cls(slot.count, slot.head_dim, slot.view, slot.embed_dim, window)
 
@@ -101,7 +101,7 @@ class TreeWindowHeads(PredictsPosition, Heads):
         value: Float[Tensor, "batch heads tokens outputs"],
         scope: Scope,
     ) -> Float[Tensor, "batch heads rows outputs"]:
-        """Attend to what is near the predicted position in the tree.
+        """Attend to source words near the predicted word in the dependency tree.
 
         Args:
             query, key, value, scope: as for :meth:`.Heads.attend`.

@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 
 @dataclass
 class AlibiOptions:
-    """ALiBi: how steep it is."""
+    """ALiBi: the factor of its slopes."""
 
     alibi_scale: float = option(1.0, "factor of the published slopes of --positions alibi", above=0)
 
 
 @register_positions("alibi")
 class AlibiPositions(Positions):
-    """Scores that fall linearly with the distance, in each head with another slope.
+    """Score addends that fall linearly with the distance, with a slope for each head (ALiBi).
 
     The paper has a decoder only; here an encoder falls off in the same way on both sides.
     """
@@ -45,7 +45,7 @@ class AlibiPositions(Positions):
     def bias(
         self, rows: int, columns: int, device: torch.device
     ) -> Float[Tensor, "{self.heads} {rows} {columns}"]:
-        """Return the same for all layers."""
+        """Return ALiBi's addend to the scores of each head, which all layers share."""
         return self.share(
             (self.heads, self.scale, rows, columns),
             lambda: linear_biases(offsets(rows, columns, device).abs(), self.slopes),

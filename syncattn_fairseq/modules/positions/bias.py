@@ -15,7 +15,7 @@ from .positions import Positions, offsets, register_positions
 if TYPE_CHECKING:
     from jaxtyping import Float
 
-#: How many relative positions T5 distinguishes.
+#: Number of buckets of relative positions, as in T5.
 BUCKETS = 32
 
 
@@ -34,7 +34,7 @@ class BiasPositions(Positions):
     def bias(
         self, rows: int, columns: int, device: torch.device
     ) -> Float[Tensor, "{self.heads} {rows} {columns}"]:
-        """Look up the biases."""
+        """Return the learnt bias of each head for each pair of query and key."""
         buckets = self.share(
             (rows, columns),
             lambda: relative_buckets(offsets(rows, columns, device), self.causal, BUCKETS),

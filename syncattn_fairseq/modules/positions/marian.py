@@ -13,12 +13,12 @@ from .positions import Positions, register_positions
 if TYPE_CHECKING:
     from jaxtyping import Float, Int
 
-#: Of the table before the first batch.
+#: Rows of the table of embeddings before the first batch.
 _ROWS = 1024
 
 
 class MarianEmbedding(nn.Module):
-    """Position embeddings of Marian, which are not trained.
+    """Marian's sinusoidal position embeddings, which are not trained.
 
     Token t, from 0, has sin(t / 10000^(2k / D)) in dimension k < D / 2, and the cosine in dimension
     D / 2 + k; fairseq divides by 10000^(k / (D / 2 - 1)).
@@ -34,13 +34,13 @@ class MarianEmbedding(nn.Module):
         super().__init__()
         self.width = width
         self.padding_idx = padding_idx
-        #: As fairseq asks for it: any sentence fits.
+        #: The longest sentence, for fairseq: any sentence fits.
         self.max_positions = 100_000
         self.register_buffer("weights", torch.zeros(0), persistent=False)
         self._fill(_ROWS)
 
     def _fill(self, rows: int) -> None:
-        """Compute so many positions, after the zeros of padding, where fairseq has them."""
+        """Compute the table of the first ``rows`` positions, after rows of zeros for padding."""
         table = marian_table(rows, self.width)
         padding = table.new_zeros(self.padding_idx + 1, self.width)
         self.weights = torch.cat([padding, table]).to(self.weights)
@@ -48,7 +48,7 @@ class MarianEmbedding(nn.Module):
     def forward(
         self, input: Int[Tensor, "batch tokens"], incremental_state: Any = None
     ) -> Float[Tensor, "batch positions width"]:
-        """Return the embeddings of all positions, or in incremental decoding of the last one."""
+        """Return the position embeddings of all tokens, or in incremental decoding of the last."""
         batch, tokens = input.shape
         if tokens > self.weights.size(0) - self.padding_idx - 1:
             self._fill(tokens)
@@ -59,7 +59,7 @@ class MarianEmbedding(nn.Module):
 
 
 def marian_table(rows: int, width: int) -> Float[Tensor, "{rows} {width}"]:
-    """Compute the embeddings of the first positions, of an even width."""
+    """Compute Marian's embeddings of the first ``rows`` positions, for an even width."""
     steps = torch.arange(width // 2, dtype=torch.float64) * 2 / width
     angles = torch.arange(rows, dtype=torch.float64).unsqueeze(1) / 10000.0**steps
     return torch.cat([angles.sin(), angles.cos()], dim=1).float()
@@ -67,13 +67,13 @@ def marian_table(rows: int, width: int) -> Float[Tensor, "{rows} {width}"]:
 
 @register_positions("marian")
 class MarianPositions(Positions):
-    """Position embeddings as Marian has them, which MarianMT and OPUS-MT were trained with."""
+    """Position embeddings as in Marian, with which MarianMT and OPUS-MT were trained."""
 
     embedded = True
 
     @classmethod
     def check(cls, cfg: Any) -> None:
-        """Check that nothing else embeds the positions."""
+        """Raise `DataError` if another option contradicts Marian's position embeddings."""
         if cfg.positions != "marian":
             return
         for name in ("encoder", "decoder"):
@@ -87,5 +87,5 @@ class MarianPositions(Positions):
 
     @classmethod
     def embed(cls, width: int, padding_idx: int) -> nn.Module:
-        """Return Marian's table in place of fairseq's."""
+        """Return Marian's position embeddings, to be used in place of fairseq's."""
         return MarianEmbedding(width, padding_idx)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Positions(Part, nn.Module):
-    """The position information in a self-attention layer; here, none.
+    """Base class of position information in self-attention layers; by itself, there is none.
 
     It holds for all heads of the layer, whatever their kind: it may add something to their scores
     (:meth:`bias`) or turn their queries and keys (:meth:`rotate`). Both must depend only on how far
@@ -26,14 +26,14 @@ class Positions(Part, nn.Module):
 
     Args:
         heads: H, of the layer.
-        head_dim: d.
+        head_dim: d, the width of a head.
         view: the batch.
         causal: whether this is a decoder, whose queries see nothing to their right.
     """
 
-    #: Whether fairseq adds position embeddings to the tokens.
+    #: Whether fairseq adds position embeddings to the token embeddings.
     embedded: ClassVar[bool] = False
-    #: The options that the constructor takes besides the above, in order.
+    #: The options that the constructor takes after ``causal``, in order.
     arguments: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self, heads: int, head_dim: int, view: BatchView, causal: bool) -> None:
@@ -45,13 +45,13 @@ class Positions(Part, nn.Module):
 
     @classmethod
     def build(cls, cfg: Any, layer: Slot) -> Positions:
-        """Build the position information of a layer, for all heads."""
+        """Build a layer's position information, for all of its heads, from the model's options."""
         values = (getattr(cfg, name) for name in cls.arguments)
         return cls(layer.total, layer.head_dim, layer.view, layer.side == "decoder", *values)
 
     @classmethod
     def embed(cls, width: int, padding_idx: int) -> nn.Module | None:
-        """Return the position embeddings to add to the tokens' instead of fairseq's, if any.
+        """Return position embeddings to use in place of fairseq's, or None to keep fairseq's.
 
         Args:
             width: of the tokens' embeddings.
@@ -61,22 +61,23 @@ class Positions(Part, nn.Module):
 
     @classmethod
     def is_plain(cls) -> bool:
-        """Tell whether fairseq's own attention is enough: neither scores nor states change."""
+        """Return whether positions change neither scores nor queries and keys."""
         return cls.bias is Positions.bias and cls.rotate is Positions.rotate
 
     def bias(
         self, rows: int, columns: int, device: torch.device
     ) -> Float[Tensor, "{self.heads} {rows} {columns}"] | None:
-        """Return what is added to the scores of the last rows of a square; None for nothing.
+        """Return what positions add to attention scores, or None for nothing.
 
-        There are so many queries, all or in incremental decoding the last one, and keys.
+        ``rows`` is the number of queries: all, or in incremental decoding the last one. ``columns``
+        is the number of keys.
         """
         return None
 
     def rotate(
         self, states: Float[Tensor, "batch heads rows width"], first: int
     ) -> Float[Tensor, "batch heads rows width"]:
-        """Turn queries or keys by their positions, from the ``first`` one on."""
+        """Return queries or keys rotated by their positions, which begin at ``first``."""
         return states
 
 
@@ -100,7 +101,7 @@ class Order:
         Float[Tensor, "batch heads rows width"],
         Float[Tensor, "batch heads tokens width"],
     ]:
-        """Turn queries, those of the last rows, and keys."""
+        """Rotate queries and keys by their positions; the queries are those of the last tokens."""
         if self.positions is None:
             return query, key
         first = key.size(-2) - query.size(-2)
@@ -108,19 +109,23 @@ class Order:
 
 
 def offsets(rows: int, columns: int, device: torch.device) -> Int[Tensor, "{rows} {columns}"]:
-    """Return how far keys are to the right of the last queries."""
+    """Return each key's position minus each query's, for queries at the last ``rows`` positions."""
     numbers = torch.arange(columns, device=device)
     return numbers - numbers[columns - rows :].unsqueeze(1)
 
 
-#: By name, as ``--positions`` has it.
+#: The registered ways to encode positions by name, which is the value of ``--positions``.
 POSITIONS: dict[str, type[Positions]] = {}
 
 P = TypeVar("P", bound=type[Positions])
 
 
 def register_positions(name: str) -> Callable[[P], P]:
-    """Register a way to encode positions, in a ``--user-dir`` too; a name is taken once."""
+    """Return a decorator that registers a way to encode positions, in a ``--user-dir`` too.
+
+    Raises:
+        DataError: the name is taken.
+    """
 
     def register(positions: P) -> P:
         add_named(POSITIONS, name, positions, "kind of positions")
@@ -131,11 +136,11 @@ def register_positions(name: str) -> Callable[[P], P]:
 
 @register_positions("absolute")
 class AbsolutePositions(Positions):
-    """fairseq's position embeddings, which are added to the tokens': sinusoids, unless learnt."""
+    """fairseq's position embeddings, added to token embeddings: sinusoids, unless learnt."""
 
     embedded = True
 
 
 @register_positions("none")
 class NoPositions(Positions):
-    """No positions; a decoder still sees how many tokens there are to the left of each."""
+    """No position information; a decoder still sees how many tokens precede each token."""

@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
 @register_positions("rotary")
 class RotaryPositions(Positions):
-    """Rotary position embedding, after the projections; it has no parameters."""
+    """Rotary position embedding (RoPE) of queries and keys, without parameters."""
 
     @classmethod
     def check(cls, cfg: Any) -> None:
-        """Check that the width of a head is even, since dimensions are rotated in pairs."""
+        """Raise `DataError` if a head has an odd width: dimensions are rotated in pairs."""
         if cfg.positions not in ("rotary", "interleaved"):
             return
         for side in SIDES:
@@ -38,7 +38,7 @@ class RotaryPositions(Positions):
     def rotate(
         self, states: Float[Tensor, "batch heads rows width"], first: int
     ) -> Float[Tensor, "batch heads rows width"]:
-        """Turn queries or keys; all layers turn by the same angles."""
+        """Rotate queries or keys by their positions, by the same angles in all layers."""
         width, last = states.size(-1), first + states.size(-2)
         wide = torch.promote_types(states.dtype, torch.float32)
 
@@ -51,13 +51,13 @@ class RotaryPositions(Positions):
 
 @register_positions("interleaved")
 class InterleavedPositions(RotaryPositions):
-    """Rotary position embedding in every other layer, from the bottom one on; none elsewhere.
+    """Rotary position embedding in layers 1, 3, 5 and so on, and no positions in the others.
 
     Yang et al., *Rope to Nope and Back Again*, 2025 (arXiv 2501.18795), and others.
     """
 
     @classmethod
     def build(cls, cfg: Any, layer: Slot) -> Positions:
-        """Build the positions of one layer."""
+        """Build rotary positions for a layer with an odd number, and none for an even one."""
         kind = RotaryPositions if layer.layer % 2 else NoPositions
         return kind.build(cfg, layer)

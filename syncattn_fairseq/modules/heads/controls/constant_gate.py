@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class ConstantGateOptions:
-    """Constant gate, LPSI's control: which heads have it."""
+    """Constant gates, a control of LPSI: the layers whose heads have them."""
 
     constant_gate_layers: str = encoder_layers_option(
         "whose heads have LPSI's gates with all distances 0, a decay that halves from token to "
@@ -31,7 +31,7 @@ class ConstantGateOptions:
 
 @register_part("constant_gate")
 class ConstantGateHeads(Heads):
-    """Parameter-free heads with LPSI's initial gates: all distances are 0.
+    """Heads without parameters, gated as LPSI's are before training: all distances are 0.
 
     What LPSI gains over them is due to the distances that it learns.
     """
@@ -47,7 +47,7 @@ class ConstantGateHeads(Heads):
         key: Float[Tensor, "batch heads tokens width"],
         scope: Scope,
     ) -> Float[Tensor, "rows tokens"]:
-        """Return the logarithm of the gates, the same for all heads and layers."""
+        """Return the logarithm of the constant gates, which all heads and layers share."""
         rows, columns = query.size(2), key.size(2)
         wide = torch.promote_types(query.dtype, torch.float32)
         return self.share(

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class DasaOptions:
-    """DASA: where its heads are, whose tree they see and how."""
+    """DASA heads: their layers, the distance that they use, and how it changes scores."""
 
     dasa_layers: str = encoder_layers_option("whose scores are scaled by tree distances (DASA)")
     dasa_distance: str = option(
@@ -40,7 +40,7 @@ class DasaOptions:
 
 @register_part("dasa")
 class DasaHeads(DistanceHeads):
-    """Parameter-free heads with dot products weighted by the tree distance.
+    """Heads without parameters whose attention scores are weighted by tree distance.
 
     ============ =====================================================================
     ``reading``  scaled by :func:`.tree_weights`
@@ -82,7 +82,7 @@ class DasaHeads(DistanceHeads):
         value: Float[Tensor, "batch heads tokens outputs"],
         scope: Scope,
     ) -> Float[Tensor, "batch heads tokens outputs"]:
-        """Attend with the changed scores.
+        """Attend with scores that the distance between words changes, as ``form`` says.
 
         Args:
             query, key, value, scope: as for :meth:`.Heads.attend`.
@@ -98,7 +98,10 @@ class DasaHeads(DistanceHeads):
     def _weigh(
         self, columns: int, dtype: torch.dtype, device: torch.device
     ) -> Float[Tensor, "... {columns} {columns}"]:
-        """Return the factors or, of ``log``, the summands of scores, of each sentence or of all."""
+        """Return what multiplies attention scores or, with ``log``, what is added to them.
+
+        It is computed for each sentence or for all.
+        """
         distances = self.measure(columns, columns, device).to(dtype)
         if self.form == "reading":
             return tree_weights(distances, self.strength)

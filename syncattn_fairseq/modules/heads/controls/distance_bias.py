@@ -26,13 +26,13 @@ from ..heads import Heads, Scope
 if TYPE_CHECKING:
     from jaxtyping import Float, Int
 
-#: In subwords, or in edges of the tree that the data gives.
+#: Kinds of distance: in subwords (linear), or in edges of the data's dependency tree (tree).
 DISTANCES = ("linear", "tree")
 
 
 @dataclass
 class DistanceBiasOptions:
-    """Distance heads: where they are, which distance they see and how."""
+    """Heads with a distance bias: their layers, the distance, and the form of the bias."""
 
     distance_bias_layers: str = encoder_layers_option(
         "whose heads add a bias for the distance between two words"
@@ -55,9 +55,9 @@ class DistanceBiasOptions:
 
 
 class DistanceHeads(Heads):
-    """Heads that use the distance between two words, of a kind in :data:`DISTANCES`."""
+    """Base class of heads that use the distance between two words, linear or in a tree."""
 
-    #: The option that chooses the distance.
+    #: The name of the option that chooses the kind of distance.
     distance_option: ClassVar[str]
     reads = TREE_DISTANCES
 
@@ -67,14 +67,17 @@ class DistanceHeads(Heads):
 
     @classmethod
     def list_fields(cls, cfg: Any) -> SourceFields:
-        """Ask for the distances in the tree, unless others are chosen."""
+        """Return the batch field of tree distances, or none if distances are linear."""
         linear = getattr(cfg, cls.distance_option) == "linear"
         return NOTHING if linear else super().list_fields(cfg)
 
     def measure(
         self, rows: int, columns: int, device: torch.device
     ) -> Int[Tensor, "... {rows} {columns}"]:
-        """Return the distances of the last rows; in a tree, of each sentence."""
+        """Return distances between the last ``rows`` tokens and all, linear or in the trees.
+
+        Linear distances are the same for all sentences.
+        """
         if self.distance == "linear":
             return offsets(rows, columns, device).abs()
         return self.read().int()
@@ -119,7 +122,7 @@ class DistanceBiasHeads(DistanceHeads):
 
     @classmethod
     def build(cls, cfg: Any, slot: Slot) -> DistanceBiasHeads:
-        """Build the heads of one layer."""
+        """Build a layer's heads with a distance bias from the model's options."""
         slopes = None
         if cfg.distance_bias_form == "slopes":
             slopes = alibi_slopes(slot.total)[list(slot.numbers)]
@@ -128,7 +131,7 @@ class DistanceBiasHeads(DistanceHeads):
 
     @classmethod
     def check(cls, cfg: Any) -> None:
-        """Check that only the encoder sees the source's tree."""
+        """Raise `DataError` if heads of the decoder are to use distances in the source's tree."""
         if cfg.distance_bias_distance != "linear" and cls.list_layers(cfg, "decoder"):
             option = cls.decoder_layers
             raise DataError(
@@ -137,7 +140,7 @@ class DistanceBiasHeads(DistanceHeads):
             )
 
     def start_plain(self) -> bool:
-        """Set learnt biases to 0."""
+        """Set learnt biases to 0, as in ordinary heads; return False for fixed slopes."""
         if self.weight is not None:
             self.weight.zero_()
         return self.weight is not None
@@ -148,7 +151,7 @@ class DistanceBiasHeads(DistanceHeads):
         key: Float[Tensor, "batch heads tokens width"],
         scope: Scope,
     ) -> Float[Tensor, "... heads rows tokens"]:
-        """Return the biases, of each sentence or of all."""
+        """Return each head's bias for every pair of words, which depends on their distance."""
         rows, columns, limit = query.size(2), key.size(2), self.limit
         name = (self.distance, rows, columns)
 

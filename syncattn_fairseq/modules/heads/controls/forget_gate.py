@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class ForgetGateOptions:
-    """Forget gates: which heads have them."""
+    """Forget gates (Forgetting Transformer): the layers whose heads have them."""
 
     forget_gate_layers: str = encoder_layers_option("whose heads have forget gates")
     forget_gate_decoder_layers: str = decoder_layers_option()
@@ -54,7 +54,7 @@ class ForgetGateHeads(Heads):
 
     @classmethod
     def build(cls, cfg: Any, slot: Slot) -> ForgetGateHeads:
-        """Build the heads of one layer."""
+        """Build a layer's heads with forget gates from the model's options."""
         return cls(slot.count, slot.head_dim, slot.view, slot.embed_dim)
 
     def bias(
@@ -63,7 +63,7 @@ class ForgetGateHeads(Heads):
         key: Float[Tensor, "batch heads tokens width"],
         scope: Scope,
     ) -> Float[Tensor, "batch heads rows tokens"]:
-        """Return the logarithm of the gates between query and key."""
+        """Return the sum of log forget gates between query and key, an addend to the scores."""
         assert scope.x is not None  # the attention sets it
         logits = F.linear(scope.x, self.weight, self.forget_bias).permute(1, 2, 0)
         log_forget = F.logsigmoid(widen(logits))

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class ShuffledGateOptions:
-    """Shuffled gate, LPSI's control: which heads have it."""
+    """Shuffled gates, a control of LPSI: the layers whose heads have them."""
 
     shuffled_gate_layers: str = encoder_layers_option(
         "whose heads have LPSI's gates with each sentence's distances in random order"
@@ -46,12 +46,12 @@ class ShuffledGateHeads(GatedHeads):
 
     @classmethod
     def check(cls, cfg: Any) -> None:
-        """Check nothing, since :class:`.GatedHeads` checks M and τ."""
+        """Accept all options, since those of M and τ are checked with :class:`.GatedHeads`."""
 
     def log_gates(
         self, distances: Float[Tensor, "batch heads tokens"], scope: Scope
     ) -> Float[Tensor, "batch heads tokens tokens"]:
-        """Compute the logarithm of the gates of shuffled distances."""
+        """Compute the log gates of syntactic distances that are put in random order."""
         if not scope.causal:
             order = self.share("order", self._shuffle_sentences)
             return super().log_gates(_reorder(distances, order).squeeze(-2), scope)
@@ -63,19 +63,19 @@ class ShuffledGateHeads(GatedHeads):
     def log_gates_of_last(
         self, distances: Float[Tensor, "batch heads tokens"]
     ) -> Float[Tensor, "batch heads 1 tokens"]:
-        """Compute the last row of the same, in one step of decoding."""
+        """Compute the last query's log gates from shuffled distances, for one decoding step."""
         order = self.share("order", lambda: self._shuffle_prefixes(1))
         return super().log_gates_of_last(_reorder(distances, order).squeeze(-2))
 
     def _shuffle_sentences(self) -> Int[Tensor, "batch 1 tokens"]:
-        """Draw the column of the distance that each token gets."""
+        """Return a random permutation: for each token, the column whose distance it gets."""
         padding = self.view.padding_mask.unsqueeze(1)
         draws = self._draw()
         seeds = draws.masked_fill(padding, 0).sum(-1, keepdim=True)
         return _draw_orders(_mix(draws + seeds), padding)
 
     def _shuffle_prefixes(self, rows: int) -> Int[Tensor, "batch {rows} tokens"]:
-        """Do the same for the tokens up to each of the last rows."""
+        """Return random permutations of the tokens up to each of the last ``rows`` tokens."""
         draws = self._draw()
         columns = torch.arange(draws.size(-1), device=draws.device)
         last = columns[len(columns) - rows :].unsqueeze(1)
@@ -88,14 +88,14 @@ class ShuffledGateHeads(GatedHeads):
         return _mix(self.view.tokens + 65_537 * self._number()).unsqueeze(1)
 
     def _number(self) -> Int[Tensor, "batch tokens"]:
-        """Number the tokens from 1."""
+        """Number the tokens of each sentence from 1."""
         return (~self.view.padding_mask).cumsum(1)
 
 
 def _draw_orders(
     draws: Int[Tensor, "batch rows tokens"], hidden: Bool[Tensor, "batch #rows tokens"]
 ) -> Int[Tensor, "batch rows tokens"]:
-    """Return which column comes where, by the order of their draws.
+    """Return each row's permutation of the visible columns, sorted by random numbers.
 
     Columns that are hidden stay behind the others.
     """
@@ -107,7 +107,7 @@ def _draw_orders(
 def _reorder(
     distances: Float[Tensor, "batch heads tokens"], order: Int[Tensor, "batch rows tokens"]
 ) -> Float[Tensor, "batch heads rows tokens"]:
-    """Put the distances in the order of each row."""
+    """Return the distances in the order of each row's permutation."""
     heads, rows = distances.size(1), order.size(1)
     index = order.unsqueeze(1).expand(-1, heads, -1, -1)
     return distances.unsqueeze(-2).expand(-1, -1, rows, -1).gather(-1, index)

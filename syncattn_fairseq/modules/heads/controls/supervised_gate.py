@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 def collate_gap_heights(
     marks: Int[Tensor, "batch tokens"], tokens: Int[Tensor, "batch tokens"], dictionary: Any
 ) -> Float[Tensor, "batch tokens"]:
-    """Measure the gaps between words (:func:`.gap_heights`), in float64.
+    """Compute the syntactic distances of a batch's trees (:func:`.gap_heights`), in float64.
 
     The end of a sentence is attached to the root, like a full stop. NaN for padding and in
     sentences without a parse; arbitrary at a sentence's first token, before which is no gap.
@@ -41,7 +41,7 @@ GAP_HEIGHTS = SourceField("src_gap_heights", collate_gap_heights, needs_tree=Tru
 
 @dataclass
 class SupervisedGateOptions:
-    """Supervised gate: which heads have it."""
+    """Supervised gates (Hou et al., 2022): the encoder layers whose heads have them."""
 
     supervised_gate_layers: str = encoder_layers_option(
         "whose heads are gated by the distances of the parser's trees"
@@ -50,7 +50,7 @@ class SupervisedGateOptions:
 
 @register_part("supervised_gate")
 class SupervisedGateHeads(Heads):
-    """Gates set by a parser's distances, for LPSI's to be compared with; they have no parameters.
+    """Heads without parameters, gated by distances in a parser's trees; a rival of LPSI's.
 
     The distances come from the dependency tree, the only tree that is binarised with the text. In a
     sentence without a parse all gates are open.
@@ -67,7 +67,7 @@ class SupervisedGateHeads(Heads):
         key: Float[Tensor, "batch heads tokens width"],
         scope: Scope,
     ) -> Float[Tensor, "batch 1 tokens tokens"]:
-        """Return the logarithm of the gates, the same for all heads."""
+        """Return the log gates of the parser's distances, the same for all heads."""
         heights = self.read()
         wide = torch.promote_types(query.dtype, torch.float32)
         gates = self.share(wide, lambda: supervised_log_gates(heights.to(wide)))

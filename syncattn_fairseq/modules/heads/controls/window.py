@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class WindowOptions:
-    """Local attention: which heads have it and how far they see."""
+    """Local attention: the layers whose heads have it, and the size of their window."""
 
     local_layers: str = encoder_layers_option("whose heads see only a window")
     local_decoder_layers: str = option(
@@ -32,7 +32,7 @@ class WindowOptions:
 
 @register_part("window")
 class WindowHeads(Heads):
-    """Heads that see so many tokens on either side; in a decoder, on the left only."""
+    """Heads that see only a window of tokens around the query; in a decoder, to its left."""
 
     Options = WindowOptions
     title = "window"
@@ -50,9 +50,10 @@ class WindowHeads(Heads):
         key: Float[Tensor, "batch heads tokens width"],
         scope: Scope,
     ) -> Float[Tensor, "... rows tokens"]:
-        """Return minus infinity outside the window; padded rows see every word.
+        """Return 0 inside the window and minus infinity outside, an addend to the scores.
 
-        Their window may have no word. A row that sees nothing is not a number with some kernels.
+        Rows of padding see every word, since their window may have no word. With some kernels, a
+        row that sees nothing is not a number.
         """
         outside = offsets(query.size(2), key.size(2), query.device).abs() > self.window
         if scope.padding_mask is not None:
