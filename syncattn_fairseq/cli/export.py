@@ -19,7 +19,7 @@ from .common import (
 
 @command
 def main(argv: Sequence[str] | None = None) -> None:
-    """Export a model, and print how its scores compare."""
+    """Export a model, and print how little its scores differ from the checkpoint's."""
     args = make_parser().parse_args(argv)
     from ..export import export
     from ..export.card import read_scores

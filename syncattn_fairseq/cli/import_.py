@@ -10,7 +10,7 @@ from .common import command, new_parser
 
 @command
 def main(argv: Sequence[str] | None = None) -> None:
-    """Import a model, and print how its scores compare."""
+    """Import a model, and print how little its scores differ from the original's."""
     args = make_parser().parse_args(argv)
     from .. import plugin  # noqa: F401  (registers the models; imports torch, which is slow)
     from ..imports import import_model

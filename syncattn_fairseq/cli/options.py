@@ -12,7 +12,7 @@ from .common import add_user_dir, command, new_parser
 @command
 @hushed("fairseq")  # it advertises missing packages
 def main(argv: Sequence[str] | None = None) -> None:
-    """Print the architectures, or the options of an architecture."""
+    """Print the list of architectures, or the options of one architecture."""
     args = make_parser().parse_args(argv)
     from .plugin_options import format_architectures, format_options  # imports fairseq: seconds
 

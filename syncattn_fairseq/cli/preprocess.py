@@ -53,7 +53,7 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 
 def add_options(parser: CommandLine) -> None:
-    """Add our own options to fairseq's."""
+    """Add this package's options to those of ``fairseq-preprocess``."""
     parser.add_argument(
         "--start",
         metavar="DIR",

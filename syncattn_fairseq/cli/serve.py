@@ -15,7 +15,7 @@ from .common import add_model_files, add_tokenised, command, new_parser, positiv
 
 @command
 def main(argv: Sequence[str] | None = None) -> None:
-    """Serve until the program is told to end."""
+    """Load a model, and serve it over HTTP until SIGTERM or SIGINT."""
     args = make_parser().parse_args(argv)
     require("serve", "starlette", "uvicorn")
     from ..inference import load

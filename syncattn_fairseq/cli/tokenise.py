@@ -43,7 +43,15 @@ def _prepare(args: argparse.Namespace) -> Preparation:
 
 
 def read_preparation(command: str, truecased: bool = False) -> Preparation:
-    """Read how syncattn-tokenise, or KyTea at the end of a pipeline, splits text into words."""
+    """Convert a command line that splits text into words to the preparation that it does.
+
+    Args:
+        command: syncattn-tokenise with its options, or a pipeline that ends with KyTea.
+        truecased: whether the words are truecased afterwards.
+
+    Raises:
+        DataError: the command is another one.
+    """
     try:
         name, *options = shlex.split(command.rpartition("|")[2])
     except ValueError:

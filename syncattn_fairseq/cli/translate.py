@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from ..inference.sources import Parses
     from ..parsing.parser import Parse as DependencyTree
 
-#: Lines to read and sort by length at a time.
+#: The number of lines that are read and sorted by length at a time.
 _LINES = 2000
 #: What there may be of the input's parses, and what it is.
 _PARSES = {

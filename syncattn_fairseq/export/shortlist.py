@@ -21,7 +21,7 @@ Pair = tuple[np.ndarray, np.ndarray]
 
 
 def write_shortlist(folded: FoldedModel, folder: Path, number: int) -> None:
-    """Write CTranslate2's vocabulary map, with so many target subwords for each of the source.
+    """Write CTranslate2's vocabulary map: ``number`` target subwords for each source subword.
 
     Raises:
         DataError: the corpus has no training text.
@@ -51,7 +51,7 @@ def _read_pairs(task: Any) -> Iterator[Pair]:
 def make_shortlists(
     pairs: Iterable[Pair], sizes: tuple[int, int], number: int
 ) -> tuple[np.ndarray, Sequence[np.ndarray]]:
-    """Choose the target symbols that most probably translate a source symbol.
+    """Choose for each source symbol the target symbols that most probably translate it.
 
     Probabilities `p(t | s)` are those of a lexical translation model (IBM Model 1, Brown et al.,
     1993), which explains each target symbol by one of the source's:
@@ -63,9 +63,9 @@ def make_shortlists(
     temporary file holds up to 12 bytes for each link of a source and a target symbol of a pair.
 
     Args:
-        pairs: the symbols of each source and target.
-        sizes: of both vocabularies.
-        number: of target symbols to choose.
+        pairs: the symbols of the source and the target of each sentence pair.
+        sizes: the sizes of the source and of the target vocabulary.
+        number: the number of target symbols to choose.
 
     Returns:
         the most frequent target symbols, for every sentence; and those of each source symbol.
