@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from ..inference import Model
 
 #: The purpose of ``--user-dir`` in commands that load models.
-OF_MODEL = "needed if the model was trained with it; one that only the model names is not imported"
+OF_MODEL = "needed if a model was trained with it; one that only a model names is not imported"
 
 T = TypeVar("T")
 
@@ -267,13 +267,16 @@ def announce(path: str | Path, contents: str, file: TextIO | None = None) -> Non
 def add_texts(parser: CommandLine) -> None:
     """Add ``--input`` and ``--output`` to a command that rewrites texts line by line."""
     parser.add_argument(
-        "--input", nargs="+", type=Path, help="texts to read (default: standard input)"
+        "--input",
+        nargs="+",
+        type=Path,
+        help="texts to read, one sentence on each line (default: standard input)",
     )
     parser.add_argument(
         "--output",
         nargs="+",
         type=Path,
-        help="files to write, one for each input (default: standard output)",
+        help="files to write, one for each file in --input (default: standard output)",
     )
     parser.name_files(inputs=["input"], outputs=["output"])
 
@@ -284,9 +287,9 @@ def add_subword_marks(parser: Any, default: str = "detected in the text") -> Non
         "--subword-marks",
         type=_scheme,
         metavar=f"{{{','.join(SCHEMES)},raw:SPLITTER}}",
-        help="how subwords are marked: a final @@, an initial U+2581, no mark (none), or "
-        "raw:SPLITTER, the marks of a model of raw sentences whose words a splitter "
-        f"such as uax29 finds (default: {default})",
+        help="how subwords are marked in the text: by a final @@, by an initial U+2581, not at "
+        "all (none), or as by a model of raw sentences, whose words the splitter SPLITTER, such "
+        f"as uax29, finds (default: {default})",
     )
 
 
@@ -299,7 +302,10 @@ def _scheme(value: str) -> str:
 def add_user_dir(parser: argparse.ArgumentParser, what: str) -> None:
     """Add ``--user-dir``, a plugin to import; ``what`` says in the help what it is for."""
     parser.add_argument(
-        "--user-dir", type=Path, metavar="DIR", help=f"folder of your own plugin: {what}"
+        "--user-dir",
+        type=Path,
+        metavar="DIR",
+        help=f"folder of your own plugin for fairseq; {what}",
     )
 
 
@@ -308,14 +314,14 @@ def add_model_files(parser: CommandLine) -> None:
     parser.add_argument(
         "--data-bin",
         metavar="DIR",
-        help="binarised corpus with the model's dictionaries (default: the folder of the "
-        "checkpoint, or that of its training)",
+        help="folder of the binarised corpus, with the model's dictionaries (default: the folder "
+        "of the checkpoint, or the folder of its training)",
     )
     add_subwords(parser, "default: the one beside the model, or in --data-bin")
     parser.add_argument(
         "--source-parser",
         metavar="PARSER",
-        help="parser of the source, such as stanza:en, for models that read its parse",
+        help="for models that read the source's parse: parser of the source, such as stanza:en",
     )
     add_user_dir(parser, OF_MODEL)
 
@@ -325,9 +331,9 @@ def add_tokenised(parser: CommandLine) -> None:
     parser.add_argument(
         "--tokenised",
         action="store_true",
-        help="input and output are words separated by spaces, tokenised like the training "
-        "text (always so if neither the checkpoint nor its data record how the text was "
-        "prepared)",
+        help="read and write words separated by spaces, tokenised like the training text, and "
+        "not sentences as people write them (always so if neither the checkpoint nor its data "
+        "record how the text was prepared)",
     )
 
 
@@ -337,21 +343,22 @@ def add_subwords(parser: CommandLine, note: str) -> None:
         "--subwords",
         nargs="+",
         metavar="FILE",
-        help="subword model of sentencepiece or subword-nmt; two models if source and target "
-        f"have their own ({note})",
+        help="subword model of sentencepiece or subword-nmt; two files, of source and target, if "
+        f"each has its own ({note})",
     )
     parser.add_argument(
         "--vocabulary",
         nargs="+",
         metavar="FILE",
-        help="vocabulary of subword-nmt that the training text was split with (its "
-        "--vocabulary); two if source and target have their own",
+        help="with --subwords from subword-nmt: vocabulary that the training text was split with "
+        "(subword-nmt's --vocabulary); two files, of source and target, if each has its own",
     )
     parser.add_argument(
         "--vocabulary-threshold",
         type=positive,
         default=1,
-        help="subword-nmt's --vocabulary-threshold (default: 1)",
+        help="with --vocabulary: subwords that occur less than N times in it are split further, "
+        "as by subword-nmt's --vocabulary-threshold (default: 1)",
     )
     parser.name_files(files=["subwords", "vocabulary"])
 

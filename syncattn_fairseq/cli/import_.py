@@ -27,21 +27,29 @@ def make_parser() -> CommandLine:
         "checkpoint that computes the same, to translate with and to start a training from.",
         example="syncattn-import opus-mt-en-de --output imported",
     )
-    parser.add_argument("folder", type=Path, metavar="FOLDER", help="folder of the published model")
     parser.add_argument(
-        "--output", required=True, type=Path, metavar="DIR", help="new folder to write"
+        "folder", type=Path, metavar="FOLDER", help="folder of the published model, as downloaded"
+    )
+    parser.add_argument(
+        "--output",
+        required=True,
+        type=Path,
+        metavar="DIR",
+        help="folder to write, which must not exist yet",
     )
     parser.add_argument(
         "-s",
         "--source-lang",
         metavar="LANG",
-        help="source language (default: that of the folder's files)",
+        help="source language, such as en (default: that of the folder's files, unless the model "
+        "has many languages)",
     )
     parser.add_argument(
         "-t",
         "--target-lang",
         metavar="LANG",
-        help="target language (default: that of the folder's files)",
+        help="target language, such as de (default: that of the folder's files, unless the model "
+        "has many languages)",
     )
     parser.name_files(files=["folder"], outputs=["output"])
     return parser

@@ -33,10 +33,10 @@ def make_parser() -> argparse.ArgumentParser:
         "architecture",
         nargs="?",
         metavar="ARCH",
-        help="architecture whose options and defaults to print (default: print the list of "
-        "architectures)",
+        help="architecture whose options and defaults are printed (default: the list of "
+        "architectures is printed)",
     )
-    add_user_dir(parser, "show its kinds of heads and losses, too")
+    add_user_dir(parser, "the options of its kinds of heads and losses are shown, too")
     return parser
 
 

@@ -27,7 +27,9 @@ def make_parser() -> argparse.ArgumentParser:
         example="python -m syncattn_lab.recipes.fetch \\\n"
         "https://www.statmt.org/wmt14/test-full.tgz --directory download",
     )
-    parser.add_argument("source", metavar="URL", help="URL of the file; with --licence, its name")
+    parser.add_argument(
+        "source", metavar="URL", help="URL of the file; with --licence, the name of the file"
+    )
     parser.add_argument(
         "--directory", type=Path, required=True, metavar="DIR", help="folder to download into"
     )
@@ -46,7 +48,7 @@ def make_parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--licence",
         metavar="TEXT",
-        help="for a file that must be got by hand: how to get it; the command only checks "
+        help="for a file that must be got by hand: how to get it; the command then only checks "
         "that the file is there",
     )
     return parser
