@@ -37,7 +37,9 @@ if TYPE_CHECKING:
     from ..inference import Model
 
 #: The purpose of ``--user-dir`` in commands that load models.
-OF_MODEL = "needed if a model was trained with it; one that only a model names is not imported"
+OF_MODEL = (
+    "needed if the model was trained with it; a plugin that only the model names is not imported"
+)
 
 T = TypeVar("T")
 
@@ -287,9 +289,9 @@ def add_subword_marks(parser: Any, default: str = "detected in the text") -> Non
         "--subword-marks",
         type=_scheme,
         metavar=f"{{{','.join(SCHEMES)},raw:SPLITTER}}",
-        help="how subwords are marked in the text: by a final @@, by an initial U+2581, not at "
-        "all (none), or as by a model of raw sentences, whose words the splitter SPLITTER, such "
-        f"as uax29, finds (default: {default})",
+        help="how subwords are marked in the text: by a final @@ (subword_nmt), by an initial "
+        "U+2581 (sentencepiece), not at all (none), or as by a model of raw sentences, whose "
+        f"words the splitter SPLITTER, such as uax29, finds (default: {default})",
     )
 
 

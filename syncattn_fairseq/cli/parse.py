@@ -158,7 +158,7 @@ def make_parser() -> CommandLine:
         default="stanza",
         metavar="NAME",
         help="parser to run: "
-        + "; ".join(f"{name}, {source.about}" for name, source in PARSERS.items())
+        + ", ".join(f"{name} ({source.about})" for name, source in PARSERS.items())
         + " (default: stanza). Give its options, or name it with them in one word: "
         + ", ".join(f"{name}:{spec}" for name, source in PARSERS.items() for spec in source.specs),
     )

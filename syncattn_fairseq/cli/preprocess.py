@@ -67,8 +67,8 @@ def add_options(parser: CommandLine) -> None:
         group.add_argument(
             f"--{split}heads",
             metavar="FP",
-            help=f"prefix{several} of the parses of --{split}pref: FP.heads.LANG has the head of "
-            "each word, FP.labels.LANG its label, and FP.align the links between source and "
+            help=f"prefix FP{several} of the parses of --{split}pref: FP.heads.LANG has the head "
+            "of each word, FP.labels.LANG its label, and FP.align the links between source and "
             "target words, such as 0-0 1-2; if there is a text FP.LANG, it is compared with the "
             f"text in subwords (default: the value of --{split}pref)",
         )
@@ -106,9 +106,10 @@ def add_options(parser: CommandLine) -> None:
 
     group = parser.add_argument_group(
         "Raw text",
-        "What goes here is stored in --destdir and beside checkpoints and exported, so "
-        "that models translate sentences as people write them. Without --trainpref, --validpref "
-        "and --testpref, only this, and --subword-marks, are added to --destdir.",
+        "These options say how sentences as people write them became the texts. That is stored in "
+        "--destdir, beside checkpoints and in exports, so that models translate such sentences. "
+        "Without --trainpref, --validpref and --testpref, only this, and --subword-marks, are "
+        "added to --destdir.",
     )
     group.add_argument(
         "--words-by",

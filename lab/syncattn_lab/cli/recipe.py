@@ -316,8 +316,8 @@ def make_parser() -> CommandLine:
         nargs="+",
         default=[],
         metavar="NAME",
-        help="further programs that the key words in the configs of a corpus outside this "
-        "package may run (default: cat, tr and kytea)",
+        help="further programs, besides cat, tr and kytea, that a corpus of your own may run to "
+        "split text into words, as the entry words of its configs says (default: none)",
     )
     parser.add_argument(
         "--work",

@@ -320,8 +320,8 @@ def make_parser() -> CommandLine:
         "--parts",
         type=_parts,
         metavar="NAME:N,...",
-        help="names of the test sets that the references consist of, in order, and their numbers "
-        "N of sentences; adds the BLEU of each set, and the mean",
+        help="NAME and number N of sentences of each test set that the references consist of, in "
+        "order; adds the BLEU of each set, and the mean of these",
     )
     parser.add_argument(
         "--sentence-scores",
@@ -396,9 +396,9 @@ def add_arguments(command: CommandLine, group: Any = None, required: bool = True
         help="the reference translations, one on each line; untokenised, unless --tokenize is none",
     )
     for kind, what, use in (
-        ("heads", "heads", "UAS"),
-        ("labels", "labels", "UAS by label (JSON, report)"),
-        ("trees", "phrase structure", "induced trees"),
+        ("heads", "dependency heads", "UAS"),
+        ("labels", "dependency labels", "UAS by label (in --json and in reports)"),
+        ("trees", "phrase structure trees", "scores of the trees that distances induce"),
     ):
         parser.add_argument(f"--source-{kind}", help=f"gold {what} of the source, for {use}")
         parser.add_argument(f"--target-{kind}", help=f"gold {what} of the references, for {use}")
@@ -425,8 +425,8 @@ def add_arguments(command: CommandLine, group: Any = None, required: bool = True
         type=_moses_language,
         default="none",
         metavar="none|moses:LANGUAGE",
-        help="undo the Moses tokenizer of LANGUAGE in the translations before they are scored "
-        "(default: none, do not)",
+        help="undo the Moses tokenizer of LANGUAGE in the translations before they are scored; "
+        "none: undo nothing (default: none)",
     )
     parser.add_argument(
         "--tokenize",

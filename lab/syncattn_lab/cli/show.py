@@ -156,7 +156,7 @@ def make_parser() -> CommandLine:
         help="translation of the sentence to analyse (default: the model's own)",
     )
     for letter, side in (("s", "source"), ("t", "target")):
-        text = f"{side} language of --gold (default: the model's)"
+        text = f"with --gold: {side} language of its files (default: the model's)"
         figure.add_argument(f"-{letter}", f"--{side}-lang", metavar="LANG", help=text)
     page = parser.add_argument_group(
         "with --html",

@@ -160,9 +160,9 @@ def add_page_arguments(parser: Any) -> None:
         "--examined",
         type=Path,
         metavar="FILE|DIR",
-        help="show a table of faults of the text: those in the file of a recipe, "
-        "corpora/CORPUS/examined.json, or those of a folder of binarised text, which is then "
-        "examined",
+        help="FILE in which a recipe keeps faults of the text, corpora/CORPUS/examined.json, or "
+        "DIR with the binarised text, which is then examined; the page gets a table of the "
+        "faults",
     )
     parser.add_argument(
         "--sentences",
@@ -172,5 +172,7 @@ def add_page_arguments(parser: Any) -> None:
         "(default: 5000)",
     )
     parser.add_argument(
-        "--title", help="heading of the page (default: the names of systems and references)"
+        "--title",
+        help="heading of the page (default: the names of the systems and of the file of "
+        "references)",
     )

@@ -36,9 +36,10 @@ def make_parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--name", metavar="FILE", help="name of the downloaded file (default: that in the URL)"
     )
-    for name, digits, what in (("sha256", 64, "its checksum"), ("md5", 32, "its MD5 sum")):
+    for name, digits, what in (("sha256", 64, "SHA-256"), ("md5", 32, "MD5")):
         check = partial(_hexadecimal, digits=digits)
-        parser.add_argument(f"--{name}", type=check, metavar="HEX", help=what)
+        about = f"{what} checksum of the file; another checksum is an error"
+        parser.add_argument(f"--{name}", type=check, metavar="HEX", help=about)
     parser.add_argument(
         "--size",
         type=positive,
