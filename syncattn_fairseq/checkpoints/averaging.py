@@ -1,4 +1,4 @@
-"""Average checkpoints."""
+"""Average the parameters of the checkpoints of one training."""
 
 import re
 from collections import OrderedDict
@@ -57,7 +57,7 @@ def find_last_checkpoints(folder: str | Path, number: int, by: str = "epoch") ->
 
 
 def average_checkpoints(paths: Sequence[str | Path], output: str | Path) -> list[int]:
-    """Average the parameters of several checkpoints; return the number of updates of each input.
+    """Average the parameters of checkpoints; return the number of updates of each checkpoint.
 
     Means are computed in float64 and stored in the type of the newest checkpoint, the one with
     the most updates. Everything else comes from that checkpoint: integer buffers, configuration

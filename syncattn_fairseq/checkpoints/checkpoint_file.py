@@ -58,7 +58,7 @@ def _read_small_parts(path: str | Path) -> dict[str, Any]:
 
 @lru_cache(maxsize=8)
 def _read_as_written(path: str | Path, *_written: int) -> dict[str, Any]:
-    """Read options and task of a file as it was written last: a command asks several times."""
+    """Read options and task state of a checkpoint, cached until the file is written again."""
     open_file(path).close()
     state = torch.load(path, map_location="cpu", weights_only=True, mmap=True)
     return {name: state.get(name) for name in ("cfg", "task_state")}

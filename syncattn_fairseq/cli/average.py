@@ -10,7 +10,7 @@ from .common import command, new_parser, positive
 
 @command
 def main(argv: Sequence[str] | None = None) -> None:
-    """Average the named checkpoints, or the last checkpoints of a folder."""
+    """Average the checkpoints that are named, or the newest checkpoints of a folder."""
     parser = make_parser()
     args = parser.parse_args(argv)
     if bool(args.checkpoints) == bool(args.last):

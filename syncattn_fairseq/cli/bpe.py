@@ -151,7 +151,7 @@ def _learn(args: argparse.Namespace) -> None:
 
 
 def _find_splitter(language: str) -> str | None:
-    """Return what splits a language into words; None, with a note, if that is not installed."""
+    """Return the splitter of a language's words; None, with a note, if it is not installed."""
     splitter, lack = find_splitter(language)
     if lack:
         print(f"note: {lack}", file=sys.stderr)
@@ -196,7 +196,7 @@ def _cut(processor: SentencePieceProcessor, tags: frozenset[str], sentence: str)
 
 @command
 def main(argv: Sequence[str] | None = None) -> None:
-    """Learn or apply subwords."""
+    """Learn a subword model, split text into subwords, or normalise text for a model."""
     args = make_parser().parse_args(argv)
     {"learn": _learn, "apply": _apply, "normalise": _normalise}[args.command](args)
 

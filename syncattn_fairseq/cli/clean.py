@@ -26,7 +26,7 @@ from .common import command, new_parser, positive, progress
 
 @command
 def main(argv: Sequence[str] | None = None) -> None:
-    """Write the pairs without a fault, and count the rejected pairs."""
+    """Write the sentence pairs without a fault, and print how many have which fault."""
     parser = make_parser()
     args = parser.parse_args(argv)
     if ((args.every or args.last) is None) != (args.held_out is None):
@@ -77,7 +77,7 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 
 def _choose_count(raw: bool, language: str) -> Callable[[str], int]:
-    """Return what counts the words of a sentence."""
+    """Return the function that counts the words of a sentence."""
     if not raw:
         return lambda sentence: len(sentence.split())
     splitter, lack = find_splitter(language)

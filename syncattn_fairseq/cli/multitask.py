@@ -127,7 +127,7 @@ def _tag(args: argparse.Namespace) -> None:
 
 @command
 def main(argv: Sequence[str] | None = None) -> None:
-    """Mix a corpus, or tag a text."""
+    """Mix translation and parsing into one corpus, or tag a text for translation."""
     args = make_parser().parse_args(argv)
     {"mix": _mix, "tag": _tag}[args.command](args)
 

@@ -31,7 +31,7 @@ syncattn-preprocess -s en -t de --joined-dictionary --destdir data-bin \\
 
 @command
 def main(argv: Sequence[str] | None = None) -> None:
-    """Binarise texts and parses with fairseq's options and ours."""
+    """Binarise texts and parses, with the options of fairseq and of this package."""
     words = list(sys.argv[1:] if argv is None else argv)
     if {"-h", "--help", "--version"} & set(words):  # importing fairseq would take seconds
         parser = new_parser("syncattn-preprocess", DESCRIPTION, EXAMPLE)

@@ -44,7 +44,7 @@ _PARSES = {
 
 @command
 def main(argv: Sequence[str] | None = None) -> None:
-    """Translate block by block, and print the requested parts."""
+    """Translate a text block by block, and print translations, parses or alignments."""
     args = make_parser().parse_args(argv)
     from ..base.inputs import name_input
     from ..base.text import count_lines, read_lines
@@ -110,10 +110,10 @@ class _Run:
     """A text translated block by block.
 
     Args:
-        model: what translates.
-        decoding: how.
-        args: what is printed.
-        name: what the text is called in messages.
+        model: the model that translates.
+        decoding: the settings of the search.
+        args: the command's arguments, which say what is printed.
+        name: the name of the text in messages.
     """
 
     def __init__(
@@ -136,11 +136,11 @@ class _Run:
 
         Args:
             sentences: the lines.
-            references: their translations; None: the model's own.
-            parses: their parses; None: of the model's parser.
+            references: translations of the lines; None: the model's own.
+            parses: parses of the lines; None: those of the model's parser.
 
         Returns:
-            Whether to go on.
+            Whether to translate the next block, too.
         """
         try:
             if references is None:

@@ -185,7 +185,7 @@ class FoldedModel:
 
     @property
     def positions(self) -> str:
-        """The kind of positions, as in ``--positions``."""
+        """The kind of position encoding, by its name in ``--positions``."""
         return getattr(self.original.cfg, "positions", "absolute")
 
     @property

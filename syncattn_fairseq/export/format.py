@@ -1,4 +1,4 @@
-"""What every format can do."""
+"""The interface of export formats."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence

@@ -116,7 +116,7 @@ def make_shortlists(
 
 
 def _cut_blocks(pairs: Iterable[Pair]) -> Iterator[list[Pair]]:
-    """Split pairs into blocks that do not have many more than ``_LINKS`` links."""
+    """Yield blocks of pairs, each with about ``_LINKS`` links in all."""
     block: list[Pair] = []
     left = _LINKS
     for source, target in pairs:
@@ -130,7 +130,7 @@ def _cut_blocks(pairs: Iterable[Pair]) -> Iterator[list[Pair]]:
 
 
 def _find_symbols(sentences: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-    """Return each sentence's different symbols, one after the other, and how many each has."""
+    """Return the distinct symbols of each sentence, concatenated, and their number in each."""
     number = np.repeat(np.arange(len(sentences)), [len(symbols) for symbols in sentences])
     symbols = np.concatenate(sentences).astype(np.int64)
     different = _merge([(number << 32 | symbols)[symbols >= _SPECIAL]])
@@ -138,14 +138,14 @@ def _find_symbols(sentences: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarr
 
 
 def _merge(links: Sequence[np.ndarray]) -> np.ndarray:
-    """Return the different numbers of all, sorted; ``np.unique`` hashes, which is slower here."""
+    """Return the distinct numbers of all arrays, sorted; ``np.unique`` would be slower here."""
     merged = np.concatenate(links)
     merged.sort()
     return merged[np.append(merged[:1] >= 0, merged[1:] != merged[:-1])]
 
 
 def _number(links: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the different links, sorted, and the place of each link among them, int32."""
+    """Return the distinct links, sorted, and the index of each link among these, int32."""
     bits = len(links).bit_length()  # sorting pairs of a link and its position is much faster
     ordered = np.sort(links << bits | np.arange(len(links)))
     first = np.diff(ordered >> bits, prepend=-1) > 0

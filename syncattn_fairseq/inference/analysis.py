@@ -1,4 +1,4 @@
-"""The question to a model about a sentence pair, and the model's complete answer."""
+"""What a caller may ask a model about a sentence pair, and the model's complete answer."""
 
 from __future__ import annotations
 

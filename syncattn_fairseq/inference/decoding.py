@@ -1,4 +1,4 @@
-"""How a model searches for translations."""
+"""Settings of the search for translations."""
 
 from __future__ import annotations
 

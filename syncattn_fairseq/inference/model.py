@@ -106,7 +106,7 @@ class Model(ABC):
 
     @property
     def reads(self) -> frozenset[str]:
-        """The parts of a parse that the model reads, ``heads``, ``labels``, both or neither."""
+        """The parts of a source's parse that the model reads, of ``heads`` and ``labels``."""
         return frozenset()
 
     @abstractmethod
@@ -338,7 +338,7 @@ class Model(ABC):
     def list_warnings(
         self, translations: Sequence[Translation], faults: Collection[str] = tuple(FAULTS)
     ) -> dict[str, list[int]]:
-        """Return the warnings that apply, each with the indices of the translations.
+        """Return the warnings that apply to translations, each with the indices of these.
 
         Args:
             translations: what `translate` returned.
