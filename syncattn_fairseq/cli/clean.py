@@ -161,7 +161,8 @@ def make_parser() -> CommandLine:
     parser.add_argument(
         "--last",
         type=positive,
-        help="with --held-out: hold out those of the last N pairs that are kept, for a test set",
+        help="with --held-out: of the last N pairs of --input, hold out those that are kept, for "
+        "a test set",
     )
     parser.add_argument(
         "--exclude",

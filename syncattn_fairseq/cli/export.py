@@ -65,7 +65,7 @@ def make_parser() -> CommandLine:
         required=True,
         choices=["fairseq", "ctranslate2", "transformers", "marian"],
         help="program to export for; transformers stands for an FSMT model of Hugging Face "
-        "Transformers, and marian for a MarianMT model of it, if the training started from one",
+        "Transformers, and marian for its MarianMT model, if the training started from one",
     )
     parser.add_argument(
         "--output",
