@@ -79,7 +79,7 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument(
         "--completion",
         choices=["bash", "zsh", "tcsh"],
-        help="print a completion script for this shell, and nothing else",
+        help="print a script that completes the commands' options in this shell, and nothing else",
     )
     shell = parser.parse_args(argv).completion
     try:

@@ -1,4 +1,4 @@
-"""Average checkpoints."""
+"""Average the parameters of the checkpoints of one training."""
 
 import re
 from collections import OrderedDict
@@ -22,9 +22,9 @@ _NAMES = {
 }
 
 
-#: Options of models that may change within a training.
+#: A pattern of the model options that may change within a training.
 _OF_TRAINING = re.compile("drop|_path$|noise|activations")
-#: What the settings of one training have in common: of a group, these options, or all.
+#: The options, by group, that all checkpoints of a training share; empty: all of the group.
 _SETTINGS: dict[str, tuple[str, ...]] = {
     "common": ("seed",),
     "criterion": (),
@@ -34,10 +34,10 @@ _SETTINGS: dict[str, tuple[str, ...]] = {
 
 
 def find_last_checkpoints(folder: str | Path, number: int, by: str = "epoch") -> list[Path]:
-    """Find the newest checkpoints of a folder, oldest first; `DataError` if there are fewer.
+    """Return the paths of the ``number`` newest checkpoints of a folder, oldest first.
 
     By ``epoch``, these are each epoch's, ``checkpointE.pt``; by ``update``, those of
-    ``--save-interval-updates``, ``checkpoint_E_U.pt``.
+    ``--save-interval-updates``, ``checkpoint_E_U.pt``. `DataError`: there are fewer.
     """
     paths = {
         kind: sorted(
@@ -57,7 +57,7 @@ def find_last_checkpoints(folder: str | Path, number: int, by: str = "epoch") ->
 
 
 def average_checkpoints(paths: Sequence[str | Path], output: str | Path) -> list[int]:
-    """Average the parameters of several checkpoints; return the number of updates of each input.
+    """Average the parameters of checkpoints; return the number of updates of each checkpoint.
 
     Means are computed in float64 and stored in the type of the newest checkpoint, the one with
     the most updates. Everything else comes from that checkpoint: integer buffers, configuration
@@ -107,10 +107,10 @@ def _check_same_parameters(one: dict[str, Tensor], other: dict[str, Tensor], whe
 def _check_same_training(one: dict[str, Any], other: dict[str, Any], where: str) -> None:
     """Check that two checkpoints come from the same training or the same initial model.
 
-    The parameters of others have nothing in common, and their means are no model.
+    The parameters of other checkpoints have nothing in common, and their means are no model.
 
     Raises:
-        DataError: they are not.
+        DataError: the checkpoints come from two trainings or models.
     """
     first, second = (_list_sections(state) for state in (one, other))
     # Beside a model's own options, fairseq stores those of all that a command has.

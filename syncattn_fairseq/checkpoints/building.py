@@ -15,7 +15,7 @@ _MISMATCH = re.compile(
 
 
 def build(task: Any, options: Namespace, weights: Mapping[str, Any]) -> Any:
-    """Build a model from the options of a checkpoint, and load the weights.
+    """Build a model from the options of a checkpoint, and load the checkpoint's weights.
 
     Raises:
         DataError: options and weights do not go together.
@@ -32,7 +32,7 @@ def build(task: Any, options: Namespace, weights: Mapping[str, Any]) -> Any:
 
 @contextmanager
 def naming_checkpoint(*paths: object) -> Iterator[None]:
-    """Turn any error of a block into a `DataError` with the checkpoints' names."""
+    """Within the block, turn any error into a `DataError` that names the checkpoints."""
     where = ":".join(map(str, paths))
     try:
         yield
@@ -45,7 +45,7 @@ def naming_checkpoint(*paths: object) -> Iterator[None]:
 
 
 def explain(error: BaseException) -> str:
-    """Explain in a single line why a model cannot be built or its weights cannot be loaded."""
+    """Return a line that says why a model cannot be built or its weights cannot be loaded."""
     if mismatch := _MISMATCH.search(str(error)):
         name, stored, here = mismatch.groups()
         return _describe(name, _numbers(stored), _numbers(here))

@@ -24,7 +24,11 @@ _TYPES = {
 
 
 def read_checkpoint(path: str | Path) -> dict[str, Any]:
-    """Read a fairseq checkpoint, else `DataError`; unused parts stay on disk."""
+    """Read a fairseq checkpoint, and check it; tensors that nobody uses stay on disk.
+
+    Raises:
+        DataError: the file is damaged or no fairseq checkpoint, or its options are unsafe.
+    """
     torch.serialization.add_safe_globals(list_classes())
     return load_checkpoint(
         path, lambda: torch.load(path, map_location="cpu", weights_only=True, mmap=True)
@@ -32,7 +36,7 @@ def read_checkpoint(path: str | Path) -> dict[str, Any]:
 
 
 def read_options(path: str | Path, section: str) -> dict[str, Any]:
-    """Return a group of a checkpoint's options, not checked; none if the file is not one."""
+    """Return a group of a checkpoint's options, unchecked; empty if the file is no checkpoint."""
     try:
         return list_options(list_options(_read_small_parts(path)["cfg"]).get(section))
     except Exception:  # whoever loads it says what is wrong
@@ -40,7 +44,7 @@ def read_options(path: str | Path, section: str) -> dict[str, Any]:
 
 
 def read_task_state(path: str | Path) -> Any:
-    """Return the task state of a checkpoint, unchecked; None if the file is not a checkpoint."""
+    """Return the task's state in a checkpoint, unchecked; None if the file is no checkpoint."""
     try:
         return _read_small_parts(path)["task_state"] or {}
     except Exception:  # whoever loads it says what is wrong
@@ -54,14 +58,22 @@ def _read_small_parts(path: str | Path) -> dict[str, Any]:
 
 @lru_cache(maxsize=8)
 def _read_as_written(path: str | Path, *_written: int) -> dict[str, Any]:
-    """Read options and task of a file as it was written last: a command asks several times."""
+    """Read options and task state of a checkpoint, cached until the file is written again."""
     open_file(path).close()
     state = torch.load(path, map_location="cpu", weights_only=True, mmap=True)
     return {name: state.get(name) for name in ("cfg", "task_state")}
 
 
 def load_checkpoint(path: Path | str, read: Callable[[], Any]) -> dict[str, Any]:
-    """Load a checkpoint; raise `DataError` if the file is damaged or its options are unsafe."""
+    """Load a checkpoint, after checking the file, and then check its contents and options.
+
+    Args:
+        path: the file.
+        read: loads and returns the contents.
+
+    Raises:
+        DataError: the file is damaged or no fairseq checkpoint, or its options are unsafe.
+    """
     open_file(path).close()  # or it says that it is no file; it would be read without an end
     with naming(path):
         try:
@@ -119,12 +131,12 @@ def _has_history(state: Any) -> bool:
 
 
 def save_checkpoint(state: Any, path: Path | str, follow: bool = True) -> None:
-    """Write a checkpoint, whole or not at all; `DataError` if the disk is full.
+    """Write a checkpoint to a file, whole or not at all; `DataError` if the disk is full.
 
     Args:
-        state: its contents.
-        path: of the file.
-        follow: if that is a link, write the file that it points to, in place of the link.
+        state: the contents of the checkpoint.
+        path: the file.
+        follow: if the path is a link, write the file that it points to, in place of the link.
     """
     # As a file: PyTorch would put the temporary name into what it writes.
     with replacing(Path(path), follow) as temporary, temporary.open("wb") as file:

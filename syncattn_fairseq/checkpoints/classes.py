@@ -1,4 +1,4 @@
-"""The classes allowed in a fairseq checkpoint."""
+"""The classes that a fairseq checkpoint may contain."""
 
 import argparse
 from collections import OrderedDict, defaultdict
@@ -39,7 +39,7 @@ _ARRAYS: list[Any] = [
 
 
 def list_classes() -> list[Any]:
-    """List the classes allowed in a checkpoint besides tensors."""
+    """Return the classes, besides tensors, that may be unpickled from a checkpoint."""
     from fairseq.distributed.utils import _TensorPlaceholder
     from omegaconf import DictConfig, ListConfig, base, nodes
 

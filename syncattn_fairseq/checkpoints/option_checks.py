@@ -13,7 +13,7 @@ from ..base.errors import DataError
 from ..base.literals import evaluate
 from .registered_options import make_parser
 
-#: fairseq evaluates these options if they are strings.
+#: The options that fairseq evaluates as Python code if they are strings.
 # fmt: off
 EVALUATED = {
     "adafactor_eps", "adam_betas", "adamax_betas", "adaptive_input_cutoff",
@@ -40,7 +40,7 @@ _TYPES: dict[Any, tuple[tuple[type, ...], str]] = {
 
 
 def list_options(options: Any) -> dict[str, Any]:
-    """Return options, a namespace or a config, by name; `DataError` if they are neither."""
+    """Convert options, a namespace or a config, to a dictionary; `DataError` for anything else."""
     options = _plain(options)
     if not isinstance(options, dict):
         raise DataError(f"its options are damaged, {type(options).__name__} in place of a table")
@@ -48,7 +48,10 @@ def list_options(options: Any) -> dict[str, Any]:
 
 
 def check_stored_options(state: Mapping[str, Any]) -> None:
-    """Check a checkpoint's options; `DataError` if one is code, a command's or of a wrong type."""
+    """Raise `DataError` if a checkpoint has an option that is unsafe or of a wrong type.
+
+    Unsafe are code in options that fairseq evaluates, and options that only a command may give.
+    """
     for name in ("cfg", "args"):
         for option, value in _walk(state.get(name), {}):
             if option in EVALUATED and isinstance(value, str):
@@ -65,7 +68,7 @@ def check_stored_options(state: Mapping[str, Any]) -> None:
 
 
 def require_architecture(options: Any) -> None:
-    """Raise `DataError` unless fairseq, this package or a plugin has a model's architecture."""
+    """Raise `DataError` if no imported code has registered the architecture that options name."""
     name = getattr(options, "_name", None) or getattr(options, "arch", None)
     if name and not _is_known(name):
         raise DataError(
@@ -75,10 +78,10 @@ def require_architecture(options: Any) -> None:
 
 
 def require_plugin(path: Path | str, user_dir: Any) -> None:
-    """Raise `DataError` unless the plugin used in a checkpoint's training is imported.
+    """Raise `DataError` if a checkpoint was trained with a plugin that is not imported.
 
-    It is not imported here: the file may come from anyone, and names what it likes. Without the
-    plugin, its options would be ignored, and the model would lack its heads.
+    The plugin is not imported here: the checkpoint may come from anyone, and name any folder.
+    Without the plugin, its options would be ignored, and the model would lack its heads.
     """
     if user_dir and Path(str(user_dir)).name not in sys.modules:  # as this package itself
         raise DataError(
@@ -147,7 +150,7 @@ def _check_type(action: Action, value: Any) -> None:
 
 
 def find_expected(action: Action, value: Any) -> str:
-    """Return a description such as "a number" of the expected value; empty if the value fits."""
+    """Return what an option expects, such as "a number", or an empty text if the value fits."""
     if value is None:
         return ""
     types, expected = _TYPES.get(bool if action.nargs == 0 else action.type, ((), ""))

@@ -15,7 +15,7 @@ _EXTENDED = ("task", "model", "criterion")
 
 
 def registry(section: str) -> Mapping[str, Any]:
-    """Return the classes available as ``_name`` in a section."""
+    """Return the classes registered for a section of options, such as ``model``, by name."""
     from fairseq.models import ARCH_MODEL_REGISTRY, MODEL_REGISTRY
     from fairseq.registry import REGISTRIES
     from fairseq.tasks import TASK_REGISTRY
@@ -28,7 +28,7 @@ def registry(section: str) -> Mapping[str, Any]:
 
 
 def list_options(section: str, name: str) -> frozenset[str]:
-    """Return the options of a section with this ``_name``, or of one without a choice."""
+    """Return the names of the options that a class registered for a section declares."""
     found = frozenset(action.dest for action in make_parser(section, name)._actions)
     schema = find_schema(section, name)
     return found | {field.name for field in dataclasses.fields(schema)} if schema else found
@@ -36,7 +36,7 @@ def list_options(section: str, name: str) -> frozenset[str]:
 
 @cache
 def make_parser(section: str, name: str) -> argparse.ArgumentParser:
-    """Return a parser of the options that a registered class declares without a dataclass."""
+    """Return a parser of the options that a registered class declares by ``add_args``."""
     kind: Any = registry(section).get(name)
     made = argparse.ArgumentParser(add_help=False, allow_abbrev=False, exit_on_error=False)
     if hasattr(kind, "add_args"):
@@ -45,7 +45,7 @@ def make_parser(section: str, name: str) -> argparse.ArgumentParser:
 
 
 def find_schema(section: str, name: str) -> Any:
-    """Return the dataclass of these options; None: they have no types."""
+    """Return the dataclass of a registered class's options, or None if it has no dataclass."""
     from fairseq.dataclass.configs import FairseqConfig
 
     kind = registry(section).get(name)
@@ -56,5 +56,5 @@ def find_schema(section: str, name: str) -> Any:
 
 
 def advise(section: str, name: str, known: Collection[str]) -> str:
-    """Return the advice at the end of a message about an unknown name."""
+    """Return advice for a message about an unknown name: a similar name, or where to look."""
     return suggest(name, known) or (_OWN if section in _EXTENDED else _SEE)

@@ -10,7 +10,7 @@ from .common import command, new_parser, positive
 
 @command
 def main(argv: Sequence[str] | None = None) -> None:
-    """Average the named checkpoints, or the last checkpoints of a folder."""
+    """Average the checkpoints that are named, or the newest checkpoints of a folder."""
     parser = make_parser()
     args = parser.parse_args(argv)
     if bool(args.checkpoints) == bool(args.last):
@@ -36,16 +36,27 @@ def make_parser() -> CommandLine:
         "Average the parameters of fairseq checkpoints.",
         example="syncattn-average --last 5 --dir checkpoints --output average.pt",
     )
-    parser.add_argument("checkpoints", nargs="*", help="checkpoints to average")
-    parser.add_argument("--output", required=True, help="the averaged checkpoint, a new file")
-    parser.add_argument("--last", type=positive, help="average the N newest checkpoints of --dir")
-    parser.add_argument("--dir", help="folder of the checkpoints: fairseq's --save-dir")
+    parser.add_argument(
+        "checkpoints",
+        nargs="*",
+        help="files of the checkpoints to average; or give --last and --dir",
+    )
+    parser.add_argument(
+        "--output", required=True, help="file to write with the averaged checkpoint"
+    )
+    parser.add_argument(
+        "--last", type=positive, help="with --dir: average the N newest checkpoints of that folder"
+    )
+    parser.add_argument(
+        "--dir", help="with --last: folder of the checkpoints, which is fairseq's --save-dir"
+    )
     parser.add_argument(
         "--by",
         choices=["epoch", "update"],
         default="epoch",
-        help="which checkpoints --last takes: those of epochs (checkpointE.pt) or of numbers "
-        "of updates (checkpoint_E_U.pt) (default: epoch)",
+        help="with --last: which checkpoints to average, those saved after an epoch "
+        "(checkpointE.pt) or those saved after a number of updates (checkpoint_E_U.pt) (default: "
+        "epoch)",
     )
     parser.name_files(outputs=["output"])
     return parser

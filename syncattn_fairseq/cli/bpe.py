@@ -53,14 +53,15 @@ def make_parser() -> CommandLine:
         nargs="+",
         type=Path,
         required=True,
-        help="training texts, one sentence on each line",
+        help="texts to learn from, one sentence on each line",
     )
     learn.add_argument(
         "--raw",
         nargs="+",
         metavar="LANGUAGE",
-        help="the language of each text, whose sentences are as people write them; no "
-        "subword will have characters of two words (default: the texts are tokenised)",
+        help="language of each text in --input, in the same order; the sentences are then read "
+        "as people write them, and no subword has characters of two words (default: the texts "
+        "are in words already, separated by spaces)",
     )
     learn.add_argument(
         "--vocab-size", type=positive, required=True, help="number of subwords in the model"
@@ -76,8 +77,8 @@ def make_parser() -> CommandLine:
         "--max-lines",
         type=positive,
         default=MAX_LINES,
-        help="most lines to learn from; a longer text is sampled with a fixed seed, and a line "
-        f"takes about 415 bytes of memory (default: {MAX_LINES:,})",
+        help="most lines to learn from; of longer texts, N lines are drawn with a fixed seed; a "
+        f"line takes about 415 bytes of memory (default: {MAX_LINES:,})",
     )
     learn.name_files(inputs=["input"], outputs=[lambda args: [_name_model(args.model)]])
     apply = add_command(
@@ -91,17 +92,20 @@ def make_parser() -> CommandLine:
         type=Path,
         required=True,
         metavar="PREFIX.model",
-        help="the model that `syncattn-bpe learn` wrote",
+        help="subword model that syncattn-bpe learn wrote",
     )
     apply.add_argument(
-        "--workers", type=positive, default=1, help="number of processes (default: 1)"
+        "--workers",
+        type=positive,
+        default=1,
+        help="number of processes that split the text (default: 1)",
     )
     apply.add_argument(
         "--dictionary",
         type=Path,
         metavar="dict.LANGUAGE.txt",
-        help="dictionary of an imported model of several languages, whose language tokens, such "
-        "as >>de<<, stay whole at the beginning of a sentence (default: all text is split)",
+        help="dictionary of an imported model of several languages; its language tokens, such as "
+        ">>de<<, stay whole at the beginning of a sentence (default: all text is split)",
     )
     add_texts(apply)
     apply.name_files(files=["model", "dictionary"])
@@ -114,7 +118,11 @@ def make_parser() -> CommandLine:
         "--output words/test.en",
     )
     normalise.add_argument(
-        "--model", type=Path, required=True, metavar="FILE", help="the model that split the text"
+        "--model",
+        type=Path,
+        required=True,
+        metavar="FILE",
+        help="subword model of the published model that will read the sentences",
     )
     add_texts(normalise)
     normalise.name_files(files=["model"])
@@ -143,7 +151,7 @@ def _learn(args: argparse.Namespace) -> None:
 
 
 def _find_splitter(language: str) -> str | None:
-    """Return what splits a language into words; None, with a note, if that is not installed."""
+    """Return the splitter of a language's words; None, with a note, if it is not installed."""
     splitter, lack = find_splitter(language)
     if lack:
         print(f"note: {lack}", file=sys.stderr)
@@ -188,7 +196,7 @@ def _cut(processor: SentencePieceProcessor, tags: frozenset[str], sentence: str)
 
 @command
 def main(argv: Sequence[str] | None = None) -> None:
-    """Learn or apply subwords."""
+    """Learn a subword model, split text into subwords, or normalise text for a model."""
     args = make_parser().parse_args(argv)
     {"learn": _learn, "apply": _apply, "normalise": _normalise}[args.command](args)
 

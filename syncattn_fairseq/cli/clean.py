@@ -26,7 +26,7 @@ from .common import command, new_parser, positive, progress
 
 @command
 def main(argv: Sequence[str] | None = None) -> None:
-    """Write the pairs without a fault, and count the rejected pairs."""
+    """Write the sentence pairs without a fault, and print how many have which fault."""
     parser = make_parser()
     args = parser.parse_args(argv)
     if ((args.every or args.last) is None) != (args.held_out is None):
@@ -77,7 +77,7 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 
 def _choose_count(raw: bool, language: str) -> Callable[[str], int]:
-    """Return what counts the words of a sentence."""
+    """Return the function that counts the words of a sentence."""
     if not raw:
         return lambda sentence: len(sentence.split())
     splitter, lack = find_splitter(language)
@@ -117,7 +117,7 @@ def make_parser() -> CommandLine:
         nargs=2,
         required=True,
         metavar=("SRC", "TGT"),
-        help="the two languages, which are the suffixes of the files",
+        help="source and target language, which are the suffixes of the files",
     )
     parser.add_argument(
         "--input",
@@ -131,48 +131,52 @@ def make_parser() -> CommandLine:
         type=Path,
         required=True,
         metavar="PREFIX",
-        help="prefix of the two texts to write, with the pairs that are kept",
+        help="prefix of the two texts to write with the pairs that are kept, PREFIX.SRC and "
+        "PREFIX.TGT",
     )
     parser.add_argument(
         "--raw",
         action="store_true",
-        help="sentences are as people write them; the rules of each language find the words "
-        "to count (default: words are separated by spaces)",
+        help="find the words to count by the rules of each language, since sentences are as "
+        "people write them (default: words are separated by spaces)",
     )
     parser.add_argument(
         "--max-words",
         type=positive,
-        help="drop a pair with more than N words on a side (default: no limit)",
+        help="remove pairs with more than N words in the source or in the target (default: no "
+        "limit)",
     )
     parser.add_argument(
         "--ratio",
         type=_ratio,
         metavar="R",
-        help="drop a pair whose longer side has more than R times the words of the other "
-        "(default: no limit)",
+        help="remove pairs whose longer side has more than R times as many words as the shorter "
+        "side (default: no limit)",
     )
     parser.add_argument(
         "--every",
         type=positive,
-        help="write every N-th of the kept pairs to --held-out, and not to --output",
+        help="with --held-out: hold out every N-th of the pairs that are kept, for a test set",
     )
     parser.add_argument(
         "--last",
         type=positive,
-        help="write the kept pairs among the last N pairs to --held-out, and not to --output",
+        help="with --held-out: of the last N pairs of --input, hold out those that are kept, for "
+        "a test set",
     )
     parser.add_argument(
         "--exclude",
         type=Path,
         metavar="PREFIX",
-        help="prefix of a test set; drop a pair if one of its sides is a sentence of "
-        "PREFIX.SRC or PREFIX.TGT, apart from spaces and capitals",
+        help="prefix of a test set, PREFIX.SRC and PREFIX.TGT; remove pairs with a source or a "
+        "target that is also there, apart from spaces and capitals",
     )
     parser.add_argument(
         "--held-out",
         type=Path,
         metavar="PREFIX",
-        help="prefix of the two texts with the pairs of --every or --last",
+        help="with --every or --last: prefix of the two texts to write with the pairs held out, "
+        "PREFIX.SRC and PREFIX.TGT; they are not in --output",
     )
     parser.name_files(
         inputs=[lambda args: find_sides(args.input, args.languages), _excluded], outputs=[_written]

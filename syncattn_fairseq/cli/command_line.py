@@ -18,14 +18,14 @@ from ..base.errors import printable
 from ..base.locks import claiming
 
 Names: TypeAlias = "str | Callable[[argparse.Namespace], Iterable[str | Path]]"
-"""Where paths come from: an argument with them, or a function of all arguments."""
+"""Where a command finds paths: the name of an argument, or a function of all arguments."""
 
-#: What stands beside the files in arguments of several parts.
+#: The parts that are not files, by their metavars, in arguments of several parts.
 _NOT_FILES = ("NAME", "ALIGNMENT", "MEASURE")
 
 
 class _Claims(ExitStack):
-    """Claims files for the command that runs, each once, however often arguments are read."""
+    """The locks of a running command's output files, one for each file."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -42,9 +42,9 @@ _claims: _Claims | None = None
 
 @contextmanager
 def claiming_outputs(claims: bool = True) -> Iterator[None]:
-    """Claim the output files of a command from the reading of the arguments to the end of a block.
+    """Within the block, lock the output files of a command whose arguments are parsed.
 
-    Without ``claims``, arguments are read for a call that is made later.
+    Without ``claims``, nothing is locked, as the arguments are for a call that is made later.
     """
     global _claims
     with _Claims() as stack:
@@ -56,16 +56,16 @@ def claiming_outputs(claims: bool = True) -> Iterator[None]:
 
 
 class CommandLine(argparse.ArgumentParser):
-    """An argument parser with checks of the files among the arguments."""
+    """An argument parser that checks and locks the files that its arguments name."""
 
     claims_outputs = True
-    """Whether no other command may write the outputs meanwhile; False: whoever writes claims them.
+    """Whether parsing locks the output files for this command; False: the code that writes does.
     """
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         self._files: dict[str, list[Names]] = {"inputs": [], "files": [], "outputs": []}
-        #: Ends the program if arguments do not go together.
+        #: Checks parsed arguments, and ends the program if some do not go together.
         self.check: Callable[[CommandLine, argparse.Namespace], None] = lambda parser, args: None
 
     def name_files(
@@ -74,12 +74,18 @@ class CommandLine(argparse.ArgumentParser):
         files: Iterable[Names] = (),
         outputs: Iterable[Names] = (),
     ) -> None:
-        """Say which arguments are files; see `check_files`."""
+        """Register which arguments name files, for the checks of `check_files`.
+
+        Args:
+            inputs: arguments with files that are read from the beginning, and may be pipes.
+            files: arguments with files that are read in any order, and may not be pipes.
+            outputs: arguments with files that are written.
+        """
         for kind, names in (("inputs", inputs), ("files", files), ("outputs", outputs)):
             self._files[kind] += names
 
     def parse_known_args(self, *args: Any, **options: Any) -> Any:
-        """Read the arguments; raise `DataError` if a file cannot be read or written."""
+        """Parse the arguments; raise `DataError` if a file cannot be read or written."""
         parsed = super().parse_known_args(*args, **options)
         self.check(self, parsed[0])
         paths = {
@@ -95,7 +101,7 @@ class CommandLine(argparse.ArgumentParser):
         return parsed
 
     def error(self, message: str) -> NoReturn:
-        """Exit with a single line about the error, without the long usage."""
+        """Print the error in a single line, without the long usage, and exit with status 2."""
         self.exit(2, f"error: {printable(message)}; see {self.prog} --help\n")
 
     def _list_paths(self, names: Names, args: argparse.Namespace) -> Iterator[str | Path]:

@@ -36,8 +36,10 @@ if TYPE_CHECKING:
     from ..data.segmenters import SubwordModel
     from ..inference import Model
 
-#: Why a command that loads models has ``--user-dir``.
-OF_MODEL = "needed if the model was trained with it; one that only the model names is not imported"
+#: The purpose of ``--user-dir`` in commands that load models.
+OF_MODEL = (
+    "needed if the model was trained with it; a plugin that only the model names is not imported"
+)
 
 T = TypeVar("T")
 
@@ -46,16 +48,17 @@ _AGAIN = 1.0
 #: What a terminal shows in colour: a cross and what follows it, and verdicts in tables.
 _COLOURED = re.compile(r"✗ .*$|(?<=  )(?:better|worse)(?= *$|  )", re.MULTILINE)
 
-#: Modules that are not ours.
+#: A pattern of the modules outside this package.
 OTHERS = r"(?!syncattn_fairseq\b|__main__$)"
 
 
 def command(run: Callable[[Sequence[str] | None], None]) -> Callable[..., int]:
-    """Make a command's entry point: bad input gives one line on standard error and status 1.
+    """Make a function a command's entry point, which turns errors into a line and a status.
 
-    An interruption gives one line and status 130. If the reader of the output has gone, the command
-    just ends. Warnings of other libraries are hidden unless Python is told to show them (``-W``).
-    Pipes can be read more than once.
+    Bad input gives one line on standard error and status 1. An interruption gives one line and
+    status 130. If the reader of the output has gone, the command just ends. Warnings of other
+    libraries are hidden unless Python is told to show them (``-W``). Pipes can be read more than
+    once.
     """
 
     @functools.wraps(run)
@@ -199,7 +202,7 @@ class _HelpFormatter(argparse.HelpFormatter):
 
 
 def new_parser(name: str, description: str, example: str, epilog: str = "") -> CommandLine:
-    """Make the parser of a command's arguments; help ends with ``epilog`` and an example call.
+    """Make the parser of a command's arguments, with ``--help`` and ``--version``.
 
     Args:
         name: the name of the command.
@@ -213,12 +216,12 @@ def new_parser(name: str, description: str, example: str, epilog: str = "") -> C
 
 
 def add_command(commands: Any, name: str, about: str, example: str) -> CommandLine:
-    """Add a subcommand; the list of commands shows the first sentence of ``about``.
+    """Add a subcommand to a command, and return the parser of the subcommand's arguments.
 
     Args:
         commands: the subcommands of a parser, from ``add_subparsers``.
         name: the name of the subcommand.
-        about: the description.
+        about: the description; the list of subcommands shows its first sentence.
         example: an example call.
     """
     first = about.partition(". ")[0].rstrip(".")
@@ -237,7 +240,7 @@ def _texts(description: str, example: str, epilog: str = "") -> dict[str, Any]:
 
 
 def publish(numbers: Any, table: str, json_file: str | None) -> None:
-    """Print a table and write the numbers as JSON; with ``-``, print only the JSON."""
+    """Print a table, and write numbers to a JSON file; for ``-``, print only the JSON."""
     document = json.dumps(numbers, indent=2, ensure_ascii=False) + "\n"
     if json_file == "-":
         sys.stdout.write(document)
@@ -258,34 +261,37 @@ def colour(text: str) -> str:
 
 
 def announce(path: str | Path, contents: str, file: TextIO | None = None) -> None:
-    """Print the contents of a new file, unless the file is a device such as /dev/stdout."""
+    """Print what a new file contains, unless the file is a device such as /dev/stdout."""
     if Path("/dev") not in Path(path).parents:
         print(f"{path}: {contents}", file=file)
 
 
 def add_texts(parser: CommandLine) -> None:
-    """Add the arguments of commands for rewriting texts line by line."""
+    """Add ``--input`` and ``--output`` to a command that rewrites texts line by line."""
     parser.add_argument(
-        "--input", nargs="+", type=Path, help="texts to read (default: standard input)"
+        "--input",
+        nargs="+",
+        type=Path,
+        help="texts to read, one sentence on each line (default: standard input)",
     )
     parser.add_argument(
         "--output",
         nargs="+",
         type=Path,
-        help="files to write, one for each input (default: standard output)",
+        help="files to write, one for each file in --input (default: standard output)",
     )
     parser.name_files(inputs=["input"], outputs=["output"])
 
 
 def add_subword_marks(parser: Any, default: str = "detected in the text") -> None:
-    """Add the argument for the subword marks of a text."""
+    """Add ``--subword-marks``, which says how subwords are marked in a text."""
     parser.add_argument(
         "--subword-marks",
         type=_scheme,
         metavar=f"{{{','.join(SCHEMES)},raw:SPLITTER}}",
-        help="how subwords are marked: a final @@, an initial U+2581, no mark (none), or "
-        "raw:SPLITTER, the marks of a model of raw sentences whose words a splitter "
-        f"such as uax29 finds (default: {default})",
+        help="how subwords are marked in the text: by a final @@ (subword_nmt), by an initial "
+        "U+2581 (sentencepiece), not at all (none), or as by a model of raw sentences, whose "
+        f"words the splitter SPLITTER, such as uax29, finds (default: {default})",
     )
 
 
@@ -296,67 +302,71 @@ def _scheme(value: str) -> str:
 
 
 def add_user_dir(parser: argparse.ArgumentParser, what: str) -> None:
-    """Add the argument for a plugin to import; ``what`` gives the purpose."""
+    """Add ``--user-dir``, a plugin to import; ``what`` says in the help what it is for."""
     parser.add_argument(
-        "--user-dir", type=Path, metavar="DIR", help=f"folder of your own plugin: {what}"
+        "--user-dir",
+        type=Path,
+        metavar="DIR",
+        help=f"folder of your own plugin for fairseq; {what}",
     )
 
 
 def add_model_files(parser: CommandLine) -> None:
-    """Add the arguments for the files of a model besides the checkpoint."""
+    """Add the options for a model's dictionaries, subword models, source parser and plugin."""
     parser.add_argument(
         "--data-bin",
         metavar="DIR",
-        help="binarised corpus with the model's dictionaries (default: the folder of the "
-        "checkpoint, or that of its training)",
+        help="folder of the binarised corpus, with the model's dictionaries (default: the folder "
+        "of the checkpoint, or the folder of its training)",
     )
     add_subwords(parser, "default: the one beside the model, or in --data-bin")
     parser.add_argument(
         "--source-parser",
         metavar="PARSER",
-        help="parser of the source, such as stanza:en, for models that read its parse",
+        help="for models that read the source's parse: parser of the source, such as stanza:en",
     )
     add_user_dir(parser, OF_MODEL)
 
 
 def add_tokenised(parser: CommandLine) -> None:
-    """Add the argument for text already in words."""
+    """Add ``--tokenised``, for input and output in words separated by spaces."""
     parser.add_argument(
         "--tokenised",
         action="store_true",
-        help="input and output are words separated by spaces, tokenised like the training "
-        "text (always so if neither the checkpoint nor its data record how the text was "
-        "prepared)",
+        help="read and write words separated by spaces, tokenised like the training text, and "
+        "not sentences as people write them (always so if neither the checkpoint nor its data "
+        "record how the text was prepared)",
     )
 
 
 def add_subwords(parser: CommandLine, note: str) -> None:
-    """Add the arguments for `read_subwords`; ``note`` is the end of the help of ``--subwords``."""
+    """Add the options for subword models; ``note`` is the end of the help of ``--subwords``."""
     parser.add_argument(
         "--subwords",
         nargs="+",
         metavar="FILE",
-        help="subword model of sentencepiece or subword-nmt; two models if source and target "
-        f"have their own ({note})",
+        help="subword model of sentencepiece or subword-nmt; two files, of source and target, if "
+        f"each has its own ({note})",
     )
     parser.add_argument(
         "--vocabulary",
         nargs="+",
         metavar="FILE",
-        help="vocabulary of subword-nmt that the training text was split with (its "
-        "--vocabulary); two if source and target have their own",
+        help="with --subwords from subword-nmt: vocabulary that the training text was split with "
+        "(subword-nmt's --vocabulary); two files, of source and target, if each has its own",
     )
     parser.add_argument(
         "--vocabulary-threshold",
         type=positive,
         default=1,
-        help="subword-nmt's --vocabulary-threshold (default: 1)",
+        help="with --vocabulary: subwords that occur less than N times in it are split further, "
+        "as by subword-nmt's --vocabulary-threshold (default: 1)",
     )
     parser.name_files(files=["subwords", "vocabulary"])
 
 
 def read_subwords(args: argparse.Namespace) -> list[SubwordModel] | None:
-    """Return the models of `add_subwords`' arguments; `DataError` if these do not fit together."""
+    """Return the subword models that the options of `add_subwords` name; None: none is named."""
     from ..data.segmenters import SubwordModel, pair_subwords
 
     pair, vocabularies = pair_subwords(args.subwords), args.vocabulary
@@ -372,24 +382,24 @@ def read_subwords(args: argparse.Namespace) -> list[SubwordModel] | None:
 
 
 def warn_of_unknown(model: Model) -> None:
-    """Warn on standard error about subwords unknown to the model."""
+    """Warn on standard error if texts had subwords that the model does not know."""
     for segmenter in (model.source_segmenter, model.target_segmenter):
         if warning := segmenter.describe_unknown():
             print(f"warning: {warning}", file=sys.stderr)
 
 
 def progress(lines: Iterable[T], unit: str = "sentences", total: int | None = None) -> Iterator[T]:
-    """Yield lines, and show on a terminal how many there were."""
+    """Yield lines, and show on a terminal a progress bar that counts them."""
     from tqdm import tqdm
 
     return iter(tqdm(lines, total=total, unit=f" {unit}", unit_scale=True, disable=None))
 
 
 def rewrite_texts(args: argparse.Namespace, lines: Callable[[Path | int], Iterator[str]]) -> None:
-    """Rewrite each input of `add_texts`; all outputs appear at the end, or none.
+    """Rewrite the input files of a command, whose arguments `add_texts` added, line by line.
 
-    ``lines`` yields the new lines, with line ends, of a file, or of standard input for 0.
-    `DataError`: the numbers of inputs and outputs differ.
+    ``lines`` yields the new lines, with line ends, of a file, or of standard input for 0. All
+    outputs appear at the end, or none. `DataError`: the numbers of inputs and outputs differ.
     """
     inputs = args.input or [0]
     if args.output is None:

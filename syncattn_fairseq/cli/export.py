@@ -19,7 +19,7 @@ from .common import (
 
 @command
 def main(argv: Sequence[str] | None = None) -> None:
-    """Export a model, and print how its scores compare."""
+    """Export a model, and print how little its scores differ from the checkpoint's."""
     args = make_parser().parse_args(argv)
     from ..export import export
     from ..export.card import read_scores
@@ -57,49 +57,57 @@ def make_parser() -> CommandLine:
         "--data-bin",
         required=True,
         metavar="DIR",
-        help="binarised corpus of the training, with the dictionaries and with sentences "
-        "whose scores are compared",
+        help="folder of the binarised corpus of the training; its dictionaries are exported, and "
+        "the export has to score its sentences like the checkpoint",
     )
     parser.add_argument(
         "--format",
         required=True,
         choices=["fairseq", "ctranslate2", "transformers", "marian"],
-        help="program to export for; transformers writes an FSMT model of Hugging Face "
-        "Transformers, and marian a MarianMT model, if the training started from one",
+        help="program to export for; transformers stands for an FSMT model of Hugging Face "
+        "Transformers, and marian for its MarianMT model, if the training started from one",
     )
     parser.add_argument(
-        "--output", required=True, type=Path, metavar="DIR", help="new folder to write"
+        "--output",
+        required=True,
+        type=Path,
+        metavar="DIR",
+        help="folder to write, which must not exist yet",
     )
     parser.add_argument(
         "--quantization",
         metavar="TYPE",
-        help="with ctranslate2: type of the weights, such as int8 or float16 (default: float32)",
+        help="with --format ctranslate2: number type of the stored weights, such as int8 or "
+        "float16 (default: float32)",
     )
-    add_subwords(parser, "copied into the folder")
+    add_subwords(
+        parser, "default: the one beside the checkpoint, or in --data-bin; copied into --output"
+    )
     parser.add_argument(
         "--shortlist",
         type=positive,
         default=0,
-        help="with ctranslate2: translate with only the N most probable target subwords of "
-        "each source subword, counted in the training text; faster, but some "
-        "translations change",
+        help="with --format ctranslate2: translate with only the N most probable target subwords "
+        "of each source subword, counted in the training text; faster, but some translations "
+        "change (default: with all target subwords)",
     )
     parser.add_argument(
         "--scores",
         nargs="+",
         metavar=("FILE", "NAME"),
-        help="JSON of syncattn-score, and the system's name in it if there are several; "
-        "README.md, the model card, gets the scores and their significance",
+        help="JSON file of syncattn-score whose scores and significance README.md, the model "
+        "card, shows, and the NAME of the system if the file has several (default: no scores)",
     )
     parser.add_argument(
         "--licence",
         metavar="NAME",
-        help="licence of the model for README.md, as hubs name it, such as cc-by-4.0",
+        help="licence of the model in README.md, as hubs name it, such as cc-by-4.0 (default: "
+        "not said)",
     )
     parser.add_argument(
         "--trained-on",
         metavar="TEXT",
-        help="name of the training data for README.md",
+        help="name of the training data in README.md, in one line (default: not said)",
     )
     add_user_dir(parser, OF_MODEL)
     parser.name_files(files=["path", "scores"], outputs=["output"])

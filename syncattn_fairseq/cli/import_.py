@@ -10,7 +10,7 @@ from .common import command, new_parser
 
 @command
 def main(argv: Sequence[str] | None = None) -> None:
-    """Import a model, and print how its scores compare."""
+    """Import a model, and print how little its scores differ from the original's."""
     args = make_parser().parse_args(argv)
     from .. import plugin  # noqa: F401  (registers the models; imports torch, which is slow)
     from ..imports import import_model
@@ -27,21 +27,29 @@ def make_parser() -> CommandLine:
         "checkpoint that computes the same, to translate with and to start a training from.",
         example="syncattn-import opus-mt-en-de --output imported",
     )
-    parser.add_argument("folder", type=Path, metavar="FOLDER", help="folder of the published model")
     parser.add_argument(
-        "--output", required=True, type=Path, metavar="DIR", help="new folder to write"
+        "folder", type=Path, metavar="FOLDER", help="folder of the published model, as downloaded"
+    )
+    parser.add_argument(
+        "--output",
+        required=True,
+        type=Path,
+        metavar="DIR",
+        help="folder to write, which must not exist yet",
     )
     parser.add_argument(
         "-s",
         "--source-lang",
         metavar="LANG",
-        help="source language (default: that of the folder's files)",
+        help="source language, such as en (default: that of the folder's files, unless the model "
+        "has many languages)",
     )
     parser.add_argument(
         "-t",
         "--target-lang",
         metavar="LANG",
-        help="target language (default: that of the folder's files)",
+        help="target language, such as de (default: that of the folder's files, unless the model "
+        "has many languages)",
     )
     parser.name_files(files=["folder"], outputs=["output"])
     return parser

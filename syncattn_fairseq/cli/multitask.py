@@ -36,30 +36,32 @@ def make_parser() -> CommandLine:
     parses.add_argument(
         "--trees",
         type=Path,
-        help="phrase structure trees of the source, one on each line in the brackets of the "
-        "Penn Treebank; an empty line or (()) means no parse",
+        help="phrase structure trees of the source, one on each line in the brackets of the Penn "
+        "Treebank; an empty line or (()) is a sentence without a parse",
     )
     parses.add_argument(
         "--heads",
         type=Path,
-        help="dependency heads of the source in place of --trees: for each word the number "
-        "of its head, from 1, or 0 for the root; an empty line means no parse",
+        help="in place of --trees: dependency heads of the source, for each word the number of "
+        "its head, from 1, or 0 for the root; an empty line is a sentence without a parse",
     )
     mixing.add_argument(
-        "--labels", type=Path, help="with --heads: dependency labels, one for each word"
+        "--labels",
+        type=Path,
+        help="with --heads: dependency labels of the source, one for each word (default: none)",
     )
     mixing.add_argument(
         "--spans",
         type=Path,
         metavar="FILE",
-        help="with --heads of raw sentences: character spans of their words, as "
-        "syncattn-parse --spans writes them (default: the words of --subword-marks)",
+        help="with --heads and --text, for raw sentences: character spans of the words, as "
+        "syncattn-parse --spans writes them (default: the words that --subword-marks shows)",
     )
     mixing.add_argument(
         "--text",
         type=Path,
         metavar="FILE",
-        help="with --spans: the sentences that the spans count characters of",
+        help="with --spans: the raw sentences in which the spans count characters",
     )
     mixing.add_argument(
         "--output",
@@ -67,23 +69,27 @@ def make_parser() -> CommandLine:
         nargs=2,
         required=True,
         metavar=("SOURCE", "TARGET"),
-        help="the two texts to write, source and target",
+        help="the two texts to write: SOURCE with a tag before each sentence, which names the "
+        "task, and TARGET with translations and linearised parses",
     )
     mixing.add_argument(
-        "--words", action="store_true", help="keep the words in the linearised parses"
+        "--words",
+        action="store_true",
+        help="keep the words in the linearised parses (default: only brackets and labels)",
     )
     mixing.add_argument(
         "--seed",
         type=int,
         default=1,
-        help="random seed of the order of lines and of the choice of repeated parses (default: 1)",
+        help="random seed of the order of lines and, where sentences have no parse, of which "
+        "parses are repeated in their place (default: 1)",
     )
     add_subword_marks(mixing)
     mixing.add_argument(
         "--on-bad-parse",
         choices=POLICIES,
         default="stop",
-        help="what to do if a parse is not a tree over its sentence's words: stop and write "
+        help="what to do if a parse is not a tree over its sentence's words: stop, and write "
         "nothing, or drop the parse (default: stop)",
     )
     mixing.name_files(
@@ -121,7 +127,7 @@ def _tag(args: argparse.Namespace) -> None:
 
 @command
 def main(argv: Sequence[str] | None = None) -> None:
-    """Mix a corpus, or tag a text."""
+    """Mix translation and parsing into one corpus, or tag a text for translation."""
     args = make_parser().parse_args(argv)
     {"mix": _mix, "tag": _tag}[args.command](args)
 

@@ -12,7 +12,7 @@ from .common import add_user_dir, command, new_parser
 @command
 @hushed("fairseq")  # it advertises missing packages
 def main(argv: Sequence[str] | None = None) -> None:
-    """Print the architectures, or the options of an architecture."""
+    """Print the list of architectures, or the options of one architecture."""
     args = make_parser().parse_args(argv)
     from .plugin_options import format_architectures, format_options  # imports fairseq: seconds
 
@@ -33,10 +33,10 @@ def make_parser() -> argparse.ArgumentParser:
         "architecture",
         nargs="?",
         metavar="ARCH",
-        help="architecture whose options and defaults to print (default: print the list of "
-        "architectures)",
+        help="architecture whose options and defaults are printed (default: the list of "
+        "architectures is printed)",
     )
-    add_user_dir(parser, "show its kinds of heads and losses, too")
+    add_user_dir(parser, "the options of its kinds of heads and losses are shown, too")
     return parser
 
 

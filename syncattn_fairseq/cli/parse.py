@@ -112,44 +112,44 @@ def make_parser() -> CommandLine:
         "--output",
         type=Path,
         required=True,
-        help="file to write with the head of each word, from 1, 0 for the root",
+        help="file to write: the head of each word, counted from 1; 0 is the root",
     )
     parser.add_argument(
-        "--labels", type=Path, help="file to write with the dependency label of each word"
+        "--labels", type=Path, help="file to write: the dependency label of each word"
     )
     parser.add_argument(
         "--spans",
         type=Path,
-        help="file to write with the character span of each word, such as 0-3 4-7; the text "
-        "is then read as people write it, and the parser's own tokenizer or else "
-        "--splitter finds the words",
+        help="file to write: the character span of each word, such as 0-3 4-7; the text is then "
+        "read as people write it, and the parser's own tokenizer, or else --splitter, finds the "
+        "words",
     )
     parser.add_argument(
         "--splitter",
         choices=SPLITTERS,
-        help="with --spans: splitter that finds the words if the parser has no tokenizer "
+        help="with --spans, for parsers without a tokenizer: splitter that finds the words "
         "(default: the splitter of the language in --lang or in the name of the text)",
     )
     parser.add_argument(
         "--conllu",
         type=Path,
-        help="file to write with the whole parses in CoNLL-U; sentences without a parse are "
-        "left out, and sent_id is the number of the line",
+        help="file to write: the whole parses in CoNLL-U, whose sent_id is the number of the "
+        "line; sentences without a parse are left out",
     )
     parser.add_argument(
         "--max-words",
         type=positive,
         default=MAX_WORDS,
-        help="most words of a sentence to parse; 1,000 words take Stanza 10 s and 3 GB "
-        f"(default: {MAX_WORDS})",
+        help="most words of a sentence to parse; longer sentences get no parse; 1,000 words take "
+        f"Stanza 10 s and 3 GB (default: {MAX_WORDS})",
     )
     parser.add_argument(
         "--min-parsed",
         type=fraction,
         default=MIN_PARSED,
         metavar="SHARE",
-        help="smallest share of sentences with a parse; below it nothing is written "
-        f"(default: {MIN_PARSED})",
+        help="smallest share of sentences, from 0 to 1, that must get a parse; below it nothing "
+        f"is written (default: {MIN_PARSED})",
     )
     group = parser.add_argument_group("the parser")
     group.add_argument(
@@ -157,8 +157,9 @@ def make_parser() -> CommandLine:
         type=_parser_name,
         default="stanza",
         metavar="NAME",
-        help="; ".join(f"{name}: {source.about}" for name, source in PARSERS.items())
-        + " (default: stanza). With its options, or in one word: "
+        help="parser to run: "
+        + ", ".join(f"{name} ({source.about})" for name, source in PARSERS.items())
+        + " (default: stanza). Give its options, or name it with them in one word: "
         + ", ".join(f"{name}:{spec}" for name, source in PARSERS.items() for spec in source.specs),
     )
     for source in PARSERS.values():
@@ -167,16 +168,20 @@ def make_parser() -> CommandLine:
     group.add_argument(
         "--format",
         choices=FORMATS,
-        help="format of the parses that --command prints or --parsed holds",
+        help="with --command: format of the parses that the command prints; with --parsed: "
+        "format of the parses in the file",
     )
     group.add_argument(
-        "--parsed", type=Path, help="file of parses to read, in place of running a parser"
+        "--parsed",
+        type=Path,
+        help="with --format, in place of running a parser: file of parses to read",
     )
     group.add_argument(
         "--anywhere",
         action="store_true",
-        help="find the parse of each sentence by its characters; --parsed may then have "
-        "another order and further sentences, such as those of a whole corpus",
+        help="with --parsed: find the parse of each sentence by its characters, so that the file "
+        "may have another order and further sentences, such as those of a whole corpus (default: "
+        "one parse for each sentence, in order)",
     )
     group = parser.add_argument_group("shards")
     group.add_argument(
@@ -187,23 +192,23 @@ def make_parser() -> CommandLine:
     group.add_argument(
         "--workers",
         type=positive,
-        help="number of shards parsed at the same time, in processes of one thread each; "
-        "best the number of cores, or a few for each GPU (default: 1; with Slurm, all "
-        "shards)",
+        help="number of shards that are parsed at the same time, in processes of one thread "
+        "each; best the number of cores, or a few for each GPU (default: 1; with --executor "
+        "slurm, all shards)",
     )
     group.add_argument(
         "--executor",
         choices=("local", "slurm"),
         default="local",
-        help="where to parse: on this machine, or in arrays of Slurm jobs, which are "
+        help="where to parse: on this machine (local), or in arrays of Slurm jobs, which are "
         "requeued when they are preempted (default: local)",
     )
     group.add_argument(
         "--slurm",
         nargs="+",
         metavar="OPTION[=VALUE]",
-        help="long options of sbatch, such as partition=gpu gpus-per-node=1 time=1:00:00 "
-        "(default: time=4:00:00)",
+        help="with --executor slurm: long options of sbatch, such as partition=gpu "
+        "gpus-per-node=1 time=1:00:00 (default: time=4:00:00)",
     )
     parser.claims_outputs = False
     parser.check = _check

@@ -34,7 +34,10 @@ class OptionGroup:
 
 
 def list_groups() -> list[OptionGroup]:
-    """List all options, each once for each owner."""
+    """List the plugin's options in groups, each option once for each owner.
+
+    The owner is what fairseq reads the option for: a model, the criterion or the task.
+    """
     transformer, _ = MODELS
     inherited = {field.name for field in dataclasses.fields(TranslationConfig)}
     losses = (term.Options for term in TERMS.values())
@@ -67,7 +70,7 @@ def _summarise(thing: type) -> str:
 
 
 def format_options(architecture: str) -> str:
-    """Format the options of an architecture, else `DataError`, for a terminal."""
+    """Return the options of an architecture as text for a terminal; `DataError` if unknown."""
     model = ARCH_MODEL_NAME_REGISTRY.get(architecture)
     if model not in MODELS:
         raise DataError(
@@ -112,7 +115,7 @@ def _describe(field: Any, defaults: argparse.Namespace) -> dict[str, Any]:
 
 
 def list_architectures() -> Iterator[tuple[str, str]]:
-    """Yield the name of each architecture of this package, in a single size, with a description."""
+    """Yield each architecture of this package, without its other sizes, and a description."""
     for name, system in SYSTEMS.items():
         yield name, _summarise(system)  # type: ignore[arg-type]
     for name, model in ARCH_MODEL_NAME_REGISTRY.items():
@@ -123,7 +126,7 @@ def list_architectures() -> Iterator[tuple[str, str]]:
 
 
 def format_architectures() -> str:
-    """Format the list of architectures for a terminal."""
+    """Return the list of architectures as text for a terminal."""
     lines = [f"  {name:30}{about}" for name, about in list_architectures()]
     sizes = " and ".join(f"NAME{size}" for size in SIZES if size)
     return "\n".join(

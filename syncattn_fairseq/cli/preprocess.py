@@ -31,7 +31,7 @@ syncattn-preprocess -s en -t de --joined-dictionary --destdir data-bin \\
 
 @command
 def main(argv: Sequence[str] | None = None) -> None:
-    """Binarise texts and parses with fairseq's options and ours."""
+    """Binarise texts and parses, with the options of fairseq and of this package."""
     words = list(sys.argv[1:] if argv is None else argv)
     if {"-h", "--help", "--version"} & set(words):  # importing fairseq would take seconds
         parser = new_parser("syncattn-preprocess", DESCRIPTION, EXAMPLE)
@@ -53,13 +53,13 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 
 def add_options(parser: CommandLine) -> None:
-    """Add our own options to fairseq's."""
+    """Add this package's options to those of ``fairseq-preprocess``."""
     parser.add_argument(
         "--start",
         metavar="DIR",
-        help="folder of syncattn-import, with the model that a training will start from; its "
-        "dictionaries and subword models are used, so that --srcdict, --tgtdict and "
-        "--subwords are left out",
+        help="folder made by syncattn-import, of the model that training will start from; its "
+        "dictionaries and subword models are used, so do not give --srcdict, --tgtdict or "
+        "--subwords",
     )
     group = parser.add_argument_group("Parses")
     for split in SPLITS:
@@ -67,69 +67,70 @@ def add_options(parser: CommandLine) -> None:
         group.add_argument(
             f"--{split}heads",
             metavar="FP",
-            help=f"prefix{several} of the files FP.heads.LANG with the heads of the words and "
-            f"FP.labels.LANG with their labels (default: the value of --{split}pref), and of "
-            "FP.align with links between words, such as 0-0 1-2, source first; if there is a text "
-            "FP.LANG, it is compared with the text in subwords",
+            help=f"prefix FP{several} of the parses of --{split}pref: FP.heads.LANG has the head "
+            "of each word, FP.labels.LANG its label, and FP.align the links between source and "
+            "target words, such as 0-0 1-2; if there is a text FP.LANG, it is compared with the "
+            f"text in subwords (default: the value of --{split}pref)",
         )
     for side, language in (("src", "source"), ("tgt", "target")):
         group.add_argument(
             f"--{side}labeldict",
             metavar="FP",
-            help=f"dictionary of {language} labels to reuse (default: a new one from the "
-            "labels of the training text)",
+            help=f"dictionary of {language} labels to reuse (default: a new one from the labels "
+            "of the training text)",
         )
     add_subword_marks(group, "as for the data already in --destdir, else detected in the text")
     group.add_argument(
         "--on-bad-parse",
         choices=POLICIES,
         default="stop",
-        help="what to do if heads are not a tree over their sentence's words, or labels are "
-        "not one for each word: stop and write nothing, or keep the sentence without "
-        "them (default: stop)",
+        help="what to do if heads are not a tree over their sentence's words, or labels are not "
+        "one for each word: stop, and write nothing, or keep the sentence without them (default: "
+        "stop)",
     )
     group.add_argument(
         "--min-parsed",
         type=fraction,
         default=MIN_PARSED,
         metavar="SHARE",
-        help="smallest share of sentences with heads, or labels, that fit; below it the "
-        f"command stops (default: {MIN_PARSED})",
+        help="smallest share of sentences, from 0 to 1, whose heads, or labels, must fit; below "
+        f"it the command stops (default: {MIN_PARSED})",
     )
     group.add_argument(
         "--add",
         nargs="+",
         metavar="KIND.LANG",
-        help="binarise only these files, such as heads.en, labels.en or align (links), for "
-        "texts that are binarised in --destdir already; nothing else there changes",
+        help="with texts that are binarised in --destdir already: binarise only these files, "
+        "such as heads.en, labels.en or align (links); nothing else there changes",
     )
 
     group = parser.add_argument_group(
         "Raw text",
-        "What goes here is stored in --destdir and beside checkpoints and exported, so "
-        "that models translate sentences as people write them. Without --trainpref, --validpref "
-        "and --testpref, only this, and --subword-marks, are added to --destdir.",
+        "These options say how sentences as people write them became the texts. That is stored in "
+        "--destdir, beside checkpoints and in exports, so that models translate such sentences. "
+        "Without --trainpref, --validpref and --testpref, only this, and --subword-marks, are "
+        "added to --destdir.",
     )
     group.add_argument(
         "--words-by",
         nargs=2,
         metavar="COMMAND",
-        help="how sentences of each side became words: syncattn-tokenise with its options, "
-        "or kytea",
+        help="commands that split the source and the target into words, one for each: "
+        "syncattn-tokenise with its options, or kytea",
     )
     group.add_argument(
         "--truecased",
         action="store_true",
-        help="the texts were truecased: a sentence begins in lower case, unless its first "
-        "word always has a capital",
+        help="with --words-by: the words were truecased then, so that a sentence begins in lower "
+        "case unless its first word always has a capital",
     )
     group.add_argument(
         "--raw",
         metavar="FP",
-        help="prefix of sentences FP.LANG as people write them, such as a test set; the "
-        "command prints their BLEU after they became words and sentences again",
+        help="with --words-by: prefix of sentences FP.LANG as people write them, such as a test "
+        "set; the command prints their BLEU after they became words and sentences again",
     )
-    add_subwords(parser, "not stored")
+    add_subwords(parser, "default: none is stored")
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ from .common import add_model_files, add_tokenised, command, new_parser, positiv
 
 @command
 def main(argv: Sequence[str] | None = None) -> None:
-    """Serve until the program is told to end."""
+    """Load a model, and serve it over HTTP until SIGTERM or SIGINT."""
     args = make_parser().parse_args(argv)
     require("serve", "starlette", "uvicorn")
     from ..inference import load
@@ -56,12 +56,14 @@ def make_parser() -> CommandLine:
     parser.add_argument(
         "--path",
         required=True,
-        help="a checkpoint, several checkpoints separated by ':' (an ensemble), or the "
-        "folder of an exported model",
+        help="a checkpoint, several checkpoints separated by ':' (an ensemble), or the folder of "
+        "an exported model",
     )
     add_model_files(parser)
     add_tokenised(parser)
-    parser.add_argument("--device", help="cpu or cuda (default: cuda if there is a GPU)")
+    parser.add_argument(
+        "--device", help="where the model runs, cpu or cuda (default: cuda if there is a GPU)"
+    )
     parser.add_argument(
         "--host",
         default="127.0.0.1",
@@ -73,22 +75,26 @@ def make_parser() -> CommandLine:
         type=_port,
         default=8000,
         metavar="N",
-        help="port to listen at; 0 takes a free one (default: 8000)",
+        help="port to listen at; 0 chooses a free one (default: 8000)",
     )
     parser.add_argument(
         "--max-requests",
         type=positive,
         default=64,
-        help="most requests that are answered at a time; further ones get status 503 (default: 64)",
+        help="most requests that are answered at the same time; further ones get status 503 "
+        "(default: 64)",
     )
     parser.add_argument(
-        "--max-seconds", type=positive, default=30, help="most seconds for a request (default: 30)"
+        "--max-seconds",
+        type=positive,
+        default=30,
+        help="most seconds that a request may take; then it gets status 503 (default: 30)",
     )
     parser.add_argument(
         "--max-bytes",
         type=positive,
         default=100_000,
-        help="most bytes of a request (default: 100000)",
+        help="most bytes of a request; a larger one gets status 413 (default: 100000)",
     )
     parser.name_files(files=[lambda args: args.path.split(os.pathsep)])
     return parser

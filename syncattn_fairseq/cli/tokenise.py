@@ -43,7 +43,15 @@ def _prepare(args: argparse.Namespace) -> Preparation:
 
 
 def read_preparation(command: str, truecased: bool = False) -> Preparation:
-    """Read how syncattn-tokenise, or KyTea at the end of a pipeline, splits text into words."""
+    """Convert a command line that splits text into words to the preparation that it does.
+
+    Args:
+        command: syncattn-tokenise with its options, or a pipeline that ends with KyTea.
+        truecased: whether the words are truecased afterwards.
+
+    Raises:
+        DataError: the command is another one.
+    """
     try:
         name, *options = shlex.split(command.rpartition("|")[2])
     except ValueError:
@@ -65,35 +73,41 @@ def make_parser() -> argparse.ArgumentParser:
         example="syncattn-tokenise --lang en --input raw/test.en --output words/test.en",
     )
     parser.add_argument(
-        "--lang", required=True, metavar="LANGUAGE", help="language of the text, such as en"
+        "--lang",
+        required=True,
+        metavar="LANGUAGE",
+        help="language of the text, such as en, whose rules and abbreviations are used",
     )
     parser.add_argument(
         "--normalise",
         action="store_true",
-        help="first normalise punctuation: quotes, dashes and spaces",
+        help="normalise punctuation first: quotes, dashes and spaces",
     )
     parser.add_argument(
         "--aggressive",
         action="store_true",
-        help="split words at hyphens: well-known becomes well @-@ known",
+        help="also split words at hyphens: well-known becomes well @-@ known",
     )
-    parser.add_argument("--lowercase", action="store_true", help="lowercase the words")
+    parser.add_argument("--lowercase", action="store_true", help="write the words in lower case")
     parser.add_argument(
         "--words",
         action="store_true",
-        help="the text is split into words already; keep these words",
+        help="split nothing, since the text is in words already",
     )
     parser.add_argument(
         "--rules",
         type=int,
         choices=RULES,
         default=RULES[-1],
-        help="rules of the tokenizer: 1 splits exactly as sacremoses, for texts that were "
-        "split so; 2 keeps combining marks with their letters and colons in Finnish and "
+        help="version of the tokenizer's rules: 1 splits exactly as sacremoses, for texts that "
+        "were split so; 2 keeps combining marks with their letters and colons in Finnish and "
         f"Swedish words, and detokenises with fewer faults (default: {RULES[-1]})",
     )
     parser.add_argument(
-        "--workers", type=positive, default=1, help="number of processes (default: 1)"
+        "--workers",
+        type=positive,
+        default=1,
+        help="number of processes that split the text (default: 1)",
     )
     add_texts(parser)
     return parser

@@ -29,19 +29,22 @@ if TYPE_CHECKING:
     from ..inference.sources import Parses
     from ..parsing.parser import Parse as DependencyTree
 
-#: Lines to read and sort by length at a time.
+#: The number of lines that are read and sorted by length at a time.
 _LINES = 2000
-#: What there may be of the input's parses, and what it is.
+#: The kinds of files with the input's parses, and the help of their options.
 _PARSES = {
-    "heads": "heads",
-    "labels": "dependency labels, if it reads them,",
-    "spans": "words' places, if it reads sentences as people write them,",
+    "heads": "with --input, for models that read the source's parse: file with the heads of the "
+    "words of each line (default: those that --source-parser finds)",
+    "labels": "with --input-heads, for models that read dependency labels: file with the labels "
+    "of the words of each line",
+    "spans": "with --input-heads, for models that read sentences as people write them: file with "
+    "the character spans of the words of each line, as syncattn-parse --spans writes them",
 }
 
 
 @command
 def main(argv: Sequence[str] | None = None) -> None:
-    """Translate block by block, and print the requested parts."""
+    """Translate a text block by block, and print translations, parses or alignments."""
     args = make_parser().parse_args(argv)
     from ..base.inputs import name_input
     from ..base.text import count_lines, read_lines
@@ -107,10 +110,10 @@ class _Run:
     """A text translated block by block.
 
     Args:
-        model: what translates.
-        decoding: how.
-        args: what is printed.
-        name: what the text is called in messages.
+        model: the model that translates.
+        decoding: the settings of the search.
+        args: the command's arguments, which say what is printed.
+        name: the name of the text in messages.
     """
 
     def __init__(
@@ -133,11 +136,11 @@ class _Run:
 
         Args:
             sentences: the lines.
-            references: their translations; None: the model's own.
-            parses: their parses; None: of the model's parser.
+            references: translations of the lines; None: the model's own.
+            parses: parses of the lines; None: those of the model's parser.
 
         Returns:
-            Whether to go on.
+            Whether to translate the next block, too.
         """
         try:
             if references is None:
@@ -231,13 +234,16 @@ def make_parser() -> CommandLine:
     parser.add_argument(
         "--path",
         required=True,
-        help="a checkpoint, several checkpoints separated by ':' (an ensemble), or the "
-        "folder of an exported model",
+        help="a checkpoint, several checkpoints separated by ':' (an ensemble), or the folder of "
+        "an exported model",
     )
     add_model_files(parser)
     add_tokenised(parser)
     parser.add_argument(
-        "--input", default=0, metavar="FILE", help="text to translate (default: standard input)"
+        "--input",
+        default=0,
+        metavar="FILE",
+        help="text to translate, one sentence on each line (default: standard input)",
     )
     parser.add_argument(
         "--in-subwords",
@@ -245,66 +251,67 @@ def make_parser() -> CommandLine:
         help="the input and the file of --force are in subwords already, so that no subword "
         "model is needed",
     )
-    for kind, what in _PARSES.items():
-        parser.add_argument(
-            f"--input-{kind}",
-            metavar="FILE",
-            help=f"for models that read the source's parse: the {what} of each line of the input "
-            "(default: those of --source-parser)",
-        )
+    for kind, about in _PARSES.items():
+        parser.add_argument(f"--input-{kind}", metavar="FILE", help=about)
     parser.add_argument(
-        "--beam", type=positive, default=5, help="hypotheses kept by the beam search (default: 5)"
+        "--beam",
+        type=positive,
+        default=5,
+        help="number of hypotheses that the beam search keeps (default: 5)",
     )
     parser.add_argument(
         "--batch-size",
         type=positive,
         default=32,
-        help="sentences translated at a time (default: 32)",
+        help="number of sentences translated at a time (default: 32)",
     )
     parser.add_argument(
         "--lenpen",
         type=number,
         default=1.0,
         metavar="X",
-        help="length penalty, as in fairseq-generate; above 1, longer translations are "
-        "preferred (default: 1)",
+        help="exponent of the length penalty, as in fairseq-generate; above 1, longer "
+        "translations are preferred (default: 1)",
     )
     parser.add_argument(
         "--max-len",
         type=positive,
         help="most subwords of a translation (default: 200; for a source of more than 32 "
-        "subwords, 4 to 8 times as many, up to 1000)",
+        "subwords, 4 to 8 times as many as it has, up to 1000)",
     )
     parser.add_argument(
         "--too-long",
         choices=("stop", "empty"),
         default="stop",
-        help="what to do if a line has more subwords than the model reads: stop, or leave "
-        "its translation empty and end with status 1 (default: stop)",
+        help="what to do if a line has more subwords than the model reads: stop, or leave its "
+        "translation empty and end with status 1 (default: stop)",
     )
-    parser.add_argument("--device", help="cpu or cuda (default: cuda if there is a GPU)")
+    parser.add_argument(
+        "--device", help="where the model runs, cpu or cuda (default: cuda if there is a GPU)"
+    )
     more = parser.add_mutually_exclusive_group()
     more.add_argument(
         "--parses",
         action="store_true",
-        help="print the parses of source and translation in CoNLL-U, and not the translations",
+        help="print the parses of source and translation in CoNLL-U, in place of translations",
     )
     more.add_argument(
         "--alignments",
         action="store_true",
-        help="print after each translation a tab and its links to words of the source",
+        help="print after each translation a tab and its links to words of the source, such as "
+        "0-0 1-2, source first",
     )
     more.add_argument(
         "--jsonl",
         action="store_true",
-        help="print a JSON object for each pair: text, subwords, score, parses of both "
-        "sides, links, distances",
+        help="print in place of each translation a JSON object for the sentence pair: text, "
+        "subwords, score, parses, links and distances",
     )
     parser.add_argument(
         "--force",
         metavar="FILE",
-        help="with --jsonl: file of translations to analyse, one for each line of the input "
-        "(default: the model's own translations)",
+        help="with --jsonl and --input: file of translations to analyse, one for each line of "
+        "the input (default: the model's own translations)",
     )
     parser.add_argument(
         "--every-layer",
@@ -314,13 +321,14 @@ def make_parser() -> CommandLine:
     parser.add_argument(
         "--alignment-layer",
         type=positive,
-        help="decoder layer whose links are printed, from 1 (default: the layer that the "
-        "model aligns with)",
+        help="with --alignments: number of the decoder layer, from 1, whose links are printed "
+        "(default: the layer that the model aligns with)",
     )
     parser.add_argument(
         "--alignment-head",
         type=positive,
-        help="attention head whose links are printed, from 1 (default: the mean of all heads)",
+        help="with --alignments or --jsonl: number of the attention head, from 1, whose links "
+        "are printed (default: the mean of all heads of the layer)",
     )
     parser.name_files(
         inputs=["input", "force", *(f"input_{kind}" for kind in _PARSES)],

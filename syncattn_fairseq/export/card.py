@@ -11,7 +11,7 @@ from ..base.files import read_json
 from ..base.text_tables import escape_html
 from ..data.preparation import Preparation
 
-#: No score and no number of sentences comes near to it.
+#: A bound that no score and no number of sentences reaches.
 _LARGEST = 1e15
 #: What hubs call the library of a format, if that is not the format's own name.
 _LIBRARIES = {"marian": "transformers"}
@@ -30,18 +30,18 @@ def make_card(
     licence: str | None = None,
     trained_on: str | None = None,
 ) -> str:
-    """Return the card of a model.
+    """Return the model card of an exported model, the Markdown of its README.md.
 
     Args:
-        languages: of source and target.
-        format: the program that it is for.
+        languages: the source and the target language.
+        format: the export format.
         made_from: the path of the checkpoint; the card has only its name, as it is published.
-        checked: the result of the check, in words.
-        usage: lines of Python, in one or more ways.
+        checked: the result of the comparison of scores, in words.
+        usage: examples of Python code that translate with the model.
         quantization: the type of the weights; None: not said.
-        scores: those of `read_scores`.
-        licence: of the model, as hubs name it, such as ``cc-by-4.0``; None: nobody has said it.
-        trained_on: the name of its training data, a line; None: nobody has said it.
+        scores: the scores that `read_scores` returned; None: not shown.
+        licence: the model's licence, as hubs name it, such as ``cc-by-4.0``; None: not stated.
+        trained_on: the name of the training data, a line; None: not stated.
     """
     source, target = languages
     stored = f", weights in {quantization}" if quantization else ""
@@ -70,7 +70,7 @@ def make_card(
 
 
 def check_words(licence: str | None, trained_on: str | None) -> None:
-    """Raise `DataError` unless a card can have this licence and this name of training data."""
+    """Raise `DataError` if a model card cannot show this licence or training-data name."""
     if licence is not None and not re.fullmatch(_LICENCE, licence):
         raise DataError(f"--licence {licence!r}: give its short name, such as cc-by-4.0 or mit")
     if trained_on is not None and not (trained_on.strip() and trained_on.isprintable()):
@@ -78,7 +78,7 @@ def check_words(licence: str | None, trained_on: str | None) -> None:
 
 
 def sentence_code(preparation: Preparation | None) -> str:
-    """Return a sentence, in Python, as a subword model reads it.
+    """Return an example sentence as Python code, in the form that the subword model reads.
 
     Only models of raw sentences read them as people write them. What splits other sentences into
     words, and their first words into small letters, is in `syncattn_fairseq.load`: no library does
@@ -90,9 +90,9 @@ def sentence_code(preparation: Preparation | None) -> str:
 
 
 def describe_words(preparation: Preparation | None) -> str:
-    """Return a comment in Python about the word splitting for a model; empty for raw sentences.
+    """Return a Python comment that says how the model's input is split into words.
 
-    Empty: that is not known, or they are sentences.
+    The comment is empty if that is unknown, or if the model reads raw sentences.
     """
     if preparation is None or preparation.tokenizer == "raw":
         return ""
@@ -109,7 +109,15 @@ def describe_words(preparation: Preparation | None) -> str:
 
 
 def read_scores(path: str | Path, system: str | None = None) -> dict[str, Any]:
-    """Read a system's scores from syncattn-score's JSON, by default the only one's; `DataError`."""
+    """Read the scores of one system from the JSON that ``syncattn-score`` writes.
+
+    Args:
+        path: the JSON file.
+        system: the name of the system; None: the only one.
+
+    Raises:
+        DataError: the file is something else, or has no such system, or several without a name.
+    """
     other = DataError(f"{path}: not what syncattn-score --json writes")
     try:
         systems = read_json(path)["systems"]

@@ -1,4 +1,4 @@
-"""The checks that an exported model gives sentences the same scores, from the same subwords."""
+"""Check that an exported model gives sentences the same scores, from the same subwords."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,9 +20,12 @@ _SENTENCES = 20
 
 @dataclass(frozen=True)
 class Sample:
-    """Sentence pairs: ``net_input``, and the ``target``, ``(B, T)``, padded on the right.
+    """A batch of sentence pairs from the corpus, whose scores are compared.
 
-    ``tokens`` is how many target tokens there are, including the ends of sentences.
+    Attributes:
+        net_input: the input of a fairseq model.
+        target: the target tokens, ``(B, T)``, padded on the right.
+        tokens: the number of target tokens, including the ends of sentences.
     """
 
     net_input: dict[str, Tensor]
@@ -30,18 +33,26 @@ class Sample:
     tokens: int
 
     def sources(self, words: Sequence[str], field: str = "src_tokens") -> list[list[str]]:
-        """Return each source's symbols without the end of sentence, or another field's labels."""
+        """Return each source's symbols in ``field``, without the end of sentence."""
         inside = self.net_input["src_tokens"] > 2  # <s>, <pad> and </s> come first
         rows = zip(self.net_input[field], inside, strict=True)
         return [[words[i] for i in row[there].tolist()] for row, there in rows]
 
     def targets(self, words: Sequence[str]) -> list[list[str]]:
-        """Return the symbols of each target, without its end."""
+        """Return each target's symbols, without the end of sentence."""
         return [[words[i] for i in row[row > 2].tolist()] for row in self.target]
 
 
 def load_sample(task: Any, longest: tuple[int, int]) -> Sample:
-    """Take pairs up to a length from the task's corpus; `DataError` if there are none."""
+    """Load sentence pairs of the task's corpus, to compare scores on them.
+
+    Args:
+        task: a fairseq task.
+        longest: the most tokens of a source and of a target.
+
+    Raises:
+        DataError: no pair of the corpus is as short.
+    """
     for split in _SAMPLED:
         try:
             task.load_dataset(split)
@@ -68,7 +79,7 @@ def scores(model: Any, net_input: dict[str, Tensor], target: Tensor) -> list[flo
 
 
 def target_scores(log_probabilities: Tensor, target: Tensor) -> list[float]:
-    """Add up the log-probabilities ``(B, T, V)`` of each target's tokens, ``(B, T)``."""
+    """Return the log-probability of each target ``(B, T)``, given those of tokens ``(B, T, V)``."""
     of_tokens = log_probabilities.gather(2, target.unsqueeze(2)).squeeze(2)
     return of_tokens.masked_fill(target == 1, 0).sum(1, dtype=torch.float64).tolist()
 
@@ -80,7 +91,7 @@ def compare(
     exact: bool,
     where: Path | str,
 ) -> str:
-    """Describe how an export's scores differ; `DataError` if by more than rounding explains.
+    """Return a sentence that says how little the scores of checkpoint and export differ.
 
     Args:
         expected: the log-probability of each sentence under the checkpoint.
@@ -88,6 +99,9 @@ def compare(
         tokens: the number of target tokens in all sentences.
         exact: whether the weights are not quantised, so that only rounding differs.
         where: the name of the model in messages.
+
+    Raises:
+        DataError: the scores differ by more than rounding explains.
     """
     difference = sum(abs(a - b) for a, b in zip(expected, exported, strict=True)) / tokens
     if not difference < (1e-4 if exact else 0.2):
@@ -99,7 +113,7 @@ def compare(
 
 
 def check_text_steps(folded: FoldedModel, sample: Sample) -> None:
-    """Check that subword models and record fit sentences of the corpus; `DataError` if not."""
+    """Raise `DataError` if subword models or preparations do not fit the corpus's sentences."""
     check_languages(folded.preparations, (folded.source, folded.target), folded.task.cfg.data)
     if folded.subwords is None or folded.segmenters is None:
         return

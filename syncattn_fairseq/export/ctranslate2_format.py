@@ -1,4 +1,4 @@
-"""CTranslate2, which decodes without fairseq, several times as fast."""
+"""Export to CTranslate2, which decodes without fairseq, several times as fast."""
 
 from pathlib import Path
 from typing import Any
@@ -18,19 +18,19 @@ from .format import Format
 
 _ACTIVATIONS = {"relu": "RELU", "gelu": "GELU", "gelu_fast": "GELUTanh", "swish": "SWISH"}
 
-#: The ``--positions`` that its attention can have.
+#: The kinds of ``--positions`` that CTranslate2's attention supports.
 _POSITIONS = ("rotary", "bias", "marian")
 
 
 class CTranslate2Format(Format):
-    """The files of a CTranslate2 model, built with its own model specifications."""
+    """The export format of CTranslate2, written with CTranslate2's own model specifications."""
 
     has_shortlists = True
     quantizations = ("int8", "int8_float32", "int8_float16", "int8_bfloat16", "int16", "float16",
                      "bfloat16")  # fmt: skip
 
     def refuse(self, folded: FoldedModel) -> None:
-        """Check versions, positions, norms and activation against CTranslate2's."""
+        """Raise `DataError` if CTranslate2 lacks the model's positions, norms or activation."""
         load_ctranslate2(folded.positions)
         if folded.positions not in _POSITIONS:
             refuse_positions(folded, "CTranslate2's encoder")
@@ -44,7 +44,7 @@ class CTranslate2Format(Format):
             folded.reject(f"CTranslate2 has no --activation-fn {cfg.activation_fn}")
 
     def write(self, folded: FoldedModel, folder: Path, quantization: str | None) -> None:
-        """Fill CTranslate2's specification of the model and save it."""
+        """Write the files of a CTranslate2 model into a folder."""
         from ctranslate2.specs import TransformerSpec, common_spec
 
         cfg = folded.model.cfg
@@ -82,7 +82,7 @@ class CTranslate2Format(Format):
         spec.save(str(folder))
 
     def scores(self, folder: Path, folded: FoldedModel, sample: Sample) -> list[float]:
-        """Score with CTranslate2 on the CPU."""
+        """Return the log-probability of each target under CTranslate2, on the CPU."""
         translator = load_ctranslate2().Translator(str(folder), device="cpu")
         sources = sample.sources(folded.source_words)
         if folded.labels is not None:
@@ -96,7 +96,7 @@ class CTranslate2Format(Format):
         return [float(sum(result.log_probs)) for result in results]
 
     def usage(self, folded: FoldedModel, folder: Path) -> list[str]:
-        """Translate with this package's `load`, and with CTranslate2 alone."""
+        """Return Python code to translate with this package and with CTranslate2 alone."""
         parser = f', source_parser="stanza:{folded.source}"' if folded.labels is not None else ""
         sentence = "A sentence." if all(folded.sides) else "A sentence ."
         ours = (
@@ -122,7 +122,7 @@ class CTranslate2Format(Format):
 
 
 def are_sentencepiece(folded: FoldedModel) -> bool:
-    """Return whether both subword models are of sentencepiece."""
+    """Return whether the subword models of source and target are sentencepiece models."""
     return all(isinstance(each, Pieces) for each in folded.segmenters or [None])
 
 
@@ -132,14 +132,14 @@ def _are_embedded(folded: FoldedModel) -> bool:
 
 
 def refuse_positions(folded: FoldedModel, program: str) -> None:
-    """Raise `DataError` for positions that enter the attention, or that only Marian has."""
+    """Raise `DataError` if positions enter the attention, or are those of Marian."""
     if not _are_embedded(folded) or folded.positions == "marian":
         hint = "; --format ctranslate2 has it" if folded.positions in _POSITIONS else ""
         folded.reject(f"{program} has no --positions {folded.positions}{hint}")
 
 
 def refuse_ends(folded: FoldedModel, program: str) -> None:
-    """Raise `DataError` for what only published models have, by its option."""
+    """Raise `DataError` for parts of imports: language symbol, output bias, zero start."""
     for preparation in folded.preparations.values():
         if preparation.first:
             folded.reject(
@@ -154,11 +154,11 @@ def refuse_ends(folded: FoldedModel, program: str) -> None:
 
 
 def refuse_options(folded: FoldedModel, program: str, same_heads: bool = True) -> None:
-    """Raise `DataError` for options that only fairseq supports.
+    """Raise `DataError` if the model has an option that ``program`` does not support.
 
     Args:
         folded: the model.
-        program: what it is exported to.
+        program: the name of the program that the model is exported to.
         same_heads: whether encoder and decoder must have as many heads.
     """
     cfg = folded.model.cfg

@@ -1,4 +1,4 @@
-"""fairseq's own Transformer: a checkpoint that fairseq decodes without this package."""
+"""Export to a checkpoint of fairseq's own Transformer, decoded without this package."""
 
 import shutil
 from collections.abc import Mapping, Sequence
@@ -33,10 +33,10 @@ _UNTRAINED = (
 
 
 class FairseqFormat(Format):
-    """``model.pt`` and its dictionaries."""
+    """The export format for fairseq alone: ``model.pt`` and its dictionaries."""
 
     def refuse(self, folded: FoldedModel) -> None:
-        """Refuse source labels, and positions in the attention."""
+        """Raise `DataError` if fairseq's own Transformer lacks something that the model has."""
         if folded.labels is not None:
             folded.reject(
                 "it reads dependency labels (S&H), which fairseq's Transformer does not; "
@@ -66,7 +66,7 @@ class FairseqFormat(Format):
             shutil.copyfile(model, folder / name)
 
     def scores(self, folder: Path, folded: FoldedModel, sample: Sample) -> list[float]:
-        """Score with the checkpoint as fairseq loads it."""
+        """Return the log-probability of each target under the checkpoint, loaded by fairseq."""
         state = checkpoint_utils.load_checkpoint_to_cpu(str(folder / "model.pt"))
         state["cfg"]["task"]["data"] = str(folder)
         task = tasks.setup_task(state["cfg"]["task"])
@@ -79,7 +79,7 @@ class FairseqFormat(Format):
         return scores(model.eval(), net_input, sample.target)
 
     def usage(self, folded: FoldedModel, folder: Path) -> list[str]:
-        """Translate with fairseq's ``from_pretrained``."""
+        """Return Python code to translate with fairseq's ``from_pretrained``."""
         found = _find_splitter(folded)
         options, sentence = f', bpe="{found[1]}"' if found else "", "A sentence ."
         source = folded.sides[0]
@@ -104,7 +104,7 @@ def write_checkpoint(
     history: Sequence[Any] = _UNTRAINED,
     task_state: Mapping[str, Any] | None = None,
 ) -> None:
-    """Write a checkpoint for fairseq's task ``translation``, with dictionaries beside it.
+    """Write a checkpoint for fairseq's task ``translation``, which reads dictionaries beside it.
 
     It has plain values only: since PyTorch 2.6 fairseq can load nothing else unless the classes are
     registered in advance, as this package does.
@@ -112,10 +112,10 @@ def write_checkpoint(
     Args:
         path: the file.
         task: options of the task, by name: the languages, and the sides of padding.
-        options: of the model, by name.
+        options: the options of the model, by name.
         state: the model's weights.
-        history: the training's, as fairseq keeps it.
-        task_state: what the task keeps.
+        history: the training history, as fairseq keeps it.
+        task_state: the state of the task; None: empty.
     """
     cfg = OmegaConf.to_container(OmegaConf.structured(FairseqConfig), enum_to_str=True)
     defaults = OmegaConf.to_container(OmegaConf.structured(TranslationConfig), enum_to_str=True)

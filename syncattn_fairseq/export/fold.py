@@ -65,7 +65,10 @@ _REASONS: dict[type[Heads], str] = {
 
 
 def refuse(model: Any, name: str) -> None:
-    """Raise `DataError` unless a model's attention is plain, but for labels and positions."""
+    """Raise `DataError` if no plain Transformer computes what the model's attention does.
+
+    Source labels and positions are left to the export format.
+    """
     if not isinstance(model, TransformerModelBase):
         kind = type(model).__name__
         raise DataError(f"{name}: cannot be exported: {kind} is a recurrent network")
@@ -84,11 +87,11 @@ def _reason(module: Any) -> str | None:
 
 @torch.no_grad()
 def fold(model: Any, options: Any, task: Any) -> TransformerModel:
-    """Build fairseq's own Transformer that computes the same in evaluation, on the CPU.
+    """Convert a model to a plain fairseq Transformer that computes the same in evaluation.
 
     A bi-affine head is an ordinary one with another query: U and a key bias are multiplied into the
     query projection. A label embedding is left out, and so are positions in the attention. `refuse`
-    has accepted the model; its options are from `list_transformer_options`.
+    has accepted the model. The result is on the CPU.
     """
     model.eval()
     state = {key: value.float().cpu() for key, value in model.state_dict().items()}
@@ -120,7 +123,7 @@ def _give_ends(folded: Any, model: Any) -> None:
 
 
 def list_transformer_options(model: Any, options: Any) -> Namespace:
-    """Return only the options of the plain Transformer, for ``--arch transformer``."""
+    """Return the options for ``--arch transformer`` that give the plain Transformer."""
     parser = ArgumentParser()
     TransformerModel.add_args(parser)
     names = {action.dest for action in parser._actions} - {"help"}
@@ -138,27 +141,31 @@ def list_transformer_options(model: Any, options: Any) -> Namespace:
 
 
 def find_alignment_layer(model: Any) -> int:
-    """Return the decoder layer, from 1, whose cross-attention aligns."""
+    """Return the number, from 1, of the decoder layer whose cross-attention aligns words."""
     return getattr(model.decoder, "alignment_layer", model.decoder.num_layers)
 
 
 @dataclass(frozen=True)
 class FoldedModel:
-    """A plain Transformer with all data for its export.
+    """A plain Transformer converted from a checkpoint, with all data for its export.
 
     Attributes:
         name: the path of its checkpoint.
         original: the model that was folded.
         model: fairseq's own Transformer, which computes the same, but for labels and for positions
             in the attention.
-        options: the latter's options.
+        options: the options of the plain Transformer.
+        task: the fairseq task, with the dictionaries.
+        source: the source language.
+        target: the target language.
         labels: embedding of the source's dependency labels, ``(L, d)``, which takes the last d
             dimensions of the source embedding; None if the model reads no labels.
         alignment_layer: decoder layer, from 1, whose cross-attention aligns.
         subwords: the subword models of source and target; None if there are none.
+        segmenters: the same models, opened to split text.
         preparations: how sentences became the words of each language; empty: not said.
         history: the training's history, as fairseq keeps it.
-        fingerprint: what it was trained with.
+        fingerprint: the fingerprint of the training data.
     """
 
     name: str
@@ -178,31 +185,35 @@ class FoldedModel:
 
     @property
     def positions(self) -> str:
-        """The kind of positions, as in ``--positions``."""
+        """The kind of position encoding, by its name in ``--positions``."""
         return getattr(self.original.cfg, "positions", "absolute")
 
     @property
     def source_words(self) -> Sequence[str]:
-        """The source's vocabulary."""
+        """The symbols of the source dictionary, in fairseq's order."""
         return self.task.source_dictionary.symbols
 
     @property
     def target_words(self) -> Sequence[str]:
-        """The target's vocabulary."""
+        """The symbols of the target dictionary, in fairseq's order."""
         return self.task.target_dictionary.symbols
 
     @property
     def label_names(self) -> Sequence[str]:
-        """The source's labels, including fairseq's special symbols."""
+        """The symbols of the dictionary of source labels, including fairseq's special symbols."""
         return self.task.source_label_dictionary.symbols
 
     @property
     def sides(self) -> tuple[Preparation | None, Preparation | None]:
-        """How sentences of source and target became words."""
+        """The preparation (how sentences became words) of source and target, None if unknown."""
         return self.preparations.get(self.source), self.preparations.get(self.target)
 
     def reject(self, reason: str) -> None:
-        """Raise `DataError`: the format lacks something that the model has."""
+        """Raise a `DataError` that says why the model cannot be exported.
+
+        Args:
+            reason: what the model has and the format lacks.
+        """
         raise DataError(f"{self.name}: cannot be exported: {reason}")
 
 
@@ -212,7 +223,7 @@ def fold_checkpoint(
     subwords: SubwordFiles,
     user_dir: str | Path | None = None,
 ) -> FoldedModel:
-    """Load a checkpoint, with the arguments of :func:`..inference.load`, and fold it.
+    """Load a checkpoint, and convert its model to a plain Transformer.
 
     Args:
         path: the checkpoint.
@@ -221,8 +232,8 @@ def fold_checkpoint(
         user_dir: the folder of the user's plugin; None for none.
 
     Raises:
-        DataError: the file is not a checkpoint, no plain Transformer computes what it does, or the
-            subword model is none, or marks subwords in another way.
+        DataError: the file is not a checkpoint, no plain Transformer computes what its model does,
+            or a subword model is damaged or marks subwords in another way.
     """
     ensemble = Ensemble(str(path), data, user_dir=user_dir)
     if len(ensemble.models) > 1:

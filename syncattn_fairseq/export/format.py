@@ -1,4 +1,4 @@
-"""What every format can do."""
+"""The interface of export formats."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -9,21 +9,22 @@ from .fold import FoldedModel
 
 
 class Format(ABC):
-    """An export format: writes and reads models for another program."""
+    """An export format: checks, writes and scores models for another program."""
 
-    #: Types that weights can be stored as, besides float32.
+    #: The types of number, besides float32, that weights can be stored as.
     quantizations: Sequence[str] = ()
-    #: Whether it can restrict the target's vocabulary by the source.
+    #: Whether the format can restrict the target vocabulary by the source's subwords.
     has_shortlists = False
     #: Whether :func:`..inference.load` accepts the folder.
     loads_here = True
 
     @abstractmethod
     def refuse(self, folded: FoldedModel) -> None:
-        """Check that the format can represent everything in a model.
+        """Raise `DataError` if the format cannot represent the model.
 
         Raises:
-            DataError: it cannot, or the program is not installed.
+            DataError: the model has something that the format lacks, or the program is not
+                installed.
         """
 
     @abstractmethod
@@ -36,4 +37,4 @@ class Format(ABC):
 
     @abstractmethod
     def usage(self, folded: FoldedModel, folder: Path) -> list[str]:
-        """Return Python lines for translating with the written model, in one or more ways."""
+        """Return examples of Python code that translate with the written model."""

@@ -1,4 +1,4 @@
-"""Hugging Face Transformers, where MarianMT is the class of OPUS-MT: the way back of an import."""
+"""Export to MarianMT of Hugging Face, the class of OPUS-MT: the inverse of an import."""
 
 import json
 from functools import cached_property
@@ -25,12 +25,12 @@ _UNLIKELY = -50.0
 
 
 class MarianFormat(Format):
-    """A folder for ``MarianMTModel.from_pretrained``, with the files of OPUS-MT."""
+    """The export format of Hugging Face's MarianMT, with the files of an OPUS-MT model."""
 
     loads_here = False
 
     def refuse(self, folded: FoldedModel) -> None:
-        """Check every option against MarianMT's."""
+        """Raise `DataError` if MarianMT lacks something that the model has."""
         load_transformers()
         cfg = folded.model.cfg
         if folded.positions != "marian":
@@ -101,7 +101,10 @@ class MarianFormat(Format):
 
     @torch.no_grad()
     def scores(self, folder: Path, folded: FoldedModel, sample: Sample) -> list[float]:
-        """Score with MarianMT as it is loaded again; its sentences are padded on the right."""
+        """Return the log-probability of each target under MarianMT, loaded from the folder.
+
+        MarianMT's sources are padded on the right.
+        """
         model = load_transformers().MarianMTModel.from_pretrained(folder).eval()
         order = _Order(folded)
         pad = model.config.pad_token_id
@@ -125,7 +128,7 @@ class MarianFormat(Format):
         return target_scores(ours, sample.target)
 
     def usage(self, folded: FoldedModel, folder: Path) -> list[str]:
-        """Translate with Hugging Face's ``generate``."""
+        """Return Python code to translate with Hugging Face's ``generate``."""
         sentence, note = sentence_code(folded.sides[0]), ""
         tags = [word for word in folded.source_words if TAG.fullmatch(word)]
         if tags:
@@ -144,10 +147,10 @@ class MarianFormat(Format):
 
 
 class _Order:
-    """The symbols of both sides as MarianMT numbers them.
+    """The order in which MarianMT numbers the symbols of source and target.
 
-    ``</s>`` and ``<unk>`` come first. Both sides have one number for ``<pad>``, which is the last
-    of the smaller one. ``<s>`` is left out if it is never written.
+    ``</s>`` and ``<unk>`` come first. ``<pad>`` has the same number in source and target, the last
+    of the smaller vocabulary. ``<s>`` is left out if it is never written.
     """
 
     def __init__(self, folded: FoldedModel) -> None:
@@ -164,7 +167,7 @@ class _Order:
 
     @cached_property
     def words(self) -> tuple[list[str], list[str]]:
-        """The symbols of source and target."""
+        """The symbols of source and target, in MarianMT's order."""
         bias = self.folded.model.decoder.output_projection.bias
         begin = self.folded.task.target_dictionary.bos()
         kept = ["<s>"] if bias is None or bias[begin] > _UNLIKELY else []
@@ -178,7 +181,7 @@ class _Order:
 
     @cached_property
     def ours(self) -> tuple[Tensor, Tensor]:
-        """The number in fairseq's dictionary of each symbol of MarianMT."""
+        """For source and target, fairseq's index of each MarianMT symbol."""
         sides = self.folded.source_words, self.folded.target_words
         source, target = (
             torch.tensor([{word: n for n, word in enumerate(known)}[word] for word in words])
@@ -188,7 +191,7 @@ class _Order:
 
     @cached_property
     def theirs(self) -> tuple[Tensor, Tensor]:
-        """The number in MarianMT of each symbol of fairseq's dictionary; of ``<s>``, any."""
+        """For source and target, MarianMT's index of each fairseq symbol; any for ``<s>``."""
         sides = self.folded.source_words, self.folded.target_words
         source, target = (
             torch.zeros(len(known), dtype=torch.long).index_copy(

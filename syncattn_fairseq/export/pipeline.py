@@ -1,4 +1,4 @@
-"""One export, from a checkpoint to a checked folder."""
+"""Export a model, from a checkpoint to a folder that is checked."""
 
 from collections.abc import Mapping
 from pathlib import Path

@@ -21,7 +21,7 @@ Pair = tuple[np.ndarray, np.ndarray]
 
 
 def write_shortlist(folded: FoldedModel, folder: Path, number: int) -> None:
-    """Write CTranslate2's vocabulary map, with so many target subwords for each of the source.
+    """Write CTranslate2's vocabulary map: ``number`` target subwords for each source subword.
 
     Raises:
         DataError: the corpus has no training text.
@@ -51,7 +51,7 @@ def _read_pairs(task: Any) -> Iterator[Pair]:
 def make_shortlists(
     pairs: Iterable[Pair], sizes: tuple[int, int], number: int
 ) -> tuple[np.ndarray, Sequence[np.ndarray]]:
-    """Choose the target symbols that most probably translate a source symbol.
+    """Choose for each source symbol the target symbols that most probably translate it.
 
     Probabilities `p(t | s)` are those of a lexical translation model (IBM Model 1, Brown et al.,
     1993), which explains each target symbol by one of the source's:
@@ -63,9 +63,9 @@ def make_shortlists(
     temporary file holds up to 12 bytes for each link of a source and a target symbol of a pair.
 
     Args:
-        pairs: the symbols of each source and target.
-        sizes: of both vocabularies.
-        number: of target symbols to choose.
+        pairs: the symbols of the source and the target of each sentence pair.
+        sizes: the sizes of the source and of the target vocabulary.
+        number: the number of target symbols to choose.
 
     Returns:
         the most frequent target symbols, for every sentence; and those of each source symbol.
@@ -116,7 +116,7 @@ def make_shortlists(
 
 
 def _cut_blocks(pairs: Iterable[Pair]) -> Iterator[list[Pair]]:
-    """Split pairs into blocks that do not have many more than ``_LINKS`` links."""
+    """Yield blocks of pairs, each with about ``_LINKS`` links in all."""
     block: list[Pair] = []
     left = _LINKS
     for source, target in pairs:
@@ -130,7 +130,7 @@ def _cut_blocks(pairs: Iterable[Pair]) -> Iterator[list[Pair]]:
 
 
 def _find_symbols(sentences: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-    """Return each sentence's different symbols, one after the other, and how many each has."""
+    """Return the distinct symbols of each sentence, concatenated, and their number in each."""
     number = np.repeat(np.arange(len(sentences)), [len(symbols) for symbols in sentences])
     symbols = np.concatenate(sentences).astype(np.int64)
     different = _merge([(number << 32 | symbols)[symbols >= _SPECIAL]])
@@ -138,14 +138,14 @@ def _find_symbols(sentences: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarr
 
 
 def _merge(links: Sequence[np.ndarray]) -> np.ndarray:
-    """Return the different numbers of all, sorted; ``np.unique`` hashes, which is slower here."""
+    """Return the distinct numbers of all arrays, sorted; ``np.unique`` would be slower here."""
     merged = np.concatenate(links)
     merged.sort()
     return merged[np.append(merged[:1] >= 0, merged[1:] != merged[:-1])]
 
 
 def _number(links: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the different links, sorted, and the place of each link among them, int32."""
+    """Return the distinct links, sorted, and the index of each link among these, int32."""
     bits = len(links).bit_length()  # sorting pairs of a link and its position is much faster
     ordered = np.sort(links << bits | np.arange(len(links)))
     first = np.diff(ordered >> bits, prepend=-1) > 0

@@ -1,4 +1,4 @@
-"""Hugging Face Transformers, where FSMT is the class for fairseq's Transformer."""
+"""Export to FSMT of Hugging Face, the class for models of fairseq."""
 
 import json
 from pathlib import Path
@@ -20,12 +20,12 @@ _ACTIVATIONS = {"relu": "relu", "gelu": "gelu"}
 
 
 class TransformersFormat(Format):
-    """A folder for ``from_pretrained``: the model and a tokenizer."""
+    """The export format of Hugging Face's FSMT: a model and a tokenizer in a folder."""
 
     loads_here = False
 
     def refuse(self, folded: FoldedModel) -> None:
-        """Check every option against FSMT's."""
+        """Raise `DataError` if FSMT lacks something that the model has."""
         load_transformers()
         refuse_positions(folded, "FSMT of Hugging Face")
         refuse_ends(folded, "FSMT of Hugging Face")
@@ -51,7 +51,7 @@ class TransformersFormat(Format):
             folded.reject("a tokenizer of Hugging Face needs its sentencepiece model (--subwords)")
 
     def write(self, folded: FoldedModel, folder: Path, quantization: str | None) -> None:
-        """Write FSMT's weights and a tokenizer."""
+        """Write FSMT's settings and weights, and a tokenizer."""
         transformers = load_transformers()
         cfg = folded.model.cfg
         positions = max(cfg.max_source_positions, cfg.max_target_positions)
@@ -94,7 +94,7 @@ class TransformersFormat(Format):
         _write_tokenizer(folded, folder)
 
     def scores(self, folder: Path, folded: FoldedModel, sample: Sample) -> list[float]:
-        """Score with FSMT as it is loaded again."""
+        """Return the log-probability of each target under FSMT, loaded from the folder."""
         transformers = load_transformers()
         model = transformers.FSMTForConditionalGeneration.from_pretrained(folder).eval()
         tokens = sample.net_input["src_tokens"]
@@ -108,7 +108,7 @@ class TransformersFormat(Format):
         return target_scores(logits.float().log_softmax(-1), sample.target)
 
     def usage(self, folded: FoldedModel, folder: Path) -> list[str]:
-        """Translate with Hugging Face's ``generate``."""
+        """Return Python code to translate with Hugging Face's ``generate``."""
         return [
             "from transformers import AutoTokenizer, FSMTForConditionalGeneration as FSMT\n"
             f'tokenizer, model = (kind.from_pretrained("{folder}") for kind in '
@@ -125,12 +125,12 @@ class TransformersFormat(Format):
 
 
 def find_longest(folded: FoldedModel) -> int:
-    """Return the maximum length of a translation, including the first and last symbols."""
+    """Return the most symbols of a translation, including the start and end symbols."""
     return min(MAX_LEN, folded.model.max_positions()[1] - 1) + 2
 
 
 def load_transformers() -> Any:
-    """Import Transformers; `DataError` if it is not installed."""
+    """Import and return Hugging Face Transformers; `DataError` if it is not installed."""
     try:
         import transformers
     except ImportError:

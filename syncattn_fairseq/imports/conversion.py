@@ -1,4 +1,4 @@
-"""The weights and options of another program's model, as a syntax Transformer has them."""
+"""Convert a published model to a syntax Transformer: its dictionaries, options and weights."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ARCH = "syntax_transformer"
 #: The score of symbols that the other program does not have: never likely, and never infinite.
 NEVER = -100.0
 _SIDES = ("encoder", "decoder")
-#: The options of `list_options`.
+#: The options that `list_options` returns, with their types.
 OPTION_TYPES: dict[str, type] = {
     **{f"{side}_{size}": int for side in _SIDES for size in ("embed_dim", "ffn_embed_dim")},
     **{f"{side}_{size}": int for side in _SIDES for size in ("layers", "attention_heads")},
@@ -41,17 +41,17 @@ OPTION_TYPES: dict[str, type] = {
 
 
 def make_dictionary(words: Sequence[str], name: str) -> tuple[Dictionary, Tensor]:
-    """Make fairseq's dictionary of symbols.
+    """Make a fairseq dictionary of another program's symbols.
 
     Args:
         words: the symbols, in the order of the other program.
-        name: of what they are, for errors.
+        name: where the symbols are from, for error messages.
 
     Returns:
-        the dictionary; and of each symbol, its number there.
+        the dictionary; and the index of each symbol in it.
 
     Raises:
-        DataError: two symbols become one.
+        DataError: two symbols become one in fairseq's dictionary.
     """
     dictionary = Dictionary()
     for word in words:
@@ -64,14 +64,17 @@ def make_dictionary(words: Sequence[str], name: str) -> tuple[Dictionary, Tensor
 
 
 def convert(published: Published) -> tuple[SyntaxTransformerModel, dict[str, Any], list[Any]]:
-    """Build the syntax Transformer that computes the same as a model.
+    """Convert a published model to a syntax Transformer that computes the same.
+
+    Args:
+        published: the published model.
 
     Returns:
         the model, in evaluation mode; the options that make it, by name; and for source and target,
         what :func:`make_dictionary` returns.
 
     Raises:
-        DataError: it has parameters that a Transformer has not, or lacks some.
+        DataError: the model's parameters are not those of a Transformer.
     """
     sides = [
         make_dictionary(words, f"{published.folder}: {language}")
@@ -128,7 +131,7 @@ def _list_weights(published: Published, sides: list[Any]) -> dict[str, Tensor]:
 def list_options(
     published: Published, sides: list[Any], state: dict[str, Tensor]
 ) -> dict[str, Any]:
-    """List the options of a Transformer with these weights, by name.
+    """Return the options of the syntax Transformer that has a published model's weights.
 
     Args:
         published: the model.

@@ -1,4 +1,4 @@
-"""One import, from a published folder to a checked one."""
+"""Import a published model, from its folder to a folder that is checked."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from ..export.fairseq_format import write_checkpoint
 from .conversion import ARCH, OPTION_TYPES, convert
 from .published import Published, read_published
 
-#: What is written besides dictionaries, subword models and their record.
+#: The names of the written files with the checkpoint and with the model's options.
 CHECKPOINT, OPTIONS = "model.pt", "options.txt"
 _SENTENCES, _LONGEST = 20, 12
 _LARGEST = 2**16
@@ -33,10 +33,10 @@ _ALLOWED = 1e-4
 def import_model(
     folder: str | Path, output: str | Path, source: str | None = None, target: str | None = None
 ) -> str:
-    """Write another program's model as a checkpoint of fairseq, and check that it is the same.
+    """Convert a published model to a fairseq checkpoint, and check that both compute the same.
 
     Args:
-        folder: of a MarianMT or FSMT model, as published.
+        folder: the folder of a MarianMT, FSMT or M2M100 model, as published.
         output: folder to make; it appears when everything is done and checked.
         source, target: the languages; None: as the folder says.
 
@@ -80,7 +80,7 @@ def import_model(
 
 
 def format_options(options: Mapping[str, Any]) -> str:
-    """Return the options of a model as ``fairseq-train`` takes them, one on each line."""
+    """Format a model's options as arguments of ``fairseq-train``, one on each line."""
     lines = []
     for name, value in options.items():
         if isinstance(value, bool):
@@ -91,13 +91,13 @@ def format_options(options: Mapping[str, Any]) -> str:
 
 
 def read_options(folder: Path) -> dict[str, Any]:
-    """Return the options of an imported model, by name, those that are off, too.
+    """Read the options of an imported model by name, including switches that are off.
 
     Args:
-        folder: what :func:`import_model` has made.
+        folder: the folder that :func:`import_model` wrote.
 
     Raises:
-        DataError: it is something else.
+        DataError: the folder is something else.
     """
     path = folder / OPTIONS
     fault = DataError(f"{path}: not what syncattn-import writes; import the model again")
@@ -137,10 +137,10 @@ def _save(dictionary: Dictionary, path: Path, name: str) -> None:
 
 @torch.no_grad()
 def compare(published: Published, made: Path, numbers: list[Tensor]) -> float:
-    """Compare a model with the checkpoint that was made of it, on random sentences.
+    """Return how much a published model and its checkpoint differ, on random sentences.
 
     Args:
-        published: the model.
+        published: the published model.
         made: the folder of the checkpoint.
         numbers: for source and target, the number of each symbol in fairseq's dictionary.
 
@@ -148,7 +148,7 @@ def compare(published: Published, made: Path, numbers: list[Tensor]) -> float:
         The largest difference of log-probabilities, of all symbols at all positions.
 
     Raises:
-        DataError: it is above 1e-4.
+        DataError: the difference is above 1e-4.
     """
     state = checkpoint_utils.load_checkpoint_to_cpu(str(made / CHECKPOINT))
     state["cfg"]["task"]["data"] = str(made)

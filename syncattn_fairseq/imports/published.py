@@ -1,4 +1,4 @@
-"""Read a folder of a translation model as Hugging Face's hub has it."""
+"""Read a published translation model from its folder, as Hugging Face's hub has it."""
 
 import re
 from collections.abc import Sequence
@@ -16,13 +16,13 @@ from ..data.segmenters import SubwordModel, is_file_name, open_segmenter
 from ..data.splitters import choose_splitter
 from ..data.words import RAW
 
-#: The classes that compute what fairseq's Transformer does, by what config.json calls them.
+#: The classes of models that can be imported, by their model_type in config.json.
 CLASSES = {
     "marian": "MarianMTModel",
     "fsmt": "FSMTForConditionalGeneration",
     "m2m_100": "M2M100ForConditionalGeneration",
 }
-#: How fairseq calls the activations of these classes.
+#: fairseq's names of the activations, by the names in config.json.
 _ACTIVATIONS = {"swish": "swish", "silu": "swish", "relu": "relu", "gelu": "gelu"}
 #: Settings that no class of Transformers reads, so that its model computes something else.
 _UNREAD = {
@@ -31,9 +31,9 @@ _UNREAD = {
     "static_position_embeddings": False,
 }
 _SPECIAL = ("<s>", "<pad>", "</s>", "<unk>")
-#: The subword models of Marian.
+#: The file names of Marian's subword models.
 SUBWORDS = ("source.spm", "target.spm")
-#: The largest numbers among the settings.
+#: The largest values of the settings that are allowed.
 _MOST = {
     "d_model": 2**14,
     **{f"{side}_ffn_dim": 2**17 for side in ("encoder", "decoder")},
@@ -49,16 +49,16 @@ _LANGUAGE = re.compile(r"__[a-z]{2,3}__|[a-z]{3}_[A-Z][a-z]{3}")
 
 @dataclass(frozen=True)
 class Published:
-    """A model with its vocabularies.
+    """A published translation model (Marian, FSMT or M2M100), with its vocabularies.
 
     Attributes:
-        folder: where it is.
+        folder: the folder of the model's files.
         model: an object of Hugging Face's class, in evaluation mode.
         kind: ``marian``, ``fsmt`` or ``m2m_100``.
-        languages: of source and target.
+        languages: the source and the target language.
         words: the symbols of source and target, in the order of their numbers.
         first: the symbols that name the languages of source and target; empty: there are none.
-        activation: as ``--activation-fn`` has it.
+        activation: the activation, by its name in ``--activation-fn``.
     """
 
     folder: Path
@@ -71,11 +71,11 @@ class Published:
 
     @property
     def config(self) -> Any:
-        """Its settings."""
+        """The settings of the published model, from config.json."""
         return self.model.config
 
     def find_subwords(self, scratch: Path) -> tuple[SubwordModel, SubwordModel] | None:
-        """Return its subword models, checked; None if the folder has none.
+        """Return the checked subword models of source and target, or None without such files.
 
         Args:
             scratch: an existing folder for codes, which subword-nmt reads with another first line.
@@ -95,7 +95,7 @@ class Published:
         return SubwordModel(paths[0]), SubwordModel(paths[1])
 
     def find_preparations(self) -> dict[str, Preparation]:
-        """Return how sentences become words; nothing if the subword model must be given words."""
+        """Return each language's preparation: raw sentences, or none if the model reads words."""
         if not all((self.folder / name).is_file() for name in self._name_pieces()):
             return {}
         pairs = zip(self.languages, self.first, strict=True)
@@ -105,17 +105,17 @@ class Published:
         return [PIECES] * 2 if self.kind == "m2m_100" else [*SUBWORDS]
 
     def find_schemes(self) -> dict[str, str]:
-        """Return how subwords are marked; nothing if these are not pieces of sentences."""
+        """Return each language's scheme of subword marks; empty if the model reads words."""
         return {
             language: f"{RAW}{choose_splitter(language)}" for language in self.find_preparations()
         }
 
 
 def read_published(folder: Path, source: str | None, target: str | None) -> Published:
-    """Read a folder.
+    """Read a published model from its folder, and check that it can be imported.
 
     Args:
-        folder: the folder.
+        folder: the folder of the model's files.
         source, target: the languages; None: as the folder says.
 
     Raises:
@@ -162,9 +162,9 @@ def read_published(folder: Path, source: str | None, target: str | None) -> Publ
 
 
 def _check_settings(path: Path, config: dict[str, Any]) -> None:
-    """Check the sizes before anything is made of them, as a stranger may have written them.
+    """Check the sizes in the settings before use, as a stranger may have written them.
 
-    Those that are missing have Transformers' defaults.
+    Sizes that are missing have Transformers' defaults.
     """
     for name, most in _MOST.items():
         value = config.get(name, 2)
@@ -198,7 +198,7 @@ def _check_vocabularies(
 
 
 def _check_files(folder: Path, config: dict[str, Any]) -> None:
-    """Refuse weights that are elsewhere, or are more than the model's own."""
+    """Refuse adapters, weights or code of another kind, and weights outside the folder."""
     if (folder / "adapter_config.json").exists():
         raise DataError(
             f"{folder / 'adapter_config.json'}: an adapter; merge it into the model first, with "
@@ -223,7 +223,7 @@ def _check_files(folder: Path, config: dict[str, Any]) -> None:
 
 
 def _name_languages(folder: Path, source: str | None, target: str | None) -> tuple[str, str]:
-    """Return the languages of a model of many, which only the user can choose."""
+    """Return the two languages that the user chose of a model of many languages."""
     for option, language in (("--source-lang", source), ("--target-lang", target)):
         if not is_file_name(language):
             raise DataError(
@@ -274,7 +274,7 @@ def _list_symbols(folder: Path, config: dict[str, Any]) -> list[str]:
 
 
 def _list_added(folder: Path, symbols: Sequence[str]) -> list[str]:
-    """List what NLLB's tokenizer has after its pieces."""
+    """List the symbols that NLLB's tokenizer has after its sentencepiece symbols."""
     path = folder / "tokenizer.json"
     added = _read_table(path).get("added_tokens")
     try:
@@ -293,7 +293,7 @@ def _list_added(folder: Path, symbols: Sequence[str]) -> list[str]:
 
 
 def load_transformers() -> Any:
-    """Import Transformers; `DataError` if it is not installed."""
+    """Import and return Hugging Face Transformers; `DataError` if it is not installed."""
     try:
         import transformers
     except ImportError:
@@ -306,7 +306,7 @@ def load_transformers() -> Any:
 
 
 def _load(folder: Path, name: str) -> Any:
-    """Load the weights, of which no code of the folder is run."""
+    """Load the model without running any code of the folder."""
     kind = getattr(load_transformers(), name)
     try:
         model, found = kind.from_pretrained(
@@ -391,7 +391,7 @@ def _read_vocabularies(folder: Path, config: dict[str, Any]) -> tuple[list[str],
 
 
 def _as_subword(symbol: str) -> str:
-    """Return how subword-nmt marks what FSMT marks where a word ends."""
+    """Convert a symbol of FSMT, which marks ends of words, to subword-nmt's marks (@@)."""
     if symbol in _SPECIAL:
         return symbol
     return symbol.removesuffix("</w>") if symbol.endswith("</w>") else f"{symbol}@@"
@@ -416,7 +416,7 @@ def _check_words(words: Sequence[str], path: Path) -> None:
 
 
 def _check(published: Published) -> None:
-    """Check what the settings alone do not show."""
+    """Check the loaded weights against the vocabularies and the start symbol."""
     folder, config = published.folder, published.config
     tables = published.model.get_encoder(), published.model.get_decoder()
     for words, module in zip(published.words, tables, strict=True):

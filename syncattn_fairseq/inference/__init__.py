@@ -1,4 +1,4 @@
-"""Models in Python: text in; translations, parses, alignments, distances and heads out."""
+"""Translation models in Python, which also show parses, alignments, distances and attention."""
 
 from ..data.segmenters import SubwordModel
 from .analysis import Analysis

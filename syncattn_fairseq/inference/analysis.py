@@ -1,4 +1,4 @@
-"""The question to a model about a sentence pair, and the model's complete answer."""
+"""What a caller may ask a model about a sentence pair, and the model's complete answer."""
 
 from __future__ import annotations
 
@@ -11,14 +11,15 @@ from .attention_heads import AttentionHeads
 
 @dataclass(frozen=True)
 class Question:
-    """A question about sentence pairs; a model answers only the parts within its abilities.
+    """The parts of an `Analysis` that a caller asks for; a model computes those that it can.
 
     Attributes:
         parses: ask for the parses of both sides.
         links: ask for the links between their words.
         distances: ask for the syntactic distances of both sides.
         scores: ask for the log-probabilities of given translations.
-        layer: the decoder layer of the links, from 1. None: the one that the model aligns with.
+        layer: the decoder layer whose links are read, from 1. None: the one that the model aligns
+            with.
         head: the head of a decoder layer whose links are read, from 1. None: the mean of all.
         every_layer: ask for the links of each decoder layer, too.
         heads: ask where each head of each layer attends.
@@ -36,7 +37,7 @@ class Question:
 
 @dataclass(frozen=True)
 class Analysis:
-    """A model's analysis of a sentence pair, with None or empty fields for unavailable parts.
+    """A sentence pair's score, parses, alignments and attention; missing parts are None or empty.
 
     Attributes:
         source: the subwords of the source.
@@ -45,13 +46,13 @@ class Analysis:
         forced: whether the translation was given.
         score: mean natural log-probability of the translation's subwords and its end. NaN if it was
             not computed.
-        source_parse: where the dependency heads of the encoder attend.
-        target_parse: where those of the decoder attend.
+        source_parse: where the encoder's dependency heads attend.
+        target_parse: where the decoder's dependency heads attend.
         alignment: where the decoder attends in the source.
-        layer_alignments: the same of each decoder layer, by its number from 1.
+        layer_alignments: where each decoder layer attends in the source, by its number from 1.
         head: the head, from 1, whose attention the alignments show. None: the mean of all.
         source_distances: the syntactic distances of the source.
-        target_distances: those of the translation.
+        target_distances: the syntactic distances of the translation.
         heads: where each head of each layer attends.
     """
 

@@ -31,12 +31,12 @@ from .best_tree import best_tree
 
 @dataclass(frozen=True)
 class Sentence:
-    """A sentence in a model's subwords.
+    """A sentence as the subwords that a model reads or writes.
 
     Args:
-        pieces: its subwords.
-        scheme: how they are marked, see :func:`..data.words.find_word_starts`.
-        given: its dependency tree, if whoever asks knows it.
+        pieces: the subwords.
+        scheme: how the subwords are marked, see :func:`..data.words.find_word_starts`.
+        given: the dependency tree that the caller gave; None: the model's parser parses.
     """
 
     pieces: Sequence[str]
@@ -55,16 +55,16 @@ class Sentence:
 
     @cached_property
     def spans(self) -> list[Span]:
-        """Where each word is in the text of `str`, in characters from 0."""
+        """The begin and end of each word in the sentence's text, in characters from 0."""
         return locate_words(self.words, str(self)) or []
 
     def __str__(self) -> str:
-        """Return the line of text that the subwords make up: the words, or a raw sentence."""
+        """Return the sentence as text: words separated by spaces, or the raw sentence."""
         return join_text(self.pieces, self.scheme)
 
 
 class Translation(str):
-    """A translated text that keeps its subwords.
+    """A translation as a string, with its subwords, score and faults as attributes.
 
     Attributes:
         sentence: the subwords.
@@ -89,14 +89,14 @@ class Translation(str):
         unparsed: bool = False,
         text: str | None = None,
     ) -> Translation:
-        """Create the text from the sentence, unless a text is given."""
+        """Create a translation; without ``text``, the subwords are joined to its text."""
         translation = super().__new__(cls, sentence if text is None else text)
         translation.sentence, translation.score = sentence, score
         translation.cut, translation.unparsed = cut, unparsed
         return translation
 
     def write(self, text: str) -> Translation:
-        """Return this translation with another text for people."""
+        """Return a copy of the translation with another text, such as the detokenised one."""
         translation = Translation(self.sentence, self.score, self.cut, self.unparsed, text)
         translation.too_long = self.too_long
         return translation
@@ -104,7 +104,7 @@ class Translation(str):
 
 @dataclass(frozen=True)
 class Parse:
-    """The attention of a side's dependency heads.
+    """A dependency parse: the attention weights from each subword to its dependency head.
 
     Args:
         sentence: n subwords.
@@ -117,12 +117,12 @@ class Parse:
 
     @cached_property
     def piece_heads(self) -> list[int]:
-        """The most attended subword, from 0, for each subword."""
+        """The index, from 0, of the subword that each subword attends to most."""
         return self.attention.argmax(1).tolist() if self.attention.size else []
 
     @cached_property
     def heads(self) -> list[int]:
-        """The most attended word, from 1, for each word; 0 for the word itself.
+        """The number, from 1, of the word that each word attends to most; 0 for itself.
 
         A word's last subword stands for it (rule ``chain``). These heads may form cycles or have
         several roots; those of :attr:`tree` do not.
@@ -131,10 +131,10 @@ class Parse:
 
     @cached_property
     def tree(self) -> list[int]:
-        """The head of each word, from 1, in the most probable tree with one root; 0 for the root.
+        """The dependency head of each word, from 1, in the most probable tree; 0 for its root.
 
-        The probability of a head is the attention of the word's last subword to that word's
-        subwords; of being the root, its attention to its own word.
+        The tree has one root. The probability of a head is the attention of the word's last subword
+        to that head's subwords; of being the root, its attention to its own word.
         """
         lengths = self.sentence.lengths
         if not lengths:
@@ -156,7 +156,7 @@ class Parse:
 
 @dataclass(frozen=True)
 class Alignment:
-    """The source attention of each subword of a translation.
+    """A word alignment: the attention weights from each target subword to the source.
 
     Args:
         source: n subwords.
@@ -171,24 +171,24 @@ class Alignment:
 
     @cached_property
     def piece_links(self) -> list[Link]:
-        """The links of subwords, source first, counted from 0. Each target subword has one."""
+        """The links (source, target) of subwords, from 0; each target subword has one link."""
         if not self.attention.size:
             return []
         return [(source, target) for target, source in enumerate(self.attention.argmax(1).tolist())]
 
     @cached_property
     def links(self) -> list[Link]:
-        """The links of words, source first, counted from 0, from those of their subwords."""
+        """The links (source, target) of words, from 0; linked subwords link their words."""
         return sorted(link_words(self.piece_links, self.source.lengths, self.target.lengths))
 
     def __str__(self) -> str:
-        """Return the word links in the usual notation, ``0-0 1-2``."""
+        """Return the word links in the Pharaoh format, such as ``0-0 1-2``."""
         return " ".join(f"{source}-{target}" for source, target in self.links)
 
 
 @dataclass(frozen=True)
 class Distances:
-    """The syntactic distances of one side.
+    """The syntactic distances between the neighbouring subwords of a sentence, by layer.
 
     Args:
         sentence: n subwords.
@@ -202,7 +202,7 @@ class Distances:
     temperature: float = 1.0
 
     def of_words(self, layer: int | None = None) -> list[float]:
-        """Return the gap before each word.
+        """Return the syntactic distance before each word, as one layer measures it.
 
         Args:
             layer: from 1; None: the highest.
@@ -217,7 +217,7 @@ class Distances:
         return [*compress(distances, find_word_starts(self.sentence.pieces, self.sentence.scheme))]
 
     def tree(self, layer: int | None = None) -> Tree | None:
-        """Split the sentence recursively where the distance is largest; None if it is empty."""
+        """Return the tree of splits at the largest distances, or None for an empty sentence."""
         gaps = self.of_words(layer)
         return split_by_distances(gaps, self.sentence.words) if gaps else None
 
@@ -227,7 +227,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Pair(Generic[T]):
-    """Answers for source and translation; None for a side without an answer."""
+    """The result for a source and for its translation; None if a side has no result."""
 
     translation: Translation
     source: T | None

@@ -15,9 +15,10 @@ from ..base.errors import DataError, shorten
 from ..data.words import check_choice
 from .answers import Sentence
 
-#: Whose attention: the encoder's, the decoder's to what it has read, and to the source.
+#: The kinds of attention: in the encoder, in the decoder, and from the decoder to the source.
 PARTS = ("encoder", "decoder", "cross")
-#: Which token a row stands for in the decoder: the one that its state reads, or predicts.
+#: The token that a row of decoder attention stands for: the one that the state reads, or
+#: predicts.
 ROWS = ("input", "predicted")
 #: fairseq's end of sentence, which decoders also read first.
 END = "</s>"
@@ -25,7 +26,7 @@ _NAME = re.compile(rf"({'|'.join(PARTS)})\.([1-9][0-9]{{0,3}})\.([1-9][0-9]{{0,3
 
 
 class HeadName(NamedTuple):
-    """Where a head is; written ``encoder.3.1``.
+    """The name of an attention head, written ``encoder.3.1``: part, layer and number.
 
     Attributes:
         part: one of `PARTS`.
@@ -42,7 +43,7 @@ class HeadName(NamedTuple):
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Read a name.
+        """Parse the name of an attention head.
 
         Args:
             text: such as ``encoder.3.1``.
@@ -61,7 +62,7 @@ class HeadName(NamedTuple):
 
 @dataclass(frozen=True)
 class AttentionHeads:
-    """Where all heads of a model attend in a sentence pair.
+    """The attention weights of all heads of a model for one sentence pair.
 
     S tokens of the source are its subwords and its end. The decoder has T states: state t reads
     token t of ``</s>`` and the translation's subwords, and predicts token t of these subwords and
@@ -86,22 +87,22 @@ class AttentionHeads:
 
     @cached_property
     def source_tokens(self) -> list[str]:
-        """What rows and columns of ``encoder`` and columns of ``cross`` are."""
+        """The tokens of the rows and columns of ``encoder`` and of the columns of ``cross``."""
         return [*self.source.pieces, END] if self.cross.size else []
 
     @cached_property
     def read_tokens(self) -> list[str]:
-        """What the states of the decoder read."""
+        """The target tokens that the decoder's states read, beginning with ``</s>``."""
         return [END, *self.target.pieces] if self.cross.size else []
 
     @cached_property
     def written_tokens(self) -> list[str]:
-        """What the states of the decoder predict."""
+        """The target tokens that the decoder's states predict, ending with ``</s>``."""
         return [*self.target.pieces, END] if self.cross.size else []
 
     @property
     def names(self) -> list[HeadName]:
-        """The names of all heads, in order."""
+        """The names of all attention heads, ordered by part, layer and number."""
         return [
             HeadName(part, layer, number)
             for part in PARTS
@@ -110,7 +111,7 @@ class AttentionHeads:
         ]
 
     def find(self, name: HeadName | str) -> HeadName:
-        """Return the name of a head that there is.
+        """Return the name of an attention head that the model has.
 
         Args:
             name: such as ``encoder.3.1``.
@@ -128,7 +129,7 @@ class AttentionHeads:
         return given
 
     def of_head(self, name: HeadName | str, rows: str | None = None) -> np.ndarray:
-        """Return where a head attends between words, as `of_words`.
+        """Return one head's attention weights between words, as `of_words` does for all.
 
         Args:
             name: such as ``encoder.3.1``.
@@ -142,7 +143,7 @@ class AttentionHeads:
         return found
 
     def of_words(self, part: str, rows: str | None = None) -> np.ndarray:
-        """Return attention between words, without the end of sentence.
+        """Return the attention weights of all heads between words, without the end of sentence.
 
         A word attends as its last subword does. It gets what its subwords get together.
 
@@ -168,9 +169,9 @@ class AttentionHeads:
         return found
 
     def parents(self, part: str, rows: str | None = None) -> np.ndarray:
-        """Return the word that each word attends to most, as :attr:`.Parse.heads` does.
+        """Return for each head which word each word attends to most, like :attr:`.Parse.heads`.
 
-        Its last subword stands for it, and the subword to which that attends most for the other.
+        A word attends as its last subword does; the most attended subword stands for its word.
 
         Args:
             part: ``encoder`` or ``decoder``.
@@ -187,7 +188,7 @@ class AttentionHeads:
         return find_parents(pieces, sentence.lengths)
 
     def to_bertviz(self, *parts: str) -> dict[str, Any]:
-        """Return the arguments of bertviz's ``head_view`` and ``model_view``.
+        """Return the keyword arguments for bertviz's ``head_view`` and ``model_view``.
 
         Args:
             parts: which of `PARTS`; none: all that the model has. bertviz wants as many layers in
@@ -212,7 +213,7 @@ class AttentionHeads:
         return given | {"encoder_tokens": self.source_tokens, "decoder_tokens": self.read_tokens}
 
     def to_inseq(self) -> dict[str, Any]:
-        """Return the arguments of inseq's ``MultiDimensionalFeatureAttributionSequenceOutput``.
+        """Return arguments for inseq's ``MultiDimensionalFeatureAttributionSequenceOutput``.
 
         inseq numbers what is attended first, then what attends, then layers and heads.
 
@@ -244,7 +245,7 @@ class AttentionHeads:
         }
 
     def _of_pieces(self, part: str, rows: str | None) -> tuple[np.ndarray, Sentence, Sentence]:
-        """Return attention between subwords, and what the rows and columns are of."""
+        """Return attention between subwords, and the sentences of the rows and the columns."""
         check_choice("part", part, PARTS)
         rows = rows or ("predicted" if part == "cross" else "input")
         check_choice("rows", rows, ROWS)
@@ -258,7 +259,7 @@ class AttentionHeads:
 
 
 def find_parents(attention: np.ndarray, lengths: Sequence[int]) -> np.ndarray:
-    """Return the word that each word attends to most.
+    """Return which word each word attends to most, for each head of each layer.
 
     Args:
         attention: ``(layers, heads, n, n)``, between the subwords of a sentence.
@@ -277,6 +278,6 @@ def find_parents(attention: np.ndarray, lengths: Sequence[int]) -> np.ndarray:
 
 
 def make_unread(source: Sentence, target: Sentence) -> AttentionHeads:
-    """Return the heads of a pair that no model reads, since its source is empty."""
+    """Return empty attention for a sentence pair that no model reads: its source is empty."""
     nothing = np.zeros((0, 0, 0, 0))
     return AttentionHeads(source, target, nothing, nothing, nothing, {})

@@ -4,7 +4,7 @@ import numpy as np
 
 
 def best_tree(scores: np.ndarray) -> list[int]:
-    """Return the heads, from 1, of the most probable tree with one root.
+    """Return the dependency heads, from 1 (0: root), of the most probable tree with one root.
 
     Args:
         scores: ``(n, n)`` probabilities, row = dependent; the diagonal is for being the root.
@@ -19,7 +19,7 @@ def best_tree(scores: np.ndarray) -> list[int]:
 
 
 def _best_heads(weights: np.ndarray) -> np.ndarray:
-    """Return each node's head, from 0, in the heaviest tree below node 0.
+    """Return each node's head, from 0, in the maximum spanning tree whose root is node 0.
 
     Args:
         weights: ``(n, n)``, row = dependent, column = head.
@@ -46,7 +46,7 @@ def _best_heads(weights: np.ndarray) -> np.ndarray:
 
 
 def _find_cycle(heads: np.ndarray) -> list[int]:
-    """Return the nodes of a cycle, empty if there is none; node 0 is above itself."""
+    """Return the nodes of a cycle of heads, or an empty list; node 0 is the root."""
     done = {0}
     for start in range(len(heads)):
         path: dict[int, None] = {}

@@ -28,7 +28,7 @@ from .shared_batches import Search
 
 
 class CheckpointModel(Model):
-    """An ensemble of checkpoints, usually just one.
+    """A translation model from a fairseq checkpoint, or from several as an ensemble.
 
     Args:
         ensemble: the checkpoints and their task.
@@ -69,29 +69,29 @@ class CheckpointModel(Model):
 
     @property
     def name(self) -> str:
-        """The paths of the checkpoints."""
+        """The paths of the checkpoints, separated by ``:``."""
         return self.ensemble.name
 
     @property
     def languages(self) -> tuple[str, str]:
-        """As the task of the checkpoints has them."""
+        """The source and the target language, as the checkpoints' task names them."""
         return self.ensemble.languages
 
     @property
     def longest(self) -> tuple[int, int]:
-        """As the positions of all models allow, with the end of sentence."""
+        """The most subwords of source and translation that all models have positions for."""
         source, target = (min(m.max_positions()[n] for m in self.models) - 1 for n in (0, 1))
         return int(source), int(target)
 
     @property
     def reads(self) -> frozenset[str]:
-        """As the options of the models say."""
+        """The parts of a source's parse that the models read, of ``heads`` and ``labels``."""
         fields = self.task.fields
         return frozenset(kind for kind in ("heads", "labels") if fields.reads(kind))
 
     @property
     def parser(self) -> Any:
-        """That of the task."""
+        """The parser of sources, or None if no model reads parses."""
         return self.task.input_parses.parser if self.reads else None
 
     def _reopen(self) -> None:
@@ -101,14 +101,14 @@ class CheckpointModel(Model):
         torch.set_num_threads(1)
 
     def _check_heads(self) -> None:
-        """Allow a single model."""
+        """Raise `DataError` for an ensemble, whose models have different heads."""
         if len(self.models) > 1:
             raise DataError(
                 f"{self.name}: heads are those of a single model; give one of the checkpoints"
             )
 
     def _list_layers_exposing(self, side: str, name: str) -> list[int]:
-        """Return the layers of a side whose heads show something, in any of the models."""
+        """Return the layers of encoder or decoder whose heads expose ``name``, in any model."""
         found: set[int] = set()
         for model in self.models:
             found.update(getattr(getattr(model, side), "exposing_layers", {}).get(name, ()))
@@ -134,7 +134,7 @@ class CheckpointModel(Model):
     def _analyse_nothing(
         self, source: Sentence, translation: Translation, question: Question
     ) -> Analysis:
-        """Return an analysis without running the model, for an empty source."""
+        """Return the analysis of a pair with an empty source, without running the model."""
         sides = source, translation.sentence
         parses: list[Parse | None] = [None, None]
         distances: list[Distances | None] = [None, None]
@@ -201,7 +201,7 @@ class CheckpointModel(Model):
 
     @contextmanager
     def _exposing_head(self, head: int | None) -> Iterator[None]:
-        """Let the decoders show one head of each layer, as ``--alignment-head`` does."""
+        """Within the block, let the decoders return one head's attention, not the mean."""
         if head is None:
             yield
             return
@@ -242,7 +242,7 @@ class CheckpointModel(Model):
         return translations
 
     def _batch(self, sources: Sequence[Sentence]) -> dict[str, Any]:
-        """Make a batch; ``id`` numbers all sentences, ``unparsed`` those without a parse."""
+        """Make a fairseq batch of sources; ``unparsed`` lists the sources without a parse."""
         dictionary, fields = self.task.source_dictionary, self.task.fields
         texts = [" ".join([*self.first[0], *source.pieces]) for source in sources]
         tokens = [dictionary.encode_line(text, add_if_not_exist=False).long() for text in texts]
@@ -261,7 +261,7 @@ class CheckpointModel(Model):
     def _force(
         self, pairs: Sequence[tuple[Sentence, Translation]], batch_size: int
     ) -> Iterator[tuple[list[int], ForcedDecoding]]:
-        """Force translations through the models; yield batches and their sentences' indices."""
+        """Yield forced decodings of batches, each with the indices of its pairs."""
         dictionary = self.task.target_dictionary
         for indices in make_batches([source for source, _ in pairs], batch_size):
             batch = self._batch([pairs[i][0] for i in indices])
@@ -277,10 +277,13 @@ class CheckpointModel(Model):
 
 
 def find_device(name: str | None) -> torch.device:
-    """Return a device by name; None stands for a GPU, or the CPU if there is no GPU.
+    """Return a PyTorch device, after checking that PyTorch can use it.
+
+    Args:
+        name: of the device, such as ``cpu``; None: a GPU, or the CPU if there is no GPU.
 
     Raises:
-        DataError: PyTorch cannot use it here.
+        DataError: PyTorch cannot use the device here.
     """
     name = name or ("cuda" if torch.cuda.is_available() else "cpu")
     try:

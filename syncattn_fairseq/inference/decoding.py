@@ -1,4 +1,4 @@
-"""How a model searches for translations."""
+"""Settings of the search for translations."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _MOST = 999_999_999
 
 @dataclass(frozen=True)
 class Decoding:
-    """Settings of the search, given with each call. Calls with equal settings share batches.
+    """Settings of the beam search for one call; calls with equal settings share batches.
 
     Args:
         beam: number of hypotheses that the search keeps.
@@ -43,7 +43,7 @@ class Decoding:
     batch_size: int = 32
 
     def __post_init__(self) -> None:
-        """Check the values."""
+        """Check that each setting has a possible value."""
         for name in ("beam", "batch_size"):
             _check_count(name, getattr(self, name))
         for name in ("max_len", "max_source"):

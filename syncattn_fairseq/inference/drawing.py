@@ -20,7 +20,7 @@ from .analysis import Analysis
 #: Nobody can read the picture of a longer sentence, and it would fill the memory.
 MOST_WORDS = 250
 
-#: The colours of what gold has, of what it does not have, of what is not known, and of words.
+#: The colours of right, of wrong and of unjudged arcs (without gold), and of words.
 RIGHT, WRONG, UNKNOWN, INK = "#1c5fb8", "#c2410c", "#495057", "#212529"
 _LINK = "#adb5bd"
 
@@ -39,12 +39,12 @@ _NOT_XML = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 @dataclass(frozen=True)
 class DrawnSide:
-    """A sentence to draw.
+    """A sentence to draw, with an arc from each word to its parent.
 
     Attributes:
         words: its words.
         parents: each word's parent, from 1, 0 for the root, None for a word without an arc.
-        right: for each word, whether that is its parent in gold; None: nobody knows.
+        right: for each word, whether its parent is right; None: there is no gold parent.
     """
 
     words: Sequence[str]
@@ -69,7 +69,7 @@ class _Side:
 
 
 def draw_analysis(analysis: Analysis) -> str:
-    """Draw the parses and links of a sentence pair as SVG, all in grey for want of a gold standard.
+    """Draw the parses and links of a sentence pair as SVG, all in grey, as there is no gold.
 
     Args:
         analysis: parses, links or both; what it lacks is left out.
@@ -89,15 +89,16 @@ def draw_analysis(analysis: Analysis) -> str:
 
 
 def draw_pair(source: DrawnSide, target: DrawnSide, links: Mapping[Link, bool | None]) -> str:
-    """Draw a sentence above its translation, as SVG.
+    """Draw a sentence above its translation as SVG, with dependency arcs and word links.
 
-    What is wrong is orange, and what is right blue (links: grey). What nobody knows is grey.
+    Wrong arcs and links are orange, right arcs blue and right links grey. Without gold, arcs and
+    links are grey.
 
     Args:
         source: the sentence.
         target: the translation.
         links: linked words, source first, counted from 0, and whether gold has the link; None:
-            nobody knows.
+            there is no gold.
 
     Raises:
         DataError: a sentence has too many words for a picture.
@@ -154,7 +155,7 @@ def _measure(word: str) -> float:
 
 
 def _place(words: Sequence[str], sizes: Sequence[float], width: float) -> list[float]:
-    """Return the middles of words that are centred in a width."""
+    """Return the x of each word's middle, for a line of words that is centred in a width."""
     middles = []
     reach = (width - sum(sizes)) / 2
     for size in sizes:
@@ -188,7 +189,7 @@ def _rise(side: _Side, word: int, parent: int) -> float:
 
 
 def _find_edge(side: _Side) -> float:
-    """Return how far a side reaches up or down, with its words."""
+    """Return the y of a sentence's outer edge, with its arcs."""
     reach = [float(_LINKS)]
     for word, parent, _ in _list_arcs(side):
         reach.append(_ARCS + _rise(side, word, parent) if parent else _ROOT)

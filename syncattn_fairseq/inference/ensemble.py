@@ -26,14 +26,14 @@ from ..tasks.translation_with_syntax import TranslationWithSyntaxTask
 
 
 class Ensemble:
-    """fairseq checkpoints and their task.
+    """One or more fairseq checkpoints, loaded with the task and dictionaries of their training.
 
     Args:
         paths: the checkpoints, separated by ``:`` as in fairseq.
         data: folder with the dictionaries; None: the checkpoint's folder, or the one used in
             training.
         source_parser: the source's parser, see :func:`.parsing.parsers.open_parser`.
-        user_dir: folder of the plugin that they were trained with; nothing else is imported.
+        user_dir: folder of the plugin that the models were trained with; nothing else is imported.
 
     Raises:
         DataError: a file is not a translation model's checkpoint, or the dictionaries are missing,
@@ -58,7 +58,7 @@ class Ensemble:
                 require_plugin(path, _section(path, state, "common").get("user_dir"))
         trained = _task_options(self.paths[0], states[0])
         self.data = self._find_data(data, trained)
-        #: What each was trained with, by its path.
+        #: The fingerprint of each checkpoint's training data, by its path.
         self.fingerprints = {
             str(path): find_fingerprint(path, state)
             for path, state in zip(self.paths, states, strict=True)
@@ -77,17 +77,17 @@ class Ensemble:
             self.task.input_parses  # noqa: B018  (opens the parser, or fails at once)
         #: The first model's training options.
         self.options = _model_options(self.paths[0], states[0])
-        #: That training's history, as fairseq keeps it.
+        #: The first model's training history, as fairseq keeps it.
         self.history: list[dict[str, Any]] = states[0].get("optimizer_history") or []
 
     @property
     def languages(self) -> tuple[str, str]:
-        """Of source and target."""
+        """The source and the target language."""
         return self.source, self.target
 
     @property
     def vocabularies(self) -> tuple[Sequence[str], Sequence[str]]:
-        """Of source and target."""
+        """The symbols of the source and of the target dictionary."""
         return self.task.source_dictionary.symbols, self.task.target_dictionary.symbols
 
     def _find_data(self, data: str | Path | None, trained: dict[str, Any]) -> Path:

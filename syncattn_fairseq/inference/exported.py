@@ -31,7 +31,7 @@ from .shared_batches import Search
 FACTOR = "￨"
 
 ABOUT = "syncattn.json"
-#: Of CTranslate2's settings: symbols of the vocabulary, and what is true or false.
+#: Names in CTranslate2's settings: of symbols of the vocabulary, and of booleans.
 _TOKENS = ("bos", "eos", "unk", "decoder_start")
 _SWITCHES = ("add_source_bos", "add_source_eos")
 
@@ -43,7 +43,7 @@ _OWN_BIASES = [4, 8, 3]
 
 @dataclass(frozen=True)
 class About:
-    """The description stored in an exported folder.
+    """The description of an exported model, in the file ``syncattn.json`` of its folder.
 
     Attributes:
         format: ``fairseq``, ``ctranslate2`` or ``transformers``.
@@ -54,7 +54,7 @@ class About:
         longest_source: the most subwords that a source may have.
         longest_target: the most subwords of a translation; 0 in exports of earlier versions, which
             have as many as for the source.
-        positions: as ``--positions`` has it.
+        positions: the kind of positions, by its name in ``--positions``.
         shortlist: how many target subwords each source subword allows; 0: all of them.
         files: the SHA-256 of each file; empty in exports of earlier versions.
     """
@@ -71,14 +71,17 @@ class About:
     files: dict[str, str] = field(default_factory=dict)
 
     def write(self, folder: Path) -> None:
-        """Write the description into a folder with all other files in place."""
+        """Write the description into a folder, with the SHA-256 of every other file.
+
+        The other files must be there already.
+        """
         files = {path.name: hash_file(path) for path in sorted(folder.iterdir())}
         text = json.dumps(asdict(replace(self, files=files)), indent=2)
         (folder / ABOUT).write_text(text + "\n", encoding="utf-8")
 
     @classmethod
     def read(cls, folder: Path) -> About:
-        """Read the description of an export, and check the files against the description.
+        """Read the description of an exported model, and check the files' SHA-256.
 
         Raises:
             DataError: the folder was not made by ``syncattn-export``, or is damaged.
@@ -100,7 +103,7 @@ class About:
         return about
 
     def _is_sound(self) -> bool:
-        """Return whether everything has its type, and no name leads elsewhere."""
+        """Return whether each field has its type, and no file name leads out of the folder."""
         numbers, names = (self.alignment_layer, self.longest_source), (self.source, self.target)
         return (
             isinstance(self.format, str)
@@ -116,7 +119,7 @@ class About:
 
 
 class CTranslate2Model(Model):
-    """A model run by CTranslate2.
+    """A translation model exported to CTranslate2, which runs without fairseq and torch.
 
     Args:
         folder: the model's folder.
@@ -168,7 +171,7 @@ class CTranslate2Model(Model):
         self.translator = self._open()
 
     def _open(self) -> Any:
-        """Load the model; `DataError` if CTranslate2 cannot run it."""
+        """Load and return CTranslate2's model; `DataError` if CTranslate2 cannot run it."""
         library = load_ctranslate2(self.about.positions)
         try:
             return library.Translator(str(self.folder), **self._options)
@@ -193,22 +196,22 @@ class CTranslate2Model(Model):
 
     @property
     def name(self) -> str:
-        """The folder."""
+        """The path of the exported model's folder."""
         return str(self.folder)
 
     @property
     def languages(self) -> tuple[str, str]:
-        """The languages in the export's description."""
+        """The source and the target language, from the description."""
         return self.about.source, self.about.target
 
     @property
     def reads(self) -> frozenset[str]:
-        """``labels`` if the export reads dependency labels, else nothing."""
+        """The parts of a source's parse that the export reads, ``labels`` or none."""
         return frozenset(["labels"] if self.about.labels else [])
 
     @property
     def longest(self) -> tuple[int, int]:
-        """The maximum lengths in the export's description."""
+        """The maximum numbers of subwords in source and translation, from the description."""
         return self.about.longest_source, self.about.longest_target or self.about.longest_source
 
     def _analyse(
@@ -248,7 +251,7 @@ class CTranslate2Model(Model):
         return analyses
 
     def _align(self, pairs: Sequence[tuple[Sentence, Translation]]) -> list[Alignment]:
-        """Align one batch."""
+        """Return the alignments of the pairs of one batch."""
         targets = [[*target.sentence.pieces] for _, target in pairs]
         # CTranslate2 returns no attention for a forced prefix, but it does for one that the
         # search is biased towards, here so strongly that it cannot deviate.
@@ -422,13 +425,13 @@ def _can_use_gpu() -> bool:
 
 
 def load_ctranslate2(positions: str = "absolute") -> Any:
-    """Import CTranslate2, an optional dependency.
+    """Import and return CTranslate2, an optional dependency, after checking its version.
 
     Args:
-        positions: that it has to support, by their name in ``--positions``.
+        positions: the kind of positions that it has to support, by its name in ``--positions``.
 
     Raises:
-        DataError: it is not installed, or too old.
+        DataError: CTranslate2 is not installed, or too old for these positions.
     """
     try:
         import ctranslate2

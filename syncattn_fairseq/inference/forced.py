@@ -16,12 +16,14 @@ from torch import Tensor
 
 from .recorded_attention import record_attention
 
-#: What the sides of a sentence pair are called in what models expose.
+#: The prefixes of source and target in the names of what models expose.
 SIDES = {"source": "src", "target": "tgt"}
 
 
 class ForcedDecoding:
-    """A batch of translations forced through an ensemble. Heads are averaged over the models.
+    """The outputs of an ensemble for a batch of given translations (teacher forcing).
+
+    Attention weights are averaged over the models.
 
     Args:
         models: the ensemble, in evaluation mode.
@@ -54,23 +56,23 @@ class ForcedDecoding:
         return [model(features_only=True, **inputs) for model in self.models]
 
     def read_dependencies(self, side: str) -> list[np.ndarray] | None:
-        """Return where the dependency heads of a side attend, or None if there are none.
+        """Return the attention weights of the dependency heads, or None without such heads.
 
         Args:
             side: ``source`` or ``target``.
 
         Returns:
-            For each sentence of n subwords the mean over its heads, ``(n, n)``, row = dependent.
+            For each sentence of n subwords the mean over the heads, ``(n, n)``, row = dependent.
         """
         key = f"{SIDES[side]}_dependency"
         found = [torch.cat(extra[key], 1).mean(1) for _, extra in self._outputs if key in extra]
         return self._crop(average(found), side, side) if found else None
 
     def read_distances(self, side: str) -> list[dict[int, list[float]]]:
-        """Return the syntactic distances that gated heads of a side measure.
+        """Return the syntactic distances that gated heads measure in source or target.
 
-        Models that measure none in a layer do not count there. The distance of a target's subword
-        belongs to the state that reads the subword.
+        A layer's mean is over the models that measure distances there. The distance of a target's
+        subword belongs to the state that reads the subword.
 
         Args:
             side: ``source`` or ``target``.
@@ -98,7 +100,7 @@ class ForcedDecoding:
         return sentences
 
     def read_links(self, layer: int | None = None) -> list[np.ndarray]:
-        """Return the cross-attention of a decoder layer, mean over its heads.
+        """Return the cross-attention weights of a decoder layer, averaged over its heads.
 
         Args:
             layer: from 1; None: the layer that each model aligns with.
@@ -113,7 +115,7 @@ class ForcedDecoding:
         return self._crop(attention, "target", "source")
 
     def read_links_of_layers(self) -> dict[int, list[np.ndarray]]:
-        """Return the cross-attention of every decoder layer that all models have, as `read_links`.
+        """Return the result of `read_links` for every decoder layer that all models have.
 
         The decoder runs once for each layer.
         """
@@ -122,7 +124,7 @@ class ForcedDecoding:
         return {number: self._crop(attention, "target", "source") for number, attention in found}
 
     def read_heads(self) -> list[tuple[dict[str, np.ndarray], dict[str, Any]]]:
-        """Return where each head of the only model attends.
+        """Return the attention weights of every head of a single model, not of an ensemble.
 
         Returns:
             For each pair the attention of each of `PARTS`, ``(layers, heads, rows, columns)``, with
@@ -188,5 +190,5 @@ class ForcedDecoding:
 
 
 def average(values: Sequence[Tensor]) -> Tensor:
-    """Return the mean over models."""
+    """Return the mean of one tensor from each model."""
     return torch.stack([*values]).mean(0)

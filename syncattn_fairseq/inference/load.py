@@ -22,7 +22,7 @@ def load(
     tokenised: bool = False,
     in_subwords: bool = False,
 ) -> Model:
-    """Load a model for use from Python.
+    """Load a translation model: a fairseq checkpoint, an ensemble or an exported model.
 
     >>> import syncattn_fairseq
     >>> model = syncattn_fairseq.load("checkpoint_best.pt", "data-bin", subwords="bpe.model")
@@ -46,9 +46,9 @@ def load(
         device: such as ``cpu`` or ``cuda``; None: a GPU if there is one.
         user_dir: the folder of your own plugin, if the model was trained with one. It is imported;
             nothing that only the checkpoint names is.
-        threads: how many of the CPU's to use; None: as many as the program that runs it chooses.
-        compute_type: of exports for CTranslate2, what they compute with, such as ``int8`` or
-            ``float32``; None: what their weights are stored as.
+        threads: number of CPU threads; None: as many as PyTorch or CTranslate2 chooses.
+        compute_type: for exports to CTranslate2, the type of number to compute with, such as
+            ``int8`` or ``float32``; None: the type of the stored weights.
         tokenised: whether text, in and out, is words separated by spaces, although the model's
             folder says how text as people write it becomes words.
         in_subwords: whether text to translate or analyse is in subwords already, separated by

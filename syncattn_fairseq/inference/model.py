@@ -32,17 +32,17 @@ NO_PARSER = (
 
 logger = logging.getLogger(__name__)
 
-#: What may be wrong with a translation, and what is said about it.
+#: The possible faults of a translation, and the warning about each.
 FAULTS = {
     "cut": "the search came to as many subwords as it may (--max-len); it may be cut",
     "unparsed": "translated without the parse that the model reads",
     "too_long": "not translated: it has more subwords than the model reads",
 }
 
-#: What a model on a GPU says in a forked child.
+#: The error of a model on a GPU in a forked process.
 FORKED = "a forked process cannot use its parent's GPU; load the model after the fork"
 
-#: The most subwords of a translation, and of a short source's, unless a call says another number.
+#: The default limit on the subwords of any translation, and on those of a short source's.
 MAX_LEN, SHORT = 1000, 200
 
 
@@ -61,7 +61,7 @@ class Model(ABC):
 
     Attributes:
         tokenised: whether text, in and out, is words separated by spaces.
-        shows: what `analyse` can read of it, of ``parses``, ``links`` and ``distances``.
+        shows: what `analyse` can return of the model, of ``parses``, ``links`` and ``distances``.
     """
 
     shows: frozenset[str] = frozenset()
@@ -92,12 +92,12 @@ class Model(ABC):
     @property
     @abstractmethod
     def name(self) -> str:
-        """The model's name in errors: where it was loaded from."""
+        """The path that the model was loaded from, which error messages name."""
 
     @property
     @abstractmethod
     def languages(self) -> tuple[str, str]:
-        """Source and target language, such as ``("en", "de")``."""
+        """The source and the target language, such as ``("en", "de")``."""
 
     @property
     @abstractmethod
@@ -106,7 +106,7 @@ class Model(ABC):
 
     @property
     def reads(self) -> frozenset[str]:
-        """The parts of a parse that the model reads, ``heads``, ``labels``, both or neither."""
+        """The parts of a source's parse that the model reads, of ``heads`` and ``labels``."""
         return frozenset()
 
     @abstractmethod
@@ -117,10 +117,10 @@ class Model(ABC):
     def _analyse(
         self, pairs: Sequence[tuple[Sentence, Translation]], question: Question, batch_size: int
     ) -> list[Analysis]:
-        """Answer a question about sentence pairs."""
+        """Return the analysis of each sentence pair, with the parts that the question asks for."""
 
     def _check_heads(self) -> None:
-        """Refuse to show single heads if the model cannot.
+        """Raise `DataError` if the model cannot show single attention heads.
 
         Raises:
             DataError: it cannot.
@@ -154,7 +154,7 @@ class Model(ABC):
         warn: bool = True,
         seconds: float | None = None,
     ) -> list[Translation]:
-        """Translate sentences, in order.
+        """Translate sentences, and return a translation for each, in the same order.
 
         Args:
             sentences: the sources.
@@ -194,7 +194,7 @@ class Model(ABC):
         head: int | None = None,
         every_layer: bool = False,
     ) -> list[Analysis]:
-        """Return the analyses of sources and translations.
+        """Return the score, parses, alignment and distances of each sentence pair.
 
         Args:
             sentences: the sources.
@@ -218,7 +218,7 @@ class Model(ABC):
         decoding: Decoding = DEFAULT,
         parses: Parses = None,
     ) -> list[float]:
-        """Return the log-probabilities of given translations.
+        """Return the log-probability of each given translation, summed over its subwords.
 
         Args:
             sentences: the sources.
@@ -245,7 +245,7 @@ class Model(ABC):
         decoding: Decoding = DEFAULT,
         parses: Parses = None,
     ) -> list[Pair[Parse]]:
-        """Parse sources and translations with the dependency heads.
+        """Return the parses of sources and translations by the model's dependency heads.
 
         Args:
             sentences: the sources.
@@ -270,7 +270,7 @@ class Model(ABC):
         decoding: Decoding = DEFAULT,
         parses: Parses = None,
     ) -> list[Alignment]:
-        """Return the source attention of each word of the translations.
+        """Return the word alignment of each sentence pair, from the decoder's cross-attention.
 
         Args:
             sentences: the sources.
@@ -319,7 +319,7 @@ class Model(ABC):
         decoding: Decoding = DEFAULT,
         parses: Parses = None,
     ) -> list[AttentionHeads]:
-        """Return where each head of each layer attends, of any kind.
+        """Return the attention weights of every head of every layer, for each sentence pair.
 
         Args:
             sentences: the sources.
@@ -338,7 +338,7 @@ class Model(ABC):
     def list_warnings(
         self, translations: Sequence[Translation], faults: Collection[str] = tuple(FAULTS)
     ) -> dict[str, list[int]]:
-        """Return warnings about faults of translations.
+        """Return the warnings that apply to translations, each with the indices of these.
 
         Args:
             translations: what `translate` returned.
@@ -355,7 +355,7 @@ class Model(ABC):
         return warnings
 
     def describe_faults(self, translation: Translation) -> str:
-        """Describe possible faults of a translation; empty without faults.
+        """Return a translation's possible faults as text, which is empty without faults.
 
         Args:
             translation: what `translate` returned.
@@ -364,7 +364,7 @@ class Model(ABC):
         return "; ".join([*faults, *filter(None, [translation.too_long])])
 
     def info(self, decoding: Decoding = DEFAULT) -> dict[str, Any]:
-        """Return a description of the model for a service, as plain values.
+        """Return facts about the model, such as languages and limits, as values for JSON.
 
         Args:
             decoding: the settings that the service uses.
@@ -466,7 +466,7 @@ class Model(ABC):
     def _read_translations(
         self, translations: Sequence[str], count: int, decoding: Decoding
     ) -> list[Translation]:
-        """Split translations into subwords, unless they know theirs.
+        """Split translations into subwords, unless they are `Translation` objects.
 
         Raises:
             DataError: there are not as many as sources; or one has more subwords than the model
@@ -517,9 +517,9 @@ class Model(ABC):
         return translations
 
     def _limit(self, source: Sentence, decoding: Decoding) -> int:
-        """Return the most subwords of a source's translation: one of few numbers.
+        """Return the limit on the subwords of a source's translation.
 
-        All translations of a batch have the same limit.
+        All translations of a batch have the same limit, so there are few different limits.
         """
         longest = self.longest[1] - len(self.first[1])
         return min(decoding.max_len or limit_length(len(source.pieces)), longest)
@@ -529,7 +529,7 @@ class Model(ABC):
         return min(decoding.max_source or longest, longest)
 
     def _find_long(self, sources: Sequence[Sentence], decoding: Decoding) -> dict[int, str]:
-        """Return the indices of sources that are not read, and why, in a line."""
+        """Return the indices of sources that are too long for the model, and the reasons."""
         longest = self._find_longest_source(decoding)
         return {
             index: f"{len(source.pieces)} subwords, but the model reads at most {longest}"
@@ -557,16 +557,16 @@ if hasattr(os, "register_at_fork"):  # not on Windows, where nothing forks
 
 
 def limit_length(size: int) -> int:
-    """Return the most subwords of the translation of a source with so many, if nobody says it.
+    """Return the default limit on a translation's subwords, for a source of ``size`` subwords.
 
-    It is one of few numbers, so that sources of similar length are translated together; a search
-    that does not end must not hold its batch for long.
+    The limit is one of few numbers, so that sources of similar length are translated together; a
+    search that does not end must not hold its batch for long.
     """
     return min(max(SHORT, 4 << (size - 1).bit_length()), MAX_LEN)
 
 
 def make_batches(sources: Sequence[Sentence], size: int) -> Iterator[list[int]]:
-    """Yield the indices of sources that have subwords, in batches of similar length.
+    """Yield batches of indices of non-empty sources, with sources of similar length together.
 
     Args:
         sources: the sentences.
@@ -579,6 +579,6 @@ def make_batches(sources: Sequence[Sentence], size: int) -> Iterator[list[int]]:
 
 
 def make_unaligned(source: Sentence, translation: Translation) -> Alignment:
-    """Return the alignment of a pair of which nothing is read, since a side is empty."""
+    """Return an alignment of zeros for a pair that the model does not read."""
     target = translation.sentence
     return Alignment(source, target, np.zeros((len(target.pieces), len(source.pieces))))

@@ -50,7 +50,7 @@ _NOT_IN_A_LINE = re.compile("[\n\r\ud800-\udfff]")
 
 @dataclass(frozen=True)
 class SideRecord:
-    """The source or target of a sentence pair; None or empty fields stand for unavailable parts.
+    """The source or target in a `Record`; parts that the model does not show are None or empty.
 
     Attributes:
         text: as it was given, or as the model wrote it.
@@ -75,7 +75,7 @@ class SideRecord:
 
 @dataclass(frozen=True)
 class Record:
-    """The content of a line.
+    """The content of one line of ``syncattn-translate --jsonl``: an analysed sentence pair.
 
     Attributes:
         source: the source.
@@ -98,7 +98,7 @@ class Record:
 
 
 def make_record(analysis: Analysis, fault: str = "") -> Record:
-    """Return the content of an analysis' line.
+    """Convert the analysis of a sentence pair to a record.
 
     Args:
         analysis: of one sentence pair.
@@ -144,7 +144,7 @@ def write_record(record: Record) -> str:
 
 
 def describe_record(record: Record) -> dict[str, Any]:
-    """Return a record as the object for a line of JSON."""
+    """Return a record as the dictionary that `write_record` writes as JSON."""
     row: dict[str, Any] = {"score": record.score, "forced": record.forced, "fault": record.fault}
     for name in ("source", "target"):
         side: SideRecord = getattr(record, name)
@@ -159,13 +159,13 @@ def describe_record(record: Record) -> dict[str, Any]:
 
 
 def name_layer(layer: tuple[int, int]) -> str:
-    """Return the name of a decoder layer or head, such as ``6`` or ``6.3``."""
+    """Return a decoder layer, or a head of it, as text, such as ``6`` or ``6.3``."""
     number, head = layer
     return f"{number}.{head}" if head else str(number)
 
 
 def read_record(line: str) -> Record:
-    """Read a line of `write_record`.
+    """Parse a line of JSON that `write_record` wrote, and check its values.
 
     Raises:
         ValueError: the line is not JSON, or something in it is missing, of another type, or does

@@ -16,16 +16,16 @@ from ..base.errors import DataError
 from ..modules.syntax_attention import HeadGroups
 from .attention_heads import PARTS
 
-#: What heads are called that are like fairseq's.
+#: The kind of heads that attend as fairseq's own do.
 ORDINARY = "ordinary"
 
 
 @dataclass(frozen=True)
 class LayerAttention:
-    """Where the heads of a layer attend.
+    """The attention weights of a layer's heads, and the kind of each head.
 
     Attributes:
-        kinds: of each of the H heads, such as ``ordinary`` or ``dependency``.
+        kinds: the kind of each of the H heads, such as ``ordinary`` or ``dependency``.
         attention: ``(B, H, rows, columns)``, rows that sum to 1, or less if the kind of heads does
             not normalise.
     """
@@ -36,7 +36,7 @@ class LayerAttention:
 
 @torch.no_grad()
 def record_attention(model: Any, net_input: Mapping[str, Any]) -> dict[str, list[LayerAttention]]:
-    """Run a model with teacher forcing, and return where its heads attend.
+    """Run a model with teacher forcing, and return the attention weights of all its heads.
 
     Args:
         model: a Transformer of fairseq or of this package, or one of its recurrent models, in
@@ -112,7 +112,7 @@ def _name_source_attention(attention: Any) -> str:
 
 
 class _Recorder:
-    """Within a block, notes where the heads of an attention module attend in its last call.
+    """Context manager that records the attention weights of a module's last call.
 
     Heads of our own kinds are asked for their probabilities. Where fairseq's attention does the
     work, it attends again, in the way that returns them.
@@ -135,7 +135,7 @@ class _Recorder:
             del group.attend  # the method of its class comes back
 
     def take(self) -> LayerAttention:
-        """Return the attention of the last call.
+        """Return the attention weights recorded in the module's last call.
 
         Raises:
             DataError: the module was not called, or did not say where its heads attend.

@@ -15,7 +15,7 @@ from .decoding import Decoding
 
 @dataclass(frozen=True)
 class Search:
-    """Settings common to all sources of a batch.
+    """The search settings that all sources of a batch have in common.
 
     Attributes:
         decoding: the settings of the call.
@@ -37,7 +37,7 @@ class _Job:
 
 
 class SharedBatches:
-    """Batches the waiting sources of all threads that use equal search settings.
+    """A queue of sources from several threads, batched if their search settings are equal.
 
     Whichever thread holds the lock translates a batch for all that wait, in the order of their
     calls.
@@ -63,7 +63,7 @@ class SharedBatches:
         searches: Sequence[Search],
         seconds: float | None = None,
     ) -> list[Translation]:
-        """Return the translations of sources, in their order.
+        """Translate sources, batched with those of other threads, and return their translations.
 
         Args:
             sources: sentences with at least one subword; neighbours of similar length are fastest.

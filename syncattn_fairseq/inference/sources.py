@@ -28,7 +28,7 @@ no parses."""
 
 
 def read_texts(lines: Sequence[str], what: str) -> list[str]:
-    """Return a list of texts.
+    """Return texts as a list, after checking that each is a string that UTF-8 can hold.
 
     Args:
         lines: the texts.
@@ -56,7 +56,7 @@ def read_texts(lines: Sequence[str], what: str) -> list[str]:
 def read_parses(
     parses: str | Sequence[Sequence[int] | DependencyTree | None],
 ) -> list[DependencyTree | Analysis | None]:
-    """Return the tree of each sentence, or None for a sentence without one."""
+    """Convert parses to one tree for each sentence, or None for a sentence without a parse."""
     if isinstance(parses, str):
         read = FORMATS["conllu"](parses.split("\n"), "parses")
         return [None if analysis.heads is None else analysis for analysis in read]
@@ -71,7 +71,7 @@ def read_parses(
 def place_parse(
     tree: DependencyTree | Analysis | None, source: Sentence, text: str
 ) -> DependencyTree | None:
-    """Return a parse with spans in the model's text, if the sentence is raw.
+    """Return a parse whose spans, for a raw sentence, are places in the model's own text.
 
     Args:
         tree: the parse. That of a raw sentence has spans in the text, or is of the words that the

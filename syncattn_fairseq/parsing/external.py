@@ -40,8 +40,9 @@ class Command(ParserSource):
     options: ClassVar = {
         "command": {
             "metavar": "COMMAND",
-            "help": "a shell command that reads sentences and writes their parses in --format, in "
-            "order, such as 'udpipe --input=horizontal --tag --parse MODEL'",
+            "help": "with --parser command: shell command that reads a sentence on each line and "
+            "writes the parses in the same order, in the format of --format, such as 'udpipe "
+            "--input=horizontal --tag --parse MODEL'",
         }
     }
     needs: ClassVar[tuple[str, ...]] = ("command", "format")
@@ -103,7 +104,9 @@ class Eda(Command):
 
     about: ClassVar = "EDA, on KyTea's tags for the words of the text"
     specs: ClassVar[tuple[str, ...]] = ("MODEL",)
-    options: ClassVar = {"model": {"type": Path, "metavar": "FILE", "help": "EDA's model"}}
+    options: ClassVar = {
+        "model": {"type": Path, "metavar": "FILE", "help": "with --parser eda: file of EDA's model"}
+    }
     needs: ClassVar[tuple[str, ...]] = ("model",)
 
     @classmethod

@@ -52,15 +52,27 @@ class StanzaModels(ParserSource):
     about: ClassVar = "Stanza, on a GPU if there is one"
     specs: ClassVar[tuple[str, ...]] = ("LANG", "LANG:DIR")
     options: ClassVar = {
-        "lang": {"metavar": "LANG", "help": "Stanza's language code, such as de"},
+        "lang": {
+            "metavar": "LANG",
+            "help": "with --parser stanza: language of the text, by Stanza's code, such as de",
+        },
         "stanza_dir": {
             "type": Path,
             "metavar": "DIR",
-            "help": "folder filled by stanza.download, or with your own models LANG_tagger.pt and "
-            "LANG_parser.pt (default: Stanza's own folder); nothing is ever downloaded",
+            "help": "with --parser stanza: folder filled by stanza.download, or with your own "
+            "models LANG_tagger.pt and LANG_parser.pt; nothing is ever downloaded (default: "
+            "Stanza's own folder)",
         },
-        "tagger": {"type": Path, "metavar": "FILE", "help": "your own Stanza tagger"},
-        "depparse": {"type": Path, "metavar": "FILE", "help": "your own Stanza parser"},
+        "tagger": {
+            "type": Path,
+            "metavar": "FILE",
+            "help": "with --depparse, in place of --stanza-dir: file of your own Stanza tagger",
+        },
+        "depparse": {
+            "type": Path,
+            "metavar": "FILE",
+            "help": "with --tagger, in place of --stanza-dir: file of your own Stanza parser",
+        },
     }
     needs: ClassVar[tuple[str, ...]] = ("lang",)
 

@@ -7,11 +7,13 @@ from collections.abc import Iterator
 
 
 class Counters:
-    """Counts of a service since the start, used only by the answering thread.
+    """Counts of a service's requests, sentences and seconds since its start.
+
+    Only the thread that answers requests uses them.
 
     Attributes:
-        requests: how many there were, by path and status; the path is empty for a request that is
-            not HTTP.
+        requests: the number of requests, by path and status; the path is empty for a request that
+            is not HTTP.
         sentences: how many sentences were answered.
         seconds: how long requests about sentences took, all together.
     """
@@ -22,7 +24,7 @@ class Counters:
         self.seconds = 0.0
 
     def write(self, running: int) -> str:
-        """Return the numbers in the text format of Prometheus.
+        """Return the counts in the text format of Prometheus.
 
         Args:
             running: how many requests the model works on.

@@ -1,4 +1,4 @@
-"""Questions to a model in a request: sentences, and settings of the search."""
+"""Read the body of a request: sentences, and settings of the search."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ _KEYS = ("sentences", *_COUNTS, "length_penalty")
 
 @dataclass(frozen=True)
 class Asked:
-    """A request's question to the model.
+    """The content of a request: source sentences, and settings of the search.
 
     Attributes:
         sentences: the sources.
-        decoding: how they are translated.
+        decoding: the settings of the search.
     """
 
     sentences: list[str]
@@ -36,14 +36,14 @@ class Asked:
 
 
 def read_question(body: bytes) -> Asked:
-    """Read the body of a request.
+    """Parse the body of a request, and check its sentences and settings.
 
     Args:
         body: JSON, an object with ``sentences``, one or a list, and perhaps ``beam``, ``max_len``
             and ``length_penalty``.
 
     Raises:
-        DataError: it is not that.
+        DataError: the body is not such an object, or a value is not allowed.
     """
     asked = _read_json(body)
     if not isinstance(asked, dict):

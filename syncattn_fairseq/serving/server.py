@@ -1,4 +1,4 @@
-"""Serves a model over HTTP, to clients that may be slow, broken or hostile."""
+"""Serve a model over HTTP, to clients that may be slow, broken or hostile."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _POLICY = (
     *("default-src 'none'", "script-src 'self'", "style-src 'self'", "connect-src 'self'"),
     *("img-src blob: data:", "base-uri 'none'", "form-action 'none'", "frame-ancestors 'none'"),
 )
-#: Of every answer: a browser runs only the page's script, and shows the page in no other.
+#: Headers of every answer: a browser runs only the page's script, and shows it in no frame.
 _HEADERS = [
     ("content-security-policy", "; ".join(_POLICY)),
     ("x-content-type-options", "nosniff"),
@@ -134,7 +134,7 @@ class _Server(uvicorn.Server):
             print(f"http://{host}:{port}: {about}", flush=True)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Let requests end soon."""
+        """Shorten the time limits of running requests, and wait for their end."""
         self.service.close()
         await super().shutdown(sockets)
         print(f"ended after {self.service.counters.requests.total()} requests", flush=True)
@@ -158,11 +158,11 @@ class _OneLine(logging.Formatter):
 
 
 def bind(host: str, port: int) -> socket.socket:
-    """Take a port, before the time is spent to load a model.
+    """Bind a socket to a port, before time is spent on loading a model.
 
     Args:
         host: the name or address of one of this machine's networks.
-        port: the port there; 0: one that is free.
+        port: the port at that address; 0: a free port.
 
     Raises:
         DataError: there is no such address here, or another program has the port.
@@ -192,16 +192,16 @@ def _share_heap() -> None:
 
 
 def serve(model: Model, taken: socket.socket, limits: Limits) -> None:
-    """Serve a model until SIGTERM or SIGINT.
+    """Serve a model over HTTP until SIGTERM or SIGINT.
 
     Args:
         model: the model.
-        taken: what `bind` returned.
-        limits: what is refused.
+        taken: the socket that `bind` returned.
+        limits: the limits above which requests are refused.
 
     Raises:
-        DataError: the model cannot translate, such as for lack of a parser; or what finds the words
-            that the page shows is not installed.
+        DataError: the model cannot translate, such as for lack of a parser; or the splitter that
+            finds the words on the page is not installed.
     """
     _share_heap()
     for segmenter in (model.source_segmenter, model.target_segmenter):

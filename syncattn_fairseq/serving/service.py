@@ -33,11 +33,11 @@ from ..inference.record import describe_record, make_record
 from .counters import Counters
 from .questions import DEFAULT, Asked, read_question
 
-#: In which a request must have arrived, and in which those that run when the service ends end.
+#: Seconds for a request to arrive, and for running requests when the service ends.
 SECONDS_TO_ARRIVE, SECONDS_TO_END = 5, 5
-#: When a client may try again.
+#: The header that says when a client may try again.
 AGAIN = {"retry-after": "1"}
-#: What the page consists of.
+#: The files of the page, with their types, by path.
 PAGE = {
     "/": ("page.html", "text/html"),
     "/page.css": ("page.css", "text/css"),
@@ -49,11 +49,11 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Limits:
-    """The limits of a service; larger requests are refused.
+    """A service's limits on requests; requests beyond them are refused.
 
     Attributes:
         requests: the most requests that the model works on at a time.
-        seconds: the most time that a request may take.
+        seconds: the most seconds that a request may take.
         size: the most bytes of a request.
     """
 
@@ -116,7 +116,7 @@ def _answer_draw(model: Model, asked: Asked, seconds: float) -> Any:
         raise BadSentence(1, str(error)) from None
 
 
-#: What answers questions, by path, from a model, what is asked, and the seconds that are left.
+#: The function that answers each path, given a model, the question and the seconds left.
 ANSWERS: dict[str, Callable[[Model, Asked, float], Any]] = {
     "/translate": _answer_translate,
     "/analyse": _answer_analyse,
@@ -124,28 +124,28 @@ ANSWERS: dict[str, Callable[[Model, Asked, float], Any]] = {
     "/align": _answer_align,
     "/draw": _answer_draw,
 }
-#: What a model must show for that.
+#: The analysis that a model must offer for a path.
 _NEEDS = {"/parse": "parses", "/align": "links"}
 
 
 class Service:
-    """An ASGI application around a model.
+    """The ASGI application that answers requests with a model.
 
     Args:
         model: the model; calls of several threads share its batches.
-        limits: what is refused.
+        limits: the limits above which requests are refused.
 
     Attributes:
-        counters: what it has done.
+        counters: counts of requests and sentences.
     """
 
     def __init__(self, model: Model, limits: Limits) -> None:
         self.model, self.limits = model, limits
         self.counters = Counters()
-        #: What the model works on.
+        #: The requests that the model works on.
         self._jobs: set[Future[Any]] = set()
         self._pool = ThreadPoolExecutor(limits.requests, "model")
-        #: Of what runs: they end early if the service ends.
+        #: The time limits of running requests, which end early if the service ends.
         self._clocks: set[asyncio.Timeout] = set()
         routes = [
             *(Route(path, self._answer, methods=["POST"]) for path in ANSWERS),
@@ -158,7 +158,7 @@ class Service:
         self._routes.router.redirect_slashes = False
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer and count a request."""
+        """Answer a request, and count it by its path and status."""
 
         async def count(message: Message) -> None:
             if message["type"] == "http.response.start":
@@ -169,7 +169,7 @@ class Service:
         await self._routes(scope, receive, count)
 
     def close(self) -> None:
-        """End running answers soon, since the service ends."""
+        """Shorten the time limits of running requests, since the service is ending."""
         end = asyncio.get_running_loop().time() + SECONDS_TO_END
         for clock in self._clocks:
             with suppress(RuntimeError):  # it has just ended
@@ -177,7 +177,7 @@ class Service:
 
     @property
     def running(self) -> int:
-        """The number of requests in the model, including abandoned requests."""
+        """The number of requests that the model works on, including abandoned ones."""
         return len(self._jobs)
 
     # ---- answers

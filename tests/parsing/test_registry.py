@@ -63,7 +63,7 @@ def test_a_new_parser_needs_one_line(tmp_path, monkeypatch, capsys):
         assert message in capsys.readouterr().err
     with pytest.raises(SystemExit):
         command.main(["--help"])
-    assert "a control; star: a star" in " ".join(capsys.readouterr().out.split())
+    assert "a control), star (a star" in " ".join(capsys.readouterr().out.split())
 
 
 @pytest.mark.parametrize(

@@ -236,7 +236,7 @@ def make_parser() -> CommandLine:
         "corpus",
         metavar="CORPUS",
         help="name of a corpus in --configs, or a folder of your own with _data.yaml and "
-        "_corpus.yaml",
+        "_corpus.yaml; with --init, the folder to write",
     )
     parser.add_argument(
         "words",
@@ -244,61 +244,68 @@ def make_parser() -> CommandLine:
         metavar="SYSTEM|@GROUP|SECTION.OPTION=VALUE",
         help="systems to train, by the names of their configs; groups of them, @all or one that "
         "the corpus defines; and settings to change in all systems. SYSTEM:SECTION.OPTION=VALUE "
-        "changes a setting of one system, which gets a row of its own; NAME=SYSTEM:... gives this "
-        "row a name. Without a system, only prepare the corpus",
+        "changes a setting of one system, which gets a row of its own; NAME=SYSTEM:... gives "
+        "this row a name (default: no system, only prepare the corpus)",
     )
     parser.add_argument(
         "--seeds",
         nargs="+",
         type=_seed,
         metavar="N",
-        help="random seeds, one training each for every system (default: the config's)",
+        help="random seeds; every system is trained once with each (default: the config's)",
     )
     parser.add_argument(
-        "--jobs", type=positive, default=1, help="how many trainings to run at a time (default: 1)"
+        "--jobs",
+        type=positive,
+        default=1,
+        help="number of trainings that run at the same time (default: 1)",
     )
     parser.add_argument(
         "--from",
         dest="first",
         metavar="STAGE",
-        help="first stage to run again, with all later ones; an interrupted training continues",
+        help="first stage to run again, with all later ones; an interrupted training continues "
+        "(default: only unfinished stages run)",
     )
     parser.add_argument(
         "--plan",
         action="store_true",
-        help="train the systems of the corpus's plan (_plan.yaml), or the given ones, with "
-        "the plan's seeds, and print the table of its contrasts",
+        help="train the systems of the corpus's plan (_plan.yaml), or those of them that are "
+        "given, with the plan's seeds and settings, and print the table of its contrasts",
     )
     parser.add_argument(
         "--idea",
         metavar="[NAME=]FOLDER:SECTION.OPTION=VALUE",
-        help="folder of your plugin and the settings that switch your idea on; plans, trains "
-        "and scores the idea and its controls, with --seeds, and writes a page that "
-        "says whether the idea helps",
+        help="with --seeds: FOLDER of your plugin, and the settings that switch your idea on; "
+        "plans, trains and scores the idea, called NAME, and its controls, and writes a page "
+        "that says whether the idea helps",
     )
     parser.add_argument(
         "--init",
         action="store_true",
         help="write the configs of a new corpus into the folder CORPUS; give, in place of "
-        "systems, two files of training text as people write it, such as train.en "
-        "train.de, and optionally those of validation and test text (default: held out "
-        "of the training text)",
+        "systems, two files of training text as people write it, such as train.en train.de, and "
+        "optionally those of validation and test text (default: held out of the training text)",
     )
     parser.add_argument(
         "--start",
         type=Path,
         metavar="FOLDER",
-        help="with --init: model that every system starts from, a published MarianMT folder "
-        "or a folder of syncattn-import",
+        help="with --init: model that every system starts from, a published MarianMT folder or a "
+        "folder of syncattn-import",
     )
-    parser.add_argument("--to", dest="last", metavar="STAGE", help="last stage to run")
-    parser.add_argument("--dry-run", action="store_true", help="print the commands and run nothing")
+    parser.add_argument(
+        "--to", dest="last", metavar="STAGE", help="last stage to run (default: score)"
+    )
+    parser.add_argument(
+        "--dry-run", action="store_true", help="print the commands of the stages, and run nothing"
+    )
     parser.add_argument(
         "--check",
         action="store_true",
-        help="list what is missing (programs, parsers' models, texts, disk, memory) and "
-        "faults of the text, such as test sentences in the training text; then run "
-        "every stage on 20 sentences",
+        help="list what is missing (programs, parsers' models, texts, disk, memory) and faults "
+        "of the text, such as test sentences in the training text; then run every stage on 20 "
+        "sentences",
     )
     parser.add_argument(
         "--configs",
@@ -312,8 +319,8 @@ def make_parser() -> CommandLine:
         nargs="+",
         default=[],
         metavar="NAME",
-        help="further programs that the `words` key of a corpus outside this package may run "
-        "(default: cat, tr and kytea)",
+        help="further programs, besides cat, tr and kytea, that a corpus of your own may run to "
+        "split text into words, as the entry words of its configs says (default: none)",
     )
     parser.add_argument(
         "--work",
@@ -331,25 +338,29 @@ def make_parser() -> CommandLine:
         "(default: results/CORPUS.json in --work)",
     )
     group.add_argument(
-        "--table", action="store_true", help="print the table of the results and run nothing"
+        "--table",
+        action="store_true",
+        help="print the table of the results that are there, and run nothing",
     )
     group.add_argument(
         "--figure",
         type=Path,
-        help="picture to draw (.svg, .png or .pdf): differences to the baseline with "
+        help="picture to draw (.svg, .png or .pdf): differences to the baseline, with confidence "
         "intervals over seeds",
     )
     group.add_argument(
         "--report",
         type=Path,
         metavar="FILE.html",
-        help="HTML page to write, which shows the systems side by side",
+        help="HTML page to write, which shows the translations and parses of the systems side by "
+        "side",
     )
-    group.add_argument("--markdown", action="store_true", help="print tables in Markdown")
+    group.add_argument("--markdown", action="store_true", help="print the tables as Markdown")
     group.add_argument(
         "--baseline",
         metavar="SYSTEM",
-        help="system to compare with (default: the baseline of each system's paper)",
+        help="system that the others are compared with (default: the baseline of each system's "
+        "paper)",
     )
     group = parser.add_argument_group(
         "training", "The batch is the config's, whatever the number of GPUs."
@@ -357,10 +368,12 @@ def make_parser() -> CommandLine:
     group.add_argument(
         "--processes",
         type=positive,
-        help="number of processes of a training, one for each GPU (default: the number of "
-        "GPUs divided by --jobs, at least 1)",
+        help="number of processes of a training, one for each GPU (default: the number of GPUs "
+        "divided by --jobs, at least 1)",
     )
-    group.add_argument("--cpu", action="store_true", help="train without GPUs")
+    group.add_argument(
+        "--cpu", action="store_true", help="train on the CPU, even if there are GPUs"
+    )
     parser.claims_outputs = False  # syncattn-report, in a process of its own, claims the report
     parser.name_files(files=["results"], outputs=["figure", "report"])
     return parser

@@ -319,20 +319,22 @@ def make_parser() -> CommandLine:
     )
     add_arguments(parser)
     parser.add_argument(
-        "--by-length", action="store_true", help="add BLEU by the number of words in the source"
+        "--by-length",
+        action="store_true",
+        help="add the BLEU of sentences grouped by the number of words in the source",
     )
     parser.add_argument(
         "--compound-split",
         metavar="LANGUAGE",
         help="add BLEU as papers on WMT14 English-German report it: on the words of the Moses "
-        "tokenizer, with A-B as three words",
+        "tokenizer for LANGUAGE, with A-B as three words",
     )
     parser.add_argument(
         "--parts",
         type=_parts,
         metavar="NAME:N,...",
-        help="numbers of sentences of the test sets that the references consist of, in "
-        "order; adds the BLEU of each, and their mean",
+        help="NAME and number N of sentences of each test set that the references consist of, in "
+        "order; adds the BLEU of each set, and the mean of these",
     )
     parser.add_argument(
         "--sentence-scores",
@@ -340,18 +342,18 @@ def make_parser() -> CommandLine:
         nargs=3,
         default=[],
         metavar=("MEASURE", "NAME", "FILE"),
-        help="scores of each sentence of the system NAME by another program, such as the "
-        "output of comet-score or a number on each line, higher is better; the means "
-        "are compared by the tests of BLEU",
+        help="FILE with a score of every sentence of the system NAME from another program, the "
+        "output of comet-score or a number on each line, higher is better; the mean is shown as "
+        "MEASURE, and tested against that of --baseline like BLEU",
     )
     for side in ("source", "target"):
         parser.add_argument(
             f"--{side}-counts",
             nargs="+",
             metavar=("PIECES", "HEADS"),
-            help=f"training text of the {side} in subwords and its heads (for raw sentences "
-            "also their spans and text): adds the UAS of a table of counts, which knows "
-            "only the subwords before a word",
+            help=f"with --{side}-heads: training text of the {side} in subwords (PIECES), and its "
+            "heads (HEADS); for raw sentences also spans and text; adds the UAS of a table of "
+            "counts, which knows only the subwords before a word",
         )
     score_words.add_word_arguments(parser)
     parser.add_argument(
@@ -361,9 +363,16 @@ def make_parser() -> CommandLine:
     )
     parser.add_argument("--markdown", action="store_true", help="print the tables as Markdown")
     parser.add_argument(
-        "--latex", type=Path, help="LaTeX file to write with the table, for booktabs"
+        "--latex",
+        type=Path,
+        help="LaTeX file to write with the table of scores, for the package booktabs",
     )
-    parser.add_argument("--text", type=Path, help="text file to write with the translations")
+    parser.add_argument(
+        "--text",
+        type=Path,
+        help="text file to write with the translations of the only --system, detokenised as "
+        "--detokenize says",
+    )
     parser.name_files(
         inputs=["sentence_scores", "source_counts", "target_counts"],
         outputs=["json", "latex", "text"],
@@ -387,64 +396,75 @@ def add_arguments(command: CommandLine, group: Any = None, required: bool = True
         action="append",
         nargs="+",
         metavar=("NAME", "FILE"),
-        help="NAME TRANSLATIONS [ANALYSES]; repeat for each system. TRANSLATIONS: plain "
-        "text, or output of syncattn-translate, fairseq-generate, fairseq-interactive, "
-        "Marian, Moses or Sockeye. ANALYSES: output of syncattn-translate --jsonl "
-        "--force REFERENCES, or of fairseq-generate --score-reference --print-alignment "
-        "without --remove-bpe",
+        help="NAME of a system, FILE with its translations, and perhaps another FILE with its "
+        "analyses; give the option once for each system. Translations: plain text, or output of "
+        "syncattn-translate, fairseq-generate, fairseq-interactive, Marian, Moses or Sockeye. "
+        "Analyses, for scores of parses and links: output of syncattn-translate --jsonl --force "
+        "REFERENCES, or of fairseq-generate --score-reference --print-alignment without "
+        "--remove-bpe",
     )
     parser.add_argument(
         "--references",
         required=required,
-        help="the reference translations: untokenised, unless --tokenize is none",
+        help="the reference translations, one on each line; untokenised, unless --tokenize is none",
     )
     for kind, what, use in (
-        ("heads", "heads", "UAS"),
-        ("labels", "labels", "UAS by label (JSON, report)"),
-        ("trees", "phrase structure", "induced trees"),
+        ("heads", "dependency heads", "UAS"),
+        ("labels", "dependency labels", "UAS by label (in --json and in reports)"),
+        ("trees", "phrase structure trees", "scores of the trees that distances induce"),
     ):
         parser.add_argument(f"--source-{kind}", help=f"gold {what} of the source, for {use}")
-        parser.add_argument(f"--target-{kind}", help=f"gold {what} of the references")
+        parser.add_argument(f"--target-{kind}", help=f"gold {what} of the references, for {use}")
     for side, text in (("source", "--source"), ("target", "--references")):
         parser.add_argument(
             f"--{side}-spans",
             metavar="FILE",
-            help=f"character spans of the gold words in the sentences of {text}, as "
-            "syncattn-parse --spans writes them, for models of raw sentences, which may "
-            "split words otherwise",
+            help="for models of raw sentences, which may split words otherwise: character spans "
+            f"of the gold words in the sentences of {text}, as syncattn-parse --spans writes them",
         )
-    parser.add_argument("--alignments", help="gold alignments: i-j sure, i?j possible, for AER")
-    parser.add_argument("--one-based", action="store_true", help="--alignments counts from 1")
+    parser.add_argument(
+        "--alignments",
+        help="gold links of words, source-target from 0, for AER: i-j is a sure link, i?j a "
+        "possible one",
+    )
+    parser.add_argument(
+        "--one-based",
+        action="store_true",
+        help="with --alignments: words are counted from 1 there (default: from 0)",
+    )
     add_subword_marks(parser)
     parser.add_argument(
         "--detokenize",
         type=_moses_language,
         default="none",
         metavar="none|moses:LANGUAGE",
-        help="language of the Moses tokenizer to undo in the translations (default: none)",
+        help="undo the Moses tokenizer of LANGUAGE in the translations before they are scored; "
+        "none: undo nothing (default: none)",
     )
     parser.add_argument(
         "--tokenize",
         type=_tokenizer,
         default="13a",
         metavar="NAME",
-        help="sacreBLEU's tokenizer, such as 13a, zh, ja-mecab or none (default: 13a)",
+        help="tokenizer of sacreBLEU for BLEU, such as 13a, zh, ja-mecab or none (default: 13a)",
     )
     parser.add_argument(
         "--baseline",
         metavar="NAME",
-        help="system that the BLEU of all others is compared with, by a test of significance",
+        help="NAME of the system that the BLEU of all others is compared with, by a test of "
+        "significance (default: no test)",
     )
     parser.add_argument(
         "--source",
-        help="text of the source, for BLEU by length (default: that of the first output that "
-        "has it)",
+        help="text of the source, for BLEU by length (default: that of the first output that has "
+        "it)",
     )
     parser.add_argument(
         "--words-by",
         metavar="COMMAND",
-        help="command that splits translations and references into words after their spaces "
-        "were removed, such as 'kytea -notags -out tok'; needs --tokenize none",
+        help="with --tokenize none: command that splits translations and references into words "
+        "after their spaces were removed, such as 'kytea -notags -out tok' (default: words are "
+        "separated by spaces)",
     )
     command.name_files(
         inputs=[

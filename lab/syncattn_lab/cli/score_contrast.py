@@ -74,8 +74,9 @@ def make_parser() -> CommandLine:
     )
     parser.add_argument(
         "pairs",
-        help="source, right translation, wrong translation and, if they are known, kind and "
-        "distance, in columns between tabs; or the .json of LingEval97 or of ContraPro",
+        help="file with source, right translation, wrong translation and, if they are known, "
+        "kind and distance of the error, in columns between tabs; or the .json of LingEval97 or "
+        "of ContraPro",
     )
     parser.add_argument(
         "--model",
@@ -83,19 +84,21 @@ def make_parser() -> CommandLine:
         nargs=2,
         required=True,
         metavar=("NAME", "MODEL"),
-        help="a checkpoint, several checkpoints separated by ':', or the folder of an "
-        "exported model; repeat for each system",
+        help="NAME of a system in the table, and its MODEL: a checkpoint, several checkpoints "
+        "separated by ':' (an ensemble), or the folder of an exported model; give the option "
+        "once for each system",
     )
     parser.add_argument(
         "--baseline",
         metavar="NAME",
-        help="system that all others are compared with, by a test of significance",
+        help="NAME of the system that all others are compared with, by a test of significance "
+        "(default: no test)",
     )
     parser.add_argument(
         "--batch-size",
         type=positive,
         default=32,
-        help="translations scored at a time (default: 32)",
+        help="number of translations scored at a time (default: 32)",
     )
     add_model_files(parser)
     add_tokenised(parser)

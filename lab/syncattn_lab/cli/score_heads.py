@@ -36,20 +36,23 @@ def make_parser() -> CommandLine:
         example="syncattn-score heads data-bin/demo checkpoints/demo/checkpoint_best.pt \\\n"
         "--source-labels words/test.labels.en --target-labels words/test.labels.de",
     )
-    parser.add_argument("data", help="folder of the binarised text, with heads")
+    parser.add_argument("data", help="folder of the binarised text, with the heads of words")
     parser.add_argument(
         "checkpoints", nargs="+", help="checkpoints of Transformers, syntactic or plain"
     )
     parser.add_argument(
-        "--split", default="test", help="split of the text to score (default: test)"
+        "--split",
+        default="test",
+        help="split of the binarised text whose sentences are scored (default: test)",
     )
     for side in ("source", "target"):
         parser.add_argument(
             f"--{side}-labels",
             metavar="FILE",
-            help=f"gold dependency labels of the {side}, a line for each sentence of that part",
+            help=f"gold dependency labels of the {side}, a line for each sentence of --split; "
+            "adds the recall of each label",
         )
-    parser.add_argument("--markdown", action="store_true", help="print tables in Markdown")
+    parser.add_argument("--markdown", action="store_true", help="print the tables as Markdown")
     parser.add_argument(
         "--json",
         metavar="FILE",

@@ -213,36 +213,37 @@ def make_parser() -> CommandLine:
         "--forward",
         **system,
         metavar=("NAME", "FILE"),
-        help="links of a model from source to target: output of syncattn-translate --jsonl "
-        "--force or of fairseq-generate --score-reference --print-alignment, or a "
-        "Pharaoh file such as fast_align's (i-j, source-target, from 0); repeat for "
-        "each system",
+        help="NAME of a system, and FILE with its links of a model from source to target: output "
+        "of syncattn-translate --jsonl --force or of fairseq-generate --score-reference "
+        "--print-alignment, or a Pharaoh file such as fast_align's (i-j, source-target, from 0); "
+        "give the option once for each system",
     )
     parser.add_argument(
         "--backward",
         **system,
         metavar=("NAME", "FILE"),
-        help="links of a model from target to source on the same sentences, or a Pharaoh "
-        "file, source-target as well (fast_align -r); links of the same NAME in "
-        "--forward are symmetrised with them",
+        help="NAME of a system, and FILE with its links of a model from target to source on the "
+        "same sentences, or a Pharaoh file, source-target as well (fast_align -r); links of the "
+        "same NAME in --forward are symmetrised with them",
     )
     parser.add_argument(
         "--gold",
         metavar="FILE",
-        help="gold links of words, source-target, for AER: i-j is sure, i?j (Pharaoh) or ipj "
-        "(talp) possible",
+        help="gold links of words, source-target, to compute AER with: i-j is a sure link, i?j "
+        "(Pharaoh) or ipj (talp) a possible one",
     )
     parser.add_argument(
         "--one-based",
         action="store_true",
-        help="--gold counts from 1, as talp files usually do, not from 0",
+        help="with --gold: words are counted from 1 there, as talp files usually do (default: "
+        "from 0)",
     )
     for side in ("source", "target"):
         parser.add_argument(
             f"--{side}",
             metavar="FILE",
-            help=f"the text of the {side} in the words of --gold, separated by spaces, if models "
-            "of raw sentences show other words",
+            help="for models of raw sentences, which may show other words than --gold: text of "
+            f"the {side} in the words of --gold, separated by spaces",
         )
     parser.add_argument(
         "--output",
@@ -250,8 +251,8 @@ def make_parser() -> CommandLine:
         action="append",
         default=[],
         metavar=("NAME", "ALIGNMENT", "FILE"),
-        help="file to write with links of words, i-j from 0, one line for each sentence, "
-        "empty if the sentence is left out; ALIGNMENT is forward, backward or a way to "
+        help="FILE to write with the links of the system NAME, i-j from 0, one line for each "
+        "sentence, empty if the sentence is left out; ALIGNMENT is forward, backward or a way to "
         "symmetrise, such as grow-diag-final-and-moses",
     )
     parser.add_argument(

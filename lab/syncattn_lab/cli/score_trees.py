@@ -132,7 +132,7 @@ def make_parser() -> CommandLine:
     parser.add_argument(
         "--debinarise",
         action="store_true",
-        help="remove the brackets of the gold trees that binarisation added, whose labels begin "
+        help="remove the brackets that binarisation added to the gold trees, whose labels begin "
         "with @; their children stay",
     )
     parser.add_argument(
@@ -141,15 +141,16 @@ def make_parser() -> CommandLine:
         action="append",
         nargs=2,
         metavar=("NAME", "FILE"),
-        help="trees over the words of the gold trees, or output of syncattn-translate "
-        "--jsonl, for the trees that the distances of each layer induce; repeat for "
-        "each system",
+        help="NAME of a system, and FILE with its trees over the words of the gold trees, or "
+        "with output of syncattn-translate --jsonl, whose distances of each layer induce trees; "
+        "give the option once for each system",
     )
     parser.add_argument(
         "--side",
         choices=("source", "target"),
         default="target",
-        help="the side whose distances induce trees (default: target)",
+        help="with output of syncattn-translate --jsonl in --system: side whose distances induce "
+        "trees (default: target)",
     )
     parser.add_argument(
         "--json",

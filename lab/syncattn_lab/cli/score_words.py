@@ -261,23 +261,25 @@ def add_word_arguments(command: CommandLine, group: Any = None) -> None:
         "--by",
         type=_kinds,
         metavar="KIND,...",
-        help="recall and precision of words in groups: by dependency label, part of speech (pos), "
-        "length and direction of the arc to the parent, depth in the tree, frequency in training, "
-        "length of the sentence, and whether training lacked the source word (unseen); all: every "
-        "kind that the given files allow",
+        help="add recall and precision of words in groups of each KIND: by dependency label "
+        "(label), part of speech (pos), length and direction of the arc to the parent (arc), "
+        "depth in the tree (depth), frequency in training (frequency), length of the sentence "
+        "(length), and whether training lacked the source word (unseen); all: every kind that "
+        "the given files allow",
     )
     parser.add_argument(
         "--source-parses",
         metavar="FILE",
-        help="parses of the source in CoNLL-U, for label, pos, arc and depth; without it, "
-        "--source-heads and --source-labels",
+        help="with --by label, pos, arc or depth: parses of the source in CoNLL-U (default: "
+        "--source-heads and --source-labels)",
     )
     parser.add_argument(
         "--links",
         metavar="FILE",
-        help="links of source and references, which say in which groups a reference's word is: "
-        "output of syncattn-translate --jsonl --force REFERENCES, or a Pharaoh file, i-j, from 0 "
-        "(default: the sure links of --alignments, or those of the first system with ANALYSES)",
+        help="with --by: links of source and references, which say in which groups a reference's "
+        "word is: output of syncattn-translate --jsonl --force REFERENCES, or a Pharaoh file, "
+        "i-j, from 0 (default: the sure links of --alignments, or those of the first system with "
+        "analyses)",
     )
     parser.add_argument(
         "--translation-links",
@@ -285,14 +287,16 @@ def add_word_arguments(command: CommandLine, group: Any = None) -> None:
         nargs=2,
         default=[],
         metavar=("NAME", "FILE"),
-        help="links of the source and the translations of the system NAME, for precision by label, "
-        "pos, arc, depth and unseen (default: those that are printed with the translations)",
+        help="with --by label, pos, arc, depth or unseen, for the precision of translated words: "
+        "FILE with links of the source and the translations of the system NAME (default: those "
+        "that are printed with the translations)",
     )
     for side, kind in (("source", "unseen"), ("target", "frequency")):
         parser.add_argument(
             f"--{side}-training",
             metavar="FILE",
-            help=f"training text of the {side}, split into words as the {side} is, for {kind}",
+            help=f"with --by {kind}: training text of the {side}, split into words as the {side} "
+            "is",
         )
     command.name_files(
         inputs=[

@@ -76,49 +76,55 @@ def make_parser() -> CommandLine:
     )
     sentences = parser.add_argument_group("sentences")
     sentences.add_argument(
-        "sentence", nargs="*", default=[], help="sentences to show (default: standard input)"
+        "sentence",
+        nargs="*",
+        default=[],
+        help="sentences to show (default: lines of standard input)",
     )
     sentences.add_argument(
         "--gold",
         metavar="PREFIX",
-        help="prefix of a test set, PREFIX.en and PREFIX.de, to show its references in place "
-        "of sentences; with gold (PREFIX.heads.en, .labels.en, .trees.en, "
-        "PREFIX.align), errors are marked, and models that read the source's parse read "
-        "the gold parse",
+        help="prefix of a test set, PREFIX.en and PREFIX.de, to show its references in place of "
+        "sentences; with gold (PREFIX.heads.en, .labels.en, .trees.en, PREFIX.align), errors are "
+        "marked, and models that read the source's parse read the gold parse",
     )
     sentences.add_argument(
         "--number",
         type=positive,
         nargs="+",
         default=[1],
-        help="numbers of the sentences to show, from 1 (default: 1)",
+        help="with --gold or --analyses: numbers of the sentences to show, from 1 (default: 1)",
     )
     sentences.add_argument(
         "--analyses",
         metavar="FILE",
-        help="output of syncattn-translate --jsonl to show, in place of a model",
+        help="in place of a model: output of syncattn-translate --jsonl to show",
     )
     sentences.add_argument(
-        "--layer", type=positive, help="layer whose links and trees are shown, from 1"
+        "--layer",
+        type=positive,
+        help="number of the layer, from 1, whose links and trees are shown",
     )
     sentences.add_argument(
         "--heads",
         nargs="*",
         metavar="HEAD",
         help="also show where these attention heads look, such as encoder.1.2, decoder.2.1 or "
-        "cross.2.4, by layer and number, of any model; with --figure, these alone; without a name: "
-        "the strongest of each side, which look at parents most often in the first 200 other "
-        "sentences of --gold",
+        "cross.2.4, by layer and number, of any model; with --figure, these alone; without a "
+        "name: the strongest of each side, which look at parents most often in the first 200 "
+        "other sentences of --gold",
     )
     sentences.add_argument(
         "--rows",
         choices=("input", "predicted"),
-        help="with --heads: whether a row of the decoder stands for the word that its state reads "
-        "or predicts (default: input in decoder heads and predicted in cross-attention; of the "
-        "strongest, the better one)",
+        help="with --heads: whether a row of the decoder stands for the word that its state "
+        "reads or predicts (default: input in decoder heads and predicted in cross-attention; of "
+        "the strongest, the better one)",
     )
     sentences.add_argument(
-        "--path", metavar="CHECKPOINT", help="checkpoint, or the folder of an exported model"
+        "--path",
+        metavar="CHECKPOINT",
+        help="checkpoint, or folder of an exported model, whose analyses are shown",
     )
     add_model_files(parser)
     add_tokenised(parser)
@@ -132,7 +138,7 @@ def make_parser() -> CommandLine:
         "--html",
         type=Path,
         metavar="FILE",
-        help="HTML page to write, which shows systems side by side",
+        help="HTML page to write, which shows the systems of --system side by side",
     )
     figure = parser.add_argument_group(
         "with --figure",
@@ -142,7 +148,7 @@ def make_parser() -> CommandLine:
         "--kind",
         choices=[*KINDS],
         default="parses",
-        help="kind of picture, explained below (default: parses)",
+        help="kind of picture; the kinds are explained below (default: parses)",
     )
     figure.add_argument(
         "--translation",
@@ -150,7 +156,7 @@ def make_parser() -> CommandLine:
         help="translation of the sentence to analyse (default: the model's own)",
     )
     for letter, side in (("s", "source"), ("t", "target")):
-        text = f"{side} language of --gold (default: the model's)"
+        text = f"with --gold: {side} language of its files (default: the model's)"
         figure.add_argument(f"-{letter}", f"--{side}-lang", metavar="LANG", help=text)
     page = parser.add_argument_group(
         "with --html",

@@ -151,7 +151,8 @@ def add_page_arguments(parser: Any) -> None:
         nargs=2,
         default=[],
         metavar=("NAME", "FILE"),
-        help="log of fairseq-train of this system, for curves of its losses; repeat for each seed",
+        help="FILE is a log of fairseq-train for the system NAME, whose losses are drawn as "
+        "curves; give the option once for each seed",
     )
     parser.add_argument(
         "--attention",
@@ -159,20 +160,25 @@ def add_page_arguments(parser: Any) -> None:
         nargs=2,
         default=[],
         metavar=("NAME", "CHECKPOINT"),
-        help="model of this system, to show its attention in sources and references",
+        help="CHECKPOINT of the system NAME, whose attention in sources and references is shown",
     )
     parser.add_argument(
         "--examined",
         type=Path,
         metavar="FILE|DIR",
-        help="faults of the text, for a table: those that a recipe found, "
-        "corpora/CORPUS/examined.json, or the folder of the binarised text, which is then examined",
+        help="FILE in which a recipe keeps faults of the text, corpora/CORPUS/examined.json, or "
+        "DIR with the binarised text, which is then examined; the page gets a table of the "
+        "faults",
     )
     parser.add_argument(
         "--sentences",
         type=positive,
         default=5000,
-        help="number of sentences on the page, from the first; scores are those of all "
-        "sentences (default: 5000)",
+        help="number of sentences on the page, from the first; scores are those of all sentences "
+        "(default: 5000)",
     )
-    parser.add_argument("--title", help="heading of the page")
+    parser.add_argument(
+        "--title",
+        help="heading of the page (default: the names of the systems and of the file of "
+        "references)",
+    )

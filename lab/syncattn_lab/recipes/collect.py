@@ -91,22 +91,23 @@ def make_parser() -> CommandLine:
         nargs="+",
         type=_text,
         metavar="FORMAT=ADDRESS",
-        help=f"FORMAT: {', '.join((*TEXTS, *PAIRS))}; ADDRESS: ARCHIVE!MEMBER, a file of an "
-        "archive, or a plain FILE; {language} in it stands for SRC or TGT, {role} for src or ref",
+        help=f"texts to extract. FORMAT: {', '.join((*TEXTS, *PAIRS))}; ADDRESS: ARCHIVE!MEMBER, "
+        f"a file of an archive, or a plain FILE; {{language}} in it stands for SRC or TGT, "
+        f"{{role}} for src or ref",
     )
     parser.add_argument(
         "--archives",
         type=Path,
         required=True,
         metavar="DIR",
-        help="folder of the archives and files that ADDRESSes name",
+        help="folder of the archives and files that each ADDRESS names",
     )
     parser.add_argument(
         "--languages",
         nargs=2,
         required=True,
         metavar=("SRC", "TGT"),
-        help="the two languages, as in the names of the files",
+        help="source and target language, as in the names of the files",
     )
     parser.add_argument(
         "--output",
@@ -115,17 +116,20 @@ def make_parser() -> CommandLine:
         metavar="PREFIX",
         help="prefix of the two files to write, PREFIX.SRC and PREFIX.TGT",
     )
-    parser.add_argument("--first", type=positive, help="most pairs to write (default: all)")
+    parser.add_argument(
+        "--first", type=positive, help="most pairs to write, from the first (default: all)"
+    )
     parser.add_argument(
         "--keep-empty",
         action="store_true",
-        help="also write pairs with two empty sides: in files of heads, sentences without parses",
+        help="also write pairs with two empty sides; needed for files of heads, where an empty "
+        "line is a sentence without a parse",
     )
     parser.add_argument(
         "--alignments",
         metavar="ADDRESS",
-        help="gold alignments to write as PREFIX.align, a line for each pair; blank lines "
-        "are skipped",
+        help="file or archive member with gold alignments, to write as PREFIX.align, a line for "
+        "each pair; blank lines are skipped",
     )
     parser.name_files(inputs=[_archives], outputs=[_outputs])
     return parser

@@ -53,14 +53,14 @@ def make_parser() -> CommandLine:
         nargs=2,
         required=True,
         metavar=("SRC", "TGT"),
-        help="the two languages, which are the suffixes of the files",
+        help="source and target language, which are the suffixes of the files",
     )
     parser.add_argument(
         "--output",
         type=Path,
         required=True,
         metavar="FILE",
-        help="JSON file to write with all findings",
+        help="JSON file to write with all faults that were found",
     )
     parser.name_files(inputs=[_texts], outputs=["output"])
     return parser

@@ -27,16 +27,19 @@ def make_parser() -> argparse.ArgumentParser:
         example="python -m syncattn_lab.recipes.fetch \\\n"
         "https://www.statmt.org/wmt14/test-full.tgz --directory download",
     )
-    parser.add_argument("source", metavar="URL", help="URL of the file; with --licence, its name")
+    parser.add_argument(
+        "source", metavar="URL", help="URL of the file; with --licence, the name of the file"
+    )
     parser.add_argument(
         "--directory", type=Path, required=True, metavar="DIR", help="folder to download into"
     )
     parser.add_argument(
         "--name", metavar="FILE", help="name of the downloaded file (default: that in the URL)"
     )
-    for name, digits, what in (("sha256", 64, "its checksum"), ("md5", 32, "its MD5 sum")):
+    for name, digits, what in (("sha256", 64, "SHA-256"), ("md5", 32, "MD5")):
         check = partial(_hexadecimal, digits=digits)
-        parser.add_argument(f"--{name}", type=check, metavar="HEX", help=what)
+        about = f"{what} checksum of the file; another checksum is an error"
+        parser.add_argument(f"--{name}", type=check, metavar="HEX", help=about)
     parser.add_argument(
         "--size",
         type=positive,
@@ -46,7 +49,7 @@ def make_parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--licence",
         metavar="TEXT",
-        help="for a file that must be got by hand: how to get it; the command only checks "
+        help="for a file that must be got by hand: how to get it; the command then only checks "
         "that the file is there",
     )
     return parser

@@ -35,9 +35,11 @@ def make_parser() -> argparse.ArgumentParser:
             type=positive,
             default=size,
             metavar="N",
-            help=f"number of pairs (default: {size})",
+            help=f"number of sentence pairs in {split} (default: {size})",
         )
-    parser.add_argument("--seed", type=int, default=1, help="random seed (default: 1)")
+    parser.add_argument(
+        "--seed", type=int, default=1, help="random seed of the sentences (default: 1)"
+    )
     return parser
 
 
