@@ -108,5 +108,5 @@ def make_parser() -> CommandLine:
         help="JSON file to write with all numbers; '-' prints them in place of the table",
     )
     parser.add_argument("--markdown", action="store_true", help="print the tables as Markdown")
-    parser.name_files(inputs=["pairs"], outputs=["json"])
+    parser.name_files(inputs=["pairs"], outputs=["json"], files=["model"])
     return parser
