@@ -13,7 +13,7 @@ from .sentence_tests import bootstrap_sentences, randomise_sentences
 from .tables import Column, Tables, list_meanings, list_tables
 
 Compared: TypeAlias = Mapping[Measure, Sequence[Difference]]
-"""The differences of the same contrasts in several measures."""
+"""The differences of all contrasts in each measure, in the order of the contrasts."""
 
 #: What it means that seeds are blocks.
 WITHIN = (
@@ -30,12 +30,12 @@ _MIXED = "what differs between the trainings that are compared"
 
 
 def compare_all(contrasts: Sequence[Contrast], cells: Cells) -> dict[Measure, list[Difference]]:
-    """Return the differences of contrasts in all measures compared over seeds."""
+    """Return, for each measure that is tested over seeds, the difference of each contrast."""
     return {measure: compare(contrasts, cells, measure) for measure in list_compared()}
 
 
 def tabulate_baselines(contrasts: Sequence[Contrast], cells: Cells) -> Tables:
-    """Return a table of systems' differences to their baselines in all measures.
+    """Return a table of each system's difference from its baseline in every tested measure.
 
     Args:
         contrasts: each system with its baseline. If nothing is known of any, there is no table.
@@ -57,7 +57,7 @@ def tabulate_baselines(contrasts: Sequence[Contrast], cells: Cells) -> Tables:
 
 
 def tabulate_plan(contrasts: Sequence[Contrast], cells: Cells) -> Tables:
-    """Return a table of planned contrasts in NLL, with verdicts, and a table of other measures.
+    """Return a table of planned contrasts in NLL with verdicts, and one of the other measures.
 
     Args:
         contrasts: all that are planned; those without results are only named in a note.

@@ -1,4 +1,4 @@
-"""Compare analyses with gold whose words are others: spans of the same characters.
+"""Compare analyses with gold data that splits the same characters into other words.
 
 Models of raw sentences show the words of a splitter, and parsers find their own. Both are brought
 together as subwords and words are (`syncattn_fairseq.data.spans.find_units`): words of an analysis
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class GoldWords(NamedTuple):
-    """The words that gold counts in a sentence.
+    """The words of a sentence as the gold data split it, as spans of its characters.
 
     Attributes:
         letters: the characters of the sentence that are not white space.
@@ -40,7 +40,7 @@ class GoldWords(NamedTuple):
 def read_gold_words(
     sentences: Sequence[str], path: str | Path | None = None
 ) -> Sequence[GoldWords]:
-    """Return the gold words of each sentence.
+    """Return the gold words of each sentence, split at spaces or by the spans in a file.
 
     Args:
         sentences: the text.
@@ -73,7 +73,7 @@ def _read_words(
 
 
 def find_groups(side: PrintedSide, gold: GoldWords) -> Units:
-    """Return the groups of a side's words that gold words make, and the group of each gold word.
+    """Group a sentence's printed words until gold words and groups share their boundaries.
 
     Raises:
         DataError: the sentences differ.
@@ -88,7 +88,7 @@ def find_groups(side: PrintedSide, gold: GoldWords) -> Units:
 
 
 def move_links(sentence: PrintedSentence, source: GoldWords, target: GoldWords) -> PrintedSentence:
-    """Return a sentence in gold words, with links between all of them whose groups are linked.
+    """Turn a sentence's links between printed words into links between gold words.
 
     It has no heads and distances. A sentence whose words are hidden stays as it is.
 
@@ -127,7 +127,7 @@ def move_links(sentence: PrintedSentence, source: GoldWords, target: GoldWords) 
 def group_words(
     outputs: Mapping[str, Output], gold: Gold, words: Mapping[str, Sequence[GoldWords]]
 ) -> tuple[dict[str, Output], Gold]:
-    """Return analyses and gold of groups of words, in the place of words; see `find_groups`.
+    """Merge words of all analyses and of the gold data into the groups of `find_groups`.
 
     The source of gold becomes the text of the groups, separated by spaces.
 

@@ -1,4 +1,4 @@
-"""What words can be grouped by; a module of its own, since commands list the kinds for --help."""
+"""The kinds of groups of words; a module of its own, since commands list them in --help."""
 
 KINDS = ("label", "pos", "arc", "depth", "frequency", "length", "unseen")
 """Dependency label and part of speech of a source word, arc to its parent, depth in the tree,

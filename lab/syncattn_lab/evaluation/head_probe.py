@@ -29,7 +29,7 @@ _BATCH = 32
 
 @dataclass(frozen=True)
 class Spread:
-    """How a head spreads its attention, as means over the subwords of a text.
+    """How widely an attention head spreads its weights, averaged over the subwords of a text.
 
     Attributes:
         entropy: of a subword's attention, in nats; 0: it looks at one token alone.
@@ -45,7 +45,7 @@ class Spread:
 
 @dataclass(frozen=True)
 class ProbedModel:
-    """What all heads of a model do with a text.
+    """What was measured of all attention heads of one model on a text.
 
     Attributes:
         views: its self-attention heads as parsers.
@@ -78,7 +78,7 @@ class _Side:
 
 
 class Probe:
-    """A binarised text with heads, to probe models on.
+    """A binarised text with dependency heads, on which the attention heads of models are measured.
 
     Args:
         data: the folder of the binarised text.
@@ -93,7 +93,7 @@ class Probe:
         self._tables: dict[tuple[str, str], OffsetTable] = {}
 
     def probe(self, path: str) -> ProbedModel:
-        """Look at all heads of a checkpoint.
+        """Measure every attention head of a checkpoint on this text.
 
         Args:
             path: the checkpoint.

@@ -21,7 +21,7 @@ NONE = "–"
 
 @dataclass(frozen=True)
 class Measure:
-    """A measure of a system: its name, its place in results, and its unit.
+    """A score or loss of a system, with its name in tables, its place in results, and its unit.
 
     Attributes:
         name: in tables and in files of results.
@@ -50,14 +50,14 @@ class Measure:
     note: str = ""
 
     def number(self, parts: Mapping[str, Any]) -> float | None:
-        """Return the measure's number in the unit of the tables; None if not measured."""
+        """Return this measure's value in the unit of the tables; None if it was not computed."""
         part: Any = parts
         for name in self.key.split("."):
             part = part.get(name) if isinstance(part, Mapping) else getattr(part, name, None)
         return None if part is None else self.factor * part
 
     def of_cell(self, cell: Mapping[str, Any]) -> float | None:
-        """Return the measure's number in a cell of results; None if not measured.
+        """Return this measure's value for one training's results; None if it was not computed.
 
         Raises:
             DataError: it is counted per word, but an older version made the cell, which does not
@@ -74,12 +74,12 @@ class Measure:
         return number * float(cell["subwords_per_word"])
 
     def by_seed(self, cells: Iterable[Mapping[str, Any]]) -> dict[int, float]:
-        """Return the measure's number of each measured cell, by seed."""
+        """Return this measure's value of each training that has one, by the training's seed."""
         numbers = {cell["seed"]: self.of_cell(cell) for cell in cells}
         return {seed: number for seed, number in numbers.items() if number is not None}
 
     def format(self, number: float | None) -> str:
-        """Return a single score."""
+        """Format a single score for a table; a dash stands for None."""
         return NONE if number is None else f"{number:.{self.digits + 1}f}"
 
 
@@ -116,7 +116,7 @@ MEASURES = [
 
 
 def list_compared() -> list[Measure]:
-    """List the measures compared over seeds, first the measure in need of the fewest seeds."""
+    """List the measures tested over seeds; the most sensitive measure, NLL, comes first."""
     return [measure for measure in reversed(MEASURES) if "seeds" in measure.tested]
 
 
@@ -137,7 +137,7 @@ def decide(
 
 
 def holm(p_values: Sequence[float | None]) -> list[float | None]:
-    """Correct the p of several tests, by the method of Holm (1979); None, for no test, remains.
+    """Correct the p-values of several tests by the method of Holm (1979); a p of None stays None.
 
     If nothing differs, the chance that any corrected p is below .05 is at most 5 %, whether or not
     the tests are independent. Returns the largest of ``(n - i + 1) * p_i``, i up to k, for the k-th
@@ -153,7 +153,7 @@ def holm(p_values: Sequence[float | None]) -> list[float | None]:
 
 
 def format_p(p: float | None) -> str:
-    """Return p with three digits, and so that what is below `LEVEL` looks so."""
+    """Format a p-value with three digits, so that no p below `LEVEL` is rounded up to it."""
     if p is None:
         return NONE
     if p < 0.0005:
@@ -163,11 +163,11 @@ def format_p(p: float | None) -> str:
 
 
 def say_p(p: float | None) -> str:
-    """Return p as a sentence has it: ``p = 0.031``."""
+    """Format a p-value with its equals or less-than sign, for a sentence: ``p = 0.031``."""
     shown = format_p(p)
     return f"p < {shown[1:]}" if shown.startswith("<") else f"p = {shown}"
 
 
 def format_signed(number: float, digits: int) -> str:
-    """Return a difference, with its sign."""
+    """Format a difference with its sign and ``digits`` digits after the point."""
     return f"{number:+.{digits}f}".replace("-", "−")
