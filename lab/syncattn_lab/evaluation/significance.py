@@ -62,7 +62,7 @@ class Significance:
     p: float | None
     """The p-value of the difference, by paired approximate randomisation; None for the baseline."""
     signature: str
-    """sacreBLEU's, with the samples of bootstrap (bs) and randomisation (ar) and the seed."""
+    """sacreBLEU's signature, with the numbers of samples (bs, ar) and the seed."""
     corrected: float | None = None
     """The p-value corrected for all compared systems by Holm's method."""
     verdict: Verdict | None = None

@@ -114,7 +114,7 @@ class Verb:
         )
 
     def conjugate_english(self, form: str, plural: bool) -> str:
-        """Return the ``present`` (third person), ``past``, ``participle`` or ``infinitive``."""
+        """Return the English ``present`` (third), ``past``, ``participle`` or ``infinitive``."""
         if form == "present" and not plural:
             return english_s(self.english[0])
         return self.english[{"past": 1, "participle": 2}.get(form, 0)]

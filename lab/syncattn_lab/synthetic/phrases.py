@@ -39,7 +39,7 @@ class PhraseGrammar:
     def noun_phrase(self, kind: str, case: str, definite: bool = False) -> tuple[NodePair, str]:
         """Draw a noun phrase with a noun of a class in a German case; also return its gender.
 
-        ``definite``: it has a definite determiner.
+        The gender is ``pl`` for every plural. ``definite``: the determiner is definite.
         """
         noun = self.pick(lexicon.NOUNS[kind])
         plural = self.chance(0.3)
