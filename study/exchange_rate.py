@@ -113,7 +113,7 @@ class Cells:
         return self._sums.get((system, size), {}).keys() == {*self.seeds}
 
     def by_seed(self, system: str, size: int) -> np.ndarray:
-        """Return NLL in nats per subword of each seed."""
+        """Return a system's NLL in nats per subword, by seed, after training on ``size`` pairs."""
         found = self._stack(system, size)
         return np.asarray(found.sum(1) / self.subwords.sum())
 

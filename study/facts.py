@@ -284,7 +284,7 @@ class Pair:
         return blocks.p(difference, find_margin(self.results), sizes)
 
     def corrected(self) -> float:
-        """Return p, corrected for the plan's family, or else for the table of all systems."""
+        """Return p, corrected for the plan's family of tests, or for the table of all systems."""
         if self._contrast() is not None:
             return self._known(self._planned().p)
         pair = frozenset([self.ours, self.theirs])
