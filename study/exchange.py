@@ -124,7 +124,7 @@ def prepare(work: Path) -> None:
 
 
 def make_command(work: Path, cell: Cell, updates: int, cpu: bool) -> list[str]:
-    """Return the ``fairseq-train`` command that trains a cell.
+    """Return the command that trains one cell of the experiment.
 
     Args:
         work: the folder of the corpora, data and checkpoints.

@@ -448,7 +448,7 @@ def scatter(results: Results, systems: Sequence[str], first: str, last: str) -> 
 
 
 def deviate(results: Results, systems: Sequence[str]) -> Number:
-    """Return the deviation within seeds of NLL at the chosen checkpoint, in nats."""
+    """Return the residual deviation of NLL at chosen checkpoints, with seeds as blocks, in nats."""
     return Number(_fit(results, systems, NLL.of_cell), 4)
 
 

@@ -16,17 +16,18 @@ Cells: TypeAlias = Mapping[str, Mapping[int, Cell]]
 class Contrast:
     """A comparison of a system with a baseline: their seeds, the test, and whether it was planned.
 
-    The system of a table and its baseline are a contrast that nobody planned: it says what the
-    seeds say that there are. A planned one says nothing before all of its seeds have results.
+    A system of a table and its baseline are a contrast that nobody planned, and all seeds with
+    results count. A planned contrast says nothing before all of its seeds have results.
 
     Attributes:
         system: the system; the difference is its number minus the baseline's.
         baseline: what it is compared with.
         group: the heading that it stands below.
         seeds: those that both systems are planned to be trained with; None: nobody planned any.
-        tested: whether it belongs to the family, whose p are corrected together. Other contrasts
-            have intervals only.
-        margin: in nats. It is also tested that both systems differ in NLL by less; 0: it is not.
+        tested: whether the contrast belongs to the family of tests whose p are corrected together.
+            Other contrasts have intervals only.
+        margin: of an equivalence test, in nats: that the systems differ in NLL by less; 0: no such
+            test.
         by_blocks: whether interval and test take seeds as blocks; otherwise they are Welch's.
         per_word: whether NLL is that of a word, since the systems' subwords differ.
     """

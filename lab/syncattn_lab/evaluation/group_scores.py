@@ -28,10 +28,10 @@ class GroupTable:
     """The counts of each system for the groups of one kind, such as dependency labels.
 
     Attributes:
-        kind: what the groups are by.
-        measure: what the share of right ones is called.
-        systems: the counts of each system.
-        order: the names of groups in order; None: the largest first.
+        kind: what the groups are by, such as ``label``.
+        measure: the name of the share of right items, such as ``recall``.
+        systems: the counts of each system, by its name.
+        order: the names of groups in the order of the table; None: the largest group first.
     """
 
     kind: str
@@ -45,13 +45,13 @@ class GroupScore:
     """The share of right items in a group: recall or precision of words, or accuracy of pairs.
 
     Attributes:
-        kind: what the groups are by.
-        group: its name.
+        kind: what the groups are by, such as ``label``.
+        group: the name of the group.
         measure: the name of the share, such as ``recall``.
-        system: whose it is.
-        right: how many are right; not whole, where a word that is there twice is found once.
-        total: how many there are.
-        sentences: how many sentences have one.
+        system: the name of the system.
+        right: how many items are right; a fraction, where a word that occurs twice is found once.
+        total: how many items there are.
+        sentences: how many sentences have an item of the group.
         fraction: ``right / total``.
         interval: the 95 % interval of the fraction, by bootstrap resampling of sentences; None if
             fewer than `FEWEST` sentences have one, or if all are alike, so that nothing varies.

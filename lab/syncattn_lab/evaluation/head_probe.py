@@ -32,10 +32,11 @@ class Spread:
     """How widely an attention head spreads its weights, averaged over the subwords of a text.
 
     Attributes:
-        entropy: of a subword's attention, in nats; 0: it looks at one token alone.
-        distance: in subwords, of its attention to subwords of its own side. None: to the other.
-        end: the share that goes to the end of sentence; in the decoder, which has not read it, to
-            the token that it reads first.
+        entropy: entropy of a subword's attention, in nats; 0: the head looks at one token alone.
+        distance: mean distance, in subwords, of the attention from the subword; None in
+            cross-attention, which looks at the other side.
+        end: the share of attention on the end of sentence; in the decoder, which has not read the
+            end, on the token that it reads first.
     """
 
     entropy: float
@@ -48,11 +49,11 @@ class ProbedModel:
     """What was measured of all attention heads of one model on a text.
 
     Attributes:
-        views: its self-attention heads as parsers.
-        spreads: how each head spreads its attention.
-        kinds: of each head.
-        sentences: how many were read.
-        left_out: how many were longer than the model reads.
+        views: the model's self-attention heads as parsers.
+        spreads: how each head spreads its attention, by the head's name.
+        kinds: the kind of each head, such as ``ordinary``, by the head's name.
+        sentences: how many sentences were read.
+        left_out: how many sentences were longer than the model can read.
     """
 
     views: Sequence[View]

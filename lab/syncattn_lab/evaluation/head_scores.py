@@ -90,11 +90,12 @@ class View:
     Attributes:
         part: ``encoder`` or ``decoder``.
         rows: ``input`` or ``predicted``: which token a row of the decoder stands for.
-        names: of the heads.
-        kinds: of the heads, such as ``ordinary``.
-        words: that were asked for.
-        right: ``(words, heads)``, whether a head looks at the parent.
-        controls: by their names, whether parses that know no syntax have it, ``(words,)``.
+        names: the names of the heads.
+        kinds: the kinds of the heads, such as ``ordinary``.
+        words: the words whose parents the heads should look at.
+        right: whether a head looks most at the word's parent, ``(words, heads)``.
+        controls: whether a parse that knows no syntax has the right parent, ``(words,)``, by the
+            name of the parse.
     """
 
     part: str

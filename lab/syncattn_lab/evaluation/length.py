@@ -29,8 +29,10 @@ class BucketScore:
     sentences: int
     bleu: float
     interval: tuple[float, float] | None = None
-    """The 95 % interval of the difference to the baseline, by bootstrap resampling; None without a
-    baseline, or with fewer than `FEWEST` sentences."""
+    """The 95 % interval of the difference from the baseline, by bootstrap over sentences.
+
+    None without a baseline, or with fewer than `FEWEST` sentences.
+    """
 
 
 def score_by_length(

@@ -24,18 +24,20 @@ class Measure:
     """A score or loss of a system, with its name in tables, its place in results, and its unit.
 
     Attributes:
-        name: in tables and in files of results.
-        key: where its number is in the JSON of ``syncattn-score``, or in a cell of results.
-        compute: takes translations, references and the name of a tokenizer; None: the number comes
-            from what is counted for other purposes, too.
-        factor: turns the number at `key` into that of tables.
-        digits: after the point, of means over seeds; a single score has one more.
-        higher_is_better: whether more is better.
-        tested: over ``sentences`` of two outputs, over ``seeds`` of two systems, or both.
-        unit: of its numbers, if they are not points or per cent.
-        per_word: whether the number in a cell is that of a subword, to be turned into that of a
-            word, so that systems with different subwords can be compared.
-        note: what a reader of its column must know.
+        name: the name in tables and in files of results.
+        key: where the value is in the JSON of ``syncattn-score``, or in a cell of results, with
+            dots between names.
+        compute: computes the score of translations, from references and the name of a tokenizer;
+            None: the value comes from counts that are made for other purposes, too.
+        factor: what the value at `key` is multiplied by for tables.
+        digits: the digits after the point of means over seeds; a single score has one more.
+        higher_is_better: whether a higher value is better.
+        tested: what the measure is tested over: ``sentences`` of two outputs, ``seeds`` of two
+            systems, or both.
+        unit: the unit of its values, if it is not points or per cent.
+        per_word: whether the value in a cell, which is per subword, is converted to one per word,
+            so that systems with different subwords can be compared.
+        note: a footnote for the measure's column.
     """
 
     name: str
@@ -123,7 +125,7 @@ def list_compared() -> list[Measure]:
 def decide(
     difference: float, p: float | None, higher_is_better: bool = True, p_same: float | None = None
 ) -> Verdict:
-    """Decide whether a system is better than its baseline, worse, the same, or not known to differ.
+    """Return the verdict on a system against its baseline: better, worse, the same or not known.
 
     Args:
         difference: the system's mean minus the baseline's.

@@ -62,13 +62,16 @@ class Significance:
     p: float | None
     """The p-value of the difference, by paired approximate randomisation; None for the baseline."""
     signature: str
-    """sacreBLEU's signature, with the numbers of samples (bs, ar) and the seed."""
+    """sacreBLEU's signature, with the seed and the numbers of samples.
+
+    ``bs`` are those of the bootstrap, ``ar`` those of approximate randomisation.
+    """
     corrected: float | None = None
     """The p-value corrected for all compared systems by Holm's method."""
     verdict: Verdict | None = None
     """Better, worse or not known; None for the baseline."""
     interval: tuple[float, float] | None = None
-    """The 95 % interval of the difference, by bootstrap resampling; None for the baseline."""
+    """The 95 % interval of the difference, by bootstrap over sentences; None for the baseline."""
 
 
 def compare_with_baseline(

@@ -16,11 +16,11 @@ class TableRow:
     """A row of a results table: the trainings of a system that have the same settings.
 
     Attributes:
-        name: of the system, with what makes it a row of its own if there are several.
+        name: the system's name, with the settings of this row if the system has several rows.
         system: the name of the system.
         cells: the results of each seed, see `.results_file`.
-        baseline: the row that it is compared with.
-        note: why it is not compared with anything.
+        baseline: the row that this one is compared with; None if there is none.
+        note: why this row is not compared with a baseline; else empty.
     """
 
     name: str

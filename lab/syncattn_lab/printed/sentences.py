@@ -91,7 +91,7 @@ class PrintedSide:
         return [distances[start] for start in starts]
 
     def lacks_words(self, count: int | None) -> bool:
-        """Tell whether an unknown subword hides where words begin, so that words may be wrong.
+        """Tell whether the words may differ from the text's, as an unknown subword hides word ends.
 
         Args:
             count: how many words the text has; None if this is unknown.

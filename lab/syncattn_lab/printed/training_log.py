@@ -24,8 +24,11 @@ class Logged:
     """The numbers that one line of a training log has."""
 
     kind: str
-    """``train_inner``, every ``--log-interval`` updates, or ``train`` or ``valid``, once per epoch
-    or validation, or ``test``, by ``fairseq-validate --valid-subset test``."""
+    """Which kind of line it is, by fairseq's name.
+
+    ``train_inner`` comes every ``--log-interval`` updates, ``train`` once per epoch, ``valid`` once
+    per validation, and ``test`` from ``fairseq-validate --valid-subset test``.
+    """
     numbers: Mapping[str, float]
     """Values by name, such as ``loss``, ``num_updates`` and ``train_wall``; all are finite."""
 

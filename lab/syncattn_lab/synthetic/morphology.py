@@ -114,7 +114,10 @@ class Verb:
         )
 
     def conjugate_english(self, form: str, plural: bool) -> str:
-        """Return the English ``present`` (third), ``past``, ``participle`` or ``infinitive``."""
+        """Return an English form: ``present``, ``past``, ``participle`` or ``infinitive``.
+
+        The present is that of the third person.
+        """
         if form == "present" and not plural:
             return english_s(self.english[0])
         return self.english[{"past": 1, "participle": 2}.get(form, 0)]
