@@ -63,8 +63,8 @@ class Number:
     """A number computed for a page, with its digits.
 
     Attributes:
-        value: before it is rounded.
-        digits: after the point; of a p the fewest.
+        value: the number before it is rounded.
+        digits: digits after the point; of a p, at least so many.
         is_p: whether it is a p, which a page shows with three digits at most, or as ``< .001``.
     """
 
@@ -77,8 +77,8 @@ class Results:
     """The trainings of one system or more in a results file, with the plan of their contrasts.
 
     Args:
-        name: of the file below ``study/results/``, without ``.json``; with ``*``, of several.
-        seeds: the only ones that count; None for all, and for the contrasts as they were planned.
+        name: the file's name below ``study/results/``, without ``.json``; ``*`` for several.
+        seeds: the only seeds that count; None: all seeds, and contrasts as they were planned.
 
     Raises:
         DataError: there is no such file, or it is something else.

@@ -102,7 +102,7 @@ def _select(differences: Iterable[Difference], contrasts: Sequence[Contrast]) ->
 def _list_columns(
     measure: Measure, differences: Sequence[Difference], correction: str, sign: str = ""
 ) -> list[Column]:
-    """Return the columns of a measure: difference, interval with seeds as blocks, and p.
+    """Return a measure's columns: difference, interval with seeds as blocks, and p.
 
     Args:
         measure: what is compared.
@@ -121,26 +121,26 @@ def _list_columns(
 
 
 def _list_mixed(contrasts: Iterable[Contrast], cells: Cells) -> Column:
-    """Return the column of the differences between the trainings of a contrast."""
+    """Return the column of what differs between a contrast's trainings, such as the machine."""
     differing = [list_differing(_list_cells([contrast], cells)) for contrast in contrasts]
     return Column("mixed", [", ".join(names) or NONE for names in differing], _MIXED)
 
 
 def _list_cells(contrasts: Iterable[Contrast], cells: Cells) -> list[Cell]:
-    """Return the results of contrasts."""
+    """Return the results of all trainings of the contrasts' systems."""
     selected = (both for contrast in contrasts for both in contrast.select(cells))
     return [cell for by_seed in selected for cell in by_seed.values()]
 
 
 def _count_seeds(one: Difference) -> str:
-    """Return the number of trainings of both systems, with the planned number if incomplete."""
+    """Format the number of trainings of both systems, and if incomplete, the planned number."""
     ours, theirs = len(one.ours), len(one.theirs)
     counted = str(ours) if ours == theirs else f"{ours} and {theirs}"
     return counted if one.is_complete else f"{counted} of {len(one.contrast.seeds or ())}"
 
 
 def _format_sentences(contrast: Contrast, cells: Cells) -> str:
-    """Return p over sentences, with the tested seeds if not all seeds could be tested."""
+    """Format p over sentences, with the tested seeds if not all could be tested."""
     p, seeds = randomise_sentences(contrast, cells)
     if p is None or len(seeds) == len(contrast.select(cells)[0]):
         return format_p(p)
@@ -149,7 +149,7 @@ def _format_sentences(contrast: Contrast, cells: Cells) -> str:
 
 
 def _format_bootstrap(one: Difference, cells: Cells) -> str:
-    """Return the interval of BLEU over seeds and sentences, of a complete contrast."""
+    """Format the interval of BLEU over seeds and sentences, if the contrast is complete."""
     interval = bootstrap_sentences(one.contrast, cells) if one.is_complete else None
     return interval.format_ends(BLEU.digits) if interval else NONE
 
@@ -178,7 +178,7 @@ def _describe_sameness(contrasts: Iterable[Contrast]) -> str:
 
 
 def _describe_test(contrasts: Iterable[Contrast]) -> list[str]:
-    """Describe the intervals and tests."""
+    """Return notes on the intervals and tests of the contrasts."""
     notes = ["differences: of means over seeds, system − baseline"]
     if any(contrast.by_blocks for contrast in contrasts):
         return [*notes, f"intervals and tests: {WITHIN}"]
@@ -186,7 +186,7 @@ def _describe_test(contrasts: Iterable[Contrast]) -> list[str]:
 
 
 def _describe_words(contrasts: Iterable[Contrast]) -> list[str]:
-    """Say where NLL is counted per word."""
+    """Return notes on the contrasts whose NLL is counted per word."""
     words = dict.fromkeys(contrast.group for contrast in contrasts if contrast.per_word)
     return [f"NLL of {' and '.join(words)}: per word, since subwords differ"] if words else []
 
@@ -206,7 +206,7 @@ def _describe_blocks(found: Compared) -> list[str]:
 
 
 def _describe_disagreements(found: Compared) -> list[str]:
-    """List contrasts with an interval of another measure clear of 0, unless NLL's agrees."""
+    """List contrasts in which another measure's interval excludes 0 and NLL's does not agree."""
     said = []
     for number, likelihood in enumerate(found[NLL]):
         row = [differences[number] for differences in found.values()]

@@ -132,9 +132,9 @@ def group_words(
     The source of gold becomes the text of the groups, separated by spaces.
 
     Args:
-        outputs: of each system, by its name.
-        gold: whose heads, labels and links are of the gold words.
-        words: those of ``source``, ``target`` or both.
+        outputs: the output of each system, by its name.
+        gold: the gold data, whose heads, labels and links are those of the gold words.
+        words: the gold words of ``source``, ``target`` or both.
 
     Raises:
         DataError: sentences or the words of systems differ, or gold is not of these words.
@@ -174,7 +174,7 @@ def group_words(
 def _list_sources(
     gold: Gold, analysed: Sequence[PrintedSentence], known: Sequence[list[int] | None]
 ) -> Iterator[str]:
-    """Yield the groups of each source, or the sentence as it is if it has none."""
+    """Yield the text of each source as groups, or as it is if its groups are not known."""
     assert gold.source is not None  # its words were read of it
     for text, sentence, of_words in zip(gold.source, analysed, known, strict=True):
         words = ("".join(word.split()) for word in sentence.source.words)
@@ -182,7 +182,7 @@ def _list_sources(
 
 
 def _move_gold(gold: Gold, known: Mapping[str, Sequence[list[int] | None]]) -> Gold:
-    """Return gold of groups: those of each gold word are known, or None for a sentence without."""
+    """Return the gold data of groups, given the group of each gold word, or None if unknown."""
     moved: dict[str, Any] = {}
     for side, groups in known.items():
         given = {name: getattr(gold, name) for name in (f"{side}_heads", f"{side}_labels")}

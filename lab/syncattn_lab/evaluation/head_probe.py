@@ -65,7 +65,7 @@ class ProbedModel:
 
 @dataclass(frozen=True)
 class _Side:
-    """The words of a side of the text, by sentence.
+    """The words of the source or the target of a text, by sentence.
 
     Attributes:
         subwords: of each sentence, without its end.
@@ -149,14 +149,14 @@ class Probe:
         return task.dataset(split)
 
     def _read(self, ensemble: Ensemble, dataset: Any, side: str) -> _Side | None:
-        """Return the words of a side; None if it has no heads."""
+        """Return the words of a side with their parents; None if it has no dependency heads."""
         every = [*self._read_words(ensemble, dataset, side, self.split)]
         return _Side(*zip(*every, strict=True)) if every else None
 
     def _read_words(
         self, ensemble: Ensemble, dataset: Any, side: str, split: str
     ) -> Iterator[tuple[list[str], list[int], list[int]]]:
-        """Yield each sentence's subwords, the number of each word's, and the words' parents.
+        """Yield each sentence's subwords, the number of subwords per word, and the words' parents.
 
         Nothing if the side has no heads.
         """
@@ -224,7 +224,7 @@ def _run(
 
 
 def _name_heads(part: str, layers: Sequence[Sequence[str]]) -> dict[HeadName, str]:
-    """Return the kind of each head of a part by its name."""
+    """Return the kind of each attention head of a part, by the head's name."""
     return {
         HeadName(part, layer, number): kind
         for layer, kinds in enumerate(layers, 1)
@@ -258,7 +258,7 @@ def _sum_spread(part: str, attention: np.ndarray) -> np.ndarray:
 
 
 def _average(sums: np.ndarray, name: HeadName) -> Spread:
-    """Return the means of a head from the sums of `_sum_spread`."""
+    """Return an attention head's `Spread` from the sums of `_sum_spread`."""
     entropy, distance, inner, end, rows = sums[name.layer - 1, name.number - 1].tolist()
     own = distance / inner if inner else 0.0
     return Spread(entropy / rows, None if name.part == "cross" else own, end / rows)
@@ -273,7 +273,7 @@ def _make_view(
     labels: Mapping[str, Sequence[Sequence[str]]],
     table: OffsetTable | None,
 ) -> View:
-    """Compare where heads look with the parents.
+    """Compare where attention heads look with the words' parents.
 
     Args:
         part, rows: of the view.

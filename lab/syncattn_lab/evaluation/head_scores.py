@@ -32,9 +32,9 @@ class Words:
 
     Attributes:
         sentences: the number of each word's sentence, from 0, ascending.
-        positions: of each word in its sentence, from 1.
-        sizes: the number of words of that sentence.
-        parents: from 1; 0 is the root.
+        positions: the position of each word in its sentence, from 1.
+        sizes: the number of words of each word's sentence.
+        parents: the parent of each word, from 1; 0 is the root.
         labels: the dependency label of each word; None: not known.
     """
 
@@ -111,7 +111,7 @@ class View:
 
         Args:
             right: whether each word has the right parent.
-            label: of the words that count; None: all.
+            label: the dependency label of the words that are scored; None: all words.
         """
         chosen = self.words.with_label(label)
         counted = int(chosen.sum())

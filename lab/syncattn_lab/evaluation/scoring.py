@@ -62,10 +62,10 @@ class Output:
     """The output of a system for a test set: translations, and analyses of the references.
 
     Attributes:
-        beam: its translations, which are scored. Without ``forced``, its parses of the sources are
-            scored, too.
-        forced: its analyses of the references: the parses of both sides, the links and the
-            distances are scored.
+        beam: the system's own translations, which are scored. Without ``forced``, its parses of the
+            sources are scored, too.
+        forced: the system's analyses of the references (forced decoding), whose parses of both
+            sides, links and distances are scored.
     """
 
     beam: Sequence[PrintedSentence]
@@ -200,8 +200,8 @@ def score_systems(
     """Compute all measures of each system, and test the systems against the baseline.
 
     Args:
-        outputs: of each system, by its name.
-        gold: what they are measured against.
+        outputs: the output of each system, by its name.
+        gold: the gold data that outputs are compared with.
         options: what is measured, and how texts are prepared for it.
         warn: called with a reason why scores may mislead.
 

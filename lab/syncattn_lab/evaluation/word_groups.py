@@ -154,7 +154,7 @@ def score_word_groups(
 
 
 def _count(text: GroupedText, kind: str, ours: Words, links: Links | None, theirs: Words) -> Counts:
-    """Count our words, and those of them that the other text has, by group.
+    """Count our words by group, and those of them that also occur in the other text.
 
     Args:
         text: the test set.
@@ -174,7 +174,7 @@ def _count(text: GroupedText, kind: str, ours: Words, links: Links | None, their
 
 
 def _find_shares(words: Sequence[str], others: Sequence[str]) -> list[float]:
-    """Return for each word the share of it that other words have, ``min(n, m) / n``."""
+    """Return, for each word, which share of its copies the other words have, ``min(n, m) / n``."""
     here, there = Counter(words), Counter(others)
     return [min(here[word], there[word]) / here[word] for word in words]
 
@@ -201,7 +201,7 @@ def _list_groups(
 
 
 def _follow(links: Iterable[Link], of_source: Sequence[_Names], size: int) -> list[_Names]:
-    """Return the groups of words from those of the source words that they are linked with."""
+    """Return the groups of words, taken from the source words that they are linked with."""
     found: list[dict[str, None]] = [{} for _ in range(size)]
     for source, target in links:
         found[target] |= dict.fromkeys(of_source[source])
@@ -228,7 +228,7 @@ def _name_depths(heads: Heads) -> list[_Names]:
 
 
 def _find_depth(heads: Heads, word: int) -> str:
-    """Return the number of arcs from a word to the root, from 1; heads need not form a tree."""
+    """Return the number of arcs from a word up to the root, as text; heads need not form a tree."""
     for depth in range(len(heads)):
         word = heads[word - 1]
         if word == 0:
