@@ -60,7 +60,7 @@ PRECISIONS = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float
 
 
 def parser(description: str | None) -> argparse.ArgumentParser:
-    """Make a parser with the options of all benchmarks."""
+    """Make an argument parser with the options that all benchmarks share."""
     made = argparse.ArgumentParser(description=description)
     made.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     made.add_argument("--family", default="transformer", choices=FAMILIES)
@@ -125,19 +125,19 @@ def options_of_size(size: str) -> dict[str, Any]:
 
 
 def describe(args: argparse.Namespace) -> str:
-    """Describe the models and the hardware."""
+    """Format the models' family and size, and the hardware, in one line."""
     size = "620/1000" if args.family == "rnn" else args.size or "base"
     return f"{args.family} {size}, {hardware(args)}"
 
 
 def hardware(args: argparse.Namespace) -> str:
-    """Name the hardware of the measurements."""
+    """Return the GPU's name, or ``CPU`` with the number of threads."""
     on_gpu = torch.device(args.device).type == "cuda"
     return torch.cuda.get_device_name() if on_gpu else f"CPU, {args.threads} threads"
 
 
 def make_task(vocabulary: int) -> Any:
-    """Make a task with only a joint dictionary and a dictionary of labels."""
+    """Make a translation task with a joint dictionary and labels, but without data."""
     dictionary = Dictionary()
     for i in range(vocabulary - len(dictionary)):
         dictionary.add_symbol(str(i))
@@ -150,7 +150,7 @@ def make_task(vocabulary: int) -> Any:
 
 
 def make_model(arch: str, task: Any, device: torch.device, seed: int = 1, **options: Any) -> Any:
-    """Build an architecture; options are named as on the command line.
+    """Build a model of an architecture; options have the names of the command line.
 
     Args:
         arch: the architecture's name.
@@ -167,7 +167,7 @@ def make_model(arch: str, task: Any, device: torch.device, seed: int = 1, **opti
 def make_batch(
     task: Any, max_tokens: int, device: torch.device, mean_length: int = 26, seed: int = 1
 ) -> dict[str, Any]:
-    """Make a batch of similar lengths, as in fairseq's length buckets, with random heads.
+    """Make a batch of random sentences of similar lengths, with random dependency heads.
 
     Args:
         task: the task, which has the dictionaries.
@@ -230,7 +230,7 @@ def make_batch(
 
 
 def net_input(model: Any, batch: dict[str, Any]) -> dict[str, Any]:
-    """Return a model's input; fairseq's own model gets no syntax."""
+    """Return the part of a batch that a model reads; fairseq's own model gets no syntax."""
     ours = hasattr(model, "source_fields")
     plain = ("src_tokens", "src_lengths", "prev_output_tokens")
     return {k: v for k, v in batch["net_input"].items() if ours or k in plain}
@@ -251,7 +251,7 @@ def synchronize(device: torch.device) -> None:
 def measure_memory(
     actions: Mapping[str, Callable[[], object]], device: torch.device
 ) -> dict[str, float]:
-    """Return each action's peak memory beyond memory already allocated, in MiB.
+    """Measure each action's peak memory on a GPU above what was allocated before, in MiB.
 
     On a CPU, where PyTorch does not count memory, the result is empty.
     """
@@ -272,7 +272,7 @@ def measure_memory(
 def interleaved(
     actions: Mapping[str, Callable[[], object]], rounds: int, device: torch.device, warmup: int = 2
 ) -> dict[str, list[float]]:
-    """Time each action once per round, in a rotating order, and return seconds by name.
+    """Time each action once per round, in rotating order; return the seconds by action.
 
     Args:
         actions: the actions by name.
@@ -286,7 +286,7 @@ def interleaved(
 def interleaved_twice(
     actions: Mapping[str, Callable[[], object]], rounds: int, device: torch.device, warmup: int = 2
 ) -> tuple[dict[str, list[float]], dict[str, list[float]]]:
-    """Do as :func:`interleaved`, and return the seconds and the CPU seconds.
+    """Time actions as :func:`interleaved` does; return both elapsed and CPU seconds.
 
     Args:
         actions: the actions by name.
@@ -313,7 +313,7 @@ def interleaved_twice(
 def compare(
     seconds: dict[str, list[float]], invert: bool = False
 ) -> dict[str, tuple[float, tuple[float, float, float]]]:
-    """Return each action's median time in ms, and the quartiles of its rounds' ratios to the first.
+    """Return each action's median time in ms, and quartiles of its ratio to the first action.
 
     Args:
         seconds: what :func:`interleaved` returned.
@@ -331,7 +331,7 @@ def compare(
 def print_ratios(
     seconds: dict[str, list[float]], invert: bool = False, memory: dict[str, float] | None = None
 ) -> None:
-    """Print each action's median time, and the quartiles of its rounds' ratios to the first.
+    """Print each action's median time, and the quartiles of its ratio to the first action.
 
     Args:
         seconds, invert: as for :func:`compare`.

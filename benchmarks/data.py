@@ -41,7 +41,7 @@ CONTROLS = ("random", "another")
 
 
 def repeat_corpus(folder: Path, lines: int) -> None:
-    """Write texts of so many lines, and the heads of both sides."""
+    """Write a parallel text of a number of lines, with the heads of both sides, by repetition."""
     block = folder / "block"
     block.mkdir()
     write_corpus(block, min(BLOCK, lines))
@@ -61,7 +61,7 @@ def measure(line: str, folder: Path) -> tuple[float, float, float]:
 
 
 def load(folder: Path, reads: str) -> Any:
-    """Load the training text, as in a training of a model with the same inputs."""
+    """Load the training text as the training of a model that reads these inputs would."""
     from dataclasses import replace
 
     from omegaconf import OmegaConf
@@ -88,7 +88,7 @@ def load(folder: Path, reads: str) -> Any:
 
 
 def time_loading(folder: Path, kinds: tuple[str, ...]) -> list[list[str]]:
-    """Return rows of the loading costs of models that read the given kinds."""
+    """Return table rows of what it costs to load the text for models with certain inputs."""
     rows = []
     first = 0.0
     for reads in kinds:
@@ -106,7 +106,7 @@ def time_loading(folder: Path, kinds: tuple[str, ...]) -> list[list[str]]:
 
 
 def main() -> None:
-    """Run the benchmark."""
+    """Measure binarising, learning subwords and loading, and print tables."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--lines", type=int, default=1_000_000)
     parser.add_argument("--workers", type=int, default=1)

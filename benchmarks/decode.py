@@ -47,7 +47,7 @@ from syncattn_fairseq.tasks.translating import sharing_sources  # noqa: E402
 def make_decoder(
     arch: str, options: dict[str, Any], args: argparse.Namespace, task: Any
 ) -> Callable[[], None]:
-    """Return a function to decode a batch.
+    """Return a function that decodes one batch by beam search with a new model.
 
     Args:
         arch: the architecture's name.
@@ -84,7 +84,7 @@ def make_decoder(
 def make_exports(
     args: argparse.Namespace, task: Any, folder: Path
 ) -> dict[str, Callable[[], None]]:
-    """Return functions to decode a batch with a random model and with its exports."""
+    """Return functions that decode a batch: with a random model, and with each of its exports."""
     arch, device = "transformer_dbsa" + args.size, torch.device("cpu")
     options = Namespace(arch=arch, share_all_embeddings=True)
     ARCH_CONFIG_REGISTRY[arch](options)
@@ -131,7 +131,7 @@ def make_exports(
 
 
 def compare_trained(args: argparse.Namespace) -> None:
-    """Translate a text with a trained model and with its exports, and print a table."""
+    """Translate a text with a trained model and with each of its exports; print a table."""
     sentences = Path(args.text).read_text(encoding="utf-8").splitlines()
     references = [Path(args.references).read_text(encoding="utf-8").splitlines()]
     with tempfile.TemporaryDirectory() as folder:
@@ -167,7 +167,7 @@ def compare_trained(args: argparse.Namespace) -> None:
 
 
 def count_generate(args: argparse.Namespace) -> float:
-    """Return the sentences per second reported by fairseq-generate for the test set."""
+    """Run fairseq-generate on the test set; return the sentences per second that it reports."""
     command = [sys.executable, "-m", "fairseq_cli.generate", args.data_bin, "--path", args.path]
     command += ["--user-dir", str(Path(syncattn_fairseq.__file__).parent), "--cpu"]
     command += ["--task", "translation_with_syntax", "--beam", str(args.beam)]
@@ -180,7 +180,7 @@ def count_generate(args: argparse.Namespace) -> float:
 def interleaved_cpu(
     actions: dict[str, Callable[[], object]], rounds: int
 ) -> dict[str, list[float]]:
-    """Return the CPU seconds of each action in each round, after a warm-up."""
+    """Return the CPU seconds of each action in each round, after a warm-up round."""
     seconds: dict[str, list[float]] = {name: [] for name in actions}
     for action in actions.values():
         action()
@@ -193,7 +193,7 @@ def interleaved_cpu(
 
 
 def main() -> None:
-    """Run the benchmark."""
+    """Measure beam search of every system, and print its speed relative to fairseq's."""
     parser = common.parser(__doc__)
     parser.add_argument("--batch-size", type=int, default=32)
     parser.add_argument("--beam", type=int, default=4)

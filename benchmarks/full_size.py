@@ -64,7 +64,7 @@ STAGES = ("download", "collect", "tokenise", "clean", "examine", "subwords", "pa
 
 
 def make_words(language: str) -> np.ndarray:
-    """Return the types of a language by rank: the more frequent, the shorter."""
+    """Return random words of a language by frequency rank; the more frequent are the shorter."""
     consonants = "bdfghklmnprstvwz" if language == "en" else "bdfgjklmnprstzcw"
     vowels = "aeiouy" if language == "en" else "aeiouü"
     syllables = np.array([c + v for v in vowels for c in consonants], dtype=object)
@@ -81,7 +81,7 @@ def make_words(language: str) -> np.ndarray:
 
 
 def write_lines(language: str, pairs: int, seed: int) -> Iterator[bytes]:
-    """Yield the training text of one side, chunk by chunk; both sides have related lengths."""
+    """Yield the random training text of one side in chunks; the sides' lengths are related."""
     words = make_words(language)
     cumulative = np.cumsum(1 / np.arange(1, TYPES + 1))
     cumulative /= cumulative[-1]
@@ -108,14 +108,14 @@ def write_lines(language: str, pairs: int, seed: int) -> Iterator[bytes]:
 
 
 def add(archive: tarfile.TarFile, name: str, content: bytes) -> None:
-    """Add a member."""
+    """Add a file with the given content to an archive."""
     member = tarfile.TarInfo(name)
     member.size = len(content)
     archive.addfile(member, io.BytesIO(content))
 
 
 def make_sgm(texts: list[str], name: str, role: str) -> bytes:
-    """Return a test set in WMT's SGML."""
+    """Return a test set in the SGML format of WMT, as bytes."""
     kind = "srcset" if role == "src" else "refset"
     rows = [f'<{kind} setid="{name}" srclang="any" trglang="any">']
     for begin in range(0, len(texts), 20):
@@ -127,7 +127,7 @@ def make_sgm(texts: list[str], name: str, role: str) -> bytes:
 
 
 def make_archives(published: Path, pairs: int) -> None:
-    """Write the archives as ``HOST/PATH``; what is there stays."""
+    """Write random archives in place of the published ones, as ``HOST/PATH``, if missing."""
     for number, (place, (prefix, share)) in enumerate(PARTS.items()):
         path = published / place
         if path.exists():
@@ -158,7 +158,7 @@ def make_archives(published: Path, pairs: int) -> None:
 
 
 def make_config(configs: Path, published: Path) -> None:
-    """Copy the corpus's folder, with the checksums of these archives."""
+    """Copy the corpus's folder of settings, with the checksums of the random archives."""
     shutil.copytree(CONFIGS / CORPUS, configs / CORPUS, dirs_exist_ok=True)
     path = configs / CORPUS / "_data.yaml"
     facts = yaml.safe_load(path.read_text(encoding="utf-8"))
@@ -170,7 +170,7 @@ def make_config(configs: Path, published: Path) -> None:
 
 
 class Memory(threading.Thread):
-    """Watch the memory of a process and its descendants, in MB."""
+    """A thread that records the peak memory of a process and its descendants, in MB."""
 
     def __init__(self, root: int) -> None:
         super().__init__(daemon=True)
@@ -179,7 +179,7 @@ class Memory(threading.Thread):
         self.over = threading.Event()
 
     def run(self) -> None:
-        """Look twice a second."""
+        """Measure twice a second until the event ``over`` is set."""
         while not self.over.wait(0.5):
             sizes = [self._measure(number) for number in self._list_processes()]
             self.together = max(self.together, sum(sizes))
@@ -207,12 +207,12 @@ class Memory(threading.Thread):
 
 
 def count_bytes(folder: Path) -> int:
-    """Return the size of all files."""
+    """Return the size in bytes of all files in a folder."""
     return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
 
 
 def run_stage(stage: str, folder: Path) -> dict[str, float]:
-    """Run the recipe up to a stage; the earlier ones are done."""
+    """Run the recipe's next stage, after all earlier ones; return its time, memory and disk."""
     work = folder / "work"
     before, used = count_bytes(work), resource.getrusage(resource.RUSAGE_CHILDREN)
     words = ["syncattn-recipe", CORPUS, "transformer", "syncattn", "--to", stage, "--cpu"]
@@ -240,7 +240,7 @@ def run_stage(stage: str, folder: Path) -> dict[str, float]:
 
 
 def main() -> None:
-    """Run the benchmark."""
+    """Run the recipe's stages one by one, and print their costs."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--pairs", type=int, default=4_520_620)

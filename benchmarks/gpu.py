@@ -58,20 +58,20 @@ STARTED = time.monotonic()
 
 
 class Limit:
-    """The time left; there is no limit before `begin`."""
+    """The time limit of the whole run, which starts at `begin`."""
 
     end: float | None = None
 
     def begin(self) -> None:
-        """Begin to count."""
+        """Start the time limit."""
         self.end = time.monotonic() + SECONDS
 
     def left(self) -> float | None:
-        """Return the seconds left, None for any number."""
+        """Return the seconds left until the limit; None before `begin`."""
         return None if self.end is None else max(1.0, self.end - time.monotonic())
 
     def is_over(self) -> bool:
-        """Tell whether nothing more may begin."""
+        """Tell whether the time limit has passed, so that no more checks may start."""
         return self.end is not None and time.monotonic() > self.end
 
 
@@ -80,7 +80,7 @@ LIMIT = Limit()
 
 @dataclass(frozen=True)
 class Setting:
-    """A size of models and batches to measure."""
+    """A size and precision of models, and the size of batches, to measure."""
 
     family: str
     size: str
@@ -109,7 +109,7 @@ SMALL_SETTINGS = [Setting("transformer", "_tiny", "fp32"), Setting("rnn", "_tiny
 
 
 def try_graphs(args: argparse.Namespace, part: str, *words: Any) -> Iterator[Row]:
-    """Run a part of ``graphs.py`` in another process: a failed recording breaks the process."""
+    """Run a part of ``graphs.py`` in a process of its own, which a failed recording breaks."""
     command = [sys.executable, ROOT / "benchmarks" / "graphs.py", part, *words]
     done = _call([*map(str, command), *["--cpu"] * args.cpu])
     rows = [tuple(line.split(" | ")) for line in done.stdout.splitlines() if " | " in line]
@@ -120,7 +120,7 @@ def try_graphs(args: argparse.Namespace, part: str, *words: Any) -> Iterator[Row
 
 
 def compare_graphs(args: argparse.Namespace) -> Iterator[Row]:
-    """Compare losses with graphs and without, in several processes at a time."""
+    """Compare losses with CUDA graphs and without, in several processes at a time."""
     shares = 1 if args.cpu else 4
 
     def run(number: int) -> list[Row]:
@@ -132,7 +132,7 @@ def compare_graphs(args: argparse.Namespace) -> Iterator[Row]:
 
 
 def measure_updates(args: argparse.Namespace, setting: Setting) -> Iterator[Row]:
-    """Measure an update of every system: time against fairseq's model, memory and kernels.
+    """Measure a training update of every system: time relative to fairseq's, memory, kernels.
 
     Memory is all that a system takes: parameters and their copies, gradients and activations.
     """
@@ -158,7 +158,7 @@ def measure_updates(args: argparse.Namespace, setting: Setting) -> Iterator[Row]
 
 
 def compare_losses(args: argparse.Namespace) -> Iterator[Row]:
-    """Train without dropout, with fairseq's Adam and with ours, and compare the losses.
+    """Train without dropout, with fairseq's Adam and with ours, and compare their losses.
 
     How far two roundings carry is seen from fairseq's own training with one weight moved by one.
     """
@@ -197,7 +197,7 @@ def describe_kernels(update: Callable[[], Any]) -> str:
 
 
 def find_fallback(update: Callable[[], Any]) -> str:
-    """Report whether an update fails without PyTorch's plain attention kernel, which is slow."""
+    """Report whether an update needs PyTorch's plain attention kernel, which is slow."""
     fused = [SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION]
     try:
         with sdpa_kernel(fused):
@@ -208,7 +208,7 @@ def find_fallback(update: Callable[[], Any]) -> str:
 
 
 def measure_decoding(args: argparse.Namespace, precision: str) -> Iterator[Row]:
-    """Measure the beam search of every architecture against fairseq's."""
+    """Measure the beam search of every architecture relative to fairseq's."""
     options = _options(args, size="_tiny" if args.cpu else "_iwslt_de_en", precision=precision)
     options.batch_size, options.beam, options.length = (4, 2, 5) if args.cpu else (32, 4, 25)
     options.rounds = 3 if args.cpu else 5
@@ -248,7 +248,7 @@ def _ratio_rows(
 
 
 def train_in_half(args: argparse.Namespace) -> Iterator[Row]:
-    """Train a small model of every system in half precision and in float32, side by side."""
+    """Train a small model of each system in half precision and in float32, and compare losses."""
     updates = 20 if args.cpu else 300
     chosen = list(half.systems())[:: 9 if args.cpu else 1]
     precisions = ["fp16"] if args.cpu else ["fp16", "bf16"]
@@ -273,7 +273,7 @@ def train_in_half(args: argparse.Namespace) -> Iterator[Row]:
 
 
 def train_from_command_line(args: argparse.Namespace, work: Path) -> Iterator[Row]:
-    """Run fairseq's own command, in half precision on a GPU."""
+    """Train small models with the command ``fairseq-train``, in half precision on a GPU."""
     updates = 5 if args.cpu else 100
 
     def train(training: tuple[str, str]) -> Row:
@@ -367,7 +367,7 @@ def _check(done: subprocess.CompletedProcess[str]) -> None:
 
 
 def parse_text(args: argparse.Namespace, work: Path) -> Iterator[Row]:
-    """Parse with Stanza on the device and on the CPU; the heads must be the same."""
+    """Parse a text with Stanza on the GPU and on the CPU, and compare the heads."""
     what = "syncattn-parse"
     if importlib.util.find_spec("stanza") is None:
         yield (what, "stanza:en", "-", "not run: Stanza is not installed")
@@ -398,7 +398,7 @@ def parse_text(args: argparse.Namespace, work: Path) -> Iterator[Row]:
 
 
 def compare_heads(of_gpu: Path, of_cpu: Path) -> str:
-    """Say how many heads of two files differ; where two are as good, rounding may decide."""
+    """Report how many dependency heads differ between two files; a few may, by rounding."""
     if not of_gpu.exists():
         return "FAILED: no heads from the GPU to compare with"
     ours, theirs = (path.read_text().replace("\n", " ; ").split() for path in (of_gpu, of_cpu))
@@ -410,7 +410,7 @@ def compare_heads(of_gpu: Path, of_cpu: Path) -> str:
 
 
 def translate_exported(args: argparse.Namespace, work: Path) -> Iterator[Row]:
-    """Train SyncAttn, export the model to CTranslate2, and decode on the device."""
+    """Train SyncAttn, export the model to CTranslate2, and translate on the device."""
     what = "CTranslate2"
     if importlib.util.find_spec("ctranslate2") is None:
         yield (what, "-", "-", "not run: ctranslate2 is not installed")
@@ -444,7 +444,7 @@ def translate_exported(args: argparse.Namespace, work: Path) -> Iterator[Row]:
 
 
 def attempt(name: str, section: Iterator[Row]) -> Iterator[Row]:
-    """Yield the rows of a section; an error becomes another row, so that later sections run."""
+    """Yield the rows of a check; an error becomes a row, so that later checks still run."""
     if LIMIT.is_over():
         yield (name, "-", "-", "not run: out of time")
         return
@@ -459,7 +459,7 @@ def attempt(name: str, section: Iterator[Row]) -> Iterator[Row]:
 
 
 def main() -> None:
-    """Run all checks and write the table."""
+    """Run all checks, and write their rows as a table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--cpu", action="store_true", help="a smaller run, on a CPU")
     parser.add_argument("--output", type=Path, default=Path("gpu.md"), help="the table (gpu.md)")

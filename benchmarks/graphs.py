@@ -1,4 +1,4 @@
-"""Train with CUDA graphs and without: are the losses the same, and how long does an update take?
+"""Train with CUDA graphs and without: are losses the same, and how long does an update take?
 
     python benchmarks/graphs.py losses speed training [--data DATA_BIN]
 
@@ -47,7 +47,7 @@ LIMIT = 1.25
 
 @dataclass(frozen=True)
 class Setting:
-    """An update to measure, at the base size."""
+    """A model of base size, with batches and a precision, whose update is measured."""
 
     name: str
     arch: str
@@ -75,12 +75,12 @@ SETTINGS = [
 
 
 def make_recorder(args: argparse.Namespace) -> Recorder:
-    """Return the recorder of passes for this machine."""
+    """Return a recorder of CUDA graphs, or on the CPU their substitute."""
     return Tapes() if args.cpu else CudaGraphs()
 
 
 def list_systems(args: argparse.Namespace) -> dict[str, tuple[str, dict[str, Any]]]:
-    """List the Transformers of all kinds, small."""
+    """List small Transformers with every kind of head: architecture and options by name."""
     found = {name: system for name, system in half.systems().items() if "rnn" not in system[0]}
     return dict([*found.items()][:: 6 if args.cpu else 1])
 
@@ -94,7 +94,7 @@ def train_small(
     updates: int = 50,
     seed: int = 0,
 ) -> list[float]:
-    """Train a small model on batches of three shapes, and return its losses.
+    """Train a small model on batches of three shapes; return the loss of each update.
 
     Args:
         args: the program's.
@@ -129,7 +129,7 @@ def train_small(
 
 
 def compare_losses(args: argparse.Namespace) -> Iterator[Row]:
-    """Compare losses with graphs and without."""
+    """Compare the losses of trainings with CUDA graphs and without."""
     systems, updates = list_systems(args), 12 if args.cpu else 50
     share, shares = args.share
     cells = [(name, "fp32") for name in systems]
@@ -157,7 +157,7 @@ def compare_losses(args: argparse.Namespace) -> Iterator[Row]:
 
 
 def compare_bits(plain: list[float], graphed: list[float]) -> str:
-    """Report the distance between the losses of two trainings, which should be equal."""
+    """Report how far the losses of two trainings, which should be equal, are apart."""
     if repr(plain) == repr(graphed):  # NaN where half precision overflows
         return f"equal bits, last loss {plain[-1]:.5f}"
     apart = max(abs(a - b) for a, b in zip(plain, graphed, strict=True))
@@ -166,7 +166,7 @@ def compare_bits(plain: list[float], graphed: list[float]) -> str:
 
 
 def compare_seeds(plain: list[float], graphed: list[float]) -> str:
-    """Compare the distance of the means over seeds with the range of the seeds, its upper limit."""
+    """Report whether mean losses with and without graphs differ by less than seeds do."""
     means = [statistics.mean(losses) for losses in (plain, graphed)]
     spread = max(plain) - min(plain)
     said = f"{means[1]:.4f}, without {means[0]:.4f}, seeds within {spread:.4f}"
@@ -174,13 +174,13 @@ def compare_seeds(plain: list[float], graphed: list[float]) -> str:
 
 
 def measure_updates(args: argparse.Namespace) -> Iterator[Row]:
-    """Measure updates of fairseq's model, of ours, and of ours with graphs."""
+    """Measure updates of fairseq's model, of ours, and of ours with CUDA graphs."""
     for setting in SETTINGS[:: 5 if args.cpu else 1]:
         yield from measure(args, setting)
 
 
 def measure(args: argparse.Namespace, setting: Setting) -> Iterator[Row]:
-    """Measure a setting; the arms take turns."""
+    """Measure one setting: the updates of the compared models take turns."""
     options = common.parser(None).parse_args([])
     device = torch.device("cpu" if args.cpu else "cuda")
     vars(options).update(device=str(device), precision=setting.precision)
@@ -220,7 +220,7 @@ def measure(args: argparse.Namespace, setting: Setting) -> Iterator[Row]:
 
 
 def with_tf32(update: Update) -> Update:
-    """Return an update with products in TF32."""
+    """Return a function that runs an update with matrix products in TF32."""
 
     def act() -> None:
         with tf32_products():
@@ -230,7 +230,7 @@ def with_tf32(update: Update) -> Update:
 
 
 def repeated(update: Update, count: int) -> Update:
-    """Return so many updates."""
+    """Return a function that runs an update ``count`` times."""
 
     def act() -> None:
         for _ in range(count):
@@ -240,7 +240,7 @@ def repeated(update: Update, count: int) -> Update:
 
 
 def time_kernels(update: Update) -> float:
-    """Return the working time of the GPU in milliseconds."""
+    """Return how long the kernels of an update work on the GPU, in milliseconds."""
     with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as profile:
         update()
         torch.cuda.synchronize()
@@ -249,7 +249,7 @@ def time_kernels(update: Update) -> float:
 
 
 def train_from_command_line(args: argparse.Namespace) -> Iterator[Row]:
-    """Train with ``fairseq-train``, with graphs and as fairseq does."""
+    """Train with ``fairseq-train``, by the plugin with graphs and by fairseq alone."""
     updates, fewer = (4, 3) if args.cpu else (4000, 400)
     ours, _, last = run_training(args, updates, fast=True)
     what = f"fairseq-train, {updates:,} updates, start included"
@@ -261,7 +261,7 @@ def train_from_command_line(args: argparse.Namespace) -> Iterator[Row]:
 
 
 def run_training(args: argparse.Namespace, updates: int, fast: bool) -> tuple[float, float, float]:
-    """Train for some updates; return all seconds, the seconds of an update, and the last loss.
+    """Train for some updates; return total seconds, seconds per update, and the last loss.
 
     Raises:
         RuntimeError: the training failed.
@@ -311,7 +311,7 @@ PARTS = {
 
 
 def main() -> int:
-    """Print the rows of some parts."""
+    """Print the rows of the parts that the command line names."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("parts", nargs="+", choices=PARTS)
     parser.add_argument("--cpu", action="store_true", help="a smaller run with tapes, on a CPU")

@@ -34,7 +34,7 @@ KINDS: dict[str, dict[str, Any]] = {
 
 
 def systems() -> dict[str, tuple[str, dict[str, Any]]]:
-    """Return architecture and options of every system."""
+    """Return the architecture and options of every system, by name."""
     found: dict[str, tuple[str, dict[str, Any]]] = {}
     for arch, model in ARCH_MODEL_NAME_REGISTRY.items():
         if model == "syntax_rnn":
@@ -47,7 +47,7 @@ def systems() -> dict[str, tuple[str, dict[str, Any]]]:
 def train(
     arch: str, options: dict[str, Any], updates: int, device: torch.device, precision: str
 ) -> list[float]:
-    """Train a system; return the losses in nats per token, NaN where half precision overflows.
+    """Train a system; return each update's loss in nats per token, NaN after an overflow.
 
     Args:
         arch: the architecture's name.
@@ -66,7 +66,7 @@ def train(
 
 
 def compare(exact: list[float], half: list[float]) -> str:
-    """Say how half precision's losses end beside float32's."""
+    """Report how the last losses in half precision compare with those in float32."""
     first, last, aim = (mean(part) for part in (half[:BATCHES], half[-BATCHES:], exact[-BATCHES:]))
     overflown = sum(math.isnan(x) for x in half)
     said = f"{first:.2f} to {last:.2f}, float32 to {aim:.2f}, {overflown} updates left out"
@@ -76,13 +76,13 @@ def compare(exact: list[float], half: list[float]) -> str:
 
 
 def mean(losses: list[float]) -> float:
-    """Average the numbers among the values; NaN if there are none."""
+    """Return the mean of the losses that are not NaN; NaN if there are none."""
     numbers = [loss for loss in losses if not math.isnan(loss)]
     return sum(numbers) / len(numbers) if numbers else float("nan")
 
 
 def main() -> None:
-    """Train all."""
+    """Train every system in both precisions, and print how the losses compare."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--updates", type=int, default=500, help="for each system (500)")
     parser.add_argument("--device", default="cpu")

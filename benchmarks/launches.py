@@ -50,7 +50,7 @@ UPDATE_LIMITS = {"fp32": 0.45, "bf16": 0.45, "fp16": 1.0}
 
 @dataclass(frozen=True)
 class System:
-    """A Transformer, and its limit of kernels, relative to fairseq's Transformer."""
+    """A Transformer to count, with its limit of kernels relative to fairseq's Transformer."""
 
     arch: str
     limit: float
@@ -88,7 +88,7 @@ RNNS = {
 
 
 class Launches(TorchDispatchMode):
-    """Counts the operations on meta tensors, and where a number is asked for."""
+    """Counts kernels that operations on meta tensors would launch, and waits for a number."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -97,13 +97,13 @@ class Launches(TorchDispatchMode):
 
     @property
     def total(self) -> int:
-        """The number of kernels."""
+        """The number of launched kernels."""
         return sum(self.operations.values())
 
     def __torch_dispatch__(
         self, func: Any, types: Any, args: Any = (), kwargs: Any | None = None
     ) -> Any:
-        """Count an operation, and do it."""
+        """Count the kernels of an operation, and run the operation."""
         name = func._schema.name.removeprefix("aten::")
         if name.startswith(("_foreach", "_fused")) and args[0][0].is_meta:
             lists = sum(isinstance(x, list) and len(x) > 0 for x in args[:4])
@@ -163,7 +163,7 @@ class _Gru(torch.autograd.Function):
 
 @contextlib.contextmanager
 def counting() -> Iterator[Launches]:
-    """Count the launched kernels inside the context."""
+    """Yield a counter of the kernels that are launched inside the context."""
     stand_ins = [
         mock.patch.object(F, "scaled_dot_product_attention", _attend),
         mock.patch.object(F, "dropout", _drop),
@@ -180,7 +180,7 @@ def counting() -> Iterator[Launches]:
 def count_update(
     system: System, vocabulary: int = 32000, tokens: int = 4096, precision: str = ""
 ) -> Launches:
-    """Count forward and backward of a batch, and the optimizer if a precision is named.
+    """Count the kernels of a training update, with the optimizer's if a precision is named.
 
     Args:
         system: the model, its options and losses.
@@ -226,7 +226,7 @@ def count_update(
 
 
 def count_step(arch: str, sentences: int = 64, words: int = 27) -> Launches:
-    """Count the kernels of a recurrent decoder, forward and backward, for an additional word."""
+    """Count the kernels that one more target word costs a recurrent decoder, backward included."""
     task = common.make_task(1000)
     sizes = dict.fromkeys(("encoder_hidden_size", "decoder_hidden_size"), 1000)
     with META:
@@ -256,7 +256,7 @@ def count_step(arch: str, sentences: int = 64, words: int = 27) -> Launches:
 
 
 def compare_transformers(count: Callable[[System], Launches]) -> tuple[list[list[str]], bool]:
-    """Return a table of the Transformers, and whether all are within their limits."""
+    """Return a table of the Transformers' kernels, and whether all are within their limits."""
     rows = [["system", "kernels per update", "ratio", "limit", "waits"]]
     within, baseline = True, 0
     for name, system in TRANSFORMERS.items():
@@ -270,7 +270,7 @@ def compare_transformers(count: Callable[[System], Launches]) -> tuple[list[list
 
 
 def compare_updates(count: Callable[[System, str], Launches]) -> tuple[list[list[str]], bool]:
-    """Return a table of whole updates, and whether all of ours are within the limits."""
+    """Return a table of whole updates' kernels, and whether all of ours are within the limits."""
     rows = [["system", *UPDATE_LIMITS]]
     baseline: list[int] = []
     within = True
@@ -285,7 +285,7 @@ def compare_updates(count: Callable[[System, str], Launches]) -> tuple[list[list
 
 
 def compare_rnns(count: Callable[[str], Launches]) -> tuple[list[list[str]], bool]:
-    """Return a table of the RNNs, and whether all are within their limits."""
+    """Return a table of the RNNs' kernels, and whether all are within their limits."""
     rows = [["system", "kernels per target word", "limit", "waits"]]
     within = True
     for arch, limit in RNNS.items():
@@ -296,7 +296,7 @@ def compare_rnns(count: Callable[[str], Launches]) -> tuple[list[list[str]], boo
 
 
 def main() -> int:
-    """Print the tables."""
+    """Print the tables; return 1 if a system exceeds its limit, else 0."""
     made = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -24,7 +24,7 @@ from syncattn_fairseq.parsing.stanza_parser import StanzaModels, StanzaParser  #
 
 
 def plain_loop(parser: StanzaParser, sentences: list[list[str]]) -> list[Parse]:
-    """Parse as a simple script would."""
+    """Parse sentences by a plain loop over Stanza, as a simple script would."""
     found = []
     for start in range(0, len(sentences), 1000):
         for sentence in parser.pipeline(sentences[start : start + 1000]).sentences:
@@ -34,14 +34,14 @@ def plain_loop(parser: StanzaParser, sentences: list[list[str]]) -> list[Parse]:
 
 
 def ours(parser: StanzaParser, sentences: list[list[str]]) -> list[Parse]:
-    """Parse as ``syncattn-parse`` does."""
+    """Parse sentences as ``syncattn-parse`` does."""
     found = dict(parser.analyse(sentences))
     parses = [found[index] for index in range(len(sentences))]
     return [parse for parse in parses if isinstance(parse, Parse)]
 
 
 def main() -> None:
-    """Run the benchmark."""
+    """Measure both ways to parse, and print their speeds."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--lang", required=True)
     parser.add_argument("--stanza-dir", required=True)

@@ -50,7 +50,7 @@ Update = Callable[[], Tensor | None]
 
 
 def make_batches(size: str, task: Any) -> list[dict[str, Any]]:
-    """Make batches of random words: sentences of many lengths, sorted, and filled up to tokens."""
+    """Make batches of random sentences, sorted by length and filled up to a number of tokens."""
     mean = SIZES[size][-1]
     generator = np.random.default_rng(1)
     source = generator.gamma(4, mean / 4, PAIRS).clip(1, 100).astype(int) + 1
@@ -97,7 +97,7 @@ def _make_batch(
 def make_fairseq(
     size: str, ours: bool = False, fast: bool = False, precision: str = "fp32"
 ) -> Update:
-    """Train fairseq's Transformer, or ours without syntax, with fairseq's Adam.
+    """Return a function that trains fairseq's Transformer, or ours without syntax, by an update.
 
     Args:
         size: a key of `SIZES`.
@@ -124,7 +124,7 @@ def make_fairseq(
 
 
 def make_marian(size: str) -> Update:
-    """Train Hugging Face's Marian, with the optimizer of its trainer."""
+    """Return a function that trains Hugging Face's Marian model by one update."""
     from transformers import MarianConfig, MarianMTModel
 
     from benchmarks import common
@@ -174,7 +174,7 @@ def make_marian(size: str) -> Update:
 
 
 def make_joey(size: str) -> Update:
-    """Train Joey NMT's Transformer, with its optimizer."""
+    """Return a function that trains Joey NMT's Transformer, with its optimizer, by one update."""
     from joeynmt.model import build_model
 
     from benchmarks import common
@@ -243,7 +243,10 @@ def make_joey(size: str) -> Update:
 
 
 def make_eole(size: str) -> Update:
-    """Train Eole's Transformer, which also has dropout inside the feed-forward network."""
+    """Return a function that trains Eole's Transformer by one update.
+
+    It also has dropout inside the feed-forward network.
+    """
     from eole.config.models import TransformerModelConfig
     from eole.config.training import TrainingConfig
     from eole.models.model import EncoderDecoderModel
@@ -329,7 +332,7 @@ OTHERS = ("Hugging Face's Marian", "Joey NMT", "Eole")
 
 
 def serve(arm: str, size: str) -> None:
-    """Read numbers of updates, a line each; make the updates, and print their time and memory."""
+    """Read numbers of updates from standard input; train, and print time, memory and loss."""
     torch.set_num_threads(1)
     update = ARMS[arm](size)
     print("ready", flush=True)
@@ -345,7 +348,7 @@ def serve(arm: str, size: str) -> None:
 
 
 class Arm:
-    """A training program in another process, which trains on request."""
+    """A compared program, which trains in a process of its own when asked to."""
 
     def __init__(self, name: str, size: str, python: str) -> None:
         self.process = subprocess.Popen(
@@ -360,14 +363,14 @@ class Arm:
         self.works = self.process.stdout.readline() == "ready\n"
 
     def run(self, updates: int) -> list[float]:
-        """Make updates; return CPU seconds, seconds, MiB and the last loss."""
+        """Train for some updates; return CPU seconds, elapsed seconds, MiB and the last loss."""
         assert self.process.stdin is not None and self.process.stdout is not None
         print(updates, file=self.process.stdin, flush=True)
         return [float(number) for number in self.process.stdout.readline().split()]
 
 
 def main() -> None:
-    """Run the benchmark."""
+    """Run the compared programs in turns, and print their times."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--size", choices=SIZES, default="quickstart")
     parser.add_argument("--updates", type=int, default=10, help="of a round")

@@ -1,4 +1,4 @@
-"""Measure what becomes of raw sentences: as words of Moses's rules, and as pieces of raw text.
+"""Measure what raw sentences become as words by Moses's rules, and as pieces of raw text.
 
 Reads a folder of treebanks in CoNLL-U with raw text (``# text``), a file for each language such as
 ``fi.conllu``. Prints, for each language, how many sentences come back exactly from words and
@@ -38,20 +38,20 @@ COLUMNS = (
 
 
 def read_treebank(path: Path) -> list[Analysis]:
-    """Return the sentences of a treebank that have a raw text and a tree."""
+    """Read the sentences of a treebank that have both their raw text and a tree."""
     with path.open(encoding="utf-8") as lines:
         return [x for x in FORMATS["conllu"](lines, str(path)) if x.text and x.heads]
 
 
 def count_exact(language: str, texts: Sequence[str], rules: int) -> int:
-    """Count the sentences that Moses's rules split and join again without a change."""
+    """Count the sentences that are unchanged after Moses's rules split and join them again."""
     preparation = Preparation("moses", language, rules=rules)
     back = preparation.detokenise(preparation.tokenise(texts))
     return sum(map(str.__eq__, texts, back))
 
 
 def stays_tree(units: Units, heads: Sequence[int]) -> bool:
-    """Return whether a tree of words is a tree of units, with one root."""
+    """Tell whether a tree over words is still a tree with one root over units of them."""
     try:
         check_tree(units.map_heads(heads))
     except DataError:
@@ -60,12 +60,12 @@ def stays_tree(units: Units, heads: Sequence[int]) -> bool:
 
 
 def crosses(piece: Span, words: Sequence[Span]) -> bool:
-    """Return whether a piece has characters of two words."""
+    """Tell whether a subword piece contains characters of two words."""
     return len({word for word in words if word[0] < piece[1] and piece[0] < word[1]}) > 1
 
 
 def measure(path: Path) -> list[str]:
-    """Return the row of a language."""
+    """Return the table row of one language's treebank."""
     language, analyses = path.stem, read_treebank(path)
     texts = [" ".join(analysis.text.split()) for analysis in analyses]
     splitter, lack = find_splitter(language)
@@ -103,7 +103,7 @@ def measure(path: Path) -> list[str]:
 
 
 def main() -> None:
-    """Run the benchmark."""
+    """Measure all treebanks, and print a table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path, help="treebanks, named by their languages: fi.conllu")
     folder = parser.parse_args().folder

@@ -63,7 +63,7 @@ make_shortlists(pairs, (30000, 30000), 30)
 
 
 def write_corpus(folder: Path, lines: int) -> None:
-    """Write texts, heads, links of three kinds, translations of two systems, and results."""
+    """Write a random corpus: texts, heads, links, translations of two systems, and results."""
     rng = np.random.default_rng(1)
     names = ("en", "de", "heads.en", "heads.de", "gold", "forward", "backward", "hyp", "other")
     with ExitStack() as stack:
@@ -102,7 +102,7 @@ def write_corpus(folder: Path, lines: int) -> None:
 
 
 def list_commands() -> dict[str, tuple[list[str], list[str]]]:
-    """Return the commands to measure, each with the plain tool, if there is one."""
+    """Return each command to measure, with the plain tool to compare it to, if there is one."""
     scored = "--references train.de --tokenize none --system ours train.hyp"
     parsed = f"{scored} train.forced --source-heads train.heads.en --target-heads train.heads.de"
     parsed += " --alignments train.gold --system other train.other --baseline other"
@@ -136,19 +136,19 @@ def list_commands() -> dict[str, tuple[list[str], list[str]]]:
 
 
 def find_command(line: str) -> list[str]:
-    """Split a command's line, with the path of the program beside Python."""
+    """Split a command line into words, with the program's path beside Python's."""
     name, *rest = line.split()
     return [str(Path(sys.executable).with_name(name)), *rest]
 
 
 def measure(words: list[str], folder: Path) -> tuple[float, float]:
-    """Run a command; return CPU seconds and MB."""
+    """Run a command; return its CPU seconds and its peak memory in MB."""
     used = run(words, folder)
     return used.ru_utime + used.ru_stime, megabytes(used)
 
 
 def main() -> None:
-    """Run the benchmark."""
+    """Measure all commands at several sizes of the corpus, and print tables."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--lines", type=int, nargs="+", default=[10_000, 100_000])
     parser.add_argument("--only", nargs="+", help="commands to measure; shortlist needs preprocess")

@@ -44,14 +44,14 @@ def megabytes(used: resource.struct_rusage) -> float:
 
 
 def start(*arguments: str) -> tuple[float, float]:
-    """Run Python; return seconds and MB."""
+    """Run Python with these arguments; return elapsed seconds and peak memory in MB."""
     began = time.monotonic()
     used = run([sys.executable, *arguments])
     return time.monotonic() - began, megabytes(used)
 
 
 def main() -> None:
-    """Run the benchmark."""
+    """Measure ``--help`` of each command, and print a table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=5)
     args = parser.parse_args()

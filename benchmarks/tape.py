@@ -27,11 +27,11 @@ T = TypeVar("T")
 
 
 class FreedMemory(Exception):
-    """A tape reads freed memory."""
+    """Raised when a tape that is played reads freed memory."""
 
 
 class Tapes:
-    """Records tapes, as :class:`.CudaGraphs` records graphs."""
+    """A recorder of tapes, with the interface of :class:`.CudaGraphs`."""
 
     def __init__(self) -> None:
         self.tapes: list[Tape] = []
@@ -39,15 +39,18 @@ class Tapes:
         self.played = 0
 
     def watch(self, refuse: bool = False) -> Watch:
-        """Watch the CPU in place of a GPU."""
+        """Return a watcher that treats the CPU as if it were a GPU."""
         return WatchOnCpu("cpu", refuse)
 
     def watching(self, note: Callable[[str], None]) -> contextlib.AbstractContextManager[None]:
-        """Do nothing: there are no streams."""
+        """Return a context that does nothing, since a CPU has no streams."""
         return contextlib.nullcontext()
 
     def record(self, function: Callable[[], T]) -> tuple[Callable[[], None], T]:
-        """Record a tape, and erase the contents of all memory allocated while recording."""
+        """Run a function and record it on a tape; return a function to replay it, and its results.
+
+        The contents of all memory allocated while recording are erased.
+        """
         state, tape = torch.get_rng_state(), Tape()
         with tape:
             results = function()
@@ -64,12 +67,12 @@ class Tapes:
         return replay, results
 
     def measure_memory(self) -> int:
-        """Return the bytes of the tapes' tensors."""
+        """Return the size in bytes of the memory that the tapes keep."""
         return sum(tape.measure_memory() for tape in self.tapes)
 
 
 class WatchOnCpu(Watch):
-    """Watches a pass on a CPU, and keeps track of tensors that a program for GPUs has on the host.
+    """A watcher of passes on a CPU that knows which tensors a GPU program would have on the host.
 
     These are shapes and constants, and what is computed from them alone.
     """
@@ -79,11 +82,11 @@ class WatchOnCpu(Watch):
         self._on_host: dict[int, Tensor] = {}
 
     def is_on_device(self, tensor: Tensor) -> bool:
-        """Tell whether the tensor would be on a GPU."""
+        """Tell whether a tensor would be on the GPU."""
         return tensor.untyped_storage()._cdata not in self._on_host
 
     def call(self, func: Any, args: Any, kwargs: Any) -> Any:
-        """Call a function of the watched program, and note results that live on the host."""
+        """Call a function of the watched program, and record results that would be on the host."""
         results = super().call(func, args, kwargs)
         if func in (torch.tensor, torch._shape_as_tensor):
             self._keep_on_host(results)
@@ -92,7 +95,7 @@ class WatchOnCpu(Watch):
     def __torch_dispatch__(
         self, func: Any, types: Any, args: Any = (), kwargs: Any | None = None
     ) -> Any:
-        """Look at an operation, and do it."""
+        """Check an operation, run it, and record results that would be on the host."""
         given = list_tensors(args)
         results = super().__torch_dispatch__(func, types, args, kwargs)
         if given and not any(map(self.is_on_device, given)):
@@ -105,7 +108,7 @@ class WatchOnCpu(Watch):
 
 @dataclass
 class Place:
-    """Where a tensor is in memory that a tape did not allocate, and does not keep."""
+    """The position of a tensor in memory that a tape reads, but neither allocated nor keeps."""
 
     storage: StorageWeakRef
     dtype: torch.dtype
@@ -114,7 +117,7 @@ class Place:
     offset: int
 
     def find(self) -> Tensor:
-        """Return the tensor; `FreedMemory` if it is no more."""
+        """Return the tensor at this position; raise `FreedMemory` if its memory was freed."""
         storage = torch.UntypedStorage._new_with_weak_ptr(self.storage.cdata)
         if storage is None:
             raise FreedMemory(f"a tensor of {tuple(self.size)}")
@@ -122,7 +125,7 @@ class Place:
 
 
 class Tape(TorchDispatchMode):
-    """Records operations inside the context."""
+    """A recording of the operations that run inside its context, which can be played again."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -138,7 +141,7 @@ class Tape(TorchDispatchMode):
     def __torch_dispatch__(
         self, func: Any, types: Any, args: Any = (), kwargs: Any | None = None
     ) -> Any:
-        """Do an operation, and record operations that allocate or change memory."""
+        """Run an operation, and record it if it allocates or changes memory."""
         kwargs = kwargs or {}
         given = {t.untyped_storage()._cdata for t in [*list_tensors(args), *list_tensors(kwargs)]}
         recorded = self._refer(args), self._refer(kwargs)
@@ -169,7 +172,7 @@ class Tape(TorchDispatchMode):
 
     @torch.no_grad()
     def play(self) -> None:
-        """Do all operations again, on the same memory."""
+        """Run all recorded operations again, on the same memory."""
         for func, args, kwargs, made in self._operations:
             results = list_tensors(func(*_find(args), **_find(kwargs)))
             for number, tensor in made:
@@ -177,12 +180,12 @@ class Tape(TorchDispatchMode):
 
     @torch.no_grad()
     def erase(self) -> None:
-        """Erase all computed numbers."""
+        """Overwrite everything that the tape computed, with NaN or 0."""
         for tensor in self._own.values():
             tensor.fill_(float("nan") if tensor.is_floating_point() else 0)
 
     def measure_memory(self) -> int:
-        """Return the allocated bytes."""
+        """Return the size in bytes of the memory that the tape allocated."""
         return sum(tensor.untyped_storage().nbytes() for tensor in self._own.values())
 
 
@@ -199,7 +202,7 @@ def _find(values: Any) -> Any:
 
 @contextlib.contextmanager
 def as_on_a_gpu() -> Iterator[None]:
-    """Let fairseq's layers and our losses take their code paths for a GPU."""
+    """Make fairseq's layers and our losses take, inside the context, their paths for a GPU."""
     from unittest import mock
 
     from syncattn_fairseq.criterions import label_smoothed_cross_entropy_with_syntax as losses

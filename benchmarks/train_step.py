@@ -43,7 +43,7 @@ from syncattn_fairseq.tasks.products import (  # noqa: E402
 
 
 def make_criterion(model: Any, task: Any, **options: Any) -> Any:
-    """Make the criterion of a model: ours if the model is, or else fairseq's."""
+    """Make the training criterion of a model: ours for our models, fairseq's for fairseq's."""
     if not hasattr(model, "source_fields"):
         return LabelSmoothedCrossEntropyCriterion(task, False, 0.1)
     cfg: Any = make_config()()
@@ -52,7 +52,7 @@ def make_criterion(model: Any, task: Any, **options: Any) -> Any:
 
 
 def make_optimizer(model: Any, precision: str, flat: bool = False) -> Any:
-    """Make fairseq's Adam; in half precision, the one with float32 copies of the parameters.
+    """Make fairseq's Adam; in half precision, with float32 copies of the parameters.
 
     Args:
         model: whose parameters it moves.
@@ -85,7 +85,7 @@ def make_update(
     moved: bool = False,
     recorder: Recorder | None = None,
 ) -> Callable[[], Tensor | None]:
-    """Return a function to train on the next batch, which returns the loss per token.
+    """Return a function that trains on the next batch and returns the loss per token.
 
     It returns None, and changes nothing, if half precision overflows.
 
@@ -150,7 +150,7 @@ def make_update(
 
 
 def main() -> None:
-    """Run the benchmark."""
+    """Measure a training update of every system, and print its time relative to fairseq's."""
     parser = common.parser(__doc__)
     parser.add_argument("--max-tokens", type=int, default=2048)
     parser.add_argument("--mean-length", type=int, default=26, help="subwords of a sentence")

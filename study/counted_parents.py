@@ -27,7 +27,7 @@ Sentence = tuple[list[str], list[int], Sequence[int]]
 
 
 def read_text(pieces: str, heads: str, first: int | None = None) -> Iterator[Sentence]:
-    """Yield the subwords of each parsed sentence, the number of subwords per word, and the heads.
+    """Yield each parsed sentence: its subwords, the number of subwords per word, its heads.
 
     Raises:
         DataError: the files have different numbers of lines or words.
@@ -46,7 +46,7 @@ def read_text(pieces: str, heads: str, first: int | None = None) -> Iterator[Sen
 
 
 def measure(side: str, files: Sequence[str], first: int | None) -> dict[str, float]:
-    """Return UAS in per cent by the name of the parse.
+    """Return the UAS, in per cent, of each kind of parse that knows no syntax, by its name.
 
     Args:
         side: ``source`` or ``target``, where a row does not see the word that it predicts.
@@ -64,7 +64,10 @@ def measure(side: str, files: Sequence[str], first: int | None) -> dict[str, flo
 
 
 def main(words: Sequence[str] | None = None) -> None:
-    """Write the results; ``words`` are the process's, if not given."""
+    """Write a results file with the UAS of parses that know no syntax.
+
+    ``words`` are the command's arguments; None: those of the process.
+    """
     made = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -39,7 +39,7 @@ CONTRASTS = (
 
 
 def main(words: Sequence[str] | None = None) -> None:
-    """Print the table; the command has no options."""
+    """Print the table of contrasts on several texts; the command has no options."""
     rows = [["contrast in NLL", *TEXTS.values()]]
     for ours, theirs in CONTRASTS:
         shown = [_compare(corpus, ours, theirs) for corpus in TEXTS]

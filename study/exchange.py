@@ -55,7 +55,7 @@ UPDATES, WITHIN = (1970, 3940, 5910, 7880), 0.005
 
 @dataclass(frozen=True)
 class Cell:
-    """A training.
+    """A training of the experiment: number of pairs, system and seed.
 
     Attributes:
         size: pairs of the training text.
@@ -69,12 +69,12 @@ class Cell:
 
     @property
     def key(self) -> tuple[int, str, int]:
-        """The size, system and seed, to identify the cell."""
+        """Number of pairs, system and seed, which identify the training."""
         return self.size, self.system, self.seed
 
 
 def list_cells() -> list[Cell]:
-    """List all cells in the order of their training."""
+    """List all trainings of the experiment in the order in which they are run."""
     order = [(FIRST, (SIZES[-1],)), (FIRST, SIZES[:-1]), (tuple(SYSTEMS)[4:], SIZES[::-1])]
     return [
         Cell(size, system, seed)
@@ -86,7 +86,7 @@ def list_cells() -> list[Cell]:
 
 
 def choose_updates(nats: Mapping[int, float]) -> int:
-    """Return the fewest updates with NLL within `WITHIN` of the minimum.
+    """Return the fewest updates whose validation NLL is within `WITHIN` of the lowest.
 
     Args:
         nats: NLL of the validation text by the number of updates.
@@ -96,7 +96,7 @@ def choose_updates(nats: Mapping[int, float]) -> int:
 
 
 def prepare(work: Path) -> None:
-    """Binarise the first pairs of the text for each size, with the dictionary of the whole text.
+    """Binarise the first pairs of the text at each size, all with the whole text's dictionary.
 
     The validation and the test text are the same for all sizes.
     """
@@ -124,7 +124,7 @@ def prepare(work: Path) -> None:
 
 
 def make_command(work: Path, cell: Cell, updates: int, cpu: bool) -> list[str]:
-    """Return the command to train a cell.
+    """Return the command that trains one cell of the experiment.
 
     Args:
         work: the folder of the corpora, data and checkpoints.
@@ -162,7 +162,7 @@ def _find_checkpoints(work: Path, cell: Cell) -> Path:
 
 
 def average(folder: Path, updates: int) -> Path:
-    """Average the last checkpoints up to a number of updates; return the new checkpoint.
+    """Average the last checkpoints up to a number of updates; return the new checkpoint's path.
 
     Where one fell on the end of an epoch, the one before counts. That is the same for all trainings
     of a size, whose epochs have the same number of updates.
@@ -181,7 +181,7 @@ def average(folder: Path, updates: int) -> Path:
 
 
 def measure(checkpoint: Path, data: Path, split: str) -> tuple[list[float], list[int]]:
-    """Return the NLL in nats and the number of subwords of each sentence of a text, in order."""
+    """Return each sentence's NLL, in nats, and its number of subwords, in the text's order."""
     import torch
     from torch.nn import functional as F
 
@@ -210,7 +210,7 @@ def _train(work: Path, cell: Cell, updates: int, cpu: bool) -> None:
 
 
 def tune(work: Path, results: Path, cpu: bool) -> None:
-    """Write the best number of updates of each size; known sizes are left alone."""
+    """Find the best number of updates of each size that has none yet, and write them to a file."""
     known = _read(results)
     for size in SIZES:
         if any(row["size"] == size for row in known):
@@ -228,7 +228,7 @@ def tune(work: Path, results: Path, cpu: bool) -> None:
 
 
 def run(work: Path, results: Path, cpu: bool) -> None:
-    """Train the cells missing in the results, and write each result at the end of its training."""
+    """Train the cells that the results lack; write each cell's result when its training ends."""
     chosen = _read(results.with_name("updates.json"))
     updates = {row["size"]: row["updates"] for row in chosen}
     if missing := [str(size) for size in SIZES if size not in updates]:
@@ -272,7 +272,10 @@ def _write(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
 
 
 def main(words: Sequence[str] | None = None) -> None:
-    """Do what the first word says; ``words`` are the process's, if not given."""
+    """Run the step (prepare, tune or run) that the command line names.
+
+    ``words`` are the command's arguments; None: those of the process.
+    """
     made = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -38,29 +38,29 @@ _LEAST, _MOST = 1e-4, 20.0
 
 @dataclass(frozen=True)
 class Curve:
-    """How NLL falls with the number of pairs: ``a + b N^−c``."""
+    """A learning curve, NLL by the number N of training pairs: ``a + b N^−c``."""
 
     a: float
     b: float
     c: float
 
     def nats(self, pairs: float) -> float:
-        """Return NLL after training on so many pairs."""
+        """Return the curve's NLL after training on ``pairs`` sentence pairs."""
         return self.a + self.b * pairs**-self.c
 
     def pairs(self, nats: float) -> float:
-        """Return the number of pairs for a given NLL, by the curve; infinity if out of reach."""
+        """Return the number of training pairs needed for an NLL; infinity if it is too low."""
         if nats <= self.a:
             return float("inf")
         return float(((nats - self.a) / self.b) ** (-1 / self.c))
 
     def gain(self, pairs: float, nats: float) -> float:
-        """Return the growth of log2 N needed to reach a system's NLL after N pairs."""
+        """Return log2 of how many times ``pairs`` the plain system needs for the NLL ``nats``."""
         return float(np.log2(self.pairs(nats) / pairs))
 
 
 def fit_curve(nats: Mapping[int, float]) -> Curve:
-    """Fit a curve through the NLL of three sizes, means over seeds.
+    """Fit a learning curve through the mean NLL over seeds at three numbers of pairs.
 
     With all seeds at all sizes, effects of seeds cancel in the means: taking seeds as blocks gives
     the same curve.
@@ -86,7 +86,7 @@ def fit_curve(nats: Mapping[int, float]) -> Curve:
 
 
 class Cells:
-    """The trainings of an experiment.
+    """The trainings of the experiment, by system, number of training pairs, and seed.
 
     Args:
         rows: as `study.exchange` writes them.
@@ -109,11 +109,11 @@ class Cells:
         self.sizes = sorted({size for _, size in self._sums})
 
     def has(self, system: str, size: int) -> bool:
-        """Return whether all seeds of a system are there."""
+        """Tell whether all seeds of a system were trained on a number of pairs."""
         return self._sums.get((system, size), {}).keys() == {*self.seeds}
 
     def by_seed(self, system: str, size: int) -> np.ndarray:
-        """Return NLL in nats per subword of each seed."""
+        """Return a system's NLL in nats per subword, by seed, after training on ``size`` pairs."""
         found = self._stack(system, size)
         return np.asarray(found.sum(1) / self.subwords.sum())
 
@@ -123,7 +123,7 @@ class Cells:
         return np.stack([self._sums[system, size][seed] for seed in self.seeds])
 
     def resample(self, system: str, size: int, seeds: np.ndarray, weights: np.ndarray) -> float:
-        """Return the mean NLL of drawn seeds on drawn sentences.
+        """Return a system's mean NLL over resampled seeds and resampled sentences.
 
         Args:
             system: the name of the system.
@@ -136,7 +136,7 @@ class Cells:
 
 
 def measure_gain(cells: Cells, system: str, size: int) -> Interval:
-    """Return a system's gain in log2 pairs at a size, with its interval.
+    """Return log2 of how many times the pairs a system is worth at a size, with its interval.
 
     Of n seeds, n − 1 are drawn, so that the mean varies as it should. A sample in which the plain
     system never has the system's NLL counts as infinite; where there is no curve, it does not
@@ -171,7 +171,7 @@ def measure_gain(cells: Cells, system: str, size: int) -> Interval:
 
 @dataclass(frozen=True)
 class Decision:
-    """The statistics for the plan's rule on right and other trees at the largest size.
+    """The statistics by which the plan decides between right and other trees, at the largest size.
 
     Attributes:
         interval: right − other in nats, paired over seeds, 95 %.
@@ -190,7 +190,7 @@ class Decision:
 
     @property
     def verdict(self) -> str:
-        """What is concluded."""
+        """The conclusion that the plan's rule draws from these statistics."""
         if self.p < LEVEL:
             word = "better" if self.interval.difference < 0 else "worse"
             if self.slope is None or self.p_slope is None:
@@ -203,7 +203,7 @@ class Decision:
 
 
 def decide(cells: Cells) -> Decision:
-    """Apply the plan's rule.
+    """Compute the statistics that the plan's rule needs at the largest size.
 
     Raises:
         DataError: not all seeds of both are there at the largest size.
@@ -229,7 +229,7 @@ def _test(values: np.ndarray) -> tuple[Interval, float]:
 
 
 def make_table(cells: Cells) -> str:
-    """Return the gains of all systems with results at all sizes."""
+    """Return a table of the gains of all systems that were trained at all sizes."""
     table = [["system", *(f"gain at {size:,} pairs" for size in cells.sizes)]]
     systems = {system for system, _ in cells._sums} - {BASELINE}
     for system in sorted(systems):
@@ -240,7 +240,10 @@ def make_table(cells: Cells) -> str:
 
 
 def main(words: Sequence[str] | None = None) -> None:
-    """Print the decision and the gains; ``words`` are the process's, if not given."""
+    """Print the plan's decision and the systems' gains.
+
+    ``words`` are the command's arguments; None: those of the process.
+    """
     made = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

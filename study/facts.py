@@ -1,4 +1,4 @@
-"""Compute numbers of the study's pages from the results.
+"""Compute the numbers that comments on the study's pages name, from the results.
 
 A page says behind its numbers where they are from (`study.pages` reads that), such as::
 
@@ -60,11 +60,11 @@ MEASURES = {one.name: one for one in (*measures.MEASURES, NLL_PER_WORD, LOSS)}
 
 @dataclass(frozen=True)
 class Number:
-    """A number of a page.
+    """A number computed for a page, with its digits.
 
     Attributes:
-        value: before it is rounded.
-        digits: after the point; of a p the fewest.
+        value: the number before it is rounded.
+        digits: digits after the point; of a p, at least so many.
         is_p: whether it is a p, which a page shows with three digits at most, or as ``< .001``.
     """
 
@@ -74,11 +74,11 @@ class Number:
 
 
 class Results:
-    """The trainings in a file of results, with their plan.
+    """The trainings of one system or more in a results file, with the plan of their contrasts.
 
     Args:
-        name: of the file below ``study/results/``, without ``.json``; with ``*``, of several.
-        seeds: the only ones that count; None for all, and for the contrasts as they were planned.
+        name: the file's name below ``study/results/``, without ``.json``; ``*`` for several.
+        seeds: the only seeds that count; None: all seeds, and contrasts as they were planned.
 
     Raises:
         DataError: there is no such file, or it is something else.
@@ -114,7 +114,7 @@ class Results:
         self._planned: dict[str, list[Difference]] = {}
 
     def list_values(self, system: str, measure: Measure) -> dict[int, float]:
-        """Return a measure of each training of a system, by seed.
+        """Return a measure's value of each training of a system, by seed.
 
         Raises:
             DataError: there is no such system, or it was not measured.
@@ -133,7 +133,7 @@ class Results:
         return values
 
     def list_pool(self, measure: Measure, seeds: Sequence[int]) -> list[list[float]]:
-        """Return the numbers over the seeds of all the corpus's systems trained with all seeds.
+        """Return the values, one for each seed, of all systems of the corpus with these seeds.
 
         Those are the systems of this file and of the plan's, without settings of their own. NLL of
         the test text that a training did not record is that of ``likelihood/``.
@@ -148,13 +148,13 @@ class Results:
         return [_pick(x, seeds) for x in pool if x.keys() >= {*seeds}]
 
     def list_measured(self, measure: Measure) -> dict[str, dict[int, float]]:
-        """Return a measure of each system without settings, by seed."""
+        """Return a measure's values by system and seed, without systems that have settings."""
         systems = [name for name in self.known if ":" not in name and name not in self.plan.names]
         values = {name: measure.by_seed(self.known[name].values()) for name in systems}
         return {name: numbers for name, numbers in values.items() if numbers}
 
     def find_system(self, name: str) -> str:
-        """Return the system meant by a page; `DataError` unless exactly a single system matches."""
+        """Return the system's name that a page means; `DataError` unless exactly one matches."""
         names = [known for known, cells in self.known.items() if cells]
         found = [known for known in names if _matches(known, name)]
         if len(found) != 1:
@@ -163,7 +163,7 @@ class Results:
         return found[0]
 
     def find_cells(self, system: str) -> Mapping[int, Cell]:
-        """Return the trainings of a system, perhaps of another file, by seed.
+        """Return a system's trainings by seed; its name may begin with another results file.
 
         Raises:
             DataError: there is no such system.
@@ -174,18 +174,18 @@ class Results:
         return self.known[self.find_system(system)]
 
     def find_contrast(self, ours: str, theirs: str) -> Contrast | None:
-        """Return the planned contrast of two systems, whichever is first in the plan."""
+        """Return the planned contrast of two systems, in either order; None if none was planned."""
         pair = {ours, theirs}
         return next((x for x in self.contrasts if {*x.systems} == pair), None)
 
     def compare_planned(self, contrast: Contrast, measure: Measure) -> Difference:
-        """Return the difference of a planned contrast in a measure."""
+        """Return the difference, interval and tests of a planned contrast in a measure."""
         if measure.name not in self._planned:
             self._planned[measure.name] = compare(self.contrasts, self.known, measure)
         return self._planned[measure.name][self.contrasts.index(contrast)]
 
     def correct(self, measure: Measure) -> dict[frozenset[str], float]:
-        """Return Holm's p of each system and its baseline, over the table of all of a corpus.
+        """Return p by Holm's method for each system and its baseline, among all of the corpus.
 
         Where contrasts were planned, only these have one.
         """
@@ -200,7 +200,7 @@ class Results:
 
 @cache
 def open_results(name: str, seeds: tuple[int, ...] | None = None) -> Results:
-    """Return the results of a name as `Results`, read only once."""
+    """Return the `Results` of a file, given its name; each file is read only once."""
     return Results(name, seeds)
 
 
@@ -224,7 +224,7 @@ def _matches(name: str, system: str) -> bool:
 
 @dataclass(frozen=True)
 class Pair:
-    """Two systems compared in a measure: ``ours − theirs``."""
+    """Two systems and a measure, to compare them: ``ours − theirs``."""
 
     results: Results
     ours: str
@@ -232,20 +232,20 @@ class Pair:
     measure: Measure
 
     def interval(self) -> Interval:
-        """Return the difference with the planned interval, or else Welch's."""
+        """Return the difference with its interval as planned, or else Welch's."""
         if self._contrast() is None:
             return self._known(welch_interval(*self._samples()))
         return self._turn(self._planned().interval)
 
     def difference(self) -> float:
-        """Return the difference of the means."""
+        """Return the difference of the two systems' means."""
         if self._contrast() is not None:
             return self.interval().difference
         ours, theirs = self._samples()
         return mean(ours) - mean(theirs)
 
     def within_seeds(self) -> Interval:
-        """Return the difference with its interval with seeds as blocks.
+        """Return the difference with its 95 % interval with seeds as blocks.
 
         It is that of the plan's contrast, or else that among all systems without settings.
         """
@@ -259,7 +259,7 @@ class Pair:
         return self._known(found[0].block_interval)
 
     def paired(self) -> Interval:
-        """Return the difference with Student's interval over the seeds of both systems."""
+        """Return the mean difference of trainings with the same seed, with Student's interval."""
         both = self._list()
         seeds = sorted(both[0].keys() & both[1].keys())
         if len(seeds) < 2:
@@ -269,41 +269,41 @@ class Pair:
         return Interval(mean(ours) - mean(theirs), float(ends.low), float(ends.high))
 
     def pooled(self) -> Interval:
-        """Return the difference with its interval with seeds as blocks of all of the corpus."""
+        """Return the difference with its interval with seeds as blocks, fitted to all systems."""
         difference, blocks, sizes = self._pool()
         return blocks.interval(difference, sizes)
 
     def pooled_p(self) -> float:
-        """Return the p of the test for `pooled`, not corrected."""
+        """Return the p of the test that `pooled` is 0, not corrected for several tests."""
         difference, blocks, sizes = self._pool()
         return blocks.p(difference, sizes=sizes)
 
     def pooled_same(self) -> float:
-        """Return the p of the same test that both differ by less than the plan's margin."""
+        """Return the p of the equivalence test on `pooled`, with the plan's margin."""
         difference, blocks, sizes = self._pool()
         return blocks.p(difference, find_margin(self.results), sizes)
 
     def corrected(self) -> float:
-        """Return p, corrected for the plan's family, or else for the table of all systems."""
+        """Return p, corrected for the plan's family of tests, or for the table of all systems."""
         if self._contrast() is not None:
             return self._known(self._planned().p)
         pair = frozenset([self.ours, self.theirs])
         return self._known(self.results.correct(self.measure).get(pair))
 
     def same(self) -> float:
-        """Return the corrected p of the planned test that both are the same."""
+        """Return the corrected p of the plan's equivalence test of the two systems."""
         return self._known(self._planned().p_same)
 
     def same_uncorrected(self) -> float:
-        """Return the p of the same test with all seeds, planned or not."""
+        """Return the uncorrected p of the equivalence test with all seeds, planned or not."""
         return self._known(equivalence(*self._samples(), find_margin(self.results)))
 
     def uncorrected(self) -> float:
-        """Return the p of Welch's test of all seeds."""
+        """Return the uncorrected p of Welch's test with all seeds, planned or not."""
         return self._known(welch(*self._samples()))
 
     def deciding(self) -> list[float]:
-        """Return the corrected p behind the plan's verdict; nothing for an uncertain verdict."""
+        """List the corrected p that decided the planned verdict; empty if nothing was decided."""
         verdict = self._planned().conclusion
         if verdict == "the same":
             return [self.same()]
@@ -397,28 +397,28 @@ _MEAN = " & "
 
 
 def count(results: Results, systems: Sequence[str]) -> Number:
-    """Return the number of trainings of systems with a matching name."""
+    """Count the trainings of systems whose names match."""
     return Number(len(_match(results, systems)), 0)
 
 
 def count_ended(results: Results, systems: Sequence[str], limit: str) -> Number:
-    """Return how many of these trainings used all updates of a limit, such as ``1,800``."""
+    """Count the trainings of systems that reached a number of updates, such as ``1,800``."""
     updates = [cell["updates"] for cell in _match(results, systems)]
     return Number(sum(one >= int(limit.replace(",", "")) for one in updates), 0)
 
 
 def find_margin(results: Results) -> float:
-    """Return the plan's margin of equivalence, in nats."""
+    """Return the plan's margin of equivalence in NLL, in nats."""
     return max((contrast.margin for contrast in results.plan.contrasts), default=0.0)
 
 
 def read_margin(results: Results, systems: Sequence[str], _: str = "") -> Number:
-    """Return the plan's margin of equivalence, in nats, as a number of a page."""
+    """Return the plan's margin of equivalence, in nats, as a page shows it."""
     return Number(find_margin(results), 2)
 
 
 def correlate(results: Results, systems: Sequence[str], place: str) -> Number:
-    """Return Spearman's correlation of the systems' mean NLL here and in another file."""
+    """Return Spearman's correlation between the systems' mean NLL here and in another file."""
     both = (results, read_place(place))
     means = []
     for place_results in both:
@@ -428,7 +428,7 @@ def correlate(results: Results, systems: Sequence[str], place: str) -> Number:
 
 
 def scatter(results: Results, systems: Sequence[str], first: str, last: str) -> Number:
-    """Return the scatter of a validation's NLL around a line through its neighbours.
+    """Return the standard deviation of validation NLL around its neighbours in training.
 
     It is the standard deviation of a validation's NLL, in nats: if those of neighbours are
     independent, the distance to their mean has 3/2 of its variance.
@@ -448,12 +448,12 @@ def scatter(results: Results, systems: Sequence[str], first: str, last: str) -> 
 
 
 def deviate(results: Results, systems: Sequence[str]) -> Number:
-    """Return the deviation within seeds of NLL at the chosen checkpoint, in nats."""
+    """Return the residual deviation of NLL at chosen checkpoints, with seeds as blocks, in nats."""
     return Number(_fit(results, systems, NLL.of_cell), 4)
 
 
 def deviate_late(results: Results, systems: Sequence[str], first: str, last: str) -> Number:
-    """Return the deviation within seeds of the mean NLL of validations at fixed updates.
+    """Return the residual deviation, with seeds as blocks, of the mean NLL of late validations.
 
     Args:
         results: the trainings.
@@ -465,7 +465,7 @@ def deviate_late(results: Results, systems: Sequence[str], first: str, last: str
 
 
 def count_worth(results: Results, systems: Sequence[str], first: str, last: str) -> Number:
-    """Return how many times the seeds the mean of late validations is worth.
+    """Return how many times the seeds it saves to average late validations: a ratio of variances.
 
     Args:
         results: the trainings.
@@ -505,7 +505,7 @@ def _list_curves(results: Results, systems: Sequence[str]) -> list[dict[int, flo
 
 
 def read_curve(cell: Cell) -> dict[int, float]:
-    """Return NLL of the validation text by update, in nats.
+    """Return a training's validation NLL, in nats, by the number of updates.
 
     Raises:
         DataError: an older version made the cell, which has none.
@@ -539,7 +539,7 @@ _PLACE = re.compile(r"(\S+)(?: seeds? (\d+)(?:-(\d+))?)?")
 
 
 def read_place(text: str) -> Results:
-    """Return the results named by a text: a file, perhaps with ``seed 1`` or ``seeds 6-8``.
+    """Return the results that a text names: a file, perhaps with ``seed 1`` or ``seeds 6-8``.
 
     Raises:
         DataError: it names none.
@@ -552,7 +552,7 @@ def read_place(text: str) -> Results:
 
 
 def compute(fact: str, place: str = "", asked: str = "") -> list[Number]:
-    """Return the numbers of a fact, in their order.
+    """Compute the numbers that a comment of a page names, in their order.
 
     Args:
         fact: ``SYSTEMS: QUANTITIES in PLACE``, both lists with commas.

@@ -37,7 +37,7 @@ CONTRASTS = (
 
 
 def draw_six() -> dict[str, Any]:
-    """Return the README's figure as Vega-Lite with its data."""
+    """Return the README's figure of six contrasts, as a Vega-Lite chart with its data."""
     results = open_results(f"planned/{CORPUS}")
     compared = compare(results.contrasts, results.known, NLL)
     differences = {say_contrast(one.contrast): one for one in compared}

@@ -30,7 +30,7 @@ def flatten_gradient(model: torch.nn.Module, loss: Tensor) -> Tensor:
 
 
 def measure(path: Path, data: str, batches: int, max_tokens: int) -> list[list[str]]:
-    """Return the table's header and a row for each loss of a checkpoint.
+    """Return the table of a checkpoint: a header, then a row for each of its weighted losses.
 
     Args:
         path: the checkpoint.
@@ -73,7 +73,7 @@ def measure(path: Path, data: str, batches: int, max_tokens: int) -> list[list[s
 
 
 def main() -> None:
-    """Print the table."""
+    """Print the norms and cosines of the losses' gradients at each checkpoint."""
     made = argparse.ArgumentParser(description=__doc__)
     made.add_argument("data", help="the binarised corpus")
     made.add_argument("checkpoints", nargs="+", type=Path)

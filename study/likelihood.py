@@ -34,7 +34,7 @@ BEST = "*/*/checkpoint_best.pt"
 
 
 def measure(checkpoint: Path, data: Path) -> dict[str, float]:
-    """Return the NLL of each split, in nats per subword."""
+    """Return a checkpoint's NLL on the validation and the test text, in nats per subword."""
     import torch  # the table does without
     from fairseq import checkpoint_utils
     from torch.nn import functional as F
@@ -62,7 +62,7 @@ def measure(checkpoint: Path, data: Path) -> dict[str, float]:
 
 
 def make_table(corpus: str, rows: list[dict[str, Any]]) -> str:
-    """Return the complete contrasts of a corpus's plan in each split."""
+    """Return a table of the plan's complete contrasts: NLL of validation and test text."""
     plan = load_plan(SHARED / corpus)
     cells: dict[str, dict[int, Any]] = {}
     for row in rows:
@@ -79,7 +79,10 @@ def make_table(corpus: str, rows: list[dict[str, Any]]) -> str:
 
 
 def main(words: Sequence[str] | None = None) -> None:
-    """Measure what is missing, or print the table; ``words`` are the process's, if not given."""
+    """Measure the checkpoints that the file lacks, then print the table; or print it alone.
+
+    ``words`` are the command's arguments; None: those of the process.
+    """
     made = argparse.ArgumentParser(description=__doc__)
     made.add_argument("corpus")
     made.add_argument("--work", type=Path, default=Path(), help="of the recipe")

@@ -1,4 +1,4 @@
-"""Measure how local trees are: a parse's, and those of its controls.
+"""Measure how local dependency trees are: a parser's, and those of its controls.
 
     python -m study.locality corpora/multi30k_tiny_en_de_3625/words/train.heads.en
 
@@ -27,14 +27,14 @@ TREES: dict[str, Change] = {"parse": lambda heads, _: heads} | {
 
 
 def read_heads(path: Path) -> list[Tensor]:
-    """Read the parses of two words or more: ``(n,)`` 1-based heads each."""
+    """Read the dependency heads of sentences with two words or more, ``(n,)``, from 1."""
     with open_text(path) as lines:
         sentences = [torch.tensor([*map(int, line.split())]) for line in lines]
     return [heads for heads in sentences if len(heads) > 1 and bool((heads >= 0).all())]
 
 
 def measure(sentences: Sequence[Tensor], change: Change) -> tuple[float, float]:
-    """Return the correlation of both distances over pairs of words, and the mean length of arcs."""
+    """Return how distances in tree and text correlate, and the mean length of arcs in words."""
     generator = np.random.default_rng(1)
     in_text, in_tree, lengths = [], [], []
     for heads in sentences:
@@ -50,7 +50,7 @@ def measure(sentences: Sequence[Tensor], change: Change) -> tuple[float, float]:
 
 
 def main() -> None:
-    """Print a row for the parse and for each control."""
+    """Print how local the parser's trees and each control's trees are."""
     made = argparse.ArgumentParser(description=__doc__)
     made.add_argument("heads", type=Path, help="1-based heads of words, a sentence per line")
     sentences = read_heads(made.parse_args().heads)

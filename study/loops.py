@@ -20,7 +20,7 @@ COLUMNS = ("BLEU", "valid loss", "valid nll_loss", "repeated trigrams, %")
 
 
 def percent_repeated(sentences: list[str], size: int = 3) -> float:
-    """Return the percentage of n-grams with an earlier copy in their sentence."""
+    """Return the percentage of n-grams that occurred before in the same sentence."""
     total = repeated = 0
     for words in map(str.split, sentences):
         ngrams = [tuple(words[start : start + size]) for start in range(len(words) - size + 1)]
@@ -30,7 +30,7 @@ def percent_repeated(sentences: list[str], size: int = 3) -> float:
 
 
 def main() -> None:
-    """Print the table and the correlations."""
+    """Print a table of BLEU, losses and repeated trigrams by system, and their correlations."""
     made = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     made.add_argument("results", type=Path)
     made.add_argument("work", type=Path)

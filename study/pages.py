@@ -1,4 +1,4 @@
-"""Write the tables and the numbers of the study's pages anew, from the results.
+"""Update the tables and the numbers of the study's pages from the results.
 
 Usage: ``python -m study.pages``; a test compares. Tables are made by the commands above them
 (`study.tables`). Behind numbers is a comment that says what they are (`study.facts`)::
@@ -41,7 +41,7 @@ _BLOCK = re.compile(r"\n(?=\n|\||- )")
 
 @dataclass(frozen=True)
 class Shown:
-    """A number of a page, named by a comment.
+    """A number on a page whose value is named by the comment behind it.
 
     Attributes:
         fact: what the comment says.
@@ -54,7 +54,7 @@ class Shown:
     number: Number
 
     def write(self) -> str:
-        """Return the number as on the page if correct, or else the correct number."""
+        """Return the number as it stands on the page if it is right, or else the right number."""
         return self.match[0] if self._is_right() else self._format()
 
     def _is_right(self) -> bool:
@@ -82,7 +82,7 @@ class Shown:
 
 
 def list_shown(page: str, name: object = "the page") -> list[Shown]:
-    """List the numbers of a page named by comments, in their order.
+    """List the numbers of a page that comments name, in their order.
 
     Args:
         page: its text.
@@ -121,7 +121,7 @@ def _match(named: list[tuple[str, Number]], here: list[re.Match[str]]) -> list[S
 
 
 def fill_in(page: str, name: object = "the page") -> str:
-    """Return a page with new tables and numbers; as `list_shown`.
+    """Return a page's text with tables and numbers computed anew; errors as `list_shown`.
 
     Raises:
         DataError: as `list_shown`, or as `study.tables.fill_in`.
@@ -133,7 +133,7 @@ def fill_in(page: str, name: object = "the page") -> str:
 
 
 def update(path: Path) -> None:
-    """Write new tables and numbers into a page; print the changed numbers."""
+    """Update the tables and numbers in a page's file, and print the changed numbers."""
     page = path.read_text(encoding="utf-8")
     with replacing(path) as temporary:
         temporary.write_text(fill_in(page, path), encoding="utf-8")

@@ -20,7 +20,7 @@ from syncattn_fairseq.base.files import replacing
 
 
 def corrupt_heads(heads: list[int], rate: float, generator: np.random.Generator) -> list[int]:
-    """Attach each word, with a given probability, to another word that is not its descendant.
+    """Attach each word, with probability ``rate``, to a random word that is not its descendant.
 
     The result is a tree with the same root.
     """
@@ -41,7 +41,7 @@ def corrupt_heads(heads: list[int], rate: float, generator: np.random.Generator)
 
 
 def corrupt_file(path: Path, right: Path, rate: float) -> None:
-    """Corrupt a file with a sentence's heads in each line; the right heads are kept in a copy."""
+    """Corrupt a file of dependency heads, a sentence in each line; ``right`` keeps the original."""
     if not right.exists():
         with replacing(right) as temporary:
             shutil.copy(path, temporary)
@@ -54,7 +54,7 @@ def corrupt_file(path: Path, right: Path, rate: float) -> None:
 
 
 def main() -> None:
-    """Run the experiment."""
+    """Train the systems on corrupted parses at each rate, by ``syncattn-recipe``."""
     made = argparse.ArgumentParser(description=__doc__)
     made.add_argument("corpus", help="a folder of configs/")
     made.add_argument("systems", nargs="+")

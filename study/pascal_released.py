@@ -79,7 +79,7 @@ BASELINE = "transformer"
 
 
 def download(work: Path, source: str | None) -> dict[str, Path]:
-    """Fetch all missing files; return all files by their path in the release.
+    """Download the missing files of the release; return all of its files by their path in it.
 
     Args:
         work: the folder that they are in, or will be.
@@ -99,7 +99,7 @@ def download(work: Path, source: str | None) -> dict[str, Path]:
 
 
 def score(files: Mapping[str, Path]) -> list[dict[str, Any]]:
-    """Return the scores of all systems, and how each differs from the Transformer."""
+    """Score all released translations, and compare each system with the Transformer."""
     rows = []
     for folder, (corpus, published) in PUBLISHED.items():
         japanese = corpus == "aspec_en_ja"
@@ -126,7 +126,7 @@ def score(files: Mapping[str, Path]) -> list[dict[str, Any]]:
 
 
 def measure(counts: np.ndarray) -> dict[str, Any]:
-    """Return BLEU, BLEU without its brevity penalty, the length in per cent and the precisions."""
+    """Compute BLEU with and without brevity penalty, length in per cent, and n-gram precisions."""
     totals = counts.sum(0).astype(float)
     return {
         "BLEU": round(float(compute_bleu(totals)), 4),
@@ -137,7 +137,7 @@ def measure(counts: np.ndarray) -> dict[str, Any]:
 
 
 def compare(ours: np.ndarray, theirs: np.ndarray, lengths: Sequence[int]) -> dict[str, Any]:
-    """Return differences to a baseline with their 95 % intervals over sentences, and p."""
+    """Compare with a baseline over sentences: differences, their 95 % intervals, and p."""
     found: dict[str, Any] = {}
     for name, function in (("BLEU", compute_bleu), ("without penalty", compute_precision)):
         both = [function(counts.sum(0).astype(float)) for counts in (ours, theirs)]
@@ -154,7 +154,7 @@ def compare(ours: np.ndarray, theirs: np.ndarray, lengths: Sequence[int]) -> dic
 
 
 def make_table(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Return the table of all systems, and the table of PASCAL by length."""
+    """Return a table of all systems, followed by a table of PASCAL by sentence length."""
     header = ["corpus", "system", "paper", "BLEU", "length", "chrF", "Δ BLEU", "p"]
     table = [[*header, "Δ without penalty"]]
     by_length: list[list[str]] = []
@@ -179,7 +179,10 @@ def make_table(rows: Sequence[Mapping[str, Any]]) -> str:
 
 
 def main(words: Sequence[str] | None = None) -> None:
-    """Fetch and score, or print the tables; ``words`` are the process's, if not given."""
+    """Download and score the released translations, or print tables of their scores.
+
+    ``words`` are the command's arguments; None: those of the process.
+    """
     made = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -45,7 +45,7 @@ _RANGE = re.compile(r" \([\d.]+–[\d.]+\)")
 
 
 def fill_in(page: str) -> str:
-    """Return a page with new tables.
+    """Return a page's text with each table printed anew by the command that its comment names.
 
     Raises:
         DataError: a command is not one of those that print tables.

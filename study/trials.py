@@ -17,7 +17,7 @@ from syncattn_lab.evaluation.results_file import load_results
 
 
 def make_table(paths: Iterable[Path]) -> str:
-    """Return the table.
+    """Return the table of tuning trials: validation NLL by setting (row) and system (column).
 
     Raises:
         DataError: a file is no results file, or has two seeds of a trial.
@@ -46,7 +46,10 @@ def make_table(paths: Iterable[Path]) -> str:
 
 
 def main(words: Sequence[str] | None = None) -> None:
-    """Print the table; the words of the command are those of the process, if none are given."""
+    """Print the table of tuning trials in the given files.
+
+    ``words`` are the command's arguments; None: those of the process.
+    """
     made = argparse.ArgumentParser(description=__doc__)
     made.add_argument("results", nargs="+", type=Path)
     print(make_table(made.parse_args(words).results))

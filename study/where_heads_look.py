@@ -37,7 +37,7 @@ COLUMNS = ("flat", "itself", "next to it", "parent", "mirror", "best head's pare
 def look(
     attention: Tensor, parents: Tensor, words: Tensor, visible: Tensor
 ) -> tuple[Tensor, Tensor]:
-    """Add up the attention to each of the places, and count the tokens.
+    """Sum the attention to each of five places, and count the tokens that each sum is over.
 
     Args:
         attention: ``(B, h, T, T)``.
@@ -69,7 +69,7 @@ def look(
 
 
 def measure(path: Path, data: str) -> list[list[str]]:
-    """Return a row for each kind of heads in each layer."""
+    """Return a table row for each layer and kind of attention head of a checkpoint."""
     [model], _, task = checkpoint_utils.load_model_ensemble_and_task(
         [str(path)], arg_overrides={"data": data}
     )
@@ -117,7 +117,7 @@ def measure(path: Path, data: str) -> list[list[str]]:
 
 @torch.no_grad()
 def main() -> None:
-    """Print the table."""
+    """Print where the attention heads of each checkpoint look."""
     made = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -17,13 +17,13 @@ from ..printed.sentences import make_link
 
 @dataclass(frozen=True)
 class AlignmentScore:
-    """Alignment quality over a corpus, in fractions."""
+    """Alignment error rate, precision and recall over a corpus, as fractions."""
 
     aer: float
     precision: float
     recall: float
     margin: float
-    """Half the 95 % interval of AER, if other sentences had been drawn."""
+    """Half the width of the 95 % interval of AER over samples of sentences."""
 
 
 def alignment_error_rate(
@@ -53,13 +53,13 @@ def alignment_error_rate(
 def count_links(
     sure: AbstractSet[Link], possible: AbstractSet[Link], hypothesis: AbstractSet[Link]
 ) -> tuple[int, int, int, int]:
-    """Return |A & S|, |A & P|, |A| and |S| of a sentence; see `alignment_error_rate`."""
+    """Return the numbers |A & S|, |A & P|, |A| and |S| of a sentence for `alignment_error_rate`."""
     right = hypothesis & (sure | possible)
     return len(hypothesis & sure), len(right), len(hypothesis), len(sure)
 
 
 def score_counts(each: Sequence[tuple[int, int, int, int]]) -> AlignmentScore:
-    """Compute the same as `alignment_error_rate` from the numbers of `count_links`."""
+    """Compute AER, precision and recall of a corpus from its sentences' `count_links`."""
     sure = sum(row[0] for row in each)
     possible = sum(row[1] for row in each)
     predicted = sum(row[2] for row in each)
@@ -123,7 +123,10 @@ def read_alignments(
 def say_one_based(
     gold: tuple[Iterable[set[Link]], Iterable[set[Link]]], printed: Iterable[Iterable[Link]]
 ) -> str:
-    """Return a warning if gold links seem to count from 1: none has a 0, but printed ones do."""
+    """Return a warning if gold links seem to count from 1, or else an empty text.
+
+    They seem to if none has a 0 but printed links do.
+    """
     sentences = (sure | possible for sure, possible in zip(*gold, strict=True))
     linked = [any(0 in link for link in links) for links in sentences if links]
     if any(linked) or not linked or not any(0 in link for links in printed for link in links):
@@ -135,5 +138,5 @@ def say_one_based(
 
 
 def format_links(links: AbstractSet[Link]) -> str:
-    """Return the links of a sentence in the Pharaoh format: ``i-j``, 0-based, in order."""
+    """Format the links of a sentence in the Pharaoh format: ``i-j``, from 0, sorted."""
     return " ".join(f"{i}-{j}" for i, j in sorted(links))

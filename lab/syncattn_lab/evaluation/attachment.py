@@ -1,4 +1,4 @@
-"""Score the attachment of dependency heads: in all, by the label of a word, by distance."""
+"""Score the attachment of dependency heads: in all, by a word's label, and by distance."""
 
 from __future__ import annotations
 
@@ -14,33 +14,35 @@ Heads: TypeAlias = Sequence[int]
 """The head of each word of a sentence, 1-based; 0 is the root."""
 
 DISTANCES = ("root", "1", "2", "3-4", "5-9", "10+")
-"""Distance in words from a word to its gold head, on either side."""
+"""Ranges of the distance in words from a word to its gold head, to the left or right."""
 _FIRST = (1, 2, 3, 5, 10)
 
 
 @dataclass(frozen=True)
 class AttachmentScore:
-    """Numbers of words with the right head, of counted words, and of words with a gold head."""
+    """Attachment counts: words with the right head, scored words, words with a gold head."""
 
     correct: int
     counted: int
     total: int
     parts: Mapping[str, Mapping[str, AttachmentScore]] = field(default_factory=dict, compare=False)
-    """The same of some words: by ``distance``, those of the `DISTANCES` that there are, and by
-    ``label``, if labels are known, the most frequent one first."""
+    """The scores of groups of words, by ``distance`` and, if labels are given, by ``label``.
+
+    Distances are those of `DISTANCES` that occur; labels begin with the most frequent.
+    """
 
     @property
     def uas(self) -> float:
-        """Unlabelled attachment score as a fraction; 0 if no word was counted."""
+        """Unlabelled attachment score as a fraction; 0 if no word was scored."""
         return self.correct / self.counted if self.counted else 0.0
 
     @property
     def coverage(self) -> float:
-        """Share of the words with a gold head that were counted."""
+        """Share of the words with a gold head that were scored."""
         return self.counted / self.total if self.total else 0.0
 
     def as_dict(self) -> dict[str, float]:
-        """Return all numbers except those of the parts."""
+        """Return all numbers as a dictionary for JSON, without those of groups of words."""
         counts = {"correct": self.correct, "counted": self.counted, "total": self.total}
         return counts | {"uas": self.uas, "coverage": self.coverage}
 
@@ -51,7 +53,7 @@ def score_attachment(
     left_only: bool = False,
     labels: Sequence[Sequence[str] | None] | None = None,
 ) -> AttachmentScore:
-    """Compare predicted heads with gold heads over a corpus; sentences without gold are skipped.
+    """Compare predicted dependency heads with gold heads; skip sentences without gold heads.
 
     Args:
         left_only: count only the words whose gold head is the root or is to their left. A

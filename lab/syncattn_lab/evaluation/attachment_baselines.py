@@ -30,7 +30,7 @@ _SEED = 1
 
 
 class OffsetTable:
-    """The most frequent offset to the head, given the last one to three subwords.
+    """A baseline parser: the head's most frequent offset, given the last one to three subwords.
 
     Of a context that was seen less than twice, or whose offsets all lead out of the sentence, the
     shorter one counts, down to the empty one. Offsets are in words.
@@ -48,7 +48,7 @@ class OffsetTable:
         self._counts: defaultdict[tuple[str, ...], Counter[int]] = defaultdict(Counter)
 
     def add(self, subwords: Sequence[str], lengths: Sequence[int], heads: Heads) -> None:
-        """Count the offsets of a sentence.
+        """Count the offsets from the words of a parsed sentence to their heads.
 
         Args:
             subwords: of all words.
@@ -67,7 +67,7 @@ class OffsetTable:
                     self._counts[context[start:]][head and head - position] += 1
 
     def predict(self, subwords: Sequence[str], lengths: Sequence[int]) -> list[int]:
-        """Return the head of each word of a sentence, from 1; 0 is the root."""
+        """Predict the dependency head of each word of a sentence, from 1; 0 is the root."""
         contexts = self._list_contexts(subwords, lengths)
         return [self._predict(x, position, len(lengths)) for position, x in enumerate(contexts, 1)]
 
@@ -98,7 +98,7 @@ def score_baselines(
     sentences: Iterable[tuple[Sequence[str], Sequence[int]]] = (),
     labels: Sequence[Sequence[str] | None] | None = None,
 ) -> dict[str, AttachmentScore]:
-    """Score parses made without knowledge of syntax against gold heads.
+    """Score parses made without knowledge of syntax against gold heads, by their names.
 
     Args:
         gold: of each sentence; those without are left out.
@@ -121,7 +121,7 @@ def guess_parses(
     table: OffsetTable | None = None,
     sentences: Iterable[tuple[Sequence[str], Sequence[int]]] = (),
 ) -> dict[str, Sequence[Heads]]:
-    """Return parses made without knowledge of syntax, by the names of `score_baselines`.
+    """Make parses without knowledge of syntax, by the names that `score_baselines` uses.
 
     Args:
         gold, left_only, table, sentences: as for `score_baselines`.
@@ -138,7 +138,7 @@ def guess_parses(
 
 
 def say_offset(offset: int) -> str:
-    """Return an offset to the head in words: ``+1``, ``−2``, or ``root``."""
+    """Format the offset from a word to its head: ``+1``, ``−2``, or ``root``."""
     return "root" if offset == ROOT else f"{offset:+d}".replace("-", "−")
 
 
@@ -164,5 +164,5 @@ def _shift(words: int, offset: int) -> list[int]:
 
 
 def describe_baselines(baselines: Mapping[str, AttachmentScore]) -> str:
-    """Return the scores in a line: ``best offset +1 36.2, counts 51.7, random trees 9.8``."""
+    """Format the baselines' scores in a line: ``best offset +1 36.2, random trees 9.8``."""
     return ", ".join(f"{name} {100 * score.uas:.1f}" for name, score in baselines.items())

@@ -1,4 +1,4 @@
-"""Unlabelled bracketing scores of trees, in two conventions, up to 20 points apart.
+"""Unlabelled bracketing scores of trees in two conventions, which differ by up to 20 points.
 
 In both, a bracket is the span of a constituent. Parts of speech do not count, nor do brackets that
 `parse_tree` removes, such as a ``ROOT`` around the tree.
@@ -29,14 +29,14 @@ from syncattn_fairseq.trees.brackets import simplify_word
 from syncattn_fairseq.trees.tree import Tree
 
 Span: TypeAlias = tuple[int, int]
-"""The first word of a constituent and the one after its last, counted from 0."""
+"""The position of a constituent, as its first word and the word after its last, from 0."""
 
 _READ_ALOUD = frozenset("#%&*/@\\§‰")
 
 
 @dataclass(frozen=True)
 class Brackets:
-    """Numbers of brackets: in both trees, predicted, gold."""
+    """Numbers of brackets: matching ones, those of the predicted tree, those of the gold tree."""
 
     matched: int
     predicted: int
@@ -44,43 +44,43 @@ class Brackets:
 
     @property
     def precision(self) -> float:
-        """A fraction; if nothing is predicted, 1 without gold brackets and 0 with some."""
+        """Share of predicted brackets that are gold; without any, 1 if gold has none, else 0."""
         return self.matched / self.predicted if self.predicted else float(not self.gold)
 
     @property
     def recall(self) -> float:
-        """A fraction; 1 without gold brackets."""
+        """Share of gold brackets that were predicted; 1 if there are no gold brackets."""
         return self.matched / self.gold if self.gold else 1.0
 
     @property
     def f1(self) -> float:
-        """Harmonic mean of precision and recall."""
+        """Harmonic mean of precision and recall; 1 if there are no brackets at all."""
         brackets = self.predicted + self.gold
         return 2 * self.matched / brackets if brackets else 1.0
 
 
 @dataclass(frozen=True)
 class BracketingScore:
-    """Both scores of a corpus."""
+    """The bracketing scores of a corpus in two conventions, evalb's and sentence F1."""
 
     evalb: Brackets
-    """Of all sentences with a gold tree together."""
+    """The brackets of all sentences with a gold tree, added up."""
     sentences: int
     words: int
-    """Including punctuation."""
+    """Words of these sentences, including punctuation."""
     each: tuple[Brackets, ...]
-    """For sentence F1: of each sentence that counts."""
+    """The brackets of each sentence with two words that are no punctuation, for sentence F1."""
     too_short: int
-    """Sentences with fewer than two words that are not punctuation."""
+    """Sentences left out of sentence F1, since fewer than two words are not punctuation."""
     left_out: int
     """Sentences without a gold tree."""
 
     def mean(self, rate: str) -> float:
-        """Return the mean ``precision``, ``recall`` or ``f1`` over sentences; 0 if none counts."""
+        """Return the mean ``precision``, ``recall`` or ``f1`` of sentences; 0 without sentences."""
         return fmean(getattr(one, rate) for one in self.each) if self.each else 0.0
 
     def as_dict(self) -> dict[str, Any]:
-        """Return all numbers except those of single sentences."""
+        """Return the corpus's numbers as a dictionary for JSON, without those of each sentence."""
         rates = ("precision", "recall", "f1")
         evalb = {rate: getattr(self.evalb, rate) for rate in rates} | vars(self.evalb)
         sentence = {rate: self.mean(rate) for rate in rates}
@@ -94,7 +94,7 @@ class BracketingScore:
 def score_trees(
     predicted: Sequence[Tree | None], gold: Sequence[Tree | None], name: str = "predicted trees"
 ) -> BracketingScore:
-    """Compare predicted trees with gold trees over a corpus; without gold, a sentence is left out.
+    """Compare predicted trees with gold trees over a corpus; skip sentences without a gold tree.
 
     The trees need the same number of words, not the same words: a system may write ``<unk>``.
     Errors, about numbers of sentences or words, call the predicted trees by their file's ``name``.
@@ -131,7 +131,7 @@ def score_trees(
 
 
 def find_constituents(tree: Tree) -> list[Span]:
-    """Return the span of every bracket, except brackets of a part of speech around a bare word."""
+    """Return the span of every bracket, except brackets of a part of speech around one word."""
     spans: list[Span] = []
     words = 0
     agenda: list[Tree | str | int] = [tree]  # a number: close the bracket that begins there
@@ -155,14 +155,14 @@ def _match(predicted: Collection[Span], gold: Collection[Span]) -> Brackets:
 
 
 def select_proper_spans(spans: Sequence[Span], stays: Sequence[bool]) -> set[Span]:
-    """Remove the words that do not stay; then return the spans of several words but not of all."""
+    """Drop the words that are not to stay, and keep spans of several words but not of all words."""
     before = [0, *accumulate(stays)]  # the number of words before each that stay
     moved = ((before[start], before[end]) for start, end in spans)
     return {(start, end) for start, end in moved if 1 < end - start < before[-1]}
 
 
 def is_punctuation(word: str) -> bool:
-    """Return whether a word is nothing but punctuation.
+    """Return True if every character of a word is punctuation.
 
     That is everything that Unicode calls punctuation (``.``, ``--``, ``。``, also ``-LRB-`` and two
     backquotes) and the single backquote, except signs that are read aloud and that treebanks tag

@@ -7,26 +7,27 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 Cell: TypeAlias = Mapping[str, Any]
-"""The results of one training, see `.results_file`."""
+"""The results of one training (a system with one seed), as `.results_file` describes them."""
 Cells: TypeAlias = Mapping[str, Mapping[int, Cell]]
-"""The results of each system, by seed."""
+"""The results of all trainings, by system and then by seed."""
 
 
 @dataclass(frozen=True)
 class Contrast:
-    """Two systems to compare.
+    """A comparison of a system with a baseline: their seeds, the test, and whether it was planned.
 
-    The system of a table and its baseline are a contrast that nobody planned: it says what the
-    seeds say that there are. A planned one says nothing before all of its seeds have results.
+    A system of a table and its baseline are a contrast that nobody planned, and all seeds with
+    results count. A planned contrast says nothing before all of its seeds have results.
 
     Attributes:
         system: the system; the difference is its number minus the baseline's.
         baseline: what it is compared with.
         group: the heading that it stands below.
         seeds: those that both systems are planned to be trained with; None: nobody planned any.
-        tested: whether it belongs to the family, whose p are corrected together. Other contrasts
-            have intervals only.
-        margin: in nats. It is also tested that both systems differ in NLL by less; 0: it is not.
+        tested: whether the contrast belongs to the family of tests whose p are corrected together.
+            Other contrasts have intervals only.
+        margin: of an equivalence test, in nats: that the systems differ in NLL by less; 0: no such
+            test.
         by_blocks: whether interval and test take seeds as blocks; otherwise they are Welch's.
         per_word: whether NLL is that of a word, since the systems' subwords differ.
     """
@@ -57,15 +58,15 @@ class Contrast:
 
     @property
     def heading(self) -> str:
-        """The heading of the group, with the unit of its numbers if per word."""
+        """The heading of the contrast's group in tables, which names the unit if it is per word."""
         return f"{self.group}, NLL per word" if self.per_word else self.group
 
     def is_trained_like(self, other: Contrast) -> bool:
-        """Tell whether systems of both are trained with the same seeds and counted alike."""
+        """Tell whether another contrast has the same seeds and unit of NLL (subword or word)."""
         return (self.seeds, self.per_word) == (other.seeds, other.per_word)
 
     def select(self, cells: Cells) -> tuple[dict[int, Cell], dict[int, Cell]]:
-        """Return the results of the system and of the baseline, for the contrast's seeds."""
+        """Return the system's results and the baseline's, by seed, for the contrast's seeds."""
         ours, theirs = (cells.get(system, {}) for system in self.systems)
         return self._of_seeds(ours), self._of_seeds(theirs)
 

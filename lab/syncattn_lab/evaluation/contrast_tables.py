@@ -13,7 +13,7 @@ from .sentence_tests import bootstrap_sentences, randomise_sentences
 from .tables import Column, Tables, list_meanings, list_tables
 
 Compared: TypeAlias = Mapping[Measure, Sequence[Difference]]
-"""The differences of the same contrasts in several measures."""
+"""The differences of all contrasts in each measure, in the order of the contrasts."""
 
 #: What it means that seeds are blocks.
 WITHIN = (
@@ -30,12 +30,12 @@ _MIXED = "what differs between the trainings that are compared"
 
 
 def compare_all(contrasts: Sequence[Contrast], cells: Cells) -> dict[Measure, list[Difference]]:
-    """Return the differences of contrasts in all measures compared over seeds."""
+    """Return, for each measure that is tested over seeds, the difference of each contrast."""
     return {measure: compare(contrasts, cells, measure) for measure in list_compared()}
 
 
 def tabulate_baselines(contrasts: Sequence[Contrast], cells: Cells) -> Tables:
-    """Return a table of systems' differences to their baselines in all measures.
+    """Return a table of each system's difference from its baseline in every tested measure.
 
     Args:
         contrasts: each system with its baseline. If nothing is known of any, there is no table.
@@ -57,7 +57,7 @@ def tabulate_baselines(contrasts: Sequence[Contrast], cells: Cells) -> Tables:
 
 
 def tabulate_plan(contrasts: Sequence[Contrast], cells: Cells) -> Tables:
-    """Return a table of planned contrasts in NLL, with verdicts, and a table of other measures.
+    """Return a table of planned contrasts in NLL with verdicts, and one of the other measures.
 
     Args:
         contrasts: all that are planned; those without results are only named in a note.
@@ -102,7 +102,7 @@ def _select(differences: Iterable[Difference], contrasts: Sequence[Contrast]) ->
 def _list_columns(
     measure: Measure, differences: Sequence[Difference], correction: str, sign: str = ""
 ) -> list[Column]:
-    """Return the columns of a measure: difference, interval with seeds as blocks, and p.
+    """Return a measure's columns: difference, interval with seeds as blocks, and p.
 
     Args:
         measure: what is compared.
@@ -121,26 +121,26 @@ def _list_columns(
 
 
 def _list_mixed(contrasts: Iterable[Contrast], cells: Cells) -> Column:
-    """Return the column of the differences between the trainings of a contrast."""
+    """Return the column of what differs between a contrast's trainings, such as the machine."""
     differing = [list_differing(_list_cells([contrast], cells)) for contrast in contrasts]
     return Column("mixed", [", ".join(names) or NONE for names in differing], _MIXED)
 
 
 def _list_cells(contrasts: Iterable[Contrast], cells: Cells) -> list[Cell]:
-    """Return the results of contrasts."""
+    """Return the results of all trainings of the contrasts' systems."""
     selected = (both for contrast in contrasts for both in contrast.select(cells))
     return [cell for by_seed in selected for cell in by_seed.values()]
 
 
 def _count_seeds(one: Difference) -> str:
-    """Return the number of trainings of both systems, with the planned number if incomplete."""
+    """Format the number of trainings of both systems, and if incomplete, the planned number."""
     ours, theirs = len(one.ours), len(one.theirs)
     counted = str(ours) if ours == theirs else f"{ours} and {theirs}"
     return counted if one.is_complete else f"{counted} of {len(one.contrast.seeds or ())}"
 
 
 def _format_sentences(contrast: Contrast, cells: Cells) -> str:
-    """Return p over sentences, with the tested seeds if not all seeds could be tested."""
+    """Format p over sentences, with the tested seeds if not all could be tested."""
     p, seeds = randomise_sentences(contrast, cells)
     if p is None or len(seeds) == len(contrast.select(cells)[0]):
         return format_p(p)
@@ -149,7 +149,7 @@ def _format_sentences(contrast: Contrast, cells: Cells) -> str:
 
 
 def _format_bootstrap(one: Difference, cells: Cells) -> str:
-    """Return the interval of BLEU over seeds and sentences, of a complete contrast."""
+    """Format the interval of BLEU over seeds and sentences, if the contrast is complete."""
     interval = bootstrap_sentences(one.contrast, cells) if one.is_complete else None
     return interval.format_ends(BLEU.digits) if interval else NONE
 
@@ -178,7 +178,7 @@ def _describe_sameness(contrasts: Iterable[Contrast]) -> str:
 
 
 def _describe_test(contrasts: Iterable[Contrast]) -> list[str]:
-    """Describe the intervals and tests."""
+    """Return notes on the intervals and tests of the contrasts."""
     notes = ["differences: of means over seeds, system − baseline"]
     if any(contrast.by_blocks for contrast in contrasts):
         return [*notes, f"intervals and tests: {WITHIN}"]
@@ -186,7 +186,7 @@ def _describe_test(contrasts: Iterable[Contrast]) -> list[str]:
 
 
 def _describe_words(contrasts: Iterable[Contrast]) -> list[str]:
-    """Say where NLL is counted per word."""
+    """Return notes on the contrasts whose NLL is counted per word."""
     words = dict.fromkeys(contrast.group for contrast in contrasts if contrast.per_word)
     return [f"NLL of {' and '.join(words)}: per word, since subwords differ"] if words else []
 
@@ -206,7 +206,7 @@ def _describe_blocks(found: Compared) -> list[str]:
 
 
 def _describe_disagreements(found: Compared) -> list[str]:
-    """List contrasts with an interval of another measure clear of 0, unless NLL's agrees."""
+    """List contrasts in which another measure's interval excludes 0 and NLL's does not agree."""
     said = []
     for number, likelihood in enumerate(found[NLL]):
         row = [differences[number] for differences in found.values()]

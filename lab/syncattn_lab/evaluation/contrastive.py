@@ -1,4 +1,4 @@
-"""Contrastive pairs: does a model find the right translation more probable than a wrong one?
+"""Contrastive pairs: does a model give the right translation more probability than a wrong one?
 
 The wrong translation differs by a single error, such as a verb in the wrong number (Sennrich 2017).
 A pair is right if the right translation has a higher probability than each wrong one; equal ones
@@ -34,7 +34,7 @@ from syncattn_fairseq.base.text import read_lines
 from .group_scores import ALL, Counts, GroupScore, GroupTable, score_groups
 
 DISTANCES = ("0", "1", "2", "3-4", "5-9", "10-14", "15+")
-"""Distance in words, of what pairs are about."""
+"""Ranges of the distance in words that the error of a contrastive pair spans."""
 _FIRST = (1, 2, 3, 5, 10, 15)
 _COLUMNS = ("source", "right", "wrong", "kind", "distance")
 #: What a line of text cannot hold.
@@ -43,12 +43,12 @@ _NOT_IN_A_LINE = ("\n", "\r")
 _BLOCK = 500
 
 Scorer = Callable[[Sequence[str], Sequence[str]], Sequence[float]]
-"""Returns the log-probabilities of translations, from sources and translations."""
+"""Returns the log-probability of each translation, given the sources and the translations."""
 
 
 @dataclass(frozen=True)
 class ContrastivePair:
-    """A right translation, and wrong ones.
+    """A source with its right translation and one or more wrong translations.
 
     Attributes:
         source: the source.
@@ -66,7 +66,7 @@ class ContrastivePair:
 
 
 def read_contrastive(path: str | Path) -> list[ContrastivePair]:
-    """Read pairs from a file: JSON if its name ends in ``.json``, else columns between tabs.
+    """Read contrastive pairs: JSON from a ``.json`` file, tab-separated columns from any other.
 
     Raises:
         DataError: something is missing or wrong, or there is no pair.
@@ -166,7 +166,7 @@ def judge_pairs(
     score: Scorer,
     progress: Callable[[int], None] = lambda done: None,
 ) -> list[bool]:
-    """Return for each pair whether the right translation has the highest score.
+    """Return, for each pair, whether the right translation gets the highest log-probability.
 
     Args:
         pairs: the pairs.
@@ -191,7 +191,7 @@ def score_contrastive(
     verdicts: Mapping[str, Sequence[bool]],
     baseline: str | None = None,
 ) -> list[GroupScore]:
-    """Compute the accuracy of all pairs, by kind, and of each kind by distance.
+    """Compute the accuracy on contrastive pairs: of all, by kind of error, and by distance.
 
     Pairs of the same source are drawn and exchanged together.
 

@@ -43,89 +43,89 @@ class Difference:
 
     @property
     def is_begun(self) -> bool:
-        """Whether both systems have a number."""
+        """Whether both systems have a number for at least one seed."""
         return bool(self.ours and self.theirs)
 
     @property
     def is_complete(self) -> bool:
-        """Whether results may be shown, which in a planned contrast needs all seeds of both."""
+        """Whether the difference may be shown; a planned contrast needs all seeds of both."""
         if self.contrast.seeds is None:
             return self.is_begun
         return len(self.ours) == len(self.theirs) == len(self.contrast.seeds)
 
     @property
     def is_counted(self) -> bool:
-        """Whether the contrast, tested or planned, counts in the correction for several tests."""
+        """Whether the contrast counts as one of the tests that p-values are corrected for."""
         return self.contrast.tested and (self.contrast.is_planned or self.p is not None)
 
     @property
     def samples(self) -> tuple[list[float], list[float]]:
-        """The numbers of the system's trainings, and of the baseline's trainings."""
+        """The numbers of the system and of the baseline, each one number for each training."""
         return [*self.ours.values()], [*self.theirs.values()]
 
     @property
     def shared(self) -> list[int]:
-        """The seeds with numbers of both systems, sorted."""
+        """The seeds for which both systems have a number, sorted."""
         return sorted(self.ours.keys() & self.theirs.keys())
 
     @property
     def seeds(self) -> list[float]:
-        """How far each training of the system is from the mean of the baseline's."""
+        """Each training's difference from the mean of the baseline's trainings."""
         baseline = mean(self.theirs.values())
         return [value - baseline for value in self.ours.values()]
 
     @property
     def mean(self) -> float:
-        """The difference of the means."""
+        """The mean of the system minus the mean of the baseline."""
         return mean(self.seeds)
 
     @property
     def within(self) -> float:
-        """The mean difference of two trainings of the same seed; 0 without such a seed."""
+        """The mean difference of two trainings with the same seed; 0 if no seed is shared."""
         return mean([self.ours[seed] - self.theirs[seed] for seed in self.shared] or [0.0])
 
     @property
     def block_interval(self) -> Interval | None:
-        """The 95 % interval with seeds as blocks, where `interval` is Welch's."""
+        """The 95 % interval with seeds as blocks, if `interval` is Welch's; None if unknown."""
         if self.blocks is None or self.contrast.by_blocks:
             return None
         return self.blocks.interval(self.within)
 
     @property
     def verdict(self) -> Verdict:
-        """The verdict of the tests."""
+        """The verdict of the tests on the system (better, worse, the same or not known)."""
         return decide(self.mean, self.p, self.measure.higher_is_better, self.p_same)
 
     @property
     def conclusion(self) -> str:
-        """The verdict on a tested contrast; of any other, why there is none."""
+        """The verdict if the contrast is tested and complete; else the reason why there is none."""
         if not self.is_complete:
             return "not complete"
         return self.verdict if self.contrast.tested else "estimate"
 
     @property
     def side(self) -> int:
-        """1 for a better system by the whole interval, -1 for a worse system, else 0."""
+        """1 if the whole interval shows a better system, -1 if it shows a worse one, else 0."""
         if self.interval is None:
             return 0
         sign = (self.interval.low > 0) - (self.interval.high < 0)
         return sign if self.measure.higher_is_better else -sign
 
     def format(self) -> str:
-        """Return the difference with its interval, if known; a dash for an incomplete contrast."""
+        """Format the difference with its interval, if known; a dash for an incomplete contrast."""
         if not self.is_complete:
             return NONE
         digits = self.measure.digits
         return self.interval.format(digits) if self.interval else format_signed(self.mean, digits)
 
     def format_blocks(self) -> str:
-        """Return the ends of the interval with seeds as blocks, or a dash."""
+        """Format the ends of the interval with seeds as blocks; a dash if there is none."""
         interval = self.block_interval
         return interval.format_ends(self.measure.digits) if interval else NONE
 
 
 def compare(contrasts: Sequence[Contrast], cells: Cells, measure: Measure) -> list[Difference]:
-    """Return the difference of each contrast in a measure.
+    """Compute, interval and test the difference of each contrast in one measure.
 
     The tested ones are a family: p is corrected for all of them. A planned contrast without p
     counts as if p were 1, so that others do not profit from what is missing.
@@ -182,7 +182,7 @@ def _fit_blocks(one: Difference, every: Iterable[Difference]) -> Blocks | None:
 def fit_steady_blocks(
     compared: Sequence[Sequence[float]], systems: Sequence[Sequence[float]]
 ) -> Blocks | None:
-    """Fit systems and seeds, without systems that vary far more over seeds than most.
+    """Fit effects of systems and seeds without systems that vary over seeds far more than most.
 
     Args:
         compared: the numbers of the systems that are compared, over the same seeds. If one of them

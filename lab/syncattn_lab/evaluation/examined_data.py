@@ -1,4 +1,4 @@
-"""The doctor's findings of a binarised corpus, whose sentences are read back as words."""
+"""The doctor's examination of a binarised corpus, whose sentences are read back as words."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _DATASET = re.compile(r"(train|valid|test)(\d*)\.([^.]+)-([^.]+)\.([^.]+)\.idx")
 
 
 def examine_data(folder: Path) -> list[Finding]:
-    """Find faults in the texts of a binarised corpus, as in those of a recipe.
+    """Find faults in the texts of a binarised corpus, as a recipe does in its texts.
 
     Args:
         folder: what ``syncattn-preprocess`` wrote.

@@ -1,4 +1,4 @@
-"""The JSON file of a corpus with the doctor's list of findings."""
+"""The JSON file of a corpus with the faults that the doctor found in the corpus."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from syncattn_fairseq.data.doctor import KINDS, Finding
 
 
 def store_findings(path: Path, findings: Sequence[Finding]) -> None:
-    """Write findings into a file."""
+    """Write the faults found in a corpus into a JSON file."""
     with replacing(path) as temporary:
         lines = json.dumps([*map(asdict, findings)], indent=1, ensure_ascii=False)
         temporary.write_text(f"{lines}\n", encoding="utf-8")
 
 
 def load_findings(path: Path) -> list[Finding]:
-    """Read a file of findings; `DataError` for any other content."""
+    """Read a JSON file of faults found in a corpus; raise `DataError` for any other content."""
     found = read_json(path)
     if not isinstance(found, list) or not all(map(_is_finding, found)):
         raise DataError(f"{path}: not what a recipe finds in its text; run its stage examine again")

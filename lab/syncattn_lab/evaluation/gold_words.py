@@ -1,4 +1,4 @@
-"""Compare analyses with gold whose words are others: spans of the same characters.
+"""Compare analyses with gold data that splits the same characters into other words.
 
 Models of raw sentences show the words of a splitter, and parsers find their own. Both are brought
 together as subwords and words are (`syncattn_fairseq.data.spans.find_units`): words of an analysis
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class GoldWords(NamedTuple):
-    """The words that gold counts in a sentence.
+    """The words of a sentence as the gold data split it, as spans of its characters.
 
     Attributes:
         letters: the characters of the sentence that are not white space.
@@ -40,7 +40,7 @@ class GoldWords(NamedTuple):
 def read_gold_words(
     sentences: Sequence[str], path: str | Path | None = None
 ) -> Sequence[GoldWords]:
-    """Return the gold words of each sentence.
+    """Return the gold words of each sentence, split at spaces or by the spans in a file.
 
     Args:
         sentences: the text.
@@ -73,7 +73,7 @@ def _read_words(
 
 
 def find_groups(side: PrintedSide, gold: GoldWords) -> Units:
-    """Return the groups of a side's words that gold words make, and the group of each gold word.
+    """Group a sentence's printed words until gold words and groups share their boundaries.
 
     Raises:
         DataError: the sentences differ.
@@ -88,7 +88,7 @@ def find_groups(side: PrintedSide, gold: GoldWords) -> Units:
 
 
 def move_links(sentence: PrintedSentence, source: GoldWords, target: GoldWords) -> PrintedSentence:
-    """Return a sentence in gold words, with links between all of them whose groups are linked.
+    """Turn a sentence's links between printed words into links between gold words.
 
     It has no heads and distances. A sentence whose words are hidden stays as it is.
 
@@ -127,14 +127,14 @@ def move_links(sentence: PrintedSentence, source: GoldWords, target: GoldWords) 
 def group_words(
     outputs: Mapping[str, Output], gold: Gold, words: Mapping[str, Sequence[GoldWords]]
 ) -> tuple[dict[str, Output], Gold]:
-    """Return analyses and gold of groups of words, in the place of words; see `find_groups`.
+    """Merge words of all analyses and of the gold data into the groups of `find_groups`.
 
     The source of gold becomes the text of the groups, separated by spaces.
 
     Args:
-        outputs: of each system, by its name.
-        gold: whose heads, labels and links are of the gold words.
-        words: those of ``source``, ``target`` or both.
+        outputs: the output of each system, by its name.
+        gold: the gold data, whose heads, labels and links are those of the gold words.
+        words: the gold words of ``source``, ``target`` or both.
 
     Raises:
         DataError: sentences or the words of systems differ, or gold is not of these words.
@@ -174,7 +174,7 @@ def group_words(
 def _list_sources(
     gold: Gold, analysed: Sequence[PrintedSentence], known: Sequence[list[int] | None]
 ) -> Iterator[str]:
-    """Yield the groups of each source, or the sentence as it is if it has none."""
+    """Yield the text of each source as groups, or as it is if its groups are not known."""
     assert gold.source is not None  # its words were read of it
     for text, sentence, of_words in zip(gold.source, analysed, known, strict=True):
         words = ("".join(word.split()) for word in sentence.source.words)
@@ -182,7 +182,7 @@ def _list_sources(
 
 
 def _move_gold(gold: Gold, known: Mapping[str, Sequence[list[int] | None]]) -> Gold:
-    """Return gold of groups: those of each gold word are known, or None for a sentence without."""
+    """Return the gold data of groups, given the group of each gold word, or None if unknown."""
     moved: dict[str, Any] = {}
     for side, groups in known.items():
         given = {name: getattr(gold, name) for name in (f"{side}_heads", f"{side}_labels")}

@@ -1,6 +1,9 @@
-"""What words can be grouped by; a module of its own, since commands list the kinds for --help."""
+"""The kinds of groups of words; a module of its own, since commands list them in --help."""
 
 KINDS = ("label", "pos", "arc", "depth", "frequency", "length", "unseen")
-"""Dependency label and part of speech of a source word, arc to its parent, depth in the tree,
-frequency of a target word in training, length of the sentence, whether training had a source word.
+"""The kinds of groups that words can be divided into.
+
+They are a source word's dependency label, its part of speech, the arc to its parent, and its depth
+in the tree; a target word's frequency in training; the length of the sentence; and whether training
+had a source word.
 """

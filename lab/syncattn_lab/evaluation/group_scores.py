@@ -17,21 +17,21 @@ from .measures import Verdict, decide, holm
 from .significance import randomise_each, resample
 
 ALL = "all"
-"""The kind, and the name, of the group of everything."""
+"""The name of the kind, and of its only group, that has all words or pairs."""
 
 Counts: TypeAlias = Mapping[str, np.ndarray]
-"""By group, for each sentence: how many are right, and how many there are, ``(sentences, 2)``."""
+"""The numbers of right and of all items of each sentence, ``(sentences, 2)``, by group."""
 
 
 @dataclass(frozen=True)
 class GroupTable:
-    """What is counted in the groups of one kind.
+    """The counts of each system for the groups of one kind, such as dependency labels.
 
     Attributes:
-        kind: what the groups are by.
-        measure: what the share of right ones is called.
-        systems: the counts of each system.
-        order: the names of groups in order; None: the largest first.
+        kind: what the groups are by, such as ``label``.
+        measure: the name of the share of right items, such as ``recall``.
+        systems: the counts of each system, by its name.
+        order: the names of groups in the order of the table; None: the largest group first.
     """
 
     kind: str
@@ -42,16 +42,16 @@ class GroupTable:
 
 @dataclass(frozen=True)
 class GroupScore:
-    """The share of right ones in a group: recall or precision of words, or accuracy of pairs.
+    """The share of right items in a group: recall or precision of words, or accuracy of pairs.
 
     Attributes:
-        kind: what the groups are by.
-        group: its name.
+        kind: what the groups are by, such as ``label``.
+        group: the name of the group.
         measure: the name of the share, such as ``recall``.
-        system: whose it is.
-        right: how many are right; not whole, where a word that is there twice is found once.
-        total: how many there are.
-        sentences: how many sentences have one.
+        system: the name of the system.
+        right: how many items are right; a fraction, where a word that occurs twice is found once.
+        total: how many items there are.
+        sentences: how many sentences have an item of the group.
         fraction: ``right / total``.
         interval: the 95 % interval of the fraction, by bootstrap resampling of sentences; None if
             fewer than `FEWEST` sentences have one, or if all are alike, so that nothing varies.
@@ -78,7 +78,7 @@ class GroupScore:
 
 
 def check_baseline(baseline: str | None, systems: Collection[str]) -> None:
-    """Raise `DataError` if a baseline is none of the systems."""
+    """Raise `DataError` if a baseline is given that is not one of the systems."""
     if baseline is not None and baseline not in systems:
         raise DataError(f"no system is named {baseline}; choose one of {', '.join(systems)}")
 
@@ -86,7 +86,7 @@ def check_baseline(baseline: str | None, systems: Collection[str]) -> None:
 def score_groups(
     tables: Sequence[GroupTable], baseline: str | None = None, last: str = ""
 ) -> list[GroupScore]:
-    """Compute the share of right ones in all groups, and test it against the baseline's.
+    """Compute the share of right items in each group, and test it against the baseline's share.
 
     Args:
         tables: what is counted, of the same sentences.

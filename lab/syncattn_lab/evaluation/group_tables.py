@@ -17,7 +17,7 @@ _DIGITS = _SHARE.digits + 1
 
 
 def tabulate_groups(scores: Iterable[GroupScore], unit: str) -> list[Table]:
-    """Return a table for each kind of groups and each measure.
+    """Return a table for each kind of group and each measure; a row has a group and a system.
 
     Args:
         scores: in the order of `score_groups`.
@@ -31,7 +31,7 @@ def tabulate_groups(scores: Iterable[GroupScore], unit: str) -> list[Table]:
 
 
 def describe_groups(scores: Sequence[GroupScore], baseline: str | None) -> list[str]:
-    """Say how groups were compared, and what the signs in their tables mean."""
+    """Return notes on how groups were compared, and on the signs in their tables."""
     notes = ["[low, high]: the 95 % interval, by bootstrap resampling of sentences"]
     tests = sum(score.p is not None for score in scores)
     if tests:
@@ -51,7 +51,7 @@ def describe_groups(scores: Sequence[GroupScore], baseline: str | None) -> list[
 
 
 def format_share(score: GroupScore) -> str:
-    """Return a share in per cent, with its interval if there is one."""
+    """Format a group's share as a percentage, with its confidence interval if there is one."""
     share = _SHARE.format(100 * score.fraction)
     if score.interval is None:
         return share
@@ -60,7 +60,7 @@ def format_share(score: GroupScore) -> str:
 
 
 def format_difference(score: GroupScore) -> str:
-    """Return the difference to the baseline in points, with its interval; a dash without one."""
+    """Format the difference from the baseline in points, with its interval; a dash if unknown."""
     one = score.difference
     if one is None:
         return NONE

@@ -1,4 +1,4 @@
-"""Collect what groups of words need: words, links and parses that count the same words."""
+"""Collect what groups of words need: links and parses, fitted to the words of a test set."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from .word_groups import Words
 
 @dataclass(frozen=True)
 class LinkedWords:
-    """The links of a test set, and the words that they count.
+    """The word links of a test set, and the words that these links connect.
 
     Attributes:
         name: whose links they are, for tables.
@@ -39,7 +39,7 @@ class LinkedWords:
 
 @dataclass
 class Fitting:
-    """Turns links into links between the words of a test set.
+    """Turns links between other tokens of a test set into links between its own words.
 
     Words of two programs are compared by their characters: a link of ``don't`` is a link of both
     ``do`` and ``n't``.
@@ -51,7 +51,7 @@ class Fitting:
     left_out: set[int] = field(default_factory=set)
 
     def fit(self, linked: LinkedWords, source: Words, target: Words) -> list[set[Link] | None]:
-        """Return the links of each sentence; None for a sentence without, or left out.
+        """Return the links of each sentence; None if it has none, or if its characters differ.
 
         Args:
             linked: the links, and their words.
@@ -107,7 +107,7 @@ class Fitting:
 
 
 def match_words(words: Sequence[str], others: Sequence[str]) -> list[range] | None:
-    """Return for each word the indices of the other words that share its characters.
+    """Return, for each word, the indices of the words in ``others`` that share its characters.
 
     Args:
         words: the words of a sentence.
@@ -131,7 +131,7 @@ def match_words(words: Sequence[str], others: Sequence[str]) -> list[range] | No
 
 
 def read_linked_words(path: str, scheme: str | None = None) -> LinkedWords:
-    """Read links between sources and targets.
+    """Read word links between sources and targets from printed output or a Pharaoh file.
 
     Args:
         path: what ``syncattn-translate --jsonl`` or fairseq printed, with words; or a Pharaoh file.
@@ -147,7 +147,7 @@ def read_linked_words(path: str, scheme: str | None = None) -> LinkedWords:
 
 
 def collect_links(name: str, printed: Sequence[PrintedSentence]) -> LinkedWords:
-    """Return the links that a model printed, and its words.
+    """Return the word links that a model printed, and the words that they connect.
 
     Raises:
         DataError: no sentence has links.
@@ -166,12 +166,12 @@ def collect_links(name: str, printed: Sequence[PrintedSentence]) -> LinkedWords:
 
 
 def read_parses(path: str | Path) -> list[Analysis]:
-    """Read the parses of a test set, a sentence each, from a file in CoNLL-U."""
+    """Read the dependency parse of each sentence of a test set from a CoNLL-U file."""
     return [*FORMATS["conllu"](read_lines(path), str(path))]
 
 
 def count_training(path: str | Path, words: Words, tokenize: str) -> dict[str, int]:
-    """Count the words of a test set in a training text.
+    """Count how often each word of a test set occurs in a training text.
 
     Args:
         path: the training text, a sentence on each line.

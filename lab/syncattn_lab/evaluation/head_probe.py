@@ -29,13 +29,14 @@ _BATCH = 32
 
 @dataclass(frozen=True)
 class Spread:
-    """How a head spreads its attention, as means over the subwords of a text.
+    """How widely an attention head spreads its weights, averaged over the subwords of a text.
 
     Attributes:
-        entropy: of a subword's attention, in nats; 0: it looks at one token alone.
-        distance: in subwords, of its attention to subwords of its own side. None: to the other.
-        end: the share that goes to the end of sentence; in the decoder, which has not read it, to
-            the token that it reads first.
+        entropy: entropy of a subword's attention, in nats; 0: the head looks at one token alone.
+        distance: mean distance, in subwords, of the attention from the subword; None in
+            cross-attention, which looks at the other side.
+        end: the share of attention on the end of sentence; in the decoder, which has not read the
+            end, on the token that it reads first.
     """
 
     entropy: float
@@ -45,14 +46,14 @@ class Spread:
 
 @dataclass(frozen=True)
 class ProbedModel:
-    """What all heads of a model do with a text.
+    """What was measured of all attention heads of one model on a text.
 
     Attributes:
-        views: its self-attention heads as parsers.
-        spreads: how each head spreads its attention.
-        kinds: of each head.
-        sentences: how many were read.
-        left_out: how many were longer than the model reads.
+        views: the model's self-attention heads as parsers.
+        spreads: how each head spreads its attention, by the head's name.
+        kinds: the kind of each head, such as ``ordinary``, by the head's name.
+        sentences: how many sentences were read.
+        left_out: how many sentences were longer than the model can read.
     """
 
     views: Sequence[View]
@@ -64,7 +65,7 @@ class ProbedModel:
 
 @dataclass(frozen=True)
 class _Side:
-    """The words of a side of the text, by sentence.
+    """The words of the source or the target of a text, by sentence.
 
     Attributes:
         subwords: of each sentence, without its end.
@@ -78,7 +79,7 @@ class _Side:
 
 
 class Probe:
-    """A binarised text with heads, to probe models on.
+    """A binarised text with dependency heads, on which the attention heads of models are measured.
 
     Args:
         data: the folder of the binarised text.
@@ -93,7 +94,7 @@ class Probe:
         self._tables: dict[tuple[str, str], OffsetTable] = {}
 
     def probe(self, path: str) -> ProbedModel:
-        """Look at all heads of a checkpoint.
+        """Measure every attention head of a checkpoint on this text.
 
         Args:
             path: the checkpoint.
@@ -148,14 +149,14 @@ class Probe:
         return task.dataset(split)
 
     def _read(self, ensemble: Ensemble, dataset: Any, side: str) -> _Side | None:
-        """Return the words of a side; None if it has no heads."""
+        """Return the words of a side with their parents; None if it has no dependency heads."""
         every = [*self._read_words(ensemble, dataset, side, self.split)]
         return _Side(*zip(*every, strict=True)) if every else None
 
     def _read_words(
         self, ensemble: Ensemble, dataset: Any, side: str, split: str
     ) -> Iterator[tuple[list[str], list[int], list[int]]]:
-        """Yield each sentence's subwords, the number of each word's, and the words' parents.
+        """Yield each sentence's subwords, the number of subwords per word, and the words' parents.
 
         Nothing if the side has no heads.
         """
@@ -223,7 +224,7 @@ def _run(
 
 
 def _name_heads(part: str, layers: Sequence[Sequence[str]]) -> dict[HeadName, str]:
-    """Return the kind of each head of a part by its name."""
+    """Return the kind of each attention head of a part, by the head's name."""
     return {
         HeadName(part, layer, number): kind
         for layer, kinds in enumerate(layers, 1)
@@ -257,7 +258,7 @@ def _sum_spread(part: str, attention: np.ndarray) -> np.ndarray:
 
 
 def _average(sums: np.ndarray, name: HeadName) -> Spread:
-    """Return the means of a head from the sums of `_sum_spread`."""
+    """Return an attention head's `Spread` from the sums of `_sum_spread`."""
     entropy, distance, inner, end, rows = sums[name.layer - 1, name.number - 1].tolist()
     own = distance / inner if inner else 0.0
     return Spread(entropy / rows, None if name.part == "cross" else own, end / rows)
@@ -272,7 +273,7 @@ def _make_view(
     labels: Mapping[str, Sequence[Sequence[str]]],
     table: OffsetTable | None,
 ) -> View:
-    """Compare where heads look with the parents.
+    """Compare where attention heads look with the words' parents.
 
     Args:
         part, rows: of the view.

@@ -1,4 +1,4 @@
-"""Score attention heads as parsers: each of them, and the strongest one for each label.
+"""Score attention heads as dependency parsers: each head, and the strongest for each label.
 
 A head that was chosen among many on a text is too good there. So the strongest one is chosen on
 every second sentence, and scored on the others, beside parses that know no syntax.
@@ -28,13 +28,13 @@ OFFSET = "best offset"
 
 @dataclass(frozen=True)
 class Words:
-    """The words of a text whose parents are asked for.
+    """The words of a text, with their parents, on which attention heads are scored as parsers.
 
     Attributes:
         sentences: the number of each word's sentence, from 0, ascending.
-        positions: of each word in its sentence, from 1.
-        sizes: the number of words of that sentence.
-        parents: from 1; 0 is the root.
+        positions: the position of each word in its sentence, from 1.
+        sizes: the number of words of each word's sentence.
+        parents: the parent of each word, from 1; 0 is the root.
         labels: the dependency label of each word; None: not known.
     """
 
@@ -48,12 +48,12 @@ class Words:
         return len(self.sentences)
 
     def list_labels(self) -> list[str]:
-        """List the labels, the most frequent first; words without one have an empty one."""
+        """List the dependency labels, the most frequent first; empty for words without one."""
         counts = Counter([] if self.labels is None else self.labels.tolist())
         return sorted(filter(None, counts), key=lambda label: (-counts[label], label))
 
     def with_label(self, label: str | None) -> np.ndarray:
-        """Return which words have a label; None: all of them."""
+        """Return a mask of the words that have a dependency label; all words if it is None."""
         if label is None or self.labels is None:
             return np.full(len(self), label is None)
         found: np.ndarray = self.labels == label
@@ -61,19 +61,19 @@ class Words:
 
     @property
     def choosing(self) -> np.ndarray:
-        """Which words choose: those of the first sentence with words, of the third and so on."""
+        """Mask of the words that choose the strongest head, those of every second sentence."""
         _, order = np.unique(self.sentences, return_inverse=True)
         found: np.ndarray = order % 2 == 0
         return found
 
     def follow(self, offset: int) -> np.ndarray:
-        """Return which words have their parent at an offset; outside the sentence is the root."""
+        """Return a mask of the words whose parent is at an offset; the root counts as outside."""
         guess = self.positions + offset
         inside = (offset != ROOT) & (guess >= 1) & (guess <= self.sizes)
         return np.where(inside, guess, 0) == self.parents
 
     def find_offset(self, chosen: np.ndarray) -> int:
-        """Return the offset at which most of the chosen words have their parent.
+        """Return the offset to the parent that is right for most of the chosen words.
 
         Args:
             chosen: which words count.
@@ -85,16 +85,17 @@ class Words:
 
 @dataclass(frozen=True)
 class View:
-    """The self-attention heads of a side, and where they look, by one choice of rows.
+    """The self-attention heads of the encoder or decoder as parsers, with controls.
 
     Attributes:
         part: ``encoder`` or ``decoder``.
         rows: ``input`` or ``predicted``: which token a row of the decoder stands for.
-        names: of the heads.
-        kinds: of the heads, such as ``ordinary``.
-        words: that were asked for.
-        right: ``(words, heads)``, whether a head looks at the parent.
-        controls: by their names, whether parses that know no syntax have it, ``(words,)``.
+        names: the names of the heads.
+        kinds: the kinds of the heads, such as ``ordinary``.
+        words: the words whose parents the heads should look at.
+        right: whether a head looks most at the word's parent, ``(words, heads)``.
+        controls: whether a parse that knows no syntax has the right parent, ``(words,)``, by the
+            name of the parse.
     """
 
     part: str
@@ -106,11 +107,11 @@ class View:
     controls: Mapping[str, np.ndarray]
 
     def score(self, right: np.ndarray, label: str | None = None) -> AttachmentScore:
-        """Return the score of a head or control.
+        """Return the attachment score of one attention head or control, given its right words.
 
         Args:
             right: whether each word has the right parent.
-            label: of the words that count; None: all.
+            label: the dependency label of the words that are scored; None: all words.
         """
         chosen = self.words.with_label(label)
         counted = int(chosen.sum())
@@ -119,7 +120,7 @@ class View:
 
 @dataclass(frozen=True)
 class Strongest:
-    """The strongest head for a label, chosen on some sentences and scored on the others.
+    """The strongest attention head for a label: chosen on half the sentences, scored on the rest.
 
     Attributes:
         label: the dependency label; None: all words.
@@ -151,7 +152,7 @@ class Strongest:
 
 
 def find_strongest(view: View) -> list[Strongest]:
-    """Find the strongest head for all words and for each label with enough words.
+    """Find the strongest attention head for all words, and for each label with enough words.
 
     Args:
         view: the heads, and where they look.
@@ -165,7 +166,7 @@ def find_strongest(view: View) -> list[Strongest]:
 
 
 def correct(views: Sequence[Sequence[Strongest]]) -> list[list[Strongest]]:
-    """Correct the p of all comparisons of a model, and decide.
+    """Correct the p-values of all of a model's comparisons (Holm), and add the verdicts.
 
     Args:
         views: what `find_strongest` returned, of each view.
@@ -210,7 +211,7 @@ def _find_for(view: View, label: str | None) -> Strongest | None:
 
 
 def count_by_sentence(right: np.ndarray, chosen: np.ndarray, sentences: np.ndarray) -> np.ndarray:
-    """Return the numbers of right and of all chosen words of each sentence that has some.
+    """Count right words and chosen words in each sentence that has a chosen word.
 
     Args:
         right: whether each word has the right parent.
@@ -227,6 +228,6 @@ def count_by_sentence(right: np.ndarray, chosen: np.ndarray, sentences: np.ndarr
 
 
 def compute_share(totals: np.ndarray) -> np.ndarray:
-    """Return the share of right words from sums of `count_by_sentence`, ``(..., 2)``."""
+    """Return the share of right words, given sums of the counts of `count_by_sentence`."""
     share: np.ndarray = totals[..., 0] / np.maximum(totals[..., 1], 1)
     return share

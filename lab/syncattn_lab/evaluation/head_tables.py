@@ -1,4 +1,4 @@
-"""Tables of attention heads: each head beside the controls, and the strongest for each label."""
+"""Tables of attention heads: each head beside the controls, and the strongest by label."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _P = "by paired approximate randomisation over sentences, corrected for all rows
 def format_models(
     models: Mapping[str, tuple[ProbedModel, Sequence[Sequence[Strongest]]]], markdown: bool = False
 ) -> str:
-    """Return the tables of models, each below its path, and what they mean, once.
+    """Format each model's tables below its path, and once, at the end, the notes on columns.
 
     Args:
         models: what the heads of each do, and what `choose_strongest` returned, by path.
@@ -75,7 +75,7 @@ def _tabulate(model: ProbedModel, strongest: Sequence[Sequence[Strongest]]) -> T
 
 
 def choose_strongest(model: ProbedModel) -> list[list[Strongest]]:
-    """Return the strongest heads of each view, with verdicts.
+    """Find a model's strongest attention heads for each label, with corrected p and verdicts.
 
     Args:
         model: what its heads do.
@@ -84,7 +84,7 @@ def choose_strongest(model: ProbedModel) -> list[list[Strongest]]:
 
 
 def describe_heads(model: ProbedModel, strongest: Sequence[Sequence[Strongest]]) -> dict[str, Any]:
-    """Return all numbers of a model as plain values.
+    """Return all numbers on a model's attention heads as plain values for JSON.
 
     Args:
         model: what its heads do.

@@ -10,7 +10,7 @@ from ..printed.sentences import PrintedSide
 
 
 def induce_tree(side: PrintedSide, layer: int, words: Sequence[str] | None = None) -> Tree | None:
-    """Build a tree by splitting a sentence repeatedly where the distance is largest.
+    """Build a binary tree by splitting a sentence repeatedly where the distance is largest.
 
     The gap before a word is the gap before its first subword; gaps inside words do not matter.
 

@@ -22,11 +22,11 @@ class Interval:
     high: float
 
     def format(self, digits: int) -> str:
-        """Return both."""
+        """Format the difference, followed by the ends of its interval."""
         return f"{format_signed(self.difference, digits)} {self.format_ends(digits)}"
 
     def scale(self, factor: float) -> "Interval":
-        """Return both in another unit, such as per cent.
+        """Return the difference and its interval in another unit, such as per cent.
 
         Args:
             factor: what they are multiplied by, above 0.
@@ -34,14 +34,14 @@ class Interval:
         return Interval(factor * self.difference, factor * self.low, factor * self.high)
 
     def format_ends(self, digits: int) -> str:
-        """Return the ends of the interval."""
+        """Format the ends of the interval in square brackets."""
         return f"[{format_signed(self.low, digits)}, {format_signed(self.high, digits)}]"
 
 
 def welch_interval(
     values: Sequence[float], baseline: Sequence[float], confidence: float = 0.95
 ) -> Interval | None:
-    """Return the difference of two means with the confidence interval of `welch`'s test."""
+    """Return the difference of two means, with the confidence interval of Welch's t-test."""
     test = _welch(values, baseline)
     if test is None:
         return None
@@ -50,7 +50,7 @@ def welch_interval(
 
 
 def welch(values: Sequence[float], baseline: Sequence[float]) -> float | None:
-    """Return the p of Welch's t-test of whether two samples of seeds have different means.
+    """Return the p of Welch's t-test that two samples, one value for each seed, have equal means.
 
     None if a sample has fewer than two values, or if nothing varies.
     """
@@ -59,7 +59,9 @@ def welch(values: Sequence[float], baseline: Sequence[float]) -> float | None:
 
 
 def equivalence(values: Sequence[float], baseline: Sequence[float], margin: float) -> float | None:
-    """Test if means differ by less than a margin: the larger p of two one-sided Welch tests.
+    """Return the p of the test that two means differ by less than a margin (equivalence).
+
+    It is the larger p of two one-sided Welch tests.
 
     A small p says that they are the same for all practical purposes; that a test finds no
     difference does not. At .05, it asks whether the 90 % interval lies within the margin, which is
@@ -82,7 +84,7 @@ def _welch(values: Sequence[float], baseline: Sequence[float], side: str = "two-
 
 @dataclass(frozen=True)
 class Blocks:
-    """Scores of several systems with the same seeds: score = system + seed + rest.
+    """A fit to scores of several systems with the same seeds: score = system + seed + residual.
 
     Trainings of one seed share their first weights and batches, so that seeds raise and lower
     systems together. A difference within seeds varies by the rest alone. It is estimated from all
@@ -90,15 +92,15 @@ class Blocks:
     """
 
     deviation: float
-    """The rest's standard deviation."""
+    """The standard deviation of the residual."""
     freedom: int
-    """Its degrees of freedom, (systems - 1) (seeds - 1)."""
+    """The residual's degrees of freedom, (systems - 1) (seeds - 1)."""
     seeds: int
     share: float
-    """Of a system's variance over seeds, the share that seeds explain (ICC), from 0 to 1."""
+    """The share of a system's variance over seeds that the seed explains (ICC), from 0 to 1."""
 
     def interval(self, difference: float, sizes: tuple[int, int] = (1, 1)) -> Interval:
-        """Return the 95 % interval of the difference of two systems' means.
+        """Return the difference of two systems' means with its 95 % interval, with seeds as blocks.
 
         Args:
             difference: of the means.
@@ -110,7 +112,7 @@ class Blocks:
         return Interval(difference, difference - half, difference + half)
 
     def p(self, difference: float, margin: float = 0.0, sizes: tuple[int, int] = (1, 1)) -> float:
-        """Return the p of Student's test that the difference of two systems' means is not 0.
+        """Return the p of Student's test that two systems' means are equal, with seeds as blocks.
 
         With a margin, it is that of two one-sided tests that it is smaller. Other arguments are
         those of `interval`.
@@ -122,7 +124,7 @@ class Blocks:
         return 2 * float(t.sf(abs(difference) / self._error(sizes), self.freedom))
 
     def detectable(self, tests: int = 1) -> float:
-        """Return the smallest true difference that a test at .05 finds in 80 % of cases.
+        """Return the smallest true difference that is significant at .05 in 80 % of experiments.
 
         Of several tests, each is at .05 divided by their number: Holm's method finds no fewer.
         """
@@ -143,7 +145,7 @@ class Blocks:
 
 
 def fit_blocks(scores: Sequence[Sequence[float]]) -> Blocks | None:
-    """Fit systems and seeds to the scores of each system, with the same seeds in the same order.
+    """Fit the effects of systems and seeds to scores, ``scores[system][seed]``.
 
     None if there are fewer than two systems or seeds, or if nothing is left that varies.
     """
@@ -167,7 +169,7 @@ def bootstrap_seeds(
     baseline: Sequence[np.ndarray],
     score: Callable[[np.ndarray], np.ndarray] = compute_bleu,
 ) -> Interval:
-    """Bootstrap the difference of mean scores over seeds and sentences together.
+    """Bootstrap over seeds and sentences together the difference of two systems' mean scores.
 
     Each sample draws sentences, the same for all outputs, and of each system seeds. The 95 %
     interval tells what other seeds and other sentences may give. Of n seeds, n − 1 are drawn: with

@@ -12,31 +12,33 @@ from .significance import bootstrap_interval
 from .translation import sum_bleu
 
 BUCKETS = ("1-10", "11-20", "21-30", "31-40", "41-50", "51+")
-"""Words of the source; an empty sentence counts as the shortest."""
+"""Ranges of the number of words in the source; an empty sentence belongs to the shortest."""
 FEWEST = 10
-"""Fewer sentences say too little about others for an interval."""
+"""Fewest sentences of a bucket for which an interval is computed."""
 
 
 def find_bucket(words: int) -> str:
-    """Return the bucket of a sentence of so many words."""
+    """Return the range in `BUCKETS` that contains a source sentence's number of words."""
     return BUCKETS[min(max(words - 1, 0) // 10, len(BUCKETS) - 1)]
 
 
 @dataclass(frozen=True)
 class BucketScore:
-    """BLEU, from 0 to 100, of the sentences of a bucket."""
+    """BLEU, from 0 to 100, of the sentences in one bucket of source length."""
 
     sentences: int
     bleu: float
     interval: tuple[float, float] | None = None
-    """The 95 % interval of the difference to the baseline, by bootstrap resampling; None without a
-    baseline, or with fewer than `FEWEST` sentences."""
+    """The 95 % interval of the difference from the baseline, by bootstrap over sentences.
+
+    None without a baseline, or with fewer than `FEWEST` sentences.
+    """
 
 
 def score_by_length(
     counts: np.ndarray, lengths: Sequence[int], baseline: np.ndarray | None = None
 ) -> dict[str, BucketScore]:
-    """Compute corpus BLEU of each nonempty bucket of `BUCKETS`, from short to long.
+    """Compute corpus BLEU of each non-empty bucket of source length, from short to long.
 
     Counts, perhaps also those of a baseline, are of `count_ngrams`; lengths are of the sources.
     """
@@ -52,7 +54,7 @@ def score_by_length(
 
 
 def count_source_words(outputs: Iterable[Sequence[PrintedSentence]]) -> list[int]:
-    """Count the words of each source sentence in the first output with sources.
+    """Count the words of each source sentence, in the first output that has sources.
 
     If an unknown subword hides the end of a word, two words count as one.
 

@@ -21,21 +21,23 @@ NONE = "–"
 
 @dataclass(frozen=True)
 class Measure:
-    """A measure of a system: its name, its place in results, and its unit.
+    """A score or loss of a system, with its name in tables, its place in results, and its unit.
 
     Attributes:
-        name: in tables and in files of results.
-        key: where its number is in the JSON of ``syncattn-score``, or in a cell of results.
-        compute: takes translations, references and the name of a tokenizer; None: the number comes
-            from what is counted for other purposes, too.
-        factor: turns the number at `key` into that of tables.
-        digits: after the point, of means over seeds; a single score has one more.
-        higher_is_better: whether more is better.
-        tested: over ``sentences`` of two outputs, over ``seeds`` of two systems, or both.
-        unit: of its numbers, if they are not points or per cent.
-        per_word: whether the number in a cell is that of a subword, to be turned into that of a
-            word, so that systems with different subwords can be compared.
-        note: what a reader of its column must know.
+        name: the name in tables and in files of results.
+        key: where the value is in the JSON of ``syncattn-score``, or in a cell of results, with
+            dots between names.
+        compute: computes the score of translations, from references and the name of a tokenizer;
+            None: the value comes from counts that are made for other purposes, too.
+        factor: what the value at `key` is multiplied by for tables.
+        digits: the digits after the point of means over seeds; a single score has one more.
+        higher_is_better: whether a higher value is better.
+        tested: what the measure is tested over: ``sentences`` of two outputs, ``seeds`` of two
+            systems, or both.
+        unit: the unit of its values, if it is not points or per cent.
+        per_word: whether the value in a cell, which is per subword, is converted to one per word,
+            so that systems with different subwords can be compared.
+        note: a footnote for the measure's column.
     """
 
     name: str
@@ -50,14 +52,14 @@ class Measure:
     note: str = ""
 
     def number(self, parts: Mapping[str, Any]) -> float | None:
-        """Return the measure's number in the unit of the tables; None if not measured."""
+        """Return this measure's value in the unit of the tables; None if it was not computed."""
         part: Any = parts
         for name in self.key.split("."):
             part = part.get(name) if isinstance(part, Mapping) else getattr(part, name, None)
         return None if part is None else self.factor * part
 
     def of_cell(self, cell: Mapping[str, Any]) -> float | None:
-        """Return the measure's number in a cell of results; None if not measured.
+        """Return this measure's value for one training's results; None if it was not computed.
 
         Raises:
             DataError: it is counted per word, but an older version made the cell, which does not
@@ -74,12 +76,12 @@ class Measure:
         return number * float(cell["subwords_per_word"])
 
     def by_seed(self, cells: Iterable[Mapping[str, Any]]) -> dict[int, float]:
-        """Return the measure's number of each measured cell, by seed."""
+        """Return this measure's value of each training that has one, by the training's seed."""
         numbers = {cell["seed"]: self.of_cell(cell) for cell in cells}
         return {seed: number for seed, number in numbers.items() if number is not None}
 
     def format(self, number: float | None) -> str:
-        """Return a single score."""
+        """Format a single score for a table; a dash stands for None."""
         return NONE if number is None else f"{number:.{self.digits + 1}f}"
 
 
@@ -116,14 +118,14 @@ MEASURES = [
 
 
 def list_compared() -> list[Measure]:
-    """List the measures compared over seeds, first the measure in need of the fewest seeds."""
+    """List the measures tested over seeds; the most sensitive measure, NLL, comes first."""
     return [measure for measure in reversed(MEASURES) if "seeds" in measure.tested]
 
 
 def decide(
     difference: float, p: float | None, higher_is_better: bool = True, p_same: float | None = None
 ) -> Verdict:
-    """Decide whether a system is better than its baseline, worse, the same, or not known to differ.
+    """Return the verdict on a system against its baseline: better, worse, the same or not known.
 
     Args:
         difference: the system's mean minus the baseline's.
@@ -137,7 +139,7 @@ def decide(
 
 
 def holm(p_values: Sequence[float | None]) -> list[float | None]:
-    """Correct the p of several tests, by the method of Holm (1979); None, for no test, remains.
+    """Correct the p-values of several tests by the method of Holm (1979); a p of None stays None.
 
     If nothing differs, the chance that any corrected p is below .05 is at most 5 %, whether or not
     the tests are independent. Returns the largest of ``(n - i + 1) * p_i``, i up to k, for the k-th
@@ -153,7 +155,7 @@ def holm(p_values: Sequence[float | None]) -> list[float | None]:
 
 
 def format_p(p: float | None) -> str:
-    """Return p with three digits, and so that what is below `LEVEL` looks so."""
+    """Format a p-value with three digits, so that no p below `LEVEL` is rounded up to it."""
     if p is None:
         return NONE
     if p < 0.0005:
@@ -163,11 +165,11 @@ def format_p(p: float | None) -> str:
 
 
 def say_p(p: float | None) -> str:
-    """Return p as a sentence has it: ``p = 0.031``."""
+    """Format a p-value with its equals or less-than sign, for a sentence: ``p = 0.031``."""
     shown = format_p(p)
     return f"p < {shown[1:]}" if shown.startswith("<") else f"p = {shown}"
 
 
 def format_signed(number: float, digits: int) -> str:
-    """Return a difference, with its sign."""
+    """Format a difference with its sign and ``digits`` digits after the point."""
     return f"{number:+.{digits}f}".replace("-", "−")

@@ -44,7 +44,7 @@ _MOST_COUNTS = 12 * 10**7
 
 
 def pack_counts(counts: np.ndarray) -> str:
-    """Return the integers of `count_ngrams` as text of some 3 bytes for each sentence."""
+    """Pack the integers of `count_ngrams` into text, about 3 bytes for each sentence."""
     long = bool(counts.max(initial=0) >= 2**16)  # words of a sentence
     # The last four columns, how many n-grams there are, follow from the first, the length.
     packed = bz2.compress(counts[:, :6].astype("<u4" if long else "<u2").tobytes())
@@ -52,7 +52,7 @@ def pack_counts(counts: np.ndarray) -> str:
 
 
 def unpack_counts(text: str) -> np.ndarray:
-    """Return the integers of `pack_counts`; raise `DataError` if the text is something else."""
+    """Unpack the integers that `pack_counts` packed; raise `DataError` if the text is damaged."""
     import numpy as np
 
     unpacker = bz2.BZ2Decompressor()
@@ -71,7 +71,7 @@ def unpack_counts(text: str) -> np.ndarray:
 
 
 def load_results(path: Path) -> dict[str, Any]:
-    """Read a file of results; raise `DataError` for any other content."""
+    """Read and check a results file; raise `DataError` if it is none or is damaged."""
     results = read_json(path)
     if not isinstance(results, dict) or not {"corpus", "cells"} <= results.keys():
         raise DataError(f"{path}: not a results file of syncattn-recipe")
@@ -136,7 +136,7 @@ _OPTIONAL = {
 
 
 def list_differing(cells: Iterable[Mapping[str, Any]]) -> list[str]:
-    """List the differences between trainings: machine, precision (if known), commit."""
+    """List what differs between trainings: machine, precision (if known), commit."""
     facts = {
         (cell["hardware"].partition(",")[0], cell.get("precision"), cell["commit"])
         for cell in cells
@@ -147,14 +147,14 @@ def list_differing(cells: Iterable[Mapping[str, Any]]) -> list[str]:
 
 
 def list_provenance(cells: Collection[Mapping[str, Any]]) -> list[str]:
-    """Return notes on the hardware of the trainings, and on the commits of this package."""
+    """Return notes on the trainings' hardware and on the commits of this package."""
     hardware = sorted({cell["hardware"] for cell in cells})
     commits = ", ".join(sorted({cell["commit"] for cell in cells}))
     return [*(f"hardware: {one}" for one in hardware), *([f"commit: {commits}"] if commits else [])]
 
 
 def record(path: Path, corpus: str, cells: Sequence[Mapping[str, Any]]) -> None:
-    """Add cells to a results file, in place of older cells of the same system and seed.
+    """Add trainings to a results file; each replaces an older one of its system and seed.
 
     The file is made if missing; several recipes may write to it, all of the same corpus.
     """

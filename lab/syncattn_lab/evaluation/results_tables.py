@@ -17,7 +17,7 @@ _ALIGNMENT, _SHOWN = re.compile(r"AER (layer \d+|fast_align) ."), " grow-diag-li
 
 
 def tabulate_rows(rows: Sequence[TableRow]) -> Tables:
-    """Return the tables of systems, and notes, without empty tables."""
+    """Return the non-empty tables of a corpus's results, with notes: scores, differences, costs."""
     cells = [cell for row in rows for cell in row.cells]
     translation, structure = _list_scores(cells)
     measured = [row for row in rows if _has_any(row, structure)]

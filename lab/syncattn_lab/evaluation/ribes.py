@@ -13,15 +13,18 @@ from operator import itemgetter
 import numpy as np
 
 ALPHA = 0.25
-"""Exponent of the unigram precision."""
+"""Exponent of the unigram precision in RIBES."""
 BETA = 0.10
-"""Exponent of the brevity penalty."""
+"""Exponent of the brevity penalty in RIBES."""
 MAX_CONTEXT = 100
-"""Words on one side of a word that may tell its copies apart; the authors' script has no limit."""
+"""Most words on one side that are compared to tell equal words of a sentence apart.
+
+The authors' script has no limit.
+"""
 
 
 def score_sentence(hypothesis: Sequence[str], reference: Sequence[str]) -> float:
-    """Compute NKT x P1^ALPHA x BP^BETA of a tokenised sentence, from 0 to 1.
+    """Compute RIBES of a tokenised sentence: NKT x P1^ALPHA x BP^BETA, from 0 to 1.
 
     NKT is the normalised Kendall's tau of the aligned words, P1 their share of the hypothesis and
     BP = min(1, exp(1 - reference length / hypothesis length)). With fewer than two aligned words
@@ -39,7 +42,10 @@ def score_sentence(hypothesis: Sequence[str], reference: Sequence[str]) -> float
 
 
 def compute_kendall_tau(ranks: Sequence[int]) -> float:
-    """Return the share of ascending pairs, (tau + 1) / 2 if all ranks differ; 0 without pairs."""
+    """Return the share of pairs of ranks in ascending order; 0 for fewer than two ranks.
+
+    If all ranks differ, this is (tau + 1) / 2, with Kendall's tau.
+    """
     if len(ranks) < 2:
         return 0.0
     return _count_ascending(ranks) / math.comb(len(ranks), 2)
@@ -60,7 +66,7 @@ def _count_ascending(ranks: Sequence[int]) -> int:
 
 
 def align(hypothesis: Sequence[str], reference: Sequence[str]) -> list[int]:
-    """Return the reference hits of the aligned hypothesis words, in hypothesis order.
+    """Return the position in the reference of each aligned hypothesis word, in hypothesis order.
 
     A word that occurs once on each side is aligned. For other words, longer and longer n-grams
     that end or begin with the word are tried until one occurs once on each side, up to

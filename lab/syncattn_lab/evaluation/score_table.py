@@ -51,14 +51,14 @@ def tabulate_scores(scores: Mapping[str, SystemScore]) -> list[Tables]:
 
 
 def list_score_columns(scores: Mapping[str, SystemScore]) -> dict[str, list[str]]:
-    """Return the columns of a table of all measures by name, except empty ones."""
+    """Return the table columns of all measures, by name, without columns that are empty."""
     numbers = [score.scores for score in scores.values()]
     columns = {m.name: [m.format(row.get(m.name)) for row in numbers] for m in MEASURES}
     return {name: cells for name, cells in columns.items() if {*cells} != {NONE}}
 
 
 def describe_scores(scores: Mapping[str, SystemScore]) -> list[str]:
-    """Describe how scores were computed, and on which sentences."""
+    """Return notes on how the scores were computed, and on which sentences."""
     notes = {}
     for name, score in scores.items():
         for measure in MEASURES:
@@ -84,7 +84,7 @@ def describe_scores(scores: Mapping[str, SystemScore]) -> list[str]:
 
 
 def list_test_columns(tests: Sequence[Significance], digits: int = 2) -> dict[str, list[str]]:
-    """Return the columns of tests against a baseline by name, except empty ones."""
+    """Return the table columns of tests against a baseline, by name, without empty columns."""
     several = sum(test.p is not None for test in tests) > 1
     columns = {
         "± 95 %": [f"{test.confidence:.{digits}f}" for test in tests],
@@ -99,7 +99,7 @@ def list_test_columns(tests: Sequence[Significance], digits: int = 2) -> dict[st
 
 
 def describe_tests(tests: Sequence[Significance]) -> list[str]:
-    """Say how outputs were compared, with a note for each column of `list_test_columns`."""
+    """Return notes on how outputs were compared, one for each column of `list_test_columns`."""
     notes = ["± 95 %: half the width of the confidence interval, by bootstrap resampling"]
     compared = sum(test.p is not None for test in tests)
     if compared:
@@ -112,12 +112,12 @@ def describe_tests(tests: Sequence[Significance]) -> list[str]:
 
 
 def make_table(columns: Mapping[str, Sequence[str]], notes: Sequence[str]) -> Tables:
-    """Return a table from named columns, and its notes."""
+    """Make a table with notes from columns given by name."""
     return Tables([[[*columns], *zip(*columns.values(), strict=True)]], notes)
 
 
 def make_latex(scores: Mapping[str, SystemScore]) -> str:
-    """Write all systems in LaTeX (booktabs), marked if BLEU is better or worse than the baseline's.
+    """Write the scores of all systems as a LaTeX table (booktabs), with marks for better or worse.
 
     A comment says how scores were computed and compared.
     """

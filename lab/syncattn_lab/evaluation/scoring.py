@@ -1,4 +1,4 @@
-"""Compute all measures of systems: of translations, and of parses and links if printed."""
+"""Compute all measures of systems: of translations, and of any printed parses and links."""
 
 from __future__ import annotations
 
@@ -59,13 +59,13 @@ _SIDES = ("source", "target")
 
 @dataclass(frozen=True)
 class Output:
-    """The printed output of a system, an entry for each sentence.
+    """The output of a system for a test set: translations, and analyses of the references.
 
     Attributes:
-        beam: its translations, which are scored. Without ``forced``, its parses of the sources are
-            scored, too.
-        forced: its analyses of the references: the parses of both sides, the links and the
-            distances are scored.
+        beam: the system's own translations, which are scored. Without ``forced``, its parses of the
+            sources are scored, too.
+        forced: the system's analyses of the references (forced decoding), whose parses of both
+            sides, links and distances are scored.
     """
 
     beam: Sequence[PrintedSentence]
@@ -73,70 +73,70 @@ class Output:
 
     @property
     def analysed(self) -> Sequence[PrintedSentence]:
-        """The output whose analyses are scored."""
+        """The sentences whose parses and links are scored; the forced output, if there is any."""
         return self.beam if self.forced is None else self.forced
 
 
 @dataclass(frozen=True)
 class Gold:
-    """The gold data of a test set, an entry for each sentence; None for missing annotation."""
+    """The gold data of a test set, an entry for each sentence; None where annotation is missing."""
 
     references: Sequence[str]
     source_heads: Sequence[Heads | None] | None = None
     target_heads: Sequence[Heads | None] | None = None
     alignments: tuple[Sequence[set[Link]], Sequence[set[Link]]] | None = None
-    """Sure and possible links."""
+    """Sure links and possible links of each sentence."""
     source: Sequence[str] | None = None
-    """Words of the source, for BLEU by length."""
+    """The source sentences, for BLEU by the number of their words."""
     source_labels: Sequence[Sequence[str] | None] | None = None
-    """Dependency labels, for attachment by label."""
+    """Dependency labels of the source's words, for attachment by label."""
     target_labels: Sequence[Sequence[str] | None] | None = None
     source_trees: Sequence[Tree | None] | None = None
-    """Phrase structure, to compare induced trees with."""
+    """Phrase structure of the source, to compare with the trees that a model induces."""
     target_trees: Sequence[Tree | None] | None = None
 
 
 @dataclass(frozen=True)
 class SystemScore:
-    """The measures of a system; None for missing output or missing gold."""
+    """All measures of a system; None where the output or the gold data is missing."""
 
     sentences: int
     texts: dict[str, TranslationScore]
-    """BLEU and the other scores of translations, by the first part of their measures' keys."""
+    """BLEU and other scores of the translations, by the first part of their measures' keys."""
     source_attachment: AttachmentScore | None = None
     target_attachment: AttachmentScore | None = None
     source_baselines: dict[str, AttachmentScore] = field(default_factory=dict)
-    """Where attachment is scored: the same of parses that know no syntax, by their names."""
+    """Attachment scores of parses made without syntax, such as random trees, by their names."""
     target_baselines: dict[str, AttachmentScore] = field(default_factory=dict)
     alignment: AlignmentScore | None = None
     left_out: int = 0
-    """Sentences without attachment or alignment, since an unknown subword hides the words."""
+    """Sentences not scored by attachment or alignment, as an unknown subword hides the words."""
     layer_alignment: dict[str, AlignmentScore] = field(default_factory=dict)
-    """Of each decoder layer, or single head (``2.3``), that printed its links."""
+    """Alignment of each decoder layer or attention head (``2.3``) that printed its links."""
     source_brackets: dict[int, BracketingScore] = field(default_factory=dict)
-    """Scores of the trees that each gated layer induces."""
+    """Bracketing scores of the trees that each gated layer induces, by layer."""
     target_brackets: dict[int, BracketingScore] = field(default_factory=dict)
     significance: Significance | None = None
-    """None without a baseline; the following are None if they are not asked for."""
+    """Tests against the baseline, None without one; what follows is None unless asked for."""
     bleu_by_length: dict[str, BucketScore] | None = None
     compound_split_bleu: BleuScore | None = None
     bleu_by_part: dict[str, float] | None = None
 
     @property
     def bleu(self) -> BleuScore:
-        """BLEU and the length of the translations."""
+        """BLEU of the translations, and their length in per cent of the references'."""
         return cast(BleuScore, self.texts["bleu"])
 
     @property
     def scores(self) -> dict[str, float]:
-        """The numbers of all computed measures, as in tables, by name."""
+        """The values of all computed measures, in the units of tables, by the measure's name."""
         parts = {k: v for k, v in vars(self).items() if getattr(v, "counted", True)}
         numbers = {measure.name: measure.number(self.texts | parts) for measure in MEASURES}
         return {name: number for name, number in numbers.items() if number is not None}
 
     @property
     def signatures(self) -> dict[str, str]:
-        """How the scores of translations were computed, by the names of their measures."""
+        """The signatures that state how translations were scored, by the measure's name."""
         parts = self.texts | vars(self)
         known = {m.name: parts.get(m.key.partition(".")[0]) for m in MEASURES}
         return {n: p.signature for n, p in known.items() if isinstance(p, TranslationScore)}
@@ -166,7 +166,7 @@ class SystemScore:
 
 @dataclass(frozen=True)
 class ScoringOptions:
-    """How systems are scored.
+    """Options of scoring: tokenizers, the baseline, and which extra measures to compute.
 
     Attributes:
         moses_language: undo the Moses tokenizer of this language in the translations.
@@ -197,11 +197,11 @@ def score_systems(
     options: ScoringOptions = ScoringOptions(),
     warn: Callable[[str], None] = lambda message: None,
 ) -> dict[str, SystemScore]:
-    """Measure systems.
+    """Compute all measures of each system, and test the systems against the baseline.
 
     Args:
-        outputs: of each system, by its name.
-        gold: what they are measured against.
+        outputs: the output of each system, by its name.
+        gold: the gold data that outputs are compared with.
         options: what is measured, and how texts are prepared for it.
         warn: called with a reason why scores may mislead.
 
@@ -258,7 +258,7 @@ def _prepare_references(
 
 
 def prepare_texts(output: Output, options: ScoringOptions) -> Sequence[str]:
-    """Return the translations as compared with the references: detokenised or split into words."""
+    """Return a system's translations as they are scored: detokenised or split into words."""
     texts = plain_text(output.beam, options.moses_language)
     return texts if options.words is None else Packed(words_by(options.words, texts))
 
@@ -370,7 +370,7 @@ def say_unused(
     warn: Callable[[str], None],
     others: Collection[str] = (),
 ) -> None:
-    """Warn in a single line of unused gold; `DataError` if no gold was used at all.
+    """Warn, in one line, of gold data that no score used; `DataError` if none at all was used.
 
     Args:
         gold: the gold data.
@@ -393,7 +393,7 @@ def say_unused(
 
 
 def check_numbers(outputs: Mapping[str, Output], gold: Gold) -> None:
-    """Check that all gold and all output have as many sentences as the references; `DataError`."""
+    """Raise `DataError` unless gold and outputs have as many sentences as the references."""
     size = len(gold.references)
     for name, entries in vars(gold).items():
         lines = entries[0] if entries and name == "alignments" else entries
@@ -415,7 +415,7 @@ def check_numbers(outputs: Mapping[str, Output], gold: Gold) -> None:
 def plain_text(
     printed: Sequence[PrintedSentence], moses_language: str | None = None
 ) -> Sequence[str]:
-    """Return the translations, with the Moses tokenizer of a language undone if one is given."""
+    """Return the texts of translations, without the Moses tokenization of a language if given."""
     texts = Packed(sentence.translation for sentence in printed)
     return detokenize_moses(texts, moses_language) if moses_language else texts
 

@@ -20,13 +20,16 @@ _COMET = re.compile(r"[^\t]*\t(?:Segment (\d{1,9})\t)?score: (\S+)")
 
 @dataclass(frozen=True)
 class SentenceScores(Significance):
-    """The mean of a system's sentences, compared with the baseline's."""
+    """The mean of a system's sentence scores, with a test against the baseline's mean."""
 
     mean: float = 0.0
 
 
 def read_sentence_scores(path: str | Path) -> list[float]:
-    """Read a number on each line, or the output of ``comet-score``; else `DataError`."""
+    """Read a score for each sentence: a number on each line, or the output of ``comet-score``.
+
+    Any other content is a `DataError`.
+    """
     scores: list[float] = []
     for number, line in enumerate(read_lines(path), 1):
         comet = _COMET.fullmatch(line)
@@ -47,7 +50,7 @@ def read_sentence_scores(path: str | Path) -> list[float]:
 def compare_sentence_scores(
     scores: Mapping[str, Sequence[float]], baseline: str = ""
 ) -> dict[str, SentenceScores]:
-    """Test each system's mean against the baseline's, if the baseline has scores."""
+    """Test the mean score of each system against the baseline's, if the baseline has scores."""
     # With the number of sentences, so that sums give means.
     counts = {name: np.stack([v, np.ones(len(v))], axis=1) for name, v in scores.items()}
     tests = compare_scores(counts, baseline, "", _compute_mean)
@@ -59,7 +62,7 @@ def _compute_mean(totals: np.ndarray) -> np.ndarray:
 
 
 def tabulate_sentence_scores(measure: str, scores: Mapping[str, SentenceScores]) -> Tables:
-    """Return a table."""
+    """Return a table of the systems' mean scores, with their tests against the baseline."""
     columns = {
         "system": list(scores),
         measure: [f"{score.mean:.4f}" for score in scores.values()],

@@ -1,4 +1,4 @@
-"""Tests of a contrast's BLEU over sentences, beside tests over seeds."""
+"""Tests over sentences of whether two systems differ in BLEU, beside the tests over seeds."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .significance import randomisation
 
 
 def randomise_sentences(contrast: Contrast, cells: Cells) -> tuple[float | None, list[int]]:
-    """Test over sentences whether a contrast's trained models differ in BLEU.
+    """Test over sentences whether the trained models of a contrast differ in BLEU.
 
     Returns:
         p, and the seeds of which both systems have their counts: the trainings that were tested.
@@ -34,7 +34,7 @@ def randomise_sentences(contrast: Contrast, cells: Cells) -> tuple[float | None,
 
 
 def bootstrap_sentences(contrast: Contrast, cells: Cells) -> Interval | None:
-    """Return the difference in BLEU that other seeds and other sentences may give.
+    """Return a contrast's difference in BLEU, with its 95 % interval over seeds and sentences.
 
     None if a system has fewer than two trainings with counts.
 

@@ -23,14 +23,14 @@ _EXCHANGES, SAMPLES, SEED = 10000, 1000, 12345
 #: Differences smaller than this are due to rounding.
 _ROUNDING = 1e-9
 Score = Callable[[np.ndarray], np.ndarray]
-"""Scores of sums over sentences, ``(..., counts)``."""
+"""Computes a score from sums over sentences, ``(..., counts)``."""
 #: How many numbers a matrix of random choices has at most.
 _AT_ONCE = 2**23
 _ORDERS = 4
 
 
 def compute_bleu(totals: np.ndarray, brevity: bool = True) -> np.ndarray:
-    """Compute BLEU as in sacreBLEU from sums of `count_ngrams`, ``(..., 10)``.
+    """Compute BLEU as sacreBLEU does, from sums of the counts of `count_ngrams`, ``(..., 10)``.
 
     Without ``brevity``, translations that are too short have no penalty.
     """
@@ -53,22 +53,25 @@ def compute_precision(totals: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Significance:
-    """A score of a system compared with the baseline's."""
+    """A system's score, with its confidence interval and its test against the baseline."""
 
     baseline: str
     difference: float
     confidence: float
     """Half the width of the 95 % interval of the score, by bootstrap resampling."""
     p: float | None
-    """Of the difference, by paired approximate randomisation; None for the baseline itself."""
+    """The p-value of the difference, by paired approximate randomisation; None for the baseline."""
     signature: str
-    """sacreBLEU's, with the samples of bootstrap (bs) and randomisation (ar) and the seed."""
+    """sacreBLEU's signature, with the seed and the numbers of samples.
+
+    ``bs`` are those of the bootstrap, ``ar`` those of approximate randomisation.
+    """
     corrected: float | None = None
-    """p by Holm's method, corrected for all systems that are compared."""
+    """The p-value corrected for all compared systems by Holm's method."""
     verdict: Verdict | None = None
-    """None for the baseline itself."""
+    """Better, worse or not known; None for the baseline."""
     interval: tuple[float, float] | None = None
-    """The 95 % interval of the difference, by bootstrap resampling; None for the baseline."""
+    """The 95 % interval of the difference, by bootstrap over sentences; None for the baseline."""
 
 
 def compare_with_baseline(
@@ -121,7 +124,7 @@ def compare_scores(
 def randomisation(
     system: Sequence[np.ndarray], baseline: Sequence[np.ndarray], score: Score = compute_bleu
 ) -> tuple[float, float]:
-    """Return how far a system's score is from the baseline's, over all seeds of both, and its p.
+    """Return a system's difference from a baseline and its p, by approximate randomisation.
 
     Each sentence is exchanged or not, with the outputs of all seeds together, since they are not
     independent. p is the share of exchanges whose difference is at least as large, in either
@@ -135,7 +138,7 @@ def randomisation(
 def randomise_each(
     system: Sequence[np.ndarray], baseline: Sequence[np.ndarray], score: Score
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Do the same for several scores of the same sentences.
+    """Test several scores of the same sentences by approximate randomisation.
 
     Args:
         system: as for `randomisation`.
@@ -168,7 +171,7 @@ def randomise_each(
 
 
 def check_same_text(*outputs: np.ndarray) -> int:
-    """Return the number of sentences; raise `DataError` if outputs have different ones."""
+    """Return the number of sentences; raise `DataError` if the outputs' numbers of them differ."""
     sizes = sorted({len(counts) for counts in outputs})
     if len(sizes) > 1:
         raise DataError(f"outputs of different texts, with {sizes[0]} and {sizes[1]} sentences")
@@ -178,7 +181,7 @@ def check_same_text(*outputs: np.ndarray) -> int:
 def bootstrap_interval(
     system: np.ndarray, baseline: np.ndarray, score: Score = compute_bleu
 ) -> tuple[float, float]:
-    """Return the 95 % interval of the difference in a score of two `count_ngrams`, by bootstrap."""
+    """Return the 95 % interval of the difference of two outputs' scores, by bootstrap."""
     return _find_ends(resample(system, score) - resample(baseline, score))
 
 
@@ -189,7 +192,7 @@ def _find_ends(samples: np.ndarray) -> tuple[float, float]:
 
 
 def resample(counts: np.ndarray, score: Score = compute_bleu) -> np.ndarray:
-    """Return the scores of many random samples of sentences, the same for each output of a text.
+    """Return the scores of random samples of sentences, the same samples for each output of a text.
 
     Args:
         counts: what is counted in each sentence, ``(sentences, counts)``.

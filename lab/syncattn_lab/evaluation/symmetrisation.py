@@ -34,14 +34,14 @@ from syncattn_fairseq.data.words import Link
 
 @dataclass(frozen=True)
 class Variant:
-    """How links grow."""
+    """The settings of a variant of grow-diag: which neighbouring links it adds, in which order."""
 
     enough: Callable[[Iterable[bool]], bool]
     """Whether a neighbour may be added, given whether its source and target word are unaligned."""
     order: Callable[[Link], Link]
-    """Sort key of the links."""
+    """Sort key of the links, which are extended in this order."""
     steps: Sequence[Link]
-    """To the neighbours, in source and target position."""
+    """The offsets (source, target) from a link to its neighbours, in the order of their trial."""
 
 
 VARIANTS: Mapping[str, Variant] = {
@@ -55,7 +55,7 @@ VARIANTS: Mapping[str, Variant] = {
 
 
 def grow_diag(forward: AbstractSet[Link], backward: AbstractSet[Link], variant: str) -> set[Link]:
-    """Grow the intersection by neighbouring links of the union, including diagonal neighbours.
+    """Extend the intersection of two alignments by neighbouring links of their union (grow-diag).
 
     The variant is ``moses`` or ``lilt`` (see the module's table).
     """
@@ -86,7 +86,7 @@ def grow_diag(forward: AbstractSet[Link], backward: AbstractSet[Link], variant: 
 def add_final(
     links: AbstractSet[Link], forward: AbstractSet[Link], backward: AbstractSet[Link]
 ) -> set[Link]:
-    """Add the links whose words are both unaligned, first forward's, then backward's.
+    """Add links whose two words are both unaligned: forward's links first, then backward's links.
 
     Of two links that share a word, the one nearer to the start wins, so it makes no difference
     whether links are sorted by source or by target position.
@@ -106,13 +106,13 @@ SYMMETRISATIONS = (
     *(f"grow-diag-{variant}" for variant in VARIANTS),
     *(f"grow-diag-final-and-{variant}" for variant in VARIANTS),
 )
-"""All methods by name."""
+"""The names of all methods that combine the alignments of two directions."""
 
 
 def symmetrise(
     forward: AbstractSet[Link], backward: AbstractSet[Link], methods: Collection[str]
 ) -> dict[str, set[Link]]:
-    """Combine the links of a sentence by some of `SYMMETRISATIONS`, for links grow only once.
+    """Combine two alignments of a sentence by each of the given methods of `SYMMETRISATIONS`.
 
     ``grow-diag-final-and`` is `grow_diag`, then `add_final` (Lilt's script calls it
     grow-diagonal-final).

@@ -13,14 +13,14 @@ from .contrast import Cell, Cells, Contrast
 
 @dataclass(frozen=True)
 class TableRow:
-    """The results of a system with the same settings.
+    """A row of a results table: the trainings of a system that have the same settings.
 
     Attributes:
-        name: of the system, with what makes it a row of its own if there are several.
+        name: the system's name, with the settings of this row if the system has several rows.
         system: the name of the system.
         cells: the results of each seed, see `.results_file`.
-        baseline: the row that it is compared with.
-        note: why it is not compared with anything.
+        baseline: the row that this one is compared with; None if there is none.
+        note: why this row is not compared with a baseline; else empty.
     """
 
     name: str
@@ -30,7 +30,7 @@ class TableRow:
     note: str = ""
 
     def list_numbers(self, score: str) -> list[float]:
-        """Return a score of all seeds with a number."""
+        """List a score's values, one for each training that has this score."""
         return [cell["scores"][score] for cell in self.cells if score in cell["scores"]]
 
 
@@ -40,7 +40,7 @@ def make_rows(
     seeds: Sequence[int] | None,
     baseline: Callable[[str], str],
 ) -> list[TableRow]:
-    """Return a row for each system, or a row for each of its different settings.
+    """Return a row for each system, or several if its trainings have different settings.
 
     Args:
         results: from `load_results`.
@@ -86,7 +86,7 @@ def _say_own(cell: Cell) -> str:
 
 
 def say_settings(cell: Cell) -> str:
-    """Return config and changes of a training, ``CONFIG:CHANGE:...``, if its name is another."""
+    """Return a training's settings, ``CONFIG:CHANGE:...``, unless its system's name says them."""
     config = cell.get("config", "")
     if not config or cell["system"].partition(":")[0] == config:
         return ""
@@ -109,7 +109,7 @@ def _with_baseline(
 def list_contrasts(
     rows: Sequence[TableRow], groups: Mapping[str, Sequence[str]], say: Callable[[str], str] = str
 ) -> list[Contrast]:
-    """Return the contrasts of rows with their baselines.
+    """Return a contrast of each row with the row's baseline.
 
     Args:
         rows: from `make_rows`; those without a baseline are left out.
@@ -132,6 +132,6 @@ def _find_group(system: str, groups: Mapping[str, Sequence[str]]) -> str:
 
 
 def index_rows(rows: Sequence[TableRow]) -> Cells:
-    """Return the results of rows and their baselines, by the names of the rows and by seed."""
+    """Return the results of all rows and of their baselines, by row name and seed."""
     known = {one.name: one for row in rows for one in (row, row.baseline) if one}
     return {name: {cell["seed"]: cell for cell in row.cells} for name, row in known.items()}

@@ -13,12 +13,12 @@ from syncattn_fairseq.base.text_tables import escape_html, format_table, markdow
 from .measures import NONE
 
 Table: TypeAlias = Sequence[Sequence[str]]
-"""Rows of cells, the first with the names of the columns."""
+"""The rows of a table, each a sequence of cells; the first row has the names of the columns."""
 
 
 @dataclass(frozen=True)
 class Column:
-    """A column of a table.
+    """A column of a table: its name, its cells, and a footnote.
 
     Attributes:
         name: what stands above it.
@@ -32,12 +32,14 @@ class Column:
 
     @property
     def says_something(self) -> bool:
-        """Whether something is known of a row."""
+        """Whether any cell of the column is not a dash."""
         return any(cell != NONE for cell in self.cells)
 
 
 def list_tables(*tables: Iterable[Column]) -> list[Table]:
-    """Return the rows of tables, each given as columns, the first of which names the rows.
+    """Turn tables given as columns into rows, without columns that are empty in every row.
+
+    The first column names the rows. A table in which only these names are left is left out, too.
 
     A column that says nothing of any row is left out, and so is a table of names alone.
     """
@@ -51,20 +53,20 @@ def list_tables(*tables: Iterable[Column]) -> list[Table]:
 
 
 def list_meanings(columns: Iterable[Column]) -> list[str]:
-    """Return what the names of shown columns mean, each once."""
+    """Return the footnotes of the columns that are shown, each footnote once."""
     shown = [column for column in columns if column.note and column.says_something]
     return [*dict.fromkeys(f"{column.name}: {column.note}" for column in shown)]
 
 
 @dataclass(frozen=True)
 class Tables:
-    """Tables, and the notes below."""
+    """One or several tables, with the notes below them."""
 
     tables: Sequence[Table]
     notes: Sequence[str]
 
     def format(self, markdown: bool = False) -> str:
-        """Return tables and notes as plain text, or as Markdown, with the notes as a list."""
+        """Format the tables and their notes as plain text, or as Markdown."""
         form = markdown_table if markdown else format_table
         notes = "\n".join(map(_format_item, self.notes) if markdown else self.notes)
         return "\n\n".join([*map(form, self.tables), notes])
@@ -77,7 +79,7 @@ def _format_item(note: str) -> str:
 
 
 def spread(numbers: Sequence[float | None], digits: int = 1) -> str:
-    """Return mean, standard deviation, lowest and highest; the bare value if all are equal.
+    """Format mean, standard deviation, minimum and maximum; only the value if all are equal.
 
     Numbers that are None do not count.
     """

@@ -26,7 +26,7 @@ from .ribes import ALPHA, BETA, score_sentence
 
 @dataclass(frozen=True)
 class TranslationScore:
-    """A corpus-level score from 0 to 100, with sacreBLEU's signature of its settings."""
+    """A corpus-level score from 0 to 100, with sacreBLEU's signature, which states its settings."""
 
     score: float
     signature: str
@@ -34,7 +34,7 @@ class TranslationScore:
 
 @dataclass(frozen=True)
 class BleuScore(TranslationScore):
-    """BLEU, and the number of words of the translations in % of the references'.
+    """BLEU, and the length of the translations in % of the references' words.
 
     Below 100, BLEU has a brevity penalty; above, its precision suffers.
     """
@@ -55,7 +55,7 @@ def count_ngrams(
     tokenize: str = "13a",
     warn: bool = False,
 ) -> np.ndarray:
-    """Return BLEU's statistics of each sentence, enough for all scores and tests of an output.
+    """Return the n-gram counts of each sentence that BLEU and its tests are computed from.
 
     Args:
         translations: the translations, detokenised unless ``tokenize`` is ``none``.
@@ -75,7 +75,7 @@ def count_ngrams(
 
 
 def sum_bleu(counts: np.ndarray, tokenize: str = "13a") -> BleuScore:
-    """Compute BLEU from the numbers of `count_ngrams`, got with the same tokenizer."""
+    """Compute corpus BLEU from the counts of `count_ngrams`, made with the same tokenizer."""
     metric: Any = BLEU(tokenize=tokenize)
     metric.num_refs = 1  # it would learn that from the texts
     bleu = metric._compute_score_from_stats(counts.sum(axis=0).tolist())
@@ -98,7 +98,7 @@ def _count(
 
 
 def check_tokenizer(tokenize: str) -> None:
-    """Raise `DataError` if a tokenizer of sacreBLEU does not work: some need other packages."""
+    """Raise `DataError` if sacreBLEU cannot load the named tokenizer, or its package is missing."""
     try:
         BLEU(tokenize=tokenize)
     except (ImportError, RuntimeError) as error:
@@ -108,7 +108,7 @@ def check_tokenizer(tokenize: str) -> None:
 def score_compound_split_bleu(
     hypotheses: Sequence[str], references: Sequence[str], language: str
 ) -> BleuScore:
-    """Compute the BLEU of papers on WMT14 English-German: Moses's words with compounds split.
+    """Compute BLEU as papers on WMT14 English-German do: Moses tokens, compounds split at hyphens.
 
     Both sides are tokenised by the Moses tokenizer, and then ``A-B`` counts as the three words
     ``A``, ``-`` and ``B``, as in the script of tensor2tensor that Vaswani et al. (2017) used. It is
@@ -135,7 +135,7 @@ def score_chrf(hypotheses: Sequence[str], references: Sequence[str]) -> Translat
 def score_ribes(
     hypotheses: Sequence[str], references: Sequence[str], tokenize: str = "13a"
 ) -> TranslationScore:
-    """Compute RIBES (Isozaki et al. 2010), the mean over sentences."""
+    """Compute RIBES (Isozaki et al. 2010), averaged over sentences."""
     _check_numbers(hypotheses, references)
     tokenizer = BLEU(tokenize=tokenize).tokenizer
     sides = (split_words(texts, tokenize) for texts in (hypotheses, references))
@@ -147,7 +147,7 @@ def score_ribes(
 
 
 def split_words(texts: Iterable[str], tokenize: str = "13a") -> Iterator[list[str]]:
-    """Yield the words of each text, as BLEU counts them.
+    """Yield the words of each text, split by one of sacreBLEU's tokenizers, as BLEU counts them.
 
     Args:
         texts: detokenised, unless ``tokenize`` is ``none``.
@@ -170,12 +170,12 @@ def _split_moses(texts: Iterable[str], language: str) -> Iterator[str]:
 
 
 def detokenize_moses(texts: Iterable[str], language: str) -> Sequence[str]:
-    """Undo the Moses tokenizer; errors as `.moses.check_language`."""
+    """Undo the Moses tokenizer in each text; raise `DataError` as `.moses.check_language` does."""
     return Packed(map(open_detokenizer(language), texts))
 
 
 def score_round_trip(references: Sequence[str], language: str, tokenize: str) -> float:
-    """Compute the BLEU of references that the Moses tokenizer splits and `detokenize_moses` joins.
+    """Compute the BLEU of references after the Moses tokenizer and `detokenize_moses`.
 
     It is the most that a perfect translation of tokenised text gets.
     """
@@ -184,7 +184,7 @@ def score_round_trip(references: Sequence[str], language: str, tokenize: str) ->
 
 
 def words_by(command: str, texts: Sequence[str]) -> list[str]:
-    """Let a command, such as KyTea, split texts without spaces into words; see `split_by`.
+    """Split texts written without spaces into words, by a command such as KyTea; see `split_by`.
 
     For languages without spaces, this makes systems with different words comparable.
     """
@@ -199,7 +199,10 @@ def words_by(command: str, texts: Sequence[str]) -> list[str]:
 
 
 def bleu_by_part(counts: np.ndarray, parts: Mapping[str, int]) -> dict[str, float]:
-    """Compute BLEU of test sets in a row, by their sizes, and its ``mean``; or `DataError`."""
+    """Compute BLEU of each test set in a concatenation of test sets, and the ``mean`` of them.
+
+    ``parts`` has the test sets' names and sizes in order. `DataError` if these sizes do not add up.
+    """
     if sum(parts.values()) != len(counts):
         raise DataError(f"--parts: {sum(parts.values())} sentences, but {len(counts)} are here")
     ends = [*accumulate(parts.values())]
@@ -209,7 +212,7 @@ def bleu_by_part(counts: np.ndarray, parts: Mapping[str, int]) -> dict[str, floa
 
 
 def looks_tokenised(texts: Iterable[str]) -> bool | None:
-    """Return whether full stops and commas stand alone more often than at the end of a word.
+    """Tell whether full stops and commas stand alone more often than at the end of a word.
 
     None if both are equally frequent.
     """
@@ -223,7 +226,7 @@ def looks_tokenised(texts: Iterable[str]) -> bool | None:
 
 
 def read_text(path: str | Path) -> Sequence[str]:
-    """Read the lines of a text."""
+    """Read the lines of a text file."""
     return Packed(read_lines(path))
 
 

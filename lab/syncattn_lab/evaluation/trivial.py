@@ -1,4 +1,4 @@
-"""Translations by no model: the source itself, and each of its words alone."""
+"""Translations made without a model: the source itself, or word by word."""
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -9,12 +9,12 @@ from .word_groups import GroupedText
 
 
 def copy_source(text: GroupedText) -> list[str] | None:
-    """Return the sources as their own translations; None if they are not known."""
+    """Return the source sentences as their own translations; None if the sources are not known."""
     return None if text.source is None else [" ".join(words) for words in text.source]
 
 
 def translate_by_word(text: GroupedText) -> list[str] | None:
-    """Translate each source word alone, in the order of the source; None without links.
+    """Translate each source word alone, in source order; None without links or sources.
 
     A word becomes what it is most often linked with in the other sentences of the test set, the
     first in the alphabet of several. A word without a link there stays as it is. The sentence

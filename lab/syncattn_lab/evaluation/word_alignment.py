@@ -19,23 +19,23 @@ from .gold_words import GoldWords, move_links
 
 @dataclass(frozen=True)
 class WordAlignment:
-    """The links between the words of one sentence, and how many words there are."""
+    """The word links of one sentence, and the numbers of its source and target words."""
 
     links: set[Link]
     words: tuple[int, int] | None = None
-    """Of the source, and of the target; None if unknown."""
+    """Numbers of the source's and of the target's words; None if unknown."""
 
     def reversed(self) -> WordAlignment:
-        """Swap source and target."""
+        """Return the alignment with source and target swapped."""
         return WordAlignment({(i, j) for j, i in self.links}, self.words and self.words[::-1])
 
     def check_gold(self, gold: Iterable[Link]) -> None:
-        """Raise `DataError` if a gold link lies outside the sentence."""
+        """Raise `DataError` if a gold link refers to a word beyond the end of the sentence."""
         if outside := self._find_outside(gold):
             raise DataError(f"gold {outside}; a file that counts from 1 needs --one-based")
 
     def check_same_sentence(self, other: WordAlignment) -> None:
-        """Raise `DataError` if another alignment cannot belong to the same sentence."""
+        """Raise `DataError` if another alignment is of a sentence with other numbers of words."""
         if self.words and other.words and self.words != other.words:
             raise DataError(f"{other.words} source and target words, but {self.words}")
         if outside := self._find_outside(other.links):
@@ -58,7 +58,7 @@ def align_words(
     source_words: int | None = None,
     target_words: int | None = None,
 ) -> WordAlignment | None:
-    """Return the links of a sentence.
+    """Return the word links that a model printed for a sentence.
 
     Args:
         sentence: as it was printed.
@@ -149,7 +149,10 @@ def _move_links(
 def pair_sentences(
     outputs: Mapping[str, Sequence[WordAlignment | None]],
 ) -> Iterator[list[WordAlignment] | None]:
-    """Yield each sentence's alignments, None if an output has none; `DataError` if they differ."""
+    """Yield the alignments that all outputs have of each sentence; None if one output has none.
+
+    Raises `DataError` if the outputs are of different sentences.
+    """
     (first, expected), *_ = outputs.items()
     for name, alignments in outputs.items():
         if len(alignments) != len(expected):

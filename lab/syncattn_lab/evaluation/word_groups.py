@@ -1,4 +1,4 @@
-"""Recall and precision of words in groups: by label, part of speech, arc, depth, frequency.
+"""Recall and precision of words in groups, such as their dependency label or frequency.
 
 A word of the reference is found if the translation has it. Words are counted as BLEU counts them:
 of a word that is n times in the reference and m times in the translation, min(n, m) are found.
@@ -39,14 +39,14 @@ from .group_scores import (
 from .length import BUCKETS, find_bucket
 
 UNLINKED = "no link"
-"""The group of words without a link to a source word."""
+"""The name of the group of target words without a link to a source word."""
 
 Words: TypeAlias = Sequence[Sequence[str]]
-"""The words of each sentence."""
+"""The words of each sentence of a text."""
 Links: TypeAlias = Sequence[Collection[Link] | None]
-"""The links of each sentence, source first, from 0; None if they are not known."""
+"""The word links (source, target) of each sentence, from 0; None where they are not known."""
 _Names: TypeAlias = tuple[str, ...]
-"""The groups of a word."""
+"""The names of the groups that a word belongs to."""
 
 _ARCS = ("root", "1", "2", "3-4", "5+", "parent to the left", "parent to the right")
 _ARC_STARTS = (2, 3, 5)
@@ -64,7 +64,7 @@ _ORDERS = {
 
 @dataclass(frozen=True)
 class GroupedText:
-    """The words of a test set, and what is known of them; None for what is not known.
+    """The words of a test set, with the annotation that groups need; None where it is missing.
 
     Attributes:
         references: the words of each reference, split as the translations are.
@@ -91,7 +91,7 @@ class GroupedText:
 
 @dataclass(frozen=True)
 class SystemWords:
-    """The translations of a system.
+    """The words of a system's translations, and their links to the source.
 
     Attributes:
         words: the words of each translation.
@@ -103,7 +103,7 @@ class SystemWords:
 
 
 def list_kinds(text: GroupedText) -> list[str]:
-    """List the kinds of groups for which a test set has all that is needed."""
+    """List the kinds of groups whose annotation a test set has."""
     return [kind for kind in KINDS if not _find_missing(text, kind)]
 
 
@@ -113,7 +113,7 @@ def score_word_groups(
     kinds: Sequence[str],
     baseline: str | None = None,
 ) -> list[GroupScore]:
-    """Measure recall and precision of words, in all and in groups.
+    """Compute recall and precision of translated words: of all words, and of each group.
 
     Args:
         text: the test set.
@@ -154,7 +154,7 @@ def score_word_groups(
 
 
 def _count(text: GroupedText, kind: str, ours: Words, links: Links | None, theirs: Words) -> Counts:
-    """Count our words, and those of them that the other text has, by group.
+    """Count our words by group, and those of them that also occur in the other text.
 
     Args:
         text: the test set.
@@ -174,7 +174,7 @@ def _count(text: GroupedText, kind: str, ours: Words, links: Links | None, their
 
 
 def _find_shares(words: Sequence[str], others: Sequence[str]) -> list[float]:
-    """Return for each word the share of it that other words have, ``min(n, m) / n``."""
+    """Return, for each word, which share of its copies the other words have, ``min(n, m) / n``."""
     here, there = Counter(words), Counter(others)
     return [min(here[word], there[word]) / here[word] for word in words]
 
@@ -201,7 +201,7 @@ def _list_groups(
 
 
 def _follow(links: Iterable[Link], of_source: Sequence[_Names], size: int) -> list[_Names]:
-    """Return the groups of words from those of the source words that they are linked with."""
+    """Return the groups of words, taken from the source words that they are linked with."""
     found: list[dict[str, None]] = [{} for _ in range(size)]
     for source, target in links:
         found[target] |= dict.fromkeys(of_source[source])
@@ -228,7 +228,7 @@ def _name_depths(heads: Heads) -> list[_Names]:
 
 
 def _find_depth(heads: Heads, word: int) -> str:
-    """Return the number of arcs from a word to the root, from 1; heads need not form a tree."""
+    """Return the number of arcs from a word up to the root, as text; heads need not form a tree."""
     for depth in range(len(heads)):
         word = heads[word - 1]
         if word == 0:

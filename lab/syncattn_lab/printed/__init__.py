@@ -1,1 +1,1 @@
-"""Readers of printed output: training logs, translations, and the analyses of attention heads."""
+"""Readers of printed output: training logs, translations, and analyses by attention heads."""

@@ -37,11 +37,11 @@ _EARLIER = re.compile(r"([XL])-[0-9]{1,9}\t")
 _AT_ONCE = 10 * BLOCK
 
 _Fields: TypeAlias = dict[str, Any]
-"""What was read of a sentence, by the letter of the line."""
+"""What was read of a sentence, by the letter that its line begins with."""
 
 
 def is_fairseq_output(lines: Iterable[str]) -> bool:
-    """Return whether hypotheses are printed: most lines are of sentences, or of several kinds."""
+    """Tell whether lines are the output of fairseq's decoder, with lines of hypotheses."""
     filled, found = 0, Counter[str]()
     for line in lines:
         filled += bool(line.strip())
@@ -57,7 +57,7 @@ def read_fairseq_output(
     scheme: str | None = None,
     warn: Callable[[str], None] = lambda message: None,
 ) -> Sequence[PrintedSentence]:
-    """Read a decoder's output. Of an n-best list, the first hypothesis of each sentence counts.
+    """Read the output of fairseq's decoder; only the first hypothesis of each n-best list is kept.
 
     Args:
         path: the file.

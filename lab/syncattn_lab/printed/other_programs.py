@@ -1,4 +1,4 @@
-"""Read translations printed by Marian, Moses and Sockeye, without any other output.
+"""Read translations printed by Marian, Moses and Sockeye, and nothing else of their output.
 
 ::
 
@@ -29,7 +29,7 @@ _TEXT, _TEXTS = "translation", "translations"
 
 
 def find_reader(lines: list[str]) -> Callable[[str | Path], Iterator[str]] | None:
-    """Return the reader of a file of translations printed by another program.
+    """Return the reader for a file of translations, if its lines look like another program's.
 
     Args:
         lines: some of the file's lines, of which most must look like that program's.
@@ -80,13 +80,13 @@ def _find_translation(line: str) -> str | None:
 
 
 def have_columns(lines: list[str]) -> bool:
-    """Return whether most lines have ``|||`` between words, as columns of text have."""
+    """Tell whether most lines contain ``|||`` between spaces, as a separator of columns."""
     filled = [line for line in lines if line.strip()]
     return 2 * sum(_BAR in line for line in filled) > len(filled)
 
 
 def read_aligned(path: str | Path) -> Iterator[str]:
-    """Yield the text before the links of each line.
+    """Yield the translation in each line of ``TEXT ||| LINKS``.
 
     Raises:
         DataError: a line has no links, so that its text may have lost its end.
@@ -104,7 +104,7 @@ def read_aligned(path: str | Path) -> Iterator[str]:
 
 
 def read_nbest(path: str | Path) -> Iterator[str]:
-    """Yield the first hypothesis of each sentence.
+    """Yield the first hypothesis of each sentence of an n-best list.
 
     Raises:
         DataError: a line is none of such a list, or a sentence is missing.
@@ -126,7 +126,7 @@ def read_nbest(path: str | Path) -> Iterator[str]:
 
 
 def read_sockeye(path: str | Path) -> Iterator[str]:
-    """Yield the translation of each line of JSON.
+    """Yield the translation in each line of Sockeye's JSON output.
 
     Raises:
         DataError: a line has no translation.

@@ -26,7 +26,7 @@ def read_output(
     scheme: str | None = None,
     warn: Callable[[str], None] = lambda message: None,
 ) -> Sequence[PrintedSentence]:
-    """Read translations, and any parses, links and distances printed with the translations.
+    """Read translations, and any parses, links and distances that were printed with them.
 
     A file is recognised by most of its first lines: what ``syncattn-translate --jsonl``,
     fairseq, Marian, Moses or Sockeye prints, or plain text with one translation on each line.
@@ -60,7 +60,7 @@ def read_output(
 
 
 def has_analyses(path: str | Path) -> bool:
-    """Return whether a file is of a kind that may hold links: records, or fairseq's output."""
+    """Tell whether a file may have links: it has records (JSON lines) or fairseq's output."""
     with keeping_pipes():
         lines = read_lines(path)
         first = [*islice(lines, _FIRST)]

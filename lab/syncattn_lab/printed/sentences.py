@@ -27,7 +27,7 @@ UNKNOWN = "<unk>"
 
 @dataclass(frozen=True)
 class PrintedSide:
-    """The source or the target of a sentence pair, as far as printed.
+    """The source or the target of a sentence pair, with all that was printed of it.
 
     Attributes:
         words: the words; empty if they were not printed.
@@ -50,11 +50,11 @@ class PrintedSide:
     spans: list[Span] | None = None
 
     def __str__(self) -> str:
-        """Return the sentence as a line of text."""
+        """Return the sentence as one line of text."""
         return self.text or " ".join(self.words)
 
     def group_words(self, starts: Sequence[bool]) -> PrintedSide:
-        """Return this side with groups of words in the place of words.
+        """Return this side with adjacent words merged into groups.
 
         A group has the head of its last word, as a word has that of its last subword.
 
@@ -83,7 +83,7 @@ class PrintedSide:
         )
 
     def list_gaps(self, layer: int) -> list[float]:
-        """Return the gap before each word that a layer measured."""
+        """Return a gated layer's distance between each word and the word before it."""
         distances = self.distances[layer]
         starts = [
             end - size for end, size in zip(accumulate(self.lengths), self.lengths, strict=True)
@@ -91,7 +91,7 @@ class PrintedSide:
         return [distances[start] for start in starts]
 
     def lacks_words(self, count: int | None) -> bool:
-        """Return whether the words are not those of the text.
+        """Tell whether the words may differ from the text's, as an unknown subword hides word ends.
 
         Args:
             count: how many words the text has; None if this is unknown.
@@ -103,7 +103,7 @@ class PrintedSide:
 
 @dataclass(frozen=True)
 class PrintedSentence:
-    """A translation, and what else was printed of the pair.
+    """A translation with its source, and the parses and links that were printed with them.
 
     Attributes:
         translation: its text, with subwords joined.
@@ -125,7 +125,7 @@ class PrintedSentence:
     def group_words(
         self, source: Sequence[bool] | None, target: Sequence[bool] | None
     ) -> PrintedSentence:
-        """Return the pair with groups of words in the place of words; see `PrintedSide`.
+        """Return the pair with adjacent words merged into groups; see `PrintedSide`.
 
         Args:
             source: whether each word of the source is the first of a group; None: all are.
@@ -148,7 +148,7 @@ class PrintedSentence:
 
 
 def make_side(subwords: Sequence[str], scheme: str) -> PrintedSide:
-    """Make a side from its subwords alone.
+    """Make a source or target from its subwords alone, by joining them to words.
 
     Args:
         subwords: as fairseq printed them.
@@ -167,7 +167,7 @@ def make_side(subwords: Sequence[str], scheme: str) -> PrintedSide:
 
 
 def from_record(record: Record) -> PrintedSentence:
-    """Return what a line of ``syncattn-translate --jsonl`` says."""
+    """Convert a record, a line of ``syncattn-translate --jsonl``, into a printed sentence."""
     return PrintedSentence(
         record.target.text,
         _from_side(record.source),
@@ -196,5 +196,5 @@ def _share(links: Sequence[Link]) -> set[Link]:
 
 @lru_cache(maxsize=2**16)
 def make_link(source: int, target: int) -> Link:
-    """Return a link; the same object each time, since a large text has few different ones."""
+    """Return the link of two words; equal links are one object, which saves memory."""
     return source, target

@@ -1,4 +1,4 @@
-"""The numbers of fairseq's training logs, in its formats ``simple`` and ``json``."""
+"""Read the numbers of fairseq's training logs, in its formats ``simple`` and ``json``."""
 
 import json
 import re
@@ -21,17 +21,20 @@ _LARGEST = 1e15
 
 @dataclass(frozen=True)
 class Logged:
-    """One line of numbers."""
+    """The numbers that one line of a training log has."""
 
     kind: str
-    """``train_inner``, every ``--log-interval`` updates, or ``train`` or ``valid``, once per epoch
-    or validation, or ``test``, by ``fairseq-validate --valid-subset test``."""
+    """Which kind of line it is, by fairseq's name.
+
+    ``train_inner`` comes every ``--log-interval`` updates, ``train`` once per epoch, ``valid`` once
+    per validation, and ``test`` from ``fairseq-validate --valid-subset test``.
+    """
     numbers: Mapping[str, float]
-    """By name, such as ``loss``, ``num_updates`` and ``train_wall``; all are finite."""
+    """Values by name, such as ``loss``, ``num_updates`` and ``train_wall``; all are finite."""
 
 
 def read_fairseq_log(lines: Iterable[str]) -> Iterator[Logged]:
-    """Yield what lines of a log say in numbers; other lines are skipped."""
+    """Yield the numbers of each line of a log that has some; skip other lines."""
     for line in lines:
         if match := _LINE.search(line):
             kind, text = match.groups()
@@ -56,18 +59,18 @@ def _read_json(kind: str, text: str) -> list[tuple[str, Any]]:
 
 @dataclass(frozen=True)
 class Point:
-    """A logged loss or accuracy."""
+    """A loss or an accuracy that was logged at an update."""
 
     loss: str
-    """Such as ``nll_loss``, ``src_dep_loss`` or ``src_uas``."""
+    """The name of the loss or accuracy, such as ``nll_loss``, ``src_dep_loss`` or ``src_uas``."""
     part: str
-    """``train`` or ``valid``."""
+    """Which text it is of, ``train`` or ``valid``."""
     update: int
     value: float
 
 
 def read_training_log(path: str | Path) -> list[Point]:
-    """Read the losses and accuracies in a log; `DataError` if it has no loss."""
+    """Read the losses and accuracies of a training log; raise `DataError` if it has no loss."""
     points = [
         Point(name, logged.kind.removesuffix("_inner"), int(logged.numbers["num_updates"]), value)
         for logged in read_fairseq_log(read_lines(path))

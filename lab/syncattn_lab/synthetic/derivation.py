@@ -1,4 +1,4 @@
-"""Derivations under construction, and the finished sentence pairs."""
+"""Derivations of sentence pairs under construction, and the finished sentence pairs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 @dataclass(eq=False)
 class Token:
-    """A word and its governor; the root has no governor.
+    """A word of a derivation, with its governor (dependency head); the root has no governor.
 
     Attributes:
         word: its form.
@@ -33,20 +33,20 @@ class Token:
 
     @property
     def head(self) -> Token:
-        """The token by which a node is attached, which for a token is the token itself."""
+        """The token by which a node is attached to its governor, which for a token is itself."""
         return self
 
 
 @dataclass(eq=False)
 class Phrase:
-    """A constituent."""
+    """A constituent of a derivation: its category, its head word, and its children in order."""
 
     category: str
     head: Token
     children: list[Node]
 
     def leaves(self) -> Iterator[Token]:
-        """Yield the tokens in order."""
+        """Yield the tokens of the phrase from left to right."""
         for child in self.children:
             if isinstance(child, Phrase):
                 yield from child.leaves()
@@ -59,7 +59,7 @@ Node: TypeAlias = Token | Phrase
 
 @dataclass(frozen=True)
 class Sentence:
-    """One side of a pair: words, 1-based heads (0: root), and labels as in Universal Dependencies.
+    """One side of a pair: words, heads from 1 (0: root), and labels as in Universal Dependencies.
 
     ``tree`` is the phrase structure in Penn style, whose preterminals are ``upos``.
     """
@@ -73,7 +73,7 @@ class Sentence:
 
 @dataclass(frozen=True)
 class WrongTranslation:
-    """A translation with a single error.
+    """A German translation with a single error, for contrastive pairs.
 
     Attributes:
         kind: ``agreement``: the finite verb has the number that its subject has not;
@@ -92,7 +92,7 @@ class WrongTranslation:
 
 @dataclass(frozen=True)
 class SentencePair:
-    """English, German, and the links (English position, German position) between them, 0-based.
+    """An English sentence, its German translation, and the word links (English, German) from 0.
 
     ``possible`` contains ``sure``; the rest of it links function words whose counterpart has no
     word of its own, as "does" and "the" in "in the" when German has "im". ``wrong`` are German
@@ -108,13 +108,13 @@ class SentencePair:
 
 @dataclass
 class NodePair:
-    """A node in both languages, or ``None`` in a language without a counterpart."""
+    """A word or phrase in both languages; None in a language that has no counterpart."""
 
     en: Node | None
     de: Node | None
 
     def attach(self, governor: NodePair, label: str) -> NodePair:
-        """Make the heads of this pair dependents of the heads of another."""
+        """Make the head words of this pair dependents of the head words of another pair."""
         for node, other in ((self.en, governor.en), (self.de, governor.de)):
             if node and other:
                 node.head.governor, node.head.label = other.head, label
@@ -122,13 +122,13 @@ class NodePair:
 
 
 def phrase(category: str, head: Node | None, *children: Node | None) -> Phrase:
-    """Make a phrase of the given children, without missing children."""
+    """Make a phrase of one language from its head and its children, without missing ones."""
     assert head is not None
     return Phrase(category, head.head, [child for child in children if child])
 
 
 def join(category: str, head: NodePair, *children: NodePair) -> NodePair:
-    """Make a phrase with the same order in both languages."""
+    """Make a phrase in both languages, with the same order of children."""
     return NodePair(
         phrase(category, head.en, *(child.en for child in children)),
         phrase(category, head.de, *(child.de for child in children)),
@@ -140,7 +140,7 @@ Link: TypeAlias = tuple[Node | None, Node | None, bool]
 
 
 def finish(english: Phrase, german: Phrase, links: Iterable[Link]) -> SentencePair:
-    """Number the tokens of the two sides of a derivation."""
+    """Turn a derivation into a sentence pair: number the tokens, list heads, labels and links."""
     source, source_positions = _linearise(english)
     target, target_positions = _linearise(german)
     numbered = [

@@ -1,4 +1,4 @@
-"""Drawing sentence pairs and writing them as a corpus."""
+"""Draw sentence pairs from the grammar, and write them as a corpus."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -41,7 +41,7 @@ def generate(n: int, seed: int) -> Iterator[SentencePair]:
 
 
 def write_corpus(directory: Path, sizes: Mapping[str, int], seed: int) -> None:
-    """Write splits that share no English sentence; all files appear at the end, or none.
+    """Write the splits of a corpus, without a shared English sentence: all files or none.
 
     For each split: words (``train.en``), 1-based heads with 0 for the root (``train.heads.en``),
     labels, phrase structure (``train.trees.en``) and CoNLL-U (``train.en.conllu``), the same for
@@ -81,7 +81,7 @@ def write_corpus(directory: Path, sizes: Mapping[str, int], seed: int) -> None:
 
 
 def list_written(splits: Sequence[str]) -> list[str]:
-    """List the names of the files written by `write_corpus` for splits."""
+    """List the names of all files that `write_corpus` writes for the given splits."""
     of_sides = [kind.format(language) for language in _LANGUAGES for kind in _KINDS]
     wrong = [_CONTRAST] if "test" in splits else []
     names = (f"{split}.{name}" for split in splits for name in ("align", *of_sides))

@@ -1,4 +1,4 @@
-"""A synchronous dependency grammar of English and German.
+"""A synchronous dependency grammar of English and German: it draws pairs with known structure.
 
 Every rule builds both sides at once: the tokens, their heads (Universal Dependencies: content words
 govern function words), the constituents and the links between the words. German differs in
@@ -44,10 +44,10 @@ _FORMS = {
 
 
 class Grammar(PhraseGrammar):
-    """Draws sentence pairs; a seed fixes the sequence of pairs."""
+    """Draws random sentence pairs with known parses and links; the seed fixes their sequence."""
 
     def draw(self) -> SentencePair:
-        """Draw a sentence pair."""
+        """Draw the next sentence pair."""
         self.links = []
         clause = self._sentence()
         stop = self.word(".", ".", "PUNCT").attach(clause, "punct")

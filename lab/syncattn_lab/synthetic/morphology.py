@@ -22,21 +22,21 @@ _UMLAUT = str.maketrans("aouAOU", "äöüÄÖÜ")
 
 
 def umlaut(stem: str) -> str:
-    """Change the last vowel that has an umlaut: ``Garten`` -> ``Gärten``, ``Baum`` -> ``Bäum``."""
+    """Put an umlaut on the last vowel that can have one: ``Garten`` -> ``Gärten``."""
     return re.sub(
         "(au|[aouAOU])([^aouAOU]*)$", lambda m: m[1][0].translate(_UMLAUT) + m[1][1:] + m[2], stem
     )
 
 
 def english_s(word: str) -> str:
-    """Add the ending of plural nouns and of third person verbs."""
+    """Add the English ending -s of plural nouns and third person verbs, with its spelling."""
     if re.search("[^aeiou]y$", word):
         return word[:-1] + "ies"
     return word + ("es" if re.search("(s|x|z|ch|sh)$", word) else "s")
 
 
 def english_ed(word: str) -> str:
-    """Add the ending of the regular past tense."""
+    """Add the English ending -ed of the regular past tense, with its spelling."""
     if re.search("[^aeiou]y$", word):
         return word[:-1] + "ied"
     return word + ("d" if word.endswith("e") else "ed")
@@ -44,7 +44,7 @@ def english_ed(word: str) -> str:
 
 @dataclass(frozen=True)
 class Noun:
-    """A noun of both languages; ``gender`` is ``m``, ``f`` or ``n``."""
+    """An English noun and its German translation, whose ``gender`` is ``m``, ``f`` or ``n``."""
 
     english: str
     english_plural: str
@@ -55,7 +55,10 @@ class Noun:
 
     @classmethod
     def parse(cls, entry: str) -> Noun:
-        """Read ``child/children=Kind.n.er``: gender ``w`` is weak masculine, ``"`` an umlaut."""
+        """Parse a lexicon entry, such as ``child/children=Kind.n.er``.
+
+        Gender ``w`` is weak masculine, and ``"`` an umlaut in the plural.
+        """
         english, german = entry.split("=")
         singular, _, plural = english.partition("/")
         stem, gender, ending = german.split(".")
@@ -64,7 +67,7 @@ class Noun:
         return cls(*forms, gender="m" if gender == "w" else gender, weak=gender == "w")
 
     def decline(self, case: str, plural: bool) -> str:
-        """Return the German form."""
+        """Return the German form of the noun in a case and number."""
         if plural:
             takes_n = case == "dat" and self.german_plural[-1] not in "ns"
             return self.german_plural + "n" * takes_n
@@ -81,19 +84,21 @@ def _weak_forms(infinitive: str) -> tuple[str, str, str]:
 
 @dataclass(frozen=True)
 class Verb:
-    """A verb of both languages."""
+    """An English verb and its German translation, with their inflected forms."""
 
     english: tuple[str, ...]
-    """Base, past and participle."""
+    """Infinitive, past and participle of the English verb."""
     german: tuple[str, ...]
     """Infinitive, third person singular, past and participle, without the separable prefix."""
     prefix: str
     case: str
-    """Of the German object."""
+    """The German case, ``acc`` or ``dat``, of the verb's object."""
 
     @classmethod
     def parse(cls, entry: str) -> Verb:
-        """Read ``call: an|rufen ruft rief gerufen`` or, if both are regular, ``open: auf|machen``.
+        """Parse a lexicon entry: ``call: an|rufen ruft rief gerufen``, or ``open: auf|machen``.
+
+        The second has regular forms in both languages.
 
         ``+dat`` at the end stands for a dative object.
         """
@@ -109,13 +114,19 @@ class Verb:
         )
 
     def conjugate_english(self, form: str, plural: bool) -> str:
-        """Return the ``present`` (third person), ``past``, ``participle`` or ``infinitive``."""
+        """Return an English form: ``present``, ``past``, ``participle`` or ``infinitive``.
+
+        The present is that of the third person.
+        """
         if form == "present" and not plural:
             return english_s(self.english[0])
         return self.english[{"past": 1, "participle": 2}.get(form, 0)]
 
     def conjugate_german(self, form: str, plural: bool) -> str:
-        """As in English; ``present`` and ``past`` come without the separable prefix."""
+        """Return a German form; ``present`` and ``past`` come without the separable prefix.
+
+        The names of forms are those of English.
+        """
         infinitive, present, past, participle = self.german
         if form == "present":
             return infinitive if plural else present
@@ -126,7 +137,7 @@ class Verb:
 
 @dataclass(frozen=True)
 class Adjective:
-    """An adjective by its degrees: the positive, and two more for comparable adjectives.
+    """An adjective in both languages: the positive, and two more degrees if it is compared.
 
     German forms are those that take endings.
     """
@@ -135,7 +146,10 @@ class Adjective:
 
     @classmethod
     def parse(cls, entry: str) -> Adjective:
-        """Read ``old=alt"``: compared, with umlaut; ``+`` without umlaut; neither: not compared."""
+        """Parse a lexicon entry, such as ``old=alt"``: compared, with an umlaut.
+
+        ``+`` stands for comparison without an umlaut. Without a mark, an adjective is not compared.
+        """
         english, german = entry.split("=")
         stem = german.rstrip('+"')
         if stem == german:
@@ -148,7 +162,7 @@ class Adjective:
 
 
 def article_form(stem: str, kind: str, case: str, gender: str) -> str:
-    """Inflect a German determiner.
+    """Return a German determiner in its form for a case and a gender.
 
     Args:
         stem: the determiner without its ending; ``d`` is the stem of the definite article.
@@ -165,7 +179,7 @@ def article_form(stem: str, kind: str, case: str, gender: str) -> str:
 
 
 def adjective_ending(article: str, case: str, gender: str) -> str:
-    """Return an adjective's ending after an article like ``der`` or ``ein``, or none (``""``)."""
+    """Return a German adjective's ending after a determiner like ``der`` or ``ein``, or none."""
     if not article or (article == "ein" and (case, gender) in _BARE_EIN):
         return STRONG[case][gender]
     return "e" if (case, gender) in _WEAK_E else "en"

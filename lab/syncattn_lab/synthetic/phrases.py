@@ -14,7 +14,7 @@ NOTHING = NodePair(None, None)
 
 
 class PhraseGrammar:
-    """Draws words and phrases, and collects the links between their words in ``links``."""
+    """Draws words and phrases at random in both languages; collects word links in ``links``."""
 
     def __init__(self, seed: int) -> None:
         # Only Random.random() is guaranteed to be stable across Python versions.
@@ -22,24 +22,24 @@ class PhraseGrammar:
         self.links: list[Link] = []
 
     def chance(self, probability: float) -> bool:
-        """Return true with a probability."""
+        """Return True with the given probability."""
         return self.random() < probability
 
     def pick(self, options: Sequence[T]) -> T:
-        """Choose early options more often, as few words are frequent and many are rare."""
+        """Draw an option at random, earlier ones more often, as a few words are frequent."""
         return options[int(len(options) * self.random() ** 2)]
 
     def word(self, english: str, german: str, upos: str) -> NodePair:
-        """Make a word and its counterpart, linked; an empty string makes none."""
+        """Make an English and a German word with a link; an empty string makes no word."""
         en = Token(english, upos) if english else None
         de = Token(german, upos) if german else None
         self.links.append((en, de, True))
         return NodePair(en, de)
 
     def noun_phrase(self, kind: str, case: str, definite: bool = False) -> tuple[NodePair, str]:
-        """Make a noun phrase of a class of nouns and a German case; also return gender or ``pl``.
+        """Draw a noun phrase with a noun of a class in a German case; also return its gender.
 
-        ``definite``: it has a definite determiner.
+        The gender is ``pl`` for every plural. ``definite``: the determiner is definite.
         """
         noun = self.pick(lexicon.NOUNS[kind])
         plural = self.chance(0.3)
@@ -77,7 +77,7 @@ class PhraseGrammar:
         return join("NP", head, *parts, head), gender
 
     def adpositional(self, prepositions: Sequence[tuple[str, str, str]], kind: str) -> NodePair:
-        """Make a prepositional phrase with a noun of the kind; it lacks only a label."""
+        """Draw a prepositional phrase around a noun of a class, still without dependency label."""
         english, german, case = self.pick(prepositions)
         adposition = self.word(english, german, "ADP")
         noun_phrase, _ = self.noun_phrase(kind, case)
@@ -99,7 +99,7 @@ class PhraseGrammar:
             ]
 
     def short_subject(self) -> tuple[NodePair, bool]:
-        """Make a name or a pronoun in the nominative; also return whether it is plural."""
+        """Draw a name or a pronoun in the nominative; also return whether it is plural."""
         if self.chance(0.5):
             return self.name(lexicon.NAMES), False
         english, german, plural = self.pick(lexicon.PRONOUNS)
@@ -107,6 +107,6 @@ class PhraseGrammar:
         return join("NP", pronoun, pronoun), plural
 
     def name(self, names: Sequence[tuple[str, str]]) -> NodePair:
-        """Make a noun phrase of a proper name."""
+        """Draw one of the given names, as a noun phrase."""
         name = self.word(*self.pick(names), "PROPN")
         return join("NP", name, name)
