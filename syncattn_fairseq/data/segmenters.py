@@ -231,7 +231,10 @@ class Pieces(Segmenter):
 
 
 class RawPieces(Pieces):
-    """Splits sentences as people write them, with a model of `.pieces.learn_raw_pieces`."""
+    """Splits sentences as people write them.
+
+    The model is one of `.pieces.learn_raw_pieces`, or of another program.
+    """
 
     scheme = f"{RAW}{UAX29}"
 
@@ -293,7 +296,20 @@ def open_segmenter(path: Path) -> Segmenter:
         if file.read(1) != b"\n":
             return Codes(path)
     processor = open_pieces(path)
-    return RawPieces(processor) if reads_raw_text(processor) else Pieces(processor)
+    raw = reads_raw_text(processor) or is_said_raw(path)
+    return RawPieces(processor) if raw else Pieces(processor)
+
+
+def is_said_raw(path: Path) -> bool:
+    """Return whether the record beside a subword model says that it reads raw sentences.
+
+    Models of other programs change what they read, and do not show that themselves.
+    """
+    language = path.name.removeprefix(name_subwords(""))
+    preparation = stored_preparations(path.parent).get(language)
+    return path.name == name_subwords(language) and (
+        preparation is not None and preparation.tokenizer == "raw"
+    )
 
 
 def is_file_name(name: object) -> bool:
@@ -383,6 +399,9 @@ def open_segmenters(
             segmenter: Segmenter = Subwords(scheme)
         else:
             segmenter = pair[side].open() if pair else Words()
+        if isinstance(segmenter, RawPieces) and schemes[side] == Pieces.scheme:
+            if not reads_raw_text(segmenter.processor):  # words of the data are between spaces
+                segmenter = Pieces(segmenter.processor)
         if isinstance(segmenter, RawPieces):
             preparation = preparation or Preparation("raw", language)
             if schemes[side] is None:

@@ -6,7 +6,7 @@ from itertools import accumulate, compress, count, groupby, pairwise
 from typing import TypeAlias
 
 from ..base.errors import BadParse, DataError
-from .spans import Span, Units, check_spans, find_owners, find_units, skip_spaces
+from .spans import Span, Units, align_places, check_spans, find_owners, find_units
 
 Link: TypeAlias = tuple[int, int]
 """A source and a target word, or two subwords, that are linked; both from 0."""
@@ -148,7 +148,8 @@ def split_units(
         scheme: how they are marked, see `find_word_starts`.
         words: of a raw sentence, the spans of its words, from a parser or a treebank. None: the
             words are those of the scheme.
-        sentence: as people wrote it; empty: as the subwords join to it.
+        sentence: as people wrote it, which a model may normalise; empty: as the subwords join to
+            it.
 
     Raises:
         BadParse: the words are not in the sentence, or the subwords are of another one.
@@ -160,13 +161,13 @@ def split_units(
     sentence = sentence or text
     if words is None:
         sentence, words = text, find_words(text, scheme)
-    elif without_mark("".join(sentence.split())) != "".join(text.split()):
-        raise BadParse(
-            "another sentence", f"the subwords are of {text[:60]!r}, not of {sentence[:60]!r}"
-        )
     else:
         check_spans(words, len(sentence))
-    return find_units(skip_spaces(spans, text), skip_spaces(words, sentence))
+    before, places = align_places(text, without_mark(sentence))
+    return find_units(
+        [(before[begin], before[end]) for begin, end in spans],
+        [(places[begin], places[end]) for begin, end in words],
+    )
 
 
 def find_words(text: str, scheme: str) -> list[Span]:

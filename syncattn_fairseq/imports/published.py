@@ -9,7 +9,7 @@ from typing import Any
 from ..base.errors import DataError, shorten
 from ..base.files import read_json, read_text_file
 from ..data.preparation import Preparation
-from ..data.segmenters import SubwordModel, is_file_name, open_segmenter
+from ..data.segmenters import RawPieces, SubwordModel, is_file_name, open_segmenter
 
 #: The classes that compute what fairseq's Transformer does, by what config.json calls them.
 CLASSES = {"marian": "MarianMTModel", "fsmt": "FSMTForConditionalGeneration"}
@@ -70,10 +70,22 @@ class Published:
         return SubwordModel(paths[0]), SubwordModel(paths[1])
 
     def find_preparations(self) -> dict[str, Preparation]:
-        """Return how sentences become words; nothing if the subword model must be given words."""
-        if (self.folder / "source.spm").is_file():
-            return {language: Preparation("spaces", language) for language in self.languages}
-        return {}
+        """Return how sentences become words; nothing if the subword model must be given words.
+
+        Subwords of Marian are of the sentences themselves.
+        """
+        if not (self.folder / "source.spm").is_file():
+            return {}
+        names = ("source.spm", "target.spm")
+        models = [open_segmenter(self.folder / name) for name in names]
+        kinds = [
+            "raw" if self.kind == "marian" or isinstance(model, RawPieces) else "spaces"
+            for model in models
+        ]
+        return {
+            language: Preparation(kind, language)
+            for language, kind in zip(self.languages, kinds, strict=True)
+        }
 
 
 def read_published(folder: Path, source: str | None, target: str | None) -> Published:

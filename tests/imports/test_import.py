@@ -7,14 +7,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import sentencepiece
 import torch
 from fairseq import checkpoint_utils, options, tasks
+from fairseq.data.indexed_dataset import MMapIndexedDataset
 
 import syncattn_fairseq
 from syncattn_fairseq.base.errors import DataError
-from syncattn_fairseq.cli import preprocess
+from syncattn_fairseq.cli import bpe, preprocess
 from syncattn_fairseq.cli.import_ import main
 from syncattn_fairseq.data.pieces import list_pieces, open_pieces
+from syncattn_fairseq.data.preparation import stored_preparations, stored_schemes
+from syncattn_fairseq.data.segmenters import open_segmenter
+from syncattn_fairseq.data.subwords import CONTINUATION
+from syncattn_fairseq.data.words import locate_words
 from syncattn_fairseq.export import export
 from syncattn_fairseq.imports import conversion, import_model
 from syncattn_fairseq.patches.started_options import compare_options
@@ -250,6 +256,57 @@ def test_text_becomes_the_numbers_of_marians_tokenizer(small_corpus, opus):
     assert model.source_segmenter([">>de<< the"])[0][0] == ">>de<<"
     assert model.source_segmenter([">>fr<< the"])[0][0] != ">>fr<<", "not of the model"
     assert len(model.translate(lines)) == len(lines)
+
+
+#: A sentence as people write it, its words and their heads, and what a published model reads.
+WRITTEN = "He said: “½ café…”, man."
+SPLIT = ["He", "said", ":", "“", "½", "café", "…", "”", ",", "man", "."]
+TREE = [2, 0, 2, 6, 6, 2, 6, 6, 2, 2, 2]
+READ = "He said: “1⁄2 café...”, man."
+
+
+def test_parses_of_words_go_with_the_subwords_of_a_published_model(tmp_path, monkeypatch):
+    """Words are matched by characters, also where the model's sentencepiece changes these."""
+    monkeypatch.chdir(tmp_path)
+    texts = [WRITTEN, "A man said so.", "He is here…"]
+    options = {"vocab_size": 60, "hard_vocab_limit": False, "minloglevel": 3}
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=iter([*texts, "man. so. said: here."] * 5), model_prefix="opus", **options
+    )
+    processor = open_pieces(Path("opus.model"))
+    folder = write_marian(tmp_path / "opus", [">>de<<", *list_pieces(processor)])
+    for name in ("source.spm", "target.spm"):
+        shutil.copyfile("opus.model", folder / name)
+    assert main([str(folder), "--output=made"]) == 0
+    assert {each.tokenizer for each in stored_preparations(Path("made")).values()} == {"raw"}
+    for language in ("en", "de"):
+        Path(f"text.{language}").write_text(f"{WRITTEN}\n{texts[1]}\n", encoding="utf-8")
+        arguments = [f"--input=text.{language}", f"--output=pieces.{language}"]
+        assert bpe.main(["apply", f"--model=made/subwords.{language}", *arguments]) == 0
+    Path("text.heads.en").write_text(" ".join(map(str, TREE)) + "\n\n")
+    spans = " ".join(f"{a}-{b}" for a, b in locate_words(SPLIT, WRITTEN))
+    Path("text.spans.en").write_text(f"{spans}\n\n")
+    arguments = ["-s=en", "-t=de", "--destdir=bin", "--trainpref=pieces", "--trainheads=text"]
+    arguments += ["--subwords", "made/subwords.en", "made/subwords.de", "--min-parsed=0"]
+    arguments += ["--srcdict=made/dict.en.txt", "--tgtdict=made/dict.de.txt"]
+    assert preprocess.main(arguments) == 0
+    assert stored_schemes("bin") == dict.fromkeys(("en", "de"), "raw:uax29")
+    pieces = Path("pieces.en").read_text(encoding="utf-8").splitlines()[0].split()
+    assert "".join(pieces).replace("▁", " ").strip() == READ
+    assert any(piece[-1] in ".,:" and len(piece) > 1 for piece in pieces)  # not a word's
+    marks = MMapIndexedDataset("bin/train.heads.en-de.en")[0].tolist()
+    starts = [0, *(n for n, mark in enumerate(marks) if n and mark != CONTINUATION)]
+    ends = [*starts[1:], len(marks)]
+    units = ["".join(pieces[a:b]).strip("▁") for a, b in zip(starts, ends, strict=True)]
+    assert "café" in units and "1⁄2" in units
+    heads = [marks[start] for start in starts]
+    assert heads.count(0) == 1 and units[heads[units.index("café")] - 1].startswith("said")
+    assert units[heads[units.index("1⁄2")] - 1] == "café"
+    # A model of words has words between spaces, as before.
+    Path("other").mkdir()
+    shutil.copyfile("made/subwords.en", "other/subwords.en")
+    assert open_segmenter(Path("other/subwords.en")).scheme == "sentencepiece"
+    assert open_segmenter(Path("made/subwords.en")).scheme == "raw:uax29"
 
 
 def test_it_is_exported_to_ctranslate2(small_corpus, opus, tmp_path):
