@@ -399,9 +399,9 @@ def open_segmenters(
             segmenter: Segmenter = Subwords(scheme)
         else:
             segmenter = pair[side].open() if pair else Words()
-        if isinstance(segmenter, RawPieces) and schemes[side] == Pieces.scheme:
-            if not reads_raw_text(segmenter.processor):  # words of the data are between spaces
-                segmenter = Pieces(segmenter.processor)
+        is_said = isinstance(segmenter, RawPieces) and not reads_raw_text(segmenter.processor)
+        if is_said and schemes[side] == Pieces.scheme:  # words of the data are between spaces
+            segmenter = Pieces(segmenter.processor)
         if isinstance(segmenter, RawPieces):
             preparation = preparation or Preparation("raw", language)
             if schemes[side] is None:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate, compress, count, groupby, pairwise
 from typing import TypeAlias
 
-from ..base.errors import BadParse, DataError
+from ..base.errors import DataError
 from .spans import Span, Units, align_places, check_spans, find_owners, find_units
 
 Link: TypeAlias = tuple[int, int]

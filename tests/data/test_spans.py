@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from syncattn_fairseq.base.errors import BadParse
 from syncattn_fairseq.data.parses import check_tree
 from syncattn_fairseq.data.spans import (
+    align_places,
     check_spans,
     find_owners,
     find_units,
     measure_depths,
-    align_places,
     move_spans,
     split_span,
 )
