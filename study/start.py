@@ -375,7 +375,8 @@ def measure(checkpoint: Path, data: Path) -> dict[str, float]:
     for batch in batches.next_epoch_itr(shuffle=False):
         _, _, logs = task.valid_step(batch, model, criterion)
         sums.update({name: float(value) for name, value in logs.items()})
-    found = {"nll_loss": sums["nll_loss"] / sums["ntokens"] / math.log(2)}
+    nats = sums["nll_loss" if "nll_loss" in sums else "loss"]  # an import's has no smoothing
+    found = {"nll_loss": nats / sums["ntokens"] / math.log(2)}
     for side in ("src", "tgt"):
         if parents := sums[f"{side}_dep_parents"]:
             found[f"{side}_uas"] = 100 * sums[f"{side}_dep_correct"] / parents

@@ -92,6 +92,12 @@ NOT_RUN = {
     "syncattn-import opus-mt": "needs a published model; tests/imports makes small ones",
     "fairseq-train data-bin --user-dir syncattn_fairseq --task translation_with_syntax --arch "
     "transformer_dbsa $(cat": "the same",
+    "for side in en de; do syncattn-bpe": "the same",
+    "for side in en de; do syncattn-parse": "the same",
+    "syncattn-preprocess -s en -t de --destdir data-bin --trainpref pieces/train --trainheads raw/"
+    "train --srcdict": "the same",
+    "python examples/fine_tune_marian.py": "downloads; tests/test_examples.py does",
+    "bash study/start.sh": "takes an hour; lab/tests/study/test_start.py does",
     "syncattn-score heads": "lab/tests/evaluation/test_head_probe.py does",
     "bash study/exchange.sh": "needs a GPU; lab/tests/study/test_exchange.py does",
     "python -m study.pascal_released": "downloads; lab/tests/study/test_pascal_released.py does",
