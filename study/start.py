@@ -102,8 +102,10 @@ def pretrain(folder: Path, texts: tuple[list[str], list[str]], settings: Pretrai
     part = folder.with_name(f"{folder.name}.part")
     part.mkdir(parents=True, exist_ok=True)
     _learn_subwords(part, texts, settings.pieces)
-    files = [str(part / name) for name in ("source.spm", "target.spm", "vocab.json")]
-    tokenizer = MarianTokenizer(*files, source_lang="en", target_lang="de")
+    kept: dict[str, Any] = {"source_lang": "en", "target_lang": "de"}
+    for name, file in (("source_spm", "source.spm"), ("target_spm", "target.spm")):
+        kept[name] = str(part / file)
+    tokenizer = MarianTokenizer(**kept, vocab=str(part / "vocab.json"))
     rows = [tokenizer(texts[0]).input_ids, tokenizer(text_target=texts[1]).input_ids]
     pairs = [*zip(*rows, strict=True)]
     pad = tokenizer.pad_token_id

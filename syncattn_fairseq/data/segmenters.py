@@ -399,8 +399,8 @@ def open_segmenters(
             segmenter: Segmenter = Subwords(scheme)
         else:
             segmenter = pair[side].open() if pair else Words()
-        is_said = isinstance(segmenter, RawPieces) and not reads_raw_text(segmenter.processor)
-        if is_said and schemes[side] == Pieces.scheme:  # words of the data are between spaces
+        spaced = schemes[side] == Pieces.scheme  # words of the data are between spaces
+        if isinstance(segmenter, RawPieces) and spaced and not reads_raw_text(segmenter.processor):
             segmenter = Pieces(segmenter.processor)
         if isinstance(segmenter, RawPieces):
             preparation = preparation or Preparation("raw", language)
