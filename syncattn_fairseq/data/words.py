@@ -161,9 +161,8 @@ def split_units(
     sentence = sentence or text
     if words is None:
         sentence, words = text, find_words(text, scheme)
-    else:
-        check_spans(words, len(sentence))
     before, places = align_places(text, without_mark(sentence))
+    check_spans(words, len(sentence))
     return find_units(
         [(before[begin], before[end]) for begin, end in spans],
         [(places[begin], places[end]) for begin, end in words],
