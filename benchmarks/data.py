@@ -10,7 +10,10 @@ sides. All are run one after the other, and each is printed with its ratio to fa
   trained on them, and one whose encoder reads random or other sentences' trees; and how long it
   takes to start, the first time, when these are drawn, and later.
 
-Usage: ``python benchmarks/data.py --lines 10000000 --workers 1``.
+With ``--ours``, the plugin's commands run alone, and no trees are drawn: for numbers of lines at
+which fairseq-preprocess takes an hour.
+
+Usage: ``python benchmarks/data.py --lines 1000000`` and ``... --lines 10000000 --ours``.
 """
 
 import argparse
@@ -84,11 +87,11 @@ def load(folder: Path, reads: str) -> Any:
     return dataset.dataset if reads == "fairseq" else dataset
 
 
-def time_loading(folder: Path) -> list[list[str]]:
-    """Return rows of the loading costs of several models."""
+def time_loading(folder: Path, kinds: tuple[str, ...]) -> list[list[str]]:
+    """Return rows of the loading costs of models that read the given kinds."""
     rows = []
     first = 0.0
-    for reads in ("fairseq", "nothing", "heads", *CONTROLS, *CONTROLS):
+    for reads in kinds:
         began = time.process_time()
         dataset = load(folder, reads)
         started = time.process_time() - began
@@ -107,6 +110,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--lines", type=int, default=1_000_000)
     parser.add_argument("--workers", type=int, default=1)
+    parser.add_argument("--ours", action="store_true", help="without fairseq-preprocess and trees")
     args = parser.parse_args()
     os.environ["OMP_NUM_THREADS"] = "1"
     made = f"-s en -t de --trainpref train --workers {args.workers} --destdir"
@@ -117,21 +121,27 @@ def main() -> None:
         "syncattn-bpe learn, all lines": f"{learn} all --max-lines {args.lines}",
         "syncattn-bpe learn, a tenth": f"{learn} tenth --max-lines {args.lines // 10}",
     }
+    kinds = ("fairseq", "nothing", "heads")
+    if args.ours:
+        del commands["fairseq-preprocess, no heads"]
+    else:
+        kinds += (*CONTROLS, *CONTROLS)
     rows = [["command", "CPU s", "ratio", "elapsed s", "MB", "ratio"]]
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         repeat_corpus(folder, args.lines)
         found: dict[str, tuple[float, float, float]] = {}
-        for number, (command, line) in enumerate(commands.items()):
+        for command, line in commands.items():
             cpu, elapsed, size = found[command] = measure(line, folder)
-            base = found[list(commands)[number - number % 2]]
+            program = "bpe" if "bpe" in command else "preprocess"
+            base = next(numbers for name, numbers in found.items() if program in name)
             row = [command, f"{cpu:.1f}", f"{cpu / base[0]:.2f}", f"{elapsed:.0f}", f"{size:.0f}"]
             rows.append([*row, f"{size / base[2]:.2f}"])
             print(*rows[-1], sep="  ", flush=True)
         for path in (folder / "theirs").glob("*.[bit][idx][nxt]"):
             same = path.read_bytes() == (folder / "ours" / path.name).read_bytes()
             print(f"{path.name}: {'the same' if same else 'DIFFERENT'}")
-        loaded = time_loading(folder / "ours")
+        loaded = time_loading(folder / "ours", kinds)
     print(f"\n{args.lines:,} lines\n\n{markdown_table(rows)}\n")
     print(markdown_table([["a model that reads", "start, s", "µs a sentence", "ratio"], *loaded]))
 

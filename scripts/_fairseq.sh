@@ -1,9 +1,9 @@
 # Sourced by install.sh and build.sh, in the root of the checkout.
 
-fairseq_wheel() { # fairseq_wheel PYTHON: print where our wheel of fairseq is; it is made once, for every Python
+fairseq_wheel() { # fairseq_wheel PYTHON: print the path of the wheel of fairseq-pure; it is made once, for every Python
     local pin key cache work
     pin="$(sed -n 's/^\(fairseq-fixed==[^ ]*\) *# wheel \(.*\)/\1 --hash=\2/p' constraints.txt)"
-    key="$(cat scripts/slim_fairseq.py scripts/pure_fairseq/*.py - <<<"$pin" | cksum | cut -d ' ' -f 1)"
+    key="$(cat scripts/slim_fairseq.py scripts/pure_fairseq/*.{md,py} - <<<"$pin" | cksum | cut -d ' ' -f 1)"
     cache="${XDG_CACHE_HOME:-$HOME/.cache}/syncattn-fairseq/$key"
     if ! compgen -G "$cache/*.whl" >/dev/null; then
         mkdir -p "$cache" && work="$(mktemp -d "$cache/new.XXXXXX")" && echo "$pin" >"$work/pin.txt" &&

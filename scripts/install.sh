@@ -42,8 +42,8 @@ done
 # The stamp .venv/.complete is written last and says what it vouches for: the place (a copied venv
 # runs the programs of the old one), the files that decide what is installed, and the extras.
 # .venv/.incomplete marks a venv of ours that is being filled.
-inputs="$(cat constraints.txt {,lab/}pyproject.toml scripts/{install.sh,_fairseq.sh,slim_fairseq.py,link_package.py} \
-    scripts/pure_fairseq/*.py | cksum)"
+inputs="$(cat constraints.txt {,lab/}pyproject.toml scripts/{install.sh,_fairseq.sh,slim_fairseq.py} \
+    scripts/pure_fairseq/*.{md,py} | cksum)"
 stamped() { sed -n "s/^$1=//p" $venv/.complete 2>/dev/null || true; }
 
 missing_extras() {
@@ -140,8 +140,8 @@ install_torch_and_fairseq() {
     local torch="${TORCH:-$(torch_arguments)}"
     # shellcheck disable=SC2086 # several arguments
     step "${torch%%[, ]*}" pip_install $torch setuptools
-    step "our wheel of fairseq-fixed $(pinned fairseq-fixed)" fairseq_wheel $venv/bin/python
-    step "fairseq-fixed $(pinned fairseq-fixed)" \
+    step "wheel of fairseq-pure $(pinned fairseq-pure)" fairseq_wheel $venv/bin/python
+    step "fairseq-pure $(pinned fairseq-pure)" \
         pip_install --no-deps --force-reinstall "$(fairseq_wheel $venv/bin/python)"
 }
 
@@ -182,7 +182,6 @@ if [ "$work" != extend ]; then # else another script that runs in the venv keeps
 fi
 step "syncattn-fairseq and syncattn-lab [$extras]" \
     pip_install --no-build-isolation -e ".$(extras_of pyproject.toml)" -e "./lab$(extras_of lab/pyproject.toml)"
-step "link for --user-dir" $venv/bin/python scripts/link_package.py "$root/syncattn_fairseq"
 # Shows that it works, and leaves the bytecode that pip was told not to make for all of torch.
 step "first import" env -u PYTHONDONTWRITEBYTECODE \
     $venv/bin/python -c 'import fairseq_cli.generate, fairseq_cli.train'

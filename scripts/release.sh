@@ -33,7 +33,7 @@ if [ -z "$dry" ]; then
 fi
 
 bash scripts/build.sh
-for wheel in dist/syncattn_{fairseq,lab}-"$version"-py3-none-any.whl dist/fairseq_fixed-*-py3-none-any.whl; do
+for wheel in dist/syncattn_{fairseq,lab}-"$version"-py3-none-any.whl dist/fairseq_pure-*-py3-none-any.whl; do
     [ -f "$wheel" ] || fail "there is no $wheel"
     "${PYTHON:-python3}" -m zipfile --list "$wheel" | grep -Eq '\.dist-info/(licenses/)?LICENSE' || fail "$wheel has no licence"
 done

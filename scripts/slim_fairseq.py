@@ -1,13 +1,13 @@
-"""Make a wheel of PyPI's fairseq for every version of Python, without compiled code.
+"""Make fairseq-pure, a wheel of fairseq without compiled code, from PyPI's fairseq-fixed.
 
-What is compiled, for one version of Python, goes: three modules that translation uses are in plain
-Python in ``pure_fairseq/``, and those that tie fairseq to one version of torch are not for
-translation. The examples go, too, 17 of 22 MB. Two modules that classify import scikit-learn and
-SciPy, a third of fairseq's start-up, only when they use them. Faults on Python 3.14 are mended.
+The new wheel is for every version of Python. Compiled modules are left out: ``pure_fairseq/`` has
+three of them, which translation uses, in plain Python. The examples are left out, too, 17 of 22 MB.
+The other changes are in `EDITS`, and the wheel holds them as ``CHANGES.diff`` beside the licence.
 
 Usage: slim_fairseq.py WHEEL FOLDER    (prints the new wheel)
 """
 
+import difflib
 import hashlib
 import re
 import sys
@@ -22,11 +22,38 @@ PURE = {
 }
 DROPPED = re.compile(r".*\.so|fairseq/examples/.*|.*\.dist-info/(RECORD|top_level\.txt)")
 
-LABEL = "+pure"  # after the version, so that one sees which build is installed
+NAME = "fairseq-pure"
+#: Of fairseq-fixed. A later change here needs a number of its own, such as 0.12.3.1.post1.
+VERSION = "0.12.3.1"
+README = Path(__file__).parent / "pure_fairseq" / "README.md"
+HOME = "https://github.com/syncattn-fairseq/syncattn-fairseq"
 
 # file: (text, what takes its place)
 EDITS = {
     "fairseq/scoring/bleu.py": [("ctypes.cdll.LoadLibrary(libbleu.__file__)", "libbleu")],
+    # The name of an installed package is enough for --user-dir, also if the package is editable.
+    "fairseq/utils.py": [
+        ("import importlib\n", "import importlib\nimport importlib.util\n"),
+        (
+            """\
+                else:
+                    raise FileNotFoundError(module_path)
+""",
+            """\
+                else:
+                    name = args.user_dir
+                    spec = importlib.util.find_spec(name) if name.isidentifier() else None
+                    folders = getattr(spec, "submodule_search_locations", None)
+                    if not folders:
+                        raise FileNotFoundError(module_path)
+                    module_path = list(folders)[0]
+""",
+        ),
+    ],
+    # A library does not change the logging of the program that imports it.
+    "fairseq/models/wav2vec/wav2vec2_classification.py": [
+        ("logging.basicConfig(level=logging.DEBUG)\n", "")
+    ],
     # A lock between processes needs /dev/shm, which some containers lack; this one is a debugger's.
     "fairseq/pdb.py": [
         ("import multiprocessing\n", "import threading\n"),
@@ -74,6 +101,7 @@ if hasattr(argparse.ArgumentParser, "_check_help"):
     "fairseq/models/wav2vec/wav2vec2_asr.py": [
         ('re.compile("encoder.layers.\\d.")', 're.compile(r"encoder.layers.\\d.")')
     ],
+    # scikit-learn and SciPy are a third of fairseq's start-up, and only these two modules use them.
     "fairseq/criterions/sentence_prediction.py": [
         ("from sklearn.metrics import f1_score\n", ""),
         ("from sklearn.metrics import matthews_corrcoef as _matthews_corrcoef\n", ""),
@@ -102,7 +130,21 @@ if hasattr(argparse.ArgumentParser, "_check_help"):
         ("Requires-Dist: torchaudio >=0.8.0\n", ""),
         ("Requires-Dist: hydra-core ==1.3.2\n", "Requires-Dist: hydra-core >=1.3.2,<1.4\n"),
         ("Requires-Dist: omegaconf ==2.3.0\n", "Requires-Dist: omegaconf >=2.3.0,<2.4\n"),
-        ("\nVersion: 0.12.3.1\n", f"\nVersion: 0.12.3.1{LABEL}\n"),
+        ("Name: fairseq-fixed\n", f"Name: {NAME}\n"),
+        ("\nVersion: 0.12.3.1\n", f"\nVersion: {VERSION}\n"),
+        (
+            "Summary: Facebook AI Research Sequence-to-Sequence Toolkit -- Now Supporting "
+            "Python 3.11+\n",
+            "Summary: fairseq without compiled code, for Python 3.11 to 3.14\n",
+        ),
+        ("Home-page: https://github.com/JackismyShephard/fairseq\n", f"Home-page: {HOME}\n"),
+        (
+            "Classifier: Programming Language :: Python :: 3.12\n",
+            "Classifier: Programming Language :: Python :: 3.12\n"
+            "Classifier: Programming Language :: Python :: 3.13\n"
+            "Classifier: Programming Language :: Python :: 3.14\n"
+            "Requires-Python: >=3.11\n",
+        ),
     ],
     "WHEEL": [
         ("Root-Is-Purelib: false\n", "Root-Is-Purelib: true\n"),
@@ -126,13 +168,25 @@ def slim(wheel: Path, folder: Path) -> Path:
         held = {name: old.read(name).replace(b"\r\n", b"\n") for name in names}
     info = record.removesuffix("/RECORD")
     edits |= {f"{info}/{name}": edits.pop(name) for name in ("METADATA", "WHEEL")}
+    differences: list[str] = []
     for name, changes in edits.items():
         if name not in held:
             raise ValueError(f"{wheel}: no {name}")
-        held[name] = edit(held[name].decode(), changes, f"{wheel}: {name}").encode()
+        before = held[name].decode()
+        after = edit(before, changes, f"{wheel}: {name}")
+        held[name] = after.encode()
+        differences += difflib.unified_diff(
+            before.splitlines(keepends=True),
+            after.splitlines(keepends=True),
+            f"fairseq-fixed/{name}",
+            f"{NAME}/{name}",
+        )
     for name, source in PURE.items():
-        held[name] = (Path(__file__).parent / "pure_fairseq" / source).read_bytes()
-    new = info.replace(".dist-info", LABEL)
+        held[name] = (README.parent / source).read_bytes()
+    header = held[f"{info}/METADATA"].decode().partition("\n\n")[0].rstrip("\n")
+    held[f"{info}/METADATA"] = f"{header}\n\n{README.read_text()}".encode()
+    held[f"{info}/CHANGES.diff"] = "".join(differences).encode()
+    new = f"{NAME.replace('-', '_')}-{VERSION}"
     held = {name.replace(info, f"{new}.dist-info"): data for name, data in held.items()}
     lines = [f"{name},sha256={digest(data)},{len(data)}\n" for name, data in held.items()]
     lines.append(f"{new}.dist-info/RECORD,,\n")

@@ -73,7 +73,8 @@ fill() { # fill VENV PYTHON VERSIONS FAIRSEQ
         if [ "$fairseq" = ours ]; then fairseq="$(fairseq_wheel "$1/bin/python")"; fi &&
         get "$1" "${wanted[@]}" && get "$1" --no-deps "$fairseq" &&
         get "$1" --no-deps --no-build-isolation -e . -e lab &&
-        "$1/bin/python" scripts/link_package.py "$root/syncattn_fairseq"
+        # ve-fairseq looks for --user-dir beside itself, where an editable install leaves only a hook.
+        ln -sfn "$root/syncattn_fairseq" "$("$1/bin/python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/"
 }
 
 outcome() { # outcome ROW PYTHON VERSIONS FAIRSEQ: print the last cell of the row
@@ -120,7 +121,7 @@ def found(name):
         return "-"
 
 
-fairseq = next((f"{n} {found(n)}" for n in ("fairseq-fixed", "ve-fairseq") if found(n) != "-"), "-")
+fairseq = next((f"{n} {found(n)}" for n in ("fairseq-pure", "ve-fairseq") if found(n) != "-"), "-")
 print(" | ".join([*map(found, "torch numpy sacrebleu sentencepiece stanza".split()), fairseq]))
 PYTHON
     )"

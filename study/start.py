@@ -252,9 +252,7 @@ def prepare(work: Path, model: Path) -> None:
                 _write_parsed(work, part, split, language, trees == "other" and split == "train")
                 made = [f"--input={part / name}", f"--output={part / f'pieces.{name}'}"]
                 _run("syncattn-bpe", "apply", f"--model={model / f'subwords.{language}'}", *made)
-        words = ["-s=en", "-t=de", f"--destdir={data}.part"]
-        words += [f"--srcdict={model / 'dict.en.txt'}", f"--tgtdict={model / 'dict.de.txt'}"]
-        words += ["--subwords", *(str(model / f"subwords.{language}") for language in LANGUAGES)]
+        words = ["-s=en", "-t=de", f"--destdir={data}.part", f"--start={model}"]
         for split in SPLITS:
             words.append(f"--{split}pref={part / f'pieces.{split}'}")
             words.append(f"--{split}heads={part / split}")

@@ -8,7 +8,9 @@ import pytest
 import sentencepiece
 import torch
 
+from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.data.pieces import list_pieces, open_pieces
+from syncattn_fairseq.export.fold import refuse
 from syncattn_fairseq.functional import parent_gaussian
 from syncattn_fairseq.modules import BatchView
 from syncattn_fairseq.modules.heads import Scope
@@ -93,6 +95,45 @@ def test_sharp_sync_compares_with_shares_of_the_visible_projection(plugin):
                 expected += (share - float(target[sentence, row, column])) ** 2
     loss = plugin.SharpSyncTerm.compare(target, projected, padding)
     assert float(loss) == pytest.approx(expected, rel=1e-5)
+
+
+@of("length_aware")
+def test_length_aware_heads_see_how_far_tokens_are_from_the_diagonal(plugin):
+    torch.manual_seed(1)
+    heads, width, scale = 2, 4, 5.0
+    left = torch.tensor([[False] * 6, [True] * 2 + [False] * 4])  # M is not read
+    padding = torch.tensor([[False] * 5, [True] * 2 + [False] * 3])
+    group = plugin.LengthAwareHeads(heads, width, BatchView(), scale).eval()
+    group.view.fill(torch.ones(2, 6), left, {})
+    query, (key, value) = torch.randn(2, heads, 6, width), torch.randn(2, 2, heads, 5, width)
+    hidden = torch.zeros(padding.shape).masked_fill(padding, float("-inf"))[:, None, None]
+    context = group.attend(query, key, value, Scope(hidden, padding, False, torch.nn.Dropout(0.0)))
+    for sentence, (first_row, first) in enumerate(((0, 0), (2, 2))):
+        words = 5 - first
+        for head in range(heads):
+            for row in range(first_row, 6):
+                m, scores = scale * (row - first_row) / words, []
+                for column in range(first, 5):
+                    turn = scale * (column - first) / words - m
+                    q, k = (
+                        torch.view_as_complex(x[sentence, head, i].view(2, 2))
+                        for x, i in ((query, row), (key, column))
+                    )
+                    angles = turn * torch.tensor([1.0, 0.01])
+                    turned = q.conj() * k * torch.polar(torch.ones(2), angles)
+                    scores.append(float(turned.real.sum()) / width**0.5)
+                expected = torch.tensor(scores).softmax(0) @ value[sentence, head, first:]
+                torch.testing.assert_close(context[sentence, head, row], expected)
+
+
+def test_heads_of_the_attention_to_the_source():
+    with forgetting_plugins():
+        load("length_aware")
+        check_model(larope_layers="all")
+        check_model("transformer_syncattn_tiny", larope_layers="1", larope_scale=3.0)
+        model = build.model("transformer_syncattn_tiny", larope_layers="1")
+        with pytest.raises(DataError, match="m: cannot be exported: its length-aware heads attend"):
+            refuse(model, "m")
 
 
 def test_transformers_of_ones_own_learn_without_fairseq():

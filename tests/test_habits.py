@@ -1,5 +1,6 @@
 """Files that a code host and pre-commit read name the versions of pyproject.toml."""
 
+import json
 import re
 import tomllib
 from typing import Any
@@ -7,6 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
+from syncattn_fairseq.cli import serve
 from tests.importing import ROOT
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
@@ -69,11 +71,25 @@ def test_actions_run_where_github_runs_them():
             assert int(major) >= first[name], action
 
 
-def test_the_image_has_no_compiler_and_no_root():
-    lines = (ROOT / "Dockerfile").read_text().splitlines()
-    last = lines[max(n for n, line in enumerate(lines) if line.startswith("FROM ")) :]
-    assert not [line for line in last if re.search(r"apt|g\+\+|gcc", line)]
-    assert [line for line in last if line.startswith("USER ")] == ["USER syncattn"]
+def test_images_have_no_compiler_and_no_root():
+    stages = re.split(r"^FROM ", (ROOT / "Dockerfile").read_text(), flags=re.MULTILINE)[1:]
+    run = [stage.splitlines() for stage in stages]
+    run = [lines for lines in run if not lines[0].endswith((" AS wheels", " AS build"))]
+    assert len(run) == 2
+    for lines in run:
+        assert not [line for line in lines if re.search(r"apt|g\+\+|gcc", line)]
+        assert [line for line in lines if line.startswith("USER ")] == ["USER syncattn"]
+
+
+def test_the_image_of_the_service_calls_the_command_with_its_options():
+    text = (ROOT / "Dockerfile").read_text()
+    [entry, last] = re.findall(r"^(?:ENTRYPOINT|CMD) (.*)$", text, re.MULTILINE)
+    assert last == '["bash"]'
+    command, *arguments = json.loads(entry)
+    assert command == "syncattn-serve"
+    options = serve.make_parser().parse_args(arguments)
+    assert (options.path, options.host) == ("/model", "0.0.0.0")
+    assert f"EXPOSE {options.port}\n" in text
 
 
 def test_pre_commit_runs_the_pinned_ruff():

@@ -1,5 +1,6 @@
 import argparse
 import importlib.metadata
+import json
 import os
 import re
 import shutil
@@ -15,6 +16,7 @@ from typing import Any, Optional
 import numpy as np
 import pytest
 import torch
+from fairseq import utils
 from fairseq.dataclass.utils import interpret_dc_type
 from fairseq.scoring.bleu import BleuConfig, Scorer
 from fairseq_cli import hydra_train, score
@@ -45,7 +47,7 @@ DISTRIBUTIONS = {"syncattn-fairseq": ("", PACKAGE), "syncattn-lab": ("lab", LAB_
 
 
 @pytest.fixture(scope="module")
-def wheels(tmp_path_factory: pytest.TempPathFactory) -> dict[str, zipfile.ZipFile]:
+def wheel_files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """The wheels, built in a copy: setuptools leaves a build folder beside what it builds."""
     source = tmp_path_factory.mktemp("source")
     for name in ("pyproject.toml", "setup.py", "README.md", "LICENSE"):
@@ -59,9 +61,13 @@ def wheels(tmp_path_factory: pytest.TempPathFactory) -> dict[str, zipfile.ZipFil
     built = {}
     for name, (folder, _) in DISTRIBUTIONS.items():
         subprocess.run([sys.executable, "-c", build], cwd=source / folder, check=True)
-        [path] = (source / folder / "dist").glob("*.whl")
-        built[name] = zipfile.ZipFile(path)
+        [built[name]] = (source / folder / "dist").glob("*.whl")
     return built
+
+
+@pytest.fixture(scope="module")
+def wheels(wheel_files: dict[str, Path]) -> dict[str, zipfile.ZipFile]:
+    return {name: zipfile.ZipFile(path) for name, path in wheel_files.items()}
 
 
 @pytest.mark.parametrize("name", DISTRIBUTIONS)
@@ -205,10 +211,11 @@ def test_pins_work_on_the_first_release_of_each_python():
     assert checked > 60
 
 
-# ---- our wheel of fairseq
+# ---- fairseq-pure
 
 SLIM = import_file(ROOT / "scripts" / "slim_fairseq.py")
 INFO = "fairseq_fixed-0.12.3.1.dist-info"
+PURE = "fairseq_pure-0.12.3.1"
 
 
 def make_wheel(path: Path, lost: str = "") -> Path:
@@ -216,7 +223,8 @@ def make_wheel(path: Path, lost: str = "") -> Path:
     texts = {f"{INFO}/METADATA": "Name: fairseq-fixed", f"{INFO}/LICENSE": "MIT"}
     for name, changes in SLIM.EDITS.items():
         text = "\n".join(old.strip("\n") for old, _ in changes if old != lost)
-        texts[name if "/" in name else f"{INFO}/{name}"] = f"\n{text}\n"
+        first = {"METADATA": "Metadata-Version: 2.1", "WHEEL": "Wheel-Version: 1.0"}.get(name, "")
+        texts[name if "/" in name else f"{INFO}/{name}"] = f"{first}\n{text}\n"
     for name in (f"{INFO}/RECORD", f"{INFO}/top_level.txt", "fairseq/libnat.cpython-312.so"):
         texts[name] = "old"
     texts["fairseq/examples/big.py"] = texts["fairseq/trainer.py"] = "import torch\r\n"
@@ -226,21 +234,28 @@ def make_wheel(path: Path, lost: str = "") -> Path:
     return path
 
 
-def test_our_wheel_of_fairseq_holds_nothing_that_is_compiled(tmp_path):
+def test_fairseq_pure_holds_nothing_that_is_compiled(tmp_path):
     old = make_wheel(tmp_path / "old.whl")
     made = SLIM.slim(old, tmp_path)
-    assert made.name == "fairseq_fixed-0.12.3.1+pure-py3-none-any.whl"
+    assert made.name == f"{PURE}-py3-none-any.whl"
     with zipfile.ZipFile(made) as wheel:
         names = set(wheel.namelist())
         text = {name: wheel.read(name).decode() for name in names}
-    info = "fairseq_fixed-0.12.3.1+pure.dist-info"
+    info = f"{PURE}.dist-info"
     assert {"fairseq/libbleu.py", "fairseq/data/data_utils_fast.py", f"{info}/LICENSE"} <= names
-    assert not [name for name in names if re.search(r"\.so$|examples|top_level|3\.1\.dist", name)]
+    assert not [name for name in names if re.search(r"\.so$|examples|top_level|fixed-", name)]
     assert text["fairseq/trainer.py"] == "import torch\n"
-    assert "Version: 0.12.3.1+pure\n" in text[f"{info}/METADATA"]
+    metadata = message_from_bytes(text[f"{info}/METADATA"].encode())
+    assert (metadata["Name"], metadata["Version"]) == ("fairseq-pure", "0.12.3.1")
+    assert metadata.get_payload() == SLIM.README.read_text()
+    differences = text[f"{info}/CHANGES.diff"]
+    assert "-logging.basicConfig(level=logging.DEBUG)\n" in differences
+    for name in SLIM.EDITS:
+        assert re.search(f"^\\+\\+\\+ fairseq-pure/.*{name}$", differences, re.MULTILINE), name
     assert "Tag: py3-none-any\n" in text[f"{info}/WHEEL"]
+    required = " ".join(metadata.get_all("Requires-Dist"))
     for needed in ("cython", "cffi", "scikit-learn", "torchaudio", "=="):
-        assert needed not in text[f"{info}/METADATA"]
+        assert needed not in required
     for line in text[f"{info}/RECORD"].splitlines():
         name, found, size = line.split(",")
         if not name.endswith("RECORD"):
@@ -263,6 +278,74 @@ def test_its_scorer_gives_sacrebleu_lists(tmp_path, monkeypatch, capsys):
     exec(compile(text, name, "exec"), names)
     names["cli_main"]()
     assert "BLEU = 100.00" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("way", ["a package", "a module", "nothing"])
+def test_the_name_of_an_installed_package_is_enough_for_user_dir(tmp_path, monkeypatch, way):
+    site, name = tmp_path / "site", f"plugin_of_{way.replace(' ', '_')}"
+    (site / name).mkdir(parents=True)
+    if way == "a package":
+        (site / name / "__init__.py").touch()
+    elif way == "a module":
+        (site / name).rmdir()
+        (site / f"{name}.py").touch()
+    else:
+        (site / name).rmdir()
+    monkeypatch.syspath_prepend(site)
+    monkeypatch.chdir(tmp_path)
+    changes, text = SLIM.EDITS["fairseq/utils.py"], Path(utils.__file__).read_text()
+    if changes[1][1] not in text:  # the fairseq that is installed may have been made before
+        text = SLIM.edit(text, changes, "fairseq/utils.py")
+    edited: dict[str, Any] = {"__name__": "fairseq.utils", "__file__": utils.__file__}
+    exec(compile(text, "utils", "exec"), edited)
+    if way == "a package":
+        edited["import_user_module"](argparse.Namespace(user_dir=name))
+        assert Path(sys.modules[name].__file__) == site / name / "__init__.py"
+    else:
+        with pytest.raises(FileNotFoundError):
+            edited["import_user_module"](argparse.Namespace(user_dir=name))
+
+
+def add_to_index(index: Path, name: str, wheel: Path) -> None:
+    """Offer a wheel under its name, as PyPI does."""
+    folder = index / name
+    folder.mkdir(parents=True)
+    shutil.copy(wheel, folder)
+    (folder / "index.html").write_text(f'<!DOCTYPE html><a href="{wheel.name}">{wheel.name}</a>')
+
+
+def make_empty_wheel(folder: Path, pin: Requirement) -> Path:
+    """Write a wheel of nothing that has the name and the pinned version of a requirement."""
+    [specifier] = pin.specifier
+    info = f"{pin.name.replace('-', '_')}-{specifier.version}"
+    with zipfile.ZipFile(folder / f"{info}-py3-none-any.whl", "w") as wheel:
+        metadata = f"Metadata-Version: 2.1\nName: {pin.name}\nVersion: {specifier.version}\n"
+        wheel.writestr(f"{info}.dist-info/METADATA", metadata)
+        wheel.writestr(f"{info}.dist-info/WHEEL", "Wheel-Version: 1.0\nTag: py3-none-any\n")
+        wheel.writestr(f"{info}.dist-info/RECORD", "")
+    return folder / f"{info}-py3-none-any.whl"
+
+
+@pytest.mark.parametrize("wanted", ["syncattn-fairseq[train]", "syncattn-lab", "fairseq-pure"])
+def test_pip_installs_wheels_alone_from_an_index(wheel_files, tmp_path, wanted):
+    ours = wheel_files | {"fairseq-pure": SLIM.slim(make_wheel(tmp_path / "old.whl"), tmp_path)}
+    for name, path in ours.items():
+        add_to_index(tmp_path / "index", name, path)
+    for pin in constraints():
+        if pin.name.lower() not in ours:
+            add_to_index(tmp_path / "index", pin.name.lower(), make_empty_wheel(tmp_path, pin))
+    command = [sys.executable, "-m", "pip", "--isolated", "--disable-pip-version-check", "install"]
+    command += ["--quiet", "--dry-run", "--ignore-installed", "--report", "-", "--no-cache-dir"]
+    done = subprocess.run(
+        [*command, "--index-url", (tmp_path / "index").as_uri(), wanted],
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    installed = json.loads(done.stdout)["install"]
+    files = {item["metadata"]["name"]: item["download_info"]["url"] for item in installed}
+    assert "fairseq-pure" in files and all(url.endswith(".whl") for url in files.values())
+    assert ("torch" in files) == (wanted != "fairseq-pure")  # the stand-in names few requirements
 
 
 @pytest.mark.parametrize("lost", [old for changes in SLIM.EDITS.values() for old, _ in changes])
@@ -351,7 +434,7 @@ def test_fairseq_knows_how_python_writes_the_types_of_options():
 
 
 def test_hydra_starts_on_python_3_14(monkeypatch):
-    """Which looks at each option's help; our wheel of fairseq lets one be no text."""
+    """Which looks at each option's help; fairseq-pure lets one be no text."""
     add = argparse.ArgumentParser.add_argument
 
     def check(self: Any, action: argparse.Action) -> None:
@@ -417,7 +500,6 @@ case "$*" in
     *"pip "*" install "*torch*)
         [ "$PIP" != fail ] || {{ echo "ERROR: No space left on device"; exit 1; }}
         [ "$PIP" != hang ] || sleep 60 ;;
-    *link_package.py*) ;;
     *" download "* | *slim_fairseq.py*) touch "${{@: -1}}/fairseq.whl" ;;
     *"-m pip"* | *fairseq_cli*) ;;
     *) exec {sys.executable} "$@" ;;
@@ -435,7 +517,7 @@ class Checkout:
         (self.root / "lab").mkdir()
         for name in ("pyproject.toml", "lab/pyproject.toml", "constraints.txt"):
             shutil.copy(ROOT / name, self.root / name)
-        for name in ("install.sh", "_fairseq.sh", "slim_fairseq.py", "link_package.py"):
+        for name in ("install.sh", "_fairseq.sh", "slim_fairseq.py"):
             shutil.copy(ROOT / "scripts" / name, self.root / "scripts")
         shutil.copytree(ROOT / "scripts" / "pure_fairseq", self.root / "scripts" / "pure_fairseq")
         self.python = base / "python"
@@ -558,18 +640,3 @@ def test_install_has_a_help_and_knows_its_extras(checkout):
         and "  bash scripts/install.sh [--" in out
     )
     assert out.splitlines()[-1].startswith("XDG_CACHE_HOME  where")
-
-
-def test_fairseq_finds_the_linked_plugin_from_any_folder(tmp_path):
-    package, site = tmp_path / "checkout" / "plugin", tmp_path / "site"
-    made = site / "plugin-1.dist-info"
-    for folder in (package, made, site / "fairseq"):
-        folder.mkdir(parents=True)
-    (package / "__init__.py").touch()
-    (made / "RECORD").write_text("a,,\n")
-    link = import_file(ROOT / "scripts" / "link_package.py").link_package
-    for _ in range(2):
-        link(package, site)
-    # fairseq looks beside itself for a --user-dir that is not in this folder.
-    assert (site / "fairseq" / ".." / "plugin").resolve() == package
-    assert (made / "RECORD").read_text() == "a,,\nplugin,,\n"

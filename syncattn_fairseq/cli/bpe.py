@@ -12,8 +12,15 @@ from ..base.errors import DataError
 from ..base.files import replacing
 from ..base.text import read_lines
 from ..base.worker_pool import map_in_order
-from ..data.pieces import MAX_LINES, apply_pieces, learn_pieces, learn_raw_pieces, open_pieces
-from ..data.splitters import choose_splitter
+from ..data.pieces import (
+    MAX_LINES,
+    apply_pieces,
+    learn_pieces,
+    learn_raw_pieces,
+    normalise_sentence,
+    open_pieces,
+)
+from ..data.splitters import find_splitter
 from ..data.words import MARK, REPLACEMENT
 from .command_line import CommandLine
 from .common import (
@@ -72,6 +79,19 @@ def make_parser() -> CommandLine:
     apply.add_argument("--workers", type=positive, default=1, help="processes (default: 1)")
     add_texts(apply)
     apply.name_files(files=["model"])
+    normalise = add_command(
+        commands,
+        "normalise",
+        "Write sentences as a published model of raw sentences reads them. It may replace "
+        "characters, so parse these sentences.",
+        example="syncattn-bpe normalise --model imported/subwords.en --input raw/test.en "
+        "--output words/test.en",
+    )
+    normalise.add_argument(
+        "--model", type=Path, required=True, metavar="FILE", help="the sentencepiece model"
+    )
+    add_texts(normalise)
+    normalise.name_files(files=["model"])
     return parser
 
 
@@ -87,13 +107,21 @@ def _learn(args: argparse.Namespace) -> None:
         raise DataError(f"--raw: {len(args.raw)} languages for {len(args.input)} texts")
     with replacing(output) as path:
         if args.raw:
-            texts = [*zip(args.input, map(choose_splitter, args.raw), strict=True)]
+            texts = [*zip(args.input, map(_find_splitter, args.raw), strict=True)]
             model, chosen = learn_raw_pieces(texts, args.vocab_size, args.max_lines)
         else:
             model, chosen = learn_pieces(args.input, args.vocab_size, args.max_lines)
         path.write_bytes(model)
         size = len(open_pieces(path))
     announce(output, f"{size} subwords" + (f", {chosen}" if chosen else ""))
+
+
+def _find_splitter(language: str) -> str | None:
+    """Return what splits a language into words; None, with a note, if that is not installed."""
+    splitter, lack = find_splitter(language)
+    if lack:
+        print(f"note: {lack}", file=sys.stderr)
+    return None if lack else splitter
 
 
 def _apply(args: argparse.Namespace) -> None:
@@ -117,6 +145,16 @@ def _apply(args: argparse.Namespace) -> None:
     rewrite_texts(args, lines)
 
 
+def _normalise(args: argparse.Namespace) -> None:
+    processor = open_pieces(args.model)
+
+    def lines(source: Path | int) -> Iterator[str]:
+        for line in read_lines(source):
+            yield f"{normalise_sentence(processor, line)}\n"
+
+    rewrite_texts(args, lines)
+
+
 def _cut(processor: SentencePieceProcessor, sentence: str) -> str:
     return " ".join(apply_pieces(processor, sentence)) + "\n"
 
@@ -125,7 +163,7 @@ def _cut(processor: SentencePieceProcessor, sentence: str) -> str:
 def main(argv: Sequence[str] | None = None) -> None:
     """Learn or apply subwords."""
     args = make_parser().parse_args(argv)
-    {"learn": _learn, "apply": _apply}[args.command](args)
+    {"learn": _learn, "apply": _apply, "normalise": _normalise}[args.command](args)
 
 
 if __name__ == "__main__":

@@ -3,8 +3,7 @@
 import argparse
 import sys
 from collections import Counter
-from collections.abc import Sequence
-from functools import partial
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from ..base.errors import DataError
@@ -19,7 +18,7 @@ from ..data.parallel_text import (
     simplify,
     write_pairs,
 )
-from ..data.splitters import choose_splitter, split_words
+from ..data.splitters import find_splitter, split_words
 from ..data.words import REPLACEMENT, without_mark
 from .command_line import CommandLine
 from .common import command, new_parser, positive, progress
@@ -38,7 +37,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     pairs = read_pairs(args.input, args.languages)
     faults: Counter[str | None] = Counter()
     replaced = seen = held = 0
-    counts = [partial(_count_words, args.raw, language) for language in args.languages]
+    counts = [_choose_count(args.raw, language) for language in args.languages]
     excluded = [{simplify(line) for line in read_lines(path)} for path in _excluded(args)]
     prefixes = [args.output] if args.held_out is None else [args.output, args.held_out]
     with write_pairs(prefixes, args.languages) as writers:
@@ -77,10 +76,14 @@ def main(argv: Sequence[str] | None = None) -> None:
         print(f"{replaced} held U+2581, which is {REPLACEMENT} now")
 
 
-def _count_words(raw: bool, language: str, sentence: str) -> int:
+def _choose_count(raw: bool, language: str) -> Callable[[str], int]:
+    """Return what counts the words of a sentence."""
     if not raw:
-        return len(sentence.split())
-    return len(split_words(sentence, choose_splitter(language)))
+        return lambda sentence: len(sentence.split())
+    splitter, lack = find_splitter(language)
+    if lack:
+        print(f"note: {lack}", file=sys.stderr)
+    return lambda sentence: len(split_words(sentence, splitter))
 
 
 def _excluded(args: argparse.Namespace) -> list[Path]:

@@ -62,8 +62,9 @@ def make_parser() -> CommandLine:
     parser.add_argument(
         "--format",
         required=True,
-        choices=["fairseq", "ctranslate2", "transformers"],
-        help="the program to export for",
+        choices=["fairseq", "ctranslate2", "transformers", "marian"],
+        help="the program to export for; of Hugging Face Transformers, marian is MarianMT, for "
+        "models that started from an import of one, and transformers is FSMT",
     )
     parser.add_argument("--output", required=True, type=Path, metavar="DIR", help="folder to make")
     parser.add_argument(

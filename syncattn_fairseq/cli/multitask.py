@@ -9,7 +9,7 @@ from ..base.errors import DataError
 from ..base.text import read_lines
 from ..data.parses import POLICIES
 from ..data.task_mix import TRANSLATE, ParsedSource, mix, tag
-from ..data.words import detect_scheme
+from ..data.words import RAW, detect_scheme
 from .command_line import CommandLine
 from .common import add_command, add_subword_marks, add_texts, command, new_parser, rewrite_texts
 
@@ -46,6 +46,16 @@ def make_parser() -> CommandLine:
     )
     mixing.add_argument("--labels", type=Path, help="with --heads: one label per word")
     mixing.add_argument(
+        "--spans",
+        type=Path,
+        metavar="FILE",
+        help="with --heads of raw sentences: where their words are, as syncattn-parse --spans "
+        "writes it (default: the words of --subword-marks)",
+    )
+    mixing.add_argument(
+        "--text", type=Path, metavar="FILE", help="with --spans: the sentences as people write them"
+    )
+    mixing.add_argument(
         "--output",
         type=Path,
         nargs=2,
@@ -65,7 +75,9 @@ def make_parser() -> CommandLine:
         help="if a parse is not a tree over its sentence's words: stop before anything is written, "
         "or drop the parse (default: stop)",
     )
-    mixing.name_files(inputs=["source", "target", "trees", "heads", "labels"], outputs=["output"])
+    mixing.name_files(
+        inputs=["source", "target", "trees", "heads", "labels", "spans", "text"], outputs=["output"]
+    )
     tagging = add_command(
         commands,
         "tag",
@@ -79,12 +91,15 @@ def make_parser() -> CommandLine:
 def _mix(args: argparse.Namespace) -> None:
     if args.labels and not args.heads:
         raise DataError("--labels needs --heads")
-    scheme = args.subword_marks
+    if args.spans and not (args.heads and args.text):
+        raise DataError("--spans needs --heads and --text")
+    scheme = args.subword_marks or (RAW if args.spans else None)
     if scheme is None:
         scheme = detect_scheme(read_lines(args.source))
         print(f"subwords of {args.source}: {scheme}")
     parses = (args.trees, args.heads, args.labels)
-    source = ParsedSource(args.source, scheme, *parses, args.words, args.on_bad_parse)
+    places = args.spans, args.text
+    source = ParsedSource(args.source, scheme, *parses, args.words, args.on_bad_parse, *places)
     counts = mix(source, args.target, tuple(args.output), args.seed)
     print(f"{args.output[0]} and {args.output[1]}: {counts}")
 

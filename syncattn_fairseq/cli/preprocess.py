@@ -54,6 +54,13 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 def add_options(parser: CommandLine) -> None:
     """Add our own options to fairseq's."""
+    parser.add_argument(
+        "--start",
+        metavar="DIR",
+        help="the model that a training will start from, as syncattn-import has made it: its "
+        "dictionaries, subword models and way of reading sentences are those of the text, so that "
+        "--srcdict, --tgtdict and --subwords are left out",
+    )
     group = parser.add_argument_group("Parses")
     for split in SPLITS:
         several = "" if split == "train" else ", comma separated if there are several,"

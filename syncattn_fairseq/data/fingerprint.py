@@ -183,7 +183,7 @@ def describe_preparations(
 ) -> dict[str, str]:
     """Return the meaning of how the text of each language was prepared."""
     return {
-        f"{PREPARATION} ({language})": _hash(json.dumps(asdict(each), sort_keys=True))
+        f"{PREPARATION} ({language})": _hash(json.dumps(each.as_plain(), sort_keys=True))
         for language, each in preparations.items()
         if language in languages
     }

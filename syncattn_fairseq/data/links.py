@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Iterator, Sequence
-from itertools import pairwise, product, repeat
+from itertools import product, repeat
 from pathlib import Path
 from typing import NamedTuple
 
@@ -13,6 +13,7 @@ from ..base.text import count_lines, read_lines
 from .link_lines import read_links
 from .mmap_blocks import write_dataset
 from .parses import parse_spans
+from .spans import find_runs
 from .words import split_units
 
 #: How many pairs have links if none of them can lack a 0 by chance.
@@ -46,9 +47,8 @@ class LinkedText(NamedTuple):
                 units = split_units(pieces, self.scheme, spans, sentence)
             except BadParse as fault:
                 raise DataError(f"{self.spans}:{number}: {fault}") from None
-            begins = [place for place, starts in enumerate(units.starts) if starts]
-            bounds = [*pairwise([*begins, len(pieces)])]
-            yield [range(*bounds[unit]) for unit in units.of_words]
+            runs = find_runs(units.starts)
+            yield [range(*runs[unit]) for unit in units.of_words]
 
 
 def binarise_links(path: Path, sides: Sequence[LinkedText], dataset: Path) -> None:

@@ -75,7 +75,7 @@ _DELIMITER, _PICTURE = "\u241f", "\u241e"
 
 
 def learn_raw_pieces(
-    texts: Sequence[tuple[Path | str, str]], vocab_size: int, max_lines: int = MAX_LINES
+    texts: Sequence[tuple[Path | str, str | None]], vocab_size: int, max_lines: int = MAX_LINES
 ) -> tuple[bytes, str]:
     """Learn a sentencepiece model from raw texts.
 
@@ -83,7 +83,8 @@ def learn_raw_pieces(
     same text always gives the same model.
 
     Args:
-        texts: files with a sentence on each line, and what splits each into words (`.splitters`).
+        texts: files with a sentence on each line, and what splits each into words (`.splitters`);
+            None: pieces may have characters of several words.
         vocab_size: how many pieces, with 256 bytes, <unk>, <s> and </s>.
         max_lines: as for `learn_pieces`.
 
@@ -112,9 +113,11 @@ def learn_raw_pieces(
     return add_line_reading(model), chosen
 
 
-def _delimit(line: str, splitter: str) -> str:
+def _delimit(line: str, splitter: str | None) -> str:
     """Put the delimiter between the words of a sentence; spaces stay with the following word."""
     line = line.replace(_DELIMITER, _PICTURE)
+    if splitter is None:
+        return line
     begins = [begin for begin, _ in find_words(line, f"{RAW}{splitter}")]
     bounds = [0, *(_before_spaces(line, begin) for begin in begins[1:]), len(line)]
     return _DELIMITER.join(line[begin:end] for begin, end in pairwise(bounds))
@@ -189,6 +192,16 @@ def apply_pieces(processor: sentencepiece.SentencePieceProcessor, sentence: str)
             "syncattn-bpe learn"
         )
     return pieces
+
+
+def normalise_sentence(processor: sentencepiece.SentencePieceProcessor, sentence: str) -> str:
+    """Return a sentence with the characters that its pieces join to, and plain single spaces.
+
+    A published model may replace characters, such as ``…`` by three points, so that parses must be
+    of this sentence.
+    """
+    text: str = processor.normalize(_cuttable(clean_line(sentence)))
+    return " ".join(text.replace(MARK, " ").split())
 
 
 def open_pieces(model: Path) -> sentencepiece.SentencePieceProcessor:

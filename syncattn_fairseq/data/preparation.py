@@ -50,6 +50,8 @@ class Preparation:
             word always has one.
         rules: the version of the rules of :mod:`.moses`, and of how sentences get their capitals.
             Records that do not say it have the first.
+        first: the symbol before the subwords of every sentence, which names its language for a
+            model of many languages, such as ``__en__``; empty: there is none.
     """
 
     tokenizer: str
@@ -58,6 +60,11 @@ class Preparation:
     aggressive: bool = False
     case: str = "kept"
     rules: int = RULES[-1]
+    first: str = ""
+
+    def as_plain(self) -> dict[str, Any]:
+        """Return its values, as records have them."""
+        return {name: value for name, value in asdict(self).items() if name != "first" or value}
 
     def tokenise(self, sentences: Sequence[str]) -> list[str]:
         """Return the words of sentences, separated by spaces."""
@@ -140,7 +147,7 @@ def split_by(
 
 def store_preparations(folder: Path, preparations: Mapping[str, Preparation]) -> None:
     """Store how the text of each language was prepared."""
-    record = {language: asdict(each) for language, each in preparations.items()}
+    record = {language: each.as_plain() for language, each in preparations.items()}
     with replacing(folder / NAME) as temporary:
         temporary.write_text(json.dumps(record, indent=2) + "\n", "utf-8")
 
@@ -177,6 +184,8 @@ def _is_sound(preparation: Preparation) -> bool:
         and preparation.case in CASES
         and type(preparation.rules) is int
         and preparation.rules in RULES
+        and isinstance(preparation.first, str)
+        and re.fullmatch(r"[^\s<>]{0,100}", preparation.first) is not None
     )
 
 

@@ -67,11 +67,19 @@ from .preparation import (
     score_round_trip,
     store_preparations,
     store_schemes,
+    stored_preparations,
     stored_schemes,
 )
 from .record_checks import check_languages, check_record
-from .segmenters import RawPieces, SubwordModel, name_vocabulary, store_subwords
-from .splitters import choose_splitter
+from .segmenters import (
+    Pieces,
+    RawPieces,
+    SubwordModel,
+    find_subwords,
+    name_vocabulary,
+    store_subwords,
+)
+from .splitters import find_splitter
 from .words import RAW, SYMBOLS, UNKNOWN, detect_scheme, find_schemes, is_raw
 
 #: What ends a line for fairseq (a carriage return), and what is no white space.
@@ -135,9 +143,19 @@ def read_arguments(
     if args.source_lang is None or (args.target_lang is None and not args.only_source):
         raise DataError("--source-lang and --target-lang are needed to find the files")
     languages = args.source_lang, str(args.target_lang)  # fairseq writes en-None, too
+    start = None if args.start is None else Path(args.start)
+    if start is not None:
+        _use_dictionaries(args, start, languages, subwords)
+        subwords = find_subwords([start], *languages)
     opened = zip(languages, subwords or (), strict=False)
     models = {language: model.open() for language, model in opened}
-    raw = {name: model for name, model in models.items() if isinstance(model, RawPieces)}
+    schemes = {} if start is None else stored_schemes(start)
+    raw = {
+        name: RawPieces(model.processor)
+        for name, model in models.items()
+        if isinstance(model, Pieces)
+        and (isinstance(model, RawPieces) or is_raw(schemes.get(name, "")))
+    }
     known = dict(zip(languages, preparations, strict=bool(preparations)))
     if raw and known:
         raise DataError(
@@ -165,6 +183,36 @@ def read_arguments(
         raw=args.raw,
         fairseq=args,
     )
+
+
+def _use_dictionaries(
+    args: argparse.Namespace,
+    start: Path,
+    languages: tuple[str, str],
+    subwords: Sequence[SubwordModel] | None,
+) -> None:
+    """Make fairseq use the dictionaries of a model to start from."""
+    for name in ("srcdict", "tgtdict", "joined_dictionary", "subword_marks", "subwords"):
+        if subwords if name == "subwords" else getattr(args, name):
+            raise DataError(
+                f"--start: {start} has the dictionaries and the subword models; leave out "
+                f"--{name.replace('_', '-')}"
+            )
+    for preparation in stored_preparations(start).values():
+        if preparation.first:
+            raise DataError(
+                f"--start: the model of {start} reads {preparation.first} first, which parses do "
+                "not have; it can only translate and be exported, so give its dictionaries with "
+                "fairseq-preprocess --srcdict and --tgtdict"
+            )
+    sides = ("srcdict",) if args.only_source else ("srcdict", "tgtdict")
+    for option, language in zip(sides, languages, strict=False):
+        path = start / f"dict.{language}.txt"
+        if not path.is_file():
+            raise DataError(
+                f"{path}: no such file; give what syncattn-import has made for {language}"
+            )
+        setattr(args, option, str(path))
 
 
 @dataclass(frozen=True)
@@ -309,7 +357,10 @@ def _choose_schemes(plan: Preprocessing, used: Sequence[SplitText]) -> dict[str,
     """Return how each language's subwords are marked: as is said, stored, or seen in its texts."""
     schemes = stored_schemes(plan.destination)
     for language in plan.raw_models:
-        schemes[language] = f"{RAW}{choose_splitter(language)}"
+        splitter, lack = find_splitter(language)
+        schemes[language] = f"{RAW}{splitter}"
+        if lack:
+            print(f"note: {lack}", file=sys.stderr)
     for language in dict.fromkeys(part.language for part in used):
         if plan.scheme:
             schemes[language] = plan.scheme

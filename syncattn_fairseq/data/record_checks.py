@@ -8,7 +8,7 @@ from pathlib import Path
 from ..base.errors import DataError
 from .moses import load_sacremoses
 from .preparation import Preparation
-from .segmenters import Codes, Segmenter, SubwordModel
+from .segmenters import TAG, Codes, Pieces, RawPieces, Segmenter, SubwordModel
 from .words import is_raw, join_subwords, join_text
 
 
@@ -33,6 +33,8 @@ def check_record(
     """
     if model is not None:
         segmenter = model.open()
+        if isinstance(segmenter, Pieces) and is_raw(scheme):
+            segmenter = RawPieces(segmenter.processor)
         of_sentences = is_raw(segmenter.scheme) and is_raw(scheme)  # however their words are split
         if segmenter.scheme != scheme and not of_sentences:
             raise DataError(
@@ -60,6 +62,7 @@ def check_subwords(
     Raises:
         DataError: most are split in another way.
     """
+    rows = [row[1:] if row and TAG.fullmatch(row[0]) else row for row in rows]
     known = [[*row] for row in rows if row and "<unk>" not in row]
     raw = is_raw(segmenter.scheme)
     texts = (

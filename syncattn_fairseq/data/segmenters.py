@@ -21,7 +21,7 @@ from ..base.text import clean_line, is_encodable, read_file_lines
 from .moses import lower_case
 from .pieces import apply_pieces, open_pieces, reads_raw_text
 from .preparation import Preparation, stored_preparations
-from .splitters import UAX29, choose_splitter
+from .splitters import UAX29, find_splitter
 from .words import MARK, RAW, SYMBOLS, UNKNOWN, detect_scheme, is_raw, join_text
 
 _REMEDY = "give the codes that subword-nmt learned, or a sentencepiece model"
@@ -32,7 +32,7 @@ _MOST_UNKNOWN = 10_000
 _MOST_CACHED = 100_000
 
 #: What Marian's models of several languages read first.
-_TAG = re.compile(">>[^<>\\s]+<<")
+TAG = re.compile(">>[^<>\\s]+<<")
 
 #: Marks of subwords, how text that has them looks, and what joins it.
 _CUT = {
@@ -226,14 +226,14 @@ class Pieces(Segmenter):
         What names a language at the beginning, such as ``>>de<<``, stays whole if the model's
         dictionary has it.
         """
-        tag = [*words[:1]] if words and _TAG.fullmatch(words[0]) and words[0] in self.known else []
+        tag = [*words[:1]] if words and TAG.fullmatch(words[0]) and words[0] in self.known else []
         return tag + apply_pieces(self.processor, " ".join(words[len(tag) :]))
 
 
 class RawPieces(Pieces):
     """Splits sentences as people write them.
 
-    The model is one of `.pieces.learn_raw_pieces`, or of another program.
+    Models of `.pieces.learn_raw_pieces` change no character; published ones may change some.
     """
 
     scheme = f"{RAW}{UAX29}"
@@ -296,20 +296,7 @@ def open_segmenter(path: Path) -> Segmenter:
         if file.read(1) != b"\n":
             return Codes(path)
     processor = open_pieces(path)
-    raw = reads_raw_text(processor) or is_said_raw(path)
-    return RawPieces(processor) if raw else Pieces(processor)
-
-
-def is_said_raw(path: Path) -> bool:
-    """Return whether the record beside a subword model says that it reads raw sentences.
-
-    Models of other programs change what they read, and do not show that themselves.
-    """
-    language = path.name.removeprefix(name_subwords(""))
-    preparation = stored_preparations(path.parent).get(language)
-    return path.name == name_subwords(language) and (
-        preparation is not None and preparation.tokenizer == "raw"
-    )
+    return RawPieces(processor) if reads_raw_text(processor) else Pieces(processor)
 
 
 def is_file_name(name: object) -> bool:
@@ -399,13 +386,12 @@ def open_segmenters(
             segmenter: Segmenter = Subwords(scheme)
         else:
             segmenter = pair[side].open() if pair else Words()
-        spaced = schemes[side] == Pieces.scheme  # words of the data are between spaces
-        if isinstance(segmenter, RawPieces) and spaced and not reads_raw_text(segmenter.processor):
-            segmenter = Pieces(segmenter.processor)
+        if isinstance(segmenter, Pieces) and is_raw(scheme):
+            segmenter = RawPieces(segmenter.processor)
         if isinstance(segmenter, RawPieces):
             preparation = preparation or Preparation("raw", language)
             if schemes[side] is None:
-                scheme = f"{RAW}{choose_splitter(language)}"
+                scheme = f"{RAW}{find_splitter(language)[0]}"
             if is_raw(scheme) and preparation.tokenizer == "raw":
                 segmenter.scheme = scheme
         if pair and segmenter.scheme != scheme:

@@ -12,7 +12,7 @@ from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import accumulate, pairwise
+from itertools import accumulate, compress, count, pairwise
 from typing import TypeAlias
 from unicodedata import category, normalize
 
@@ -61,6 +61,11 @@ def find_owners(pieces: Sequence[Span], words: Sequence[Span]) -> list[int]:
 
 def _overlap(one: Span, other: Span) -> int:
     return min(one[1], other[1]) - max(one[0], other[0])
+
+
+def find_runs(starts: Sequence[bool]) -> list[Span]:
+    """Return where each run of items begins and ends, from whether each item begins one."""
+    return [*pairwise([*compress(count(), starts), len(starts)])]
 
 
 @dataclass(frozen=True)

@@ -143,6 +143,24 @@ def choose_splitter(language: str) -> str:
     return _CHOICES.get(know_language(language) or language, UAX29)
 
 
+def find_splitter(language: str) -> tuple[str, str]:
+    """Choose the splitter for a language that can run here.
+
+    Args:
+        language: as for `choose_splitter`.
+
+    Returns:
+        the name of the recommended splitter, and nothing; or ``uax29``, and a line that says what
+        to install for the recommended one.
+    """
+    name = choose_splitter(language)
+    try:
+        check_splitter(name)
+    except DataError as fault:
+        return UAX29, f"{language}: each letter of it counts as a word: {fault}"
+    return name, ""
+
+
 def check_splitter(name: str) -> None:
     """Check that a splitter exists and is installed.
 

@@ -6,9 +6,10 @@ linearised parse.
 """
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from itertools import repeat
 from pathlib import Path
 from random import Random
 
@@ -19,8 +20,9 @@ from ..base.files import replacing
 from ..base.text import count_lines, read_lines
 from ..trees.brackets import parse_tree, simplify_word
 from ..trees.tree import bracket_dependencies, linearise
-from .parses import check_tree, parse_heads
-from .words import count_subwords, join_subwords
+from .parses import check_tree, parse_heads, parse_spans
+from .spans import Units, find_runs
+from .words import find_word_starts, join_subwords, split_units
 
 TRANSLATE, PARSE = "<TR>", "<PA>"
 
@@ -54,6 +56,8 @@ class ParsedSource:
         heads: the heads of each line's words; see `parse_heads`.
         with_words: keep the subwords of the words in the parses.
         on_bad_parse: ``stop`` if a parse does not fit its sentence, or ``drop`` the parse.
+        spans: where the words of heads are in raw sentences; None: as the scheme finds them.
+        sentences: these sentences; None: the subwords join to them.
     """
 
     text: Path
@@ -63,27 +67,42 @@ class ParsedSource:
     labels: Path | None = None
     with_words: bool = False
     on_bad_parse: str = "stop"
+    spans: Path | None = None
+    sentences: Path | None = None
 
     @property
     def parses(self) -> list[Path]:
         """The files of the parses."""
         return [path for path in (self.trees, self.heads, self.labels) if path]
 
+    @property
+    def files(self) -> list[Path]:
+        """All files with a line for each sentence."""
+        others = (path for path in (self.spans, self.sentences) if path)
+        return [self.text, *self.parses, *others]
+
     def linearise_lines(self, counts: MixCounts) -> Iterator[tuple[str, str | None]]:
         """Yield each sentence with its linearised parse or None; `DataError` at the first fault."""
         lines = tqdm(read_lines(self.text), unit=" sentences", disable=None)
-        for text, *parse in zip(lines, *map(read_lines, self.parses), strict=True):
+        parses = zip(*map(read_lines, self.parses), strict=True)
+        places, sentences = (
+            read_lines(path) if path else repeat("") for path in (self.spans, self.sentences)
+        )
+        rows = zip(lines, parses, places, sentences)  # noqa: B905  (repeat)
+        for text, parse, spans, sentence in rows:
             counts.sentences += 1
-            subwords = iter(text.split())
-            words = join_subwords(text.split(), self.scheme)
-            lengths = count_subwords(text.split(), self.scheme)
-            pieces = [" ".join(next(subwords) for _ in range(length)) for length in lengths]
+            subwords = text.split()
             try:
                 if self.trees:
-                    tokens = self._linearise_tree(parse[0], words, pieces)
+                    tokens = self._linearise_tree(parse[0], subwords)
+                elif heads := parse_heads(parse[0], self.parses[0], counts.sentences):
+                    words = None
+                    if self.spans:
+                        words = parse_spans(spans, self.spans, counts.sentences)
+                    units = split_units(subwords, self.scheme, words, sentence)
+                    tokens = self._linearise_heads(heads, parse[1:], subwords, units)
                 else:
-                    heads = parse_heads(parse[0], self.parses[0], counts.sentences)
-                    tokens = self._linearise_heads(heads, parse[1:], words, pieces)
+                    tokens = None
             except BadParse as fault:
                 if self.on_bad_parse == "stop":
                     raise DataError(
@@ -96,11 +115,11 @@ class ParsedSource:
             counts.parsed += tokens is not None
             yield text, None if tokens is None else " ".join(tokens)
 
-    def _linearise_tree(self, line: str, words: list[str], pieces: list[str]) -> list[str] | None:
+    def _linearise_tree(self, line: str, subwords: list[str]) -> list[str] | None:
         tree = parse_tree(line)
         if tree is None:
             return None
-        leaves = list(tree.leaves())
+        leaves, words = list(tree.leaves()), join_subwords(subwords, self.scheme)
         for number, (leaf, word) in enumerate(zip(leaves, words, strict=False), 1):
             if leaf != word and simplify_word(leaf) != simplify_word(word):
                 raise BadParse(
@@ -108,23 +127,31 @@ class ParsedSource:
                 )
         if len(leaves) != len(words):
             raise BadParse("words differ", f"{len(leaves)} words, but {len(words)} in the text")
-        return linearise(tree, pieces if self.with_words else None)
+        starts = find_word_starts(subwords, self.scheme)
+        return linearise(tree, _cut(subwords, starts) if self.with_words else None)
 
     def _linearise_heads(
-        self, heads: list[int], lines: list[str], words: list[str], pieces: list[str]
-    ) -> list[str] | None:
-        if not heads:
-            return None
+        self, heads: list[int], lines: Sequence[str], subwords: list[str], units: Units
+    ) -> list[str]:
         relations = lines[0].split() if lines else [""] * len(heads)
         for name, values in (("heads", heads), ("labels", relations)):
-            if len(values) != len(words):
+            if len(values) != len(units.of_words):
                 raise BadParse(
                     f"wrong number of {name}",
-                    f"{len(values)} {name}, but {len(words)} words in the text",
+                    f"{len(values)} {name}, but {len(units.of_words)} words in the text",
                 )
         check_tree(heads)
-        tree = bracket_dependencies(heads, relations, pieces)
+        tree = bracket_dependencies(
+            units.map_heads(heads),
+            units.map_labels(relations, heads),
+            _cut(subwords, units.starts),
+        )
         return linearise(tree, tree.leaves() if self.with_words else None)
+
+
+def _cut(subwords: Sequence[str], starts: Sequence[bool]) -> list[str]:
+    """Return the subwords of each word, separated by spaces."""
+    return [" ".join(subwords[begin:end]) for begin, end in find_runs(starts)]
 
 
 def tag(sentence: str, task: str) -> str:
@@ -145,7 +172,7 @@ def mix(source: ParsedSource, target: Path, outputs: tuple[Path, Path], seed: in
         outputs: the files of source and target to write.
         seed: the seed of the order and of the repeated parses.
     """
-    count_lines(source.text, target, *source.parses)
+    count_lines(source.text, target, *source.files[1:])
     counts = MixCounts()
     examples = []
     parses = []

@@ -2,11 +2,11 @@
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import accumulate, compress, count, groupby, pairwise
+from itertools import accumulate, groupby, pairwise
 from typing import TypeAlias
 
 from ..base.errors import DataError
-from .spans import Span, Units, align_places, check_spans, find_owners, find_units
+from .spans import Span, Units, align_places, check_spans, find_owners, find_runs, find_units
 
 Link: TypeAlias = tuple[int, int]
 """A source and a target word, or two subwords, that are linked; both from 0."""
@@ -71,8 +71,7 @@ def find_word_starts(tokens: Sequence[str], scheme: str) -> list[bool]:
 
 def count_subwords(tokens: Sequence[str], scheme: str) -> list[int]:
     """Count the subwords of each word; see `find_word_starts`."""
-    begins = [*compress(count(), find_word_starts(tokens, scheme)), len(tokens)]
-    return [end - begin for begin, end in pairwise(begins)]
+    return [end - begin for begin, end in find_runs(find_word_starts(tokens, scheme))]
 
 
 def join_subwords(tokens: Sequence[str], scheme: str) -> list[str]:
@@ -89,8 +88,7 @@ def join_subwords(tokens: Sequence[str], scheme: str) -> list[str]:
         return [text[begin:end].strip(" ") for begin, end in pairwise([*first, len(text)])]
     if scheme == "subword_nmt":
         tokens = [token.removesuffix("@@") for token in tokens]
-    begins = [*compress(count(), starts), len(tokens)]
-    words = (tokens[begin:end] for begin, end in pairwise(begins))
+    words = (tokens[begin:end] for begin, end in find_runs(starts))
     if scheme != "sentencepiece":
         return ["".join(word) for word in words]
     return [_join_pieces(word).strip(MARK).replace(MARK, " ") for word in words]

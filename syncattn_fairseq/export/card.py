@@ -13,6 +13,8 @@ from ..data.preparation import Preparation
 
 #: No score and no number of sentences comes near to it.
 _LARGEST = 1e15
+#: What hubs call the library of a format, if that is not the format's own name.
+_LIBRARIES = {"marian": "transformers"}
 #: A licence as model hubs name it.
 _LICENCE = r"[A-Za-z0-9][A-Za-z0-9.+-]{0,63}"
 
@@ -47,7 +49,7 @@ def make_card(
         "language": [*dict.fromkeys(languages)],
         "pipeline_tag": "translation",
         **({} if licence is None else {"license": licence}),
-        "library_name": format,
+        "library_name": _LIBRARIES.get(format, format),
         "tags": ["translation", "syncattn-fairseq"],
     }
     # JSON is YAML, whatever the texts contain.

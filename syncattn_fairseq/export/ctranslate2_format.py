@@ -104,7 +104,8 @@ class CTranslate2Format(Format):
             f'model = syncattn_fairseq.load("{folder}"{parser})\n'
             f'print(model.translate(["{sentence}"])[0])'
         )
-        if folded.labels is not None or not are_sentencepiece(folded):
+        alone = are_sentencepiece(folded) and not any(x and x.first for x in folded.sides)
+        if folded.labels is not None or not alone:
             return [ours]
         source, target = (name_subwords(each) for each in (folded.source, folded.target))
         return [
@@ -138,7 +139,13 @@ def refuse_positions(folded: FoldedModel, program: str) -> None:
 
 
 def refuse_ends(folded: FoldedModel, program: str) -> None:
-    """Raise `DataError` for what only Marian's models have, by its option."""
+    """Raise `DataError` for what only published models have, by its option."""
+    for preparation in folded.preparations.values():
+        if preparation.first:
+            folded.reject(
+                f"it reads {preparation.first} first, which a plain folder for {program} does not "
+                "say; --format ctranslate2 has it"
+            )
     cfg = folded.original.cfg
     for name in ("output_bias", "zero_start"):
         if getattr(cfg, name, False):
@@ -146,10 +153,16 @@ def refuse_ends(folded: FoldedModel, program: str) -> None:
             folded.reject(f"{program} has no --{option}; --format ctranslate2 has it")
 
 
-def refuse_options(folded: FoldedModel, program: str) -> None:
-    """Raise `DataError` for options that only fairseq supports."""
+def refuse_options(folded: FoldedModel, program: str, same_heads: bool = True) -> None:
+    """Raise `DataError` for options that only fairseq supports.
+
+    Args:
+        folded: the model.
+        program: what it is exported to.
+        same_heads: whether encoder and decoder must have as many heads.
+    """
     cfg = folded.model.cfg
-    if cfg.encoder.attention_heads != cfg.decoder.attention_heads:
+    if same_heads and cfg.encoder.attention_heads != cfg.decoder.attention_heads:
         folded.reject(f"{program} needs as many heads in the encoder as in the decoder")
     if cfg.no_token_positional_embeddings and _are_embedded(folded):
         folded.reject(

@@ -33,9 +33,15 @@ from ..data.segmenters import (
 )
 from ..inference.ensemble import Ensemble
 from ..models.ends import ZeroStart, add_output_bias
-from ..models.tree_cross_attention import TreeCrossAttention
 from ..modules.folded_linear import FoldedLinear
-from ..modules.heads import DependencyHeads, GatedHeads, Heads, ParentScaledHeads, WindowHeads
+from ..modules.heads import (
+    DependencyHeads,
+    GatedHeads,
+    Heads,
+    ParentScaledHeads,
+    TreeWindowHeads,
+    WindowHeads,
+)
 from ..modules.positions import POSITIONS
 
 #: Options kept so that an export can be read as a syntax Transformer again: which of its heads are
@@ -52,6 +58,8 @@ _REASONS: dict[type[Heads], str] = {
     DependencyHeads: "its parser (LISA) puts a leaky ReLU on queries and keys; plain heads do not",
     GatedHeads: "its heads are gated by distances that they measure (LPSI); plain heads are not",
     ParentScaledHeads: "its heads are scaled by the source's parse (PASCAL); plain heads are not",
+    TreeWindowHeads: "its cross-attention reads the source's tree (SDAtt), which no other program "
+    "supports",
     WindowHeads: "its heads see only a window (local attention); plain heads see all words",
 }
 
@@ -67,10 +75,6 @@ def refuse(model: Any, name: str) -> None:
 
 
 def _reason(module: Any) -> str | None:
-    if isinstance(module, TreeCrossAttention):
-        return (
-            "its cross-attention reads the source's tree (SDAtt), which no other program supports"
-        )
     if not isinstance(module, Heads) or module.folds:
         return None
     # A subclass attends in another way, so that its parent's reason may be false.

@@ -15,6 +15,7 @@ from .ctranslate2_format import CTranslate2Format
 from .fairseq_format import FairseqFormat
 from .fold import FoldedModel, fold_checkpoint
 from .format import Format
+from .marian_format import MarianFormat
 from .shortlist import write_shortlist
 from .transformers_format import TransformersFormat
 
@@ -22,6 +23,7 @@ FORMATS: dict[str, type[Format]] = {
     "fairseq": FairseqFormat,
     "ctranslate2": CTranslate2Format,
     "transformers": TransformersFormat,
+    "marian": MarianFormat,
 }
 
 
@@ -43,7 +45,7 @@ def export(
     Args:
         path: the checkpoint.
         data: folder of the binarised corpus, for the dictionaries and for sentences.
-        format: ``fairseq``, ``ctranslate2`` or ``transformers``.
+        format: ``fairseq``, ``ctranslate2``, ``transformers`` or ``marian``.
         output: folder to make; it appears when everything is done and checked.
         quantization: type of the stored weights; None: float32.
         subwords: the subword model, which is copied too; two if source and target have their own.

@@ -26,7 +26,7 @@ class TransformersFormat(Format):
 
     def refuse(self, folded: FoldedModel) -> None:
         """Check every option against FSMT's."""
-        _load_transformers()
+        load_transformers()
         refuse_positions(folded, "FSMT of Hugging Face")
         refuse_ends(folded, "FSMT of Hugging Face")
         refuse_options(folded, "FSMT of Hugging Face")
@@ -52,7 +52,7 @@ class TransformersFormat(Format):
 
     def write(self, folded: FoldedModel, folder: Path, quantization: str | None) -> None:
         """Write FSMT's weights and a tokenizer."""
-        transformers = _load_transformers()
+        transformers = load_transformers()
         cfg = folded.model.cfg
         positions = max(cfg.max_source_positions, cfg.max_target_positions)
         config = transformers.FSMTConfig(
@@ -86,7 +86,7 @@ class TransformersFormat(Format):
             raise DataError(f"{folded.name}: FSMT has different parameters: {', '.join(wrong)}")
         # It cuts no translation that we would not cut. What keeps a search that does not end from
         # holding its batch for so long depends on the source: see `usage`.
-        model.generation_config.max_length = _find_longest(folded)
+        model.generation_config.max_length = find_longest(folded)
         # The search of fairseq: it ends when as many translations as beams have ended.
         model.generation_config.num_beams = 5
         model.generation_config.early_stopping = True
@@ -95,7 +95,7 @@ class TransformersFormat(Format):
 
     def scores(self, folder: Path, folded: FoldedModel, sample: Sample) -> list[float]:
         """Score with FSMT as it is loaded again."""
-        transformers = _load_transformers()
+        transformers = load_transformers()
         model = transformers.FSMTForConditionalGeneration.from_pretrained(folder).eval()
         tokens = sample.net_input["src_tokens"]
         with torch.no_grad():
@@ -118,18 +118,19 @@ class TransformersFormat(Format):
             "batch = tokenizer([f' {text}'], return_tensors='pt')\n"
             "# A translation may have 4 to 8 times the subwords of its batch's longest source.\n"
             'size = batch["input_ids"].shape[1] - 1\n'
-            f"most = min(max({SHORT}, 4 << (size - 1).bit_length()) + 2, {_find_longest(folded)})\n"
+            f"most = min(max({SHORT}, 4 << (size - 1).bit_length()) + 2, {find_longest(folded)})\n"
             "found = model.generate(**batch, max_length=most)\n"
             "print(tokenizer.batch_decode(found, skip_special_tokens=True)[0])"
         ]
 
 
-def _find_longest(folded: FoldedModel) -> int:
+def find_longest(folded: FoldedModel) -> int:
     """Return the maximum length of a translation, including the first and last symbols."""
     return min(MAX_LEN, folded.model.max_positions()[1] - 1) + 2
 
 
-def _load_transformers() -> Any:
+def load_transformers() -> Any:
+    """Import Transformers; `DataError` if it is not installed."""
     try:
         import transformers
     except ImportError:
@@ -150,7 +151,7 @@ def _write_tokenizer(folded: FoldedModel, folder: Path) -> None:
     for name, words in vocabularies.items():
         numbers = {word: number for number, word in enumerate(words)}
         (folder / name).write_text(json.dumps(numbers, ensure_ascii=False), encoding="utf-8")
-    tokenizer = _load_transformers().MarianTokenizer(
+    tokenizer = load_transformers().MarianTokenizer(
         *(str(folder / name) for name in (*files, *vocabularies)),
         source_lang=folded.source,
         target_lang=folded.target,

@@ -3,6 +3,6 @@
 A folder of Hugging Face's MarianMT or FSMT becomes a syntax Transformer that computes the same.
 """
 
-from .pipeline import import_model
+from .pipeline import import_model, read_options
 
-__all__ = ["import_model"]
+__all__ = ["import_model", "read_options"]

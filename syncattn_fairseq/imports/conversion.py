@@ -20,6 +20,24 @@ ARCH = "syntax_transformer"
 #: The score of symbols that the other program does not have: never likely, and never infinite.
 NEVER = -100.0
 _SIDES = ("encoder", "decoder")
+#: The options of `list_options`.
+OPTION_TYPES: dict[str, type] = {
+    **{f"{side}_{size}": int for side in _SIDES for size in ("embed_dim", "ffn_embed_dim")},
+    **{f"{side}_{size}": int for side in _SIDES for size in ("layers", "attention_heads")},
+    "activation_fn": str,
+    **{f"{side}_normalize_before": bool for side in _SIDES},
+    "no_scale_embedding": bool,
+    "share_decoder_input_output_embed": bool,
+    "share_all_embeddings": bool,
+    "max_source_positions": int,
+    "max_target_positions": int,
+    "dropout": float,
+    "attention_dropout": float,
+    "activation_dropout": float,
+    "positions": str,
+    "output_bias": bool,
+    "zero_start": bool,
+}
 
 
 def make_dictionary(words: Sequence[str], name: str) -> tuple[Dictionary, Tensor]:
@@ -130,6 +148,7 @@ def list_options(
         options[f"{side}_ffn_embed_dim"] = getattr(config, f"{side}_ffn_dim")
         options[f"{side}_layers"] = getattr(config, f"{side}_layers")
         options[f"{side}_attention_heads"] = getattr(config, f"{side}_attention_heads")
+        options[f"{side}_normalize_before"] = published.kind == "m2m_100"
     options["activation_fn"] = published.activation
     options["no_scale_embedding"] = not config.scale_embedding
     options["share_decoder_input_output_embed"] = tied

@@ -13,18 +13,20 @@ from fairseq.data import Dictionary, data_utils
 from torch import Tensor
 
 from ..base.errors import DataError
+from ..base.files import read_text_file
 from ..base.folders import making
 from ..base.option_fields import flag
 from ..data.fingerprint import IN_CHECKPOINTS, Fingerprint, describe_meaning
-from ..data.preparation import store_preparations
+from ..data.preparation import store_preparations, store_schemes
 from ..data.segmenters import store_subwords
 from ..export.fairseq_format import write_checkpoint
-from .conversion import ARCH, convert
+from .conversion import ARCH, OPTION_TYPES, convert
 from .published import Published, read_published
 
 #: What is written besides dictionaries, subword models and their record.
 CHECKPOINT, OPTIONS = "model.pt", "options.txt"
 _SENTENCES, _LONGEST = 20, 12
+_LARGEST = 2**16
 _ALLOWED = 1e-4
 
 
@@ -58,6 +60,7 @@ def import_model(
             store_subwords(made, published.languages, subwords)
         if preparations := published.find_preparations():
             store_preparations(made, preparations)
+            store_schemes(made, published.find_schemes())
         fingerprint = Fingerprint(describe_meaning([made], published.languages))
         write_checkpoint(
             made / CHECKPOINT,
@@ -85,6 +88,40 @@ def format_options(options: Mapping[str, Any]) -> str:
         else:
             lines.append(f"{flag(name)} {value}")
     return "".join(f"{line}\n" for line in lines)
+
+
+def read_options(folder: Path) -> dict[str, Any]:
+    """Return the options of an imported model, by name, those that are off, too.
+
+    Args:
+        folder: what :func:`import_model` has made.
+
+    Raises:
+        DataError: it is something else.
+    """
+    path = folder / OPTIONS
+    fault = DataError(f"{path}: not what syncattn-import writes; import the model again")
+    try:
+        lines = read_text_file(path, _LARGEST).splitlines()
+    except FileNotFoundError:
+        raise DataError(f"{path}: no such file; give a folder of syncattn-import") from None
+    written = dict(line.partition(" ")[::2] for line in lines)
+    names = {flag(name): name for name in OPTION_TYPES}
+    if unknown := written.keys() - names.keys():
+        raise DataError(f"{path}: {min(unknown)} is no option that syncattn-import writes")
+    options: dict[str, Any] = {}
+    for option, name in names.items():
+        kind = OPTION_TYPES[name]
+        if kind is bool:
+            options[name] = option in written
+        elif not written.get(option):
+            raise fault
+        else:
+            try:
+                options[name] = kind(written[option])
+            except ValueError:
+                raise fault from None
+    return options
 
 
 def _save(dictionary: Dictionary, path: Path, name: str) -> None:

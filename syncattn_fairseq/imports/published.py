@@ -8,11 +8,18 @@ from typing import Any
 
 from ..base.errors import DataError, shorten
 from ..base.files import read_json, read_text_file
+from ..data.pieces import open_pieces
 from ..data.preparation import Preparation
-from ..data.segmenters import RawPieces, SubwordModel, is_file_name, open_segmenter
+from ..data.segmenters import SubwordModel, is_file_name, open_segmenter
+from ..data.splitters import choose_splitter
+from ..data.words import RAW
 
 #: The classes that compute what fairseq's Transformer does, by what config.json calls them.
-CLASSES = {"marian": "MarianMTModel", "fsmt": "FSMTForConditionalGeneration"}
+CLASSES = {
+    "marian": "MarianMTModel",
+    "fsmt": "FSMTForConditionalGeneration",
+    "m2m_100": "M2M100ForConditionalGeneration",
+}
 #: How fairseq calls the activations of these classes.
 _ACTIVATIONS = {"swish": "swish", "silu": "swish", "relu": "relu", "gelu": "gelu"}
 #: Settings that no class of Transformers reads, so that its model computes something else.
@@ -22,6 +29,10 @@ _UNREAD = {
     "static_position_embeddings": False,
 }
 _SPECIAL = ("<s>", "<pad>", "</s>", "<unk>")
+#: The subword model of M2M100 and NLLB, and the most symbols without meaning after all others.
+PIECES, _MADE_UP = "sentencepiece.bpe.model", 64
+#: Symbols that name a language: of M2M100, and of NLLB.
+_LANGUAGE = re.compile(r"__[a-z]{2,3}__|[a-z]{3}_[A-Z][a-z]{3}")
 
 
 @dataclass(frozen=True)
@@ -31,9 +42,10 @@ class Published:
     Attributes:
         folder: where it is.
         model: an object of Hugging Face's class, in evaluation mode.
-        kind: ``marian`` or ``fsmt``.
+        kind: ``marian``, ``fsmt`` or ``m2m_100``.
         languages: of source and target.
         words: the symbols of source and target, in the order of their numbers.
+        first: the symbols that name the languages of source and target; empty: there are none.
         activation: as ``--activation-fn`` has it.
     """
 
@@ -42,6 +54,7 @@ class Published:
     kind: str
     languages: tuple[str, str]
     words: tuple[list[str], list[str]]
+    first: tuple[str, str]
     activation: str
 
     @property
@@ -62,7 +75,7 @@ class Published:
             codes.write_text(version + lines, encoding="utf-8")
             paths = [codes, codes]
         else:
-            paths = [self.folder / "source.spm", self.folder / "target.spm"]
+            paths = [self.folder / name for name in self._name_pieces()]
             if not all(path.is_file() for path in paths):
                 return None
             for path in paths:
@@ -70,21 +83,19 @@ class Published:
         return SubwordModel(paths[0]), SubwordModel(paths[1])
 
     def find_preparations(self) -> dict[str, Preparation]:
-        """Return how sentences become words; nothing if the subword model must be given words.
-
-        Subwords of Marian are of the sentences themselves.
-        """
-        if not (self.folder / "source.spm").is_file():
+        """Return how sentences become words; nothing if the subword model must be given words."""
+        if not all((self.folder / name).is_file() for name in self._name_pieces()):
             return {}
-        names = ("source.spm", "target.spm")
-        models = [open_segmenter(self.folder / name) for name in names]
-        kinds = [
-            "raw" if self.kind == "marian" or isinstance(model, RawPieces) else "spaces"
-            for model in models
-        ]
+        pairs = zip(self.languages, self.first, strict=True)
+        return {language: Preparation("raw", language, first=first) for language, first in pairs}
+
+    def _name_pieces(self) -> list[str]:
+        return [PIECES] * 2 if self.kind == "m2m_100" else ["source.spm", "target.spm"]
+
+    def find_schemes(self) -> dict[str, str]:
+        """Return how subwords are marked; nothing if these are not pieces of sentences."""
         return {
-            language: Preparation(kind, language)
-            for language, kind in zip(self.languages, kinds, strict=True)
+            language: f"{RAW}{choose_splitter(language)}" for language in self.find_preparations()
         }
 
 
@@ -105,7 +116,7 @@ def read_published(folder: Path, source: str | None, target: str | None) -> Publ
     kind = config.get("model_type")
     if kind not in CLASSES:
         raise DataError(
-            f"{folder / 'config.json'}: a model of the type {kind!r}; only {' and '.join(CLASSES)} "
+            f"{folder / 'config.json'}: a model of the type {kind!r}; only {', '.join(CLASSES)} "
             "can be imported"
         )
     for name, value in _UNREAD.items():
@@ -120,12 +131,111 @@ def read_published(folder: Path, source: str | None, target: str | None) -> Publ
             f"{folder / 'config.json'}: the activation {activation!r}; only "
             f"{', '.join(_ACTIVATIONS)} can be imported"
         )
-    languages = _find_languages(folder, config, source, target)
-    words = _read_vocabularies(folder, config)
+    _check_files(folder, config)
+    first = ("", "")
+    if kind == "m2m_100":
+        languages = _name_languages(folder, source, target)
+        symbols = _list_symbols(folder, config)
+        words = symbols, symbols
+        first = _find_first(folder, symbols, languages)
+    else:
+        languages = _find_languages(folder, config, source, target)
+        words = _read_vocabularies(folder, config)
     model = _load(folder, CLASSES[kind])
-    published = Published(folder, model, kind, languages, words, _ACTIVATIONS[activation])
+    published = Published(folder, model, kind, languages, words, first, _ACTIVATIONS[activation])
     _check(published)
     return published
+
+
+def _check_files(folder: Path, config: dict[str, Any]) -> None:
+    """Refuse weights that are elsewhere, or are more than the model's own."""
+    if (folder / "adapter_config.json").exists():
+        raise DataError(
+            f"{folder / 'adapter_config.json'}: an adapter; merge it into the model first, with "
+            "merge_and_unload of peft"
+        )
+    for name in ("quantization_config", "auto_map", "transformers_weights"):
+        if config.get(name) is not None:
+            raise DataError(
+                f"{folder / 'config.json'}: {name} names weights or code of another kind; get the "
+                "model as it was first published"
+            )
+    for path in sorted(folder.glob("*.index.json")):
+        parts = _read_table(path).get("weight_map")
+        names = parts.values() if isinstance(parts, dict) else [None]
+        for name in names:
+            if not is_file_name(name) or not (folder / str(name)).is_file():
+                raise DataError(f"{path}: {shorten(repr(name), 60)} is no file of this folder")
+
+
+def _name_languages(folder: Path, source: str | None, target: str | None) -> tuple[str, str]:
+    """Return the languages of a model of many, which only the user can choose."""
+    for option, language in (("--source-lang", source), ("--target-lang", target)):
+        if not is_file_name(language):
+            raise DataError(
+                f"{folder}: a model of many languages; choose with {option}, by its own code"
+            )
+    if source == target:
+        raise DataError(f"{folder}: both languages are {source}; choose two")
+    return str(source), str(target)
+
+
+def _find_first(
+    folder: Path, symbols: Sequence[str], languages: tuple[str, str]
+) -> tuple[str, str]:
+    """Return the symbols that name the languages: ``__en__``, or ``eng_Latn`` of NLLB."""
+    known = {*symbols}
+    found = []
+    for language in languages:
+        names = [name for name in (f"__{language}__", language) if name in known]
+        if not names or not _LANGUAGE.fullmatch(names[0]):
+            codes = ", ".join(name.strip("_") for name in symbols if _LANGUAGE.fullmatch(name))
+            raise DataError(
+                f"{folder}: has no language {language}; choose from {shorten(codes, 200)}"
+            )
+        found.append(names[0])
+    return found[0], found[1]
+
+
+def _list_symbols(folder: Path, config: dict[str, Any]) -> list[str]:
+    """List the symbols of M2M100 or NLLB: pieces, then languages, then symbols without meaning."""
+    if not (folder / PIECES).is_file():
+        raise DataError(f"{folder / PIECES}: no such file; give a folder as published, complete")
+    if (folder / "vocab.json").is_file():
+        symbols = _read_words(folder / "vocab.json")
+        settings = _read_table(folder / "tokenizer_config.json")
+        codes = settings.get("language_codes", "m2m100")
+        module = load_transformers().models.m2m_100.tokenization_m2m_100
+        if codes not in module.FAIRSEQ_LANGUAGE_CODES:
+            raise DataError(f"{folder / 'tokenizer_config.json'}: language_codes is {codes!r}")
+        symbols += [f"__{code}__" for code in module.FAIRSEQ_LANGUAGE_CODES[codes]]
+    else:
+        processor = open_pieces(folder / PIECES)
+        symbols = [*_SPECIAL, *(processor.id_to_piece(n) for n in range(3, len(processor)))]
+        symbols += _list_added(folder, symbols)
+    size = config.get("vocab_size")
+    if type(size) is not int or not len(symbols) <= size <= len(symbols) + _MADE_UP:
+        raise DataError(f"{folder}: {len(symbols)} symbols for {size!r} vectors; get it again")
+    return symbols + [f"madeupword{n:04d}" for n in range(size - len(symbols))]
+
+
+def _list_added(folder: Path, symbols: Sequence[str]) -> list[str]:
+    """List what NLLB's tokenizer has after its pieces."""
+    path = folder / "tokenizer.json"
+    added = _read_table(path).get("added_tokens")
+    try:
+        numbers = {str(each["content"]): each["id"] for each in added or ()}
+    except (TypeError, KeyError):
+        numbers = {}
+    known = {*symbols}
+    later = {name: number for name, number in numbers.items() if name not in known}
+    names = sorted(later, key=lambda name: str(later[name]).zfill(12))
+    if not names or [later[name] for name in names] != [
+        *range(len(symbols), len(symbols) + len(names))
+    ]:
+        raise DataError(f"{path}: its added_tokens do not continue the pieces of {PIECES}")
+    _check_words(names, path)
+    return names
 
 
 def load_transformers() -> Any:
@@ -155,6 +265,11 @@ def _load(folder: Path, name: str) -> Any:
     if missing or found["mismatched_keys"]:
         names = [*missing, *map(str, found["mismatched_keys"])]
         raise DataError(f"{folder}: weights are missing, such as {names[0]}; get it again")
+    if more := [key for key in found["unexpected_keys"] if "embed_positions" not in key]:
+        raise DataError(
+            f"{folder}: has weights that {name} does not have, such as {shorten(min(more), 80)}; "
+            "this model cannot be imported"
+        )
     return model.float().eval()
 
 
@@ -217,10 +332,14 @@ def _read_words(path: Path) -> list[str]:
     words = sorted(numbers, key=lambda word: numbers[word])
     if [numbers[word] for word in words] != [*range(len(words))]:
         raise DataError(f"{path}: expected the numbers 0 to {len(words) - 1}, each once")
+    _check_words(words, path)
+    return words
+
+
+def _check_words(words: Sequence[str], path: Path) -> None:
     for word in words:
         if re.search(r"[\n\r\ud800-\udfff]", word):
             raise DataError(f"{path}: the symbol {word!r} cannot stand in a dictionary of fairseq")
-    return words
 
 
 def _check(published: Published) -> None:
@@ -231,7 +350,7 @@ def _check(published: Published) -> None:
         rows = module.embed_tokens.weight.size(0)
         if rows != len(words):
             raise DataError(f"{folder}: {len(words)} symbols for {rows} vectors; get it again")
-    specials: Sequence[str] = _SPECIAL if published.kind == "fsmt" else _SPECIAL[1:]
+    specials: Sequence[str] = _SPECIAL[1:] if published.kind == "marian" else _SPECIAL
     for words in published.words:
         if missing := [symbol for symbol in specials if symbol not in words]:
             raise DataError(f"{folder}: its vocabulary has no {missing[0]}")

@@ -204,18 +204,24 @@ class CheckpointModel(Model):
 
     def _translate(self, sources: Sequence[Sentence], search: Search) -> list[Translation]:
         decoding, most = search.decoding, search.most
+        first = [self.task.target_dictionary.index(symbol) for symbol in self.first[1]]
         settings = GenerationConfig(
-            beam=decoding.beam, lenpen=decoding.length_penalty, max_len_b=most
+            beam=decoding.beam, lenpen=decoding.length_penalty, max_len_b=most + len(first)
         )
         generator = self.task.build_generator(self.models, settings)
         batch = self._batch(sources)
-        hypotheses = self.task.inference_step(generator, self.models, batch)
+        given = {}
+        if first:
+            given["prefix_tokens"] = torch.tensor([first] * len(sources), device=self.device)
+        hypotheses = self.task.inference_step(generator, self.models, batch, **given)
         translations = [Translation(Sentence([], self.target_segmenter.scheme)) for _ in sources]
         for index, candidates in zip(batch["id"].tolist(), hypotheses, strict=True):
             best = candidates[0]
-            pieces = self.task.target_dictionary.string(best["tokens"]).split()
+            tokens = best["tokens"][len(first) :]
+            pieces = self.task.target_dictionary.string(tokens).split()
             sentence = Sentence(pieces, self.target_segmenter.scheme)
-            cut = any(len(candidate["tokens"]) > most for candidate in candidates)
+            longest = most + len(first)
+            cut = any(len(candidate["tokens"]) > longest for candidate in candidates)
             unparsed = index in batch["unparsed"]
             translations[index] = Translation(sentence, float(best["score"]), cut, unparsed)
         return translations
@@ -223,7 +229,7 @@ class CheckpointModel(Model):
     def _batch(self, sources: Sequence[Sentence]) -> dict[str, Any]:
         """Make a batch; ``id`` numbers all sentences, ``unparsed`` those without a parse."""
         dictionary, fields = self.task.source_dictionary, self.task.fields
-        texts = [" ".join(source.pieces) for source in sources]
+        texts = [" ".join([*self.first[0], *source.pieces]) for source in sources]
         tokens = [dictionary.encode_line(text, add_if_not_exist=False).long() for text in texts]
         heads, labels = self.task.input_parses(texts, self._list_trees(sources))
         pairs = LanguagePairDataset(

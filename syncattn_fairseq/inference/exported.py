@@ -279,21 +279,24 @@ class CTranslate2Model(Model):
 
     def _translate(self, sources: Sequence[Sentence], search: Search) -> list[Translation]:
         decoding, most = search.decoding, search.most
+        begin = len(self.first[1])
+        prefix = {"target_prefix": [self.first[1]] * len(sources)} if begin else {}
         results, unparsed = self._run(
             sources,
+            **prefix,
             beam_size=decoding.beam,
             num_hypotheses=decoding.beam,
             length_penalty=decoding.length_penalty,
-            max_decoding_length=most + 1,  # with the end of sentence
+            max_decoding_length=most + begin + 1,  # with the end of sentence
             return_scores=True,
             use_vmap=self.about.shortlist > 0,
         )
         scheme = self.target_segmenter.scheme
         return [
             Translation(
-                Sentence(result.hypotheses[0][:most], scheme),
+                Sentence(result.hypotheses[0][begin : most + begin], scheme),
                 float(result.scores[0]),
-                cut=any(len(hypothesis) > most for hypothesis in result.hypotheses),
+                cut=any(len(hypothesis) > most + begin for hypothesis in result.hypotheses),
                 unparsed=index in unparsed,
             )
             for index, result in enumerate(results)
@@ -320,7 +323,7 @@ class CTranslate2Model(Model):
     def _tokens(self, sources: Sequence[Sentence]) -> tuple[list[list[str]], list[int]]:
         """Return CTranslate2's input tokens, and the indices of sources without a parse."""
         if not self.reads:
-            return [[*source.pieces] for source in sources], []
+            return [[*self.first[0], *source.pieces] for source in sources], []
         parses = self._list_trees(sources)
         rows = []
         for source, parse in zip(sources, parses, strict=True):

@@ -75,6 +75,11 @@ class Model(ABC):
                 "tokenised (--tokenised): the model reads sentences as people write them, not "
                 "words; leave it out"
             )
+        #: The symbols that each side begins with, as they name its language; empty: none.
+        self.first = tuple(
+            [s.preparation.first] if s.preparation and s.preparation.first else []
+            for s in segmenters
+        )
         unknown = any(segmenter.preparation is None for segmenter in segmenters)
         self.tokenised = tokenised or unknown
         self._batches = SharedBatches(self._translate)
@@ -192,6 +197,33 @@ class Model(ABC):
         """
         question = Question(True, True, True, True, head=head, every_layer=every_layer)
         return self._ask(question, sentences, translations, decoding, parses)
+
+    def score(
+        self,
+        sentences: Sequence[str],
+        translations: Sequence[str],
+        *,
+        decoding: Decoding = DEFAULT,
+        parses: Parses = None,
+    ) -> list[float]:
+        """Return the log-probabilities of given translations.
+
+        Args:
+            sentences: the sources.
+            translations: one for each source.
+            decoding: as in `analyse`.
+            parses: as in `translate`.
+
+        Returns:
+            Natural logarithms, summed over the translation's subwords and its end; the ``score`` of
+            a translation is their mean. NaN for an empty source.
+
+        Raises:
+            DataError: as in `translate`.
+        """
+        given = [str(translation) for translation in translations]
+        found = self._ask(Question(scores=True), sentences, given, decoding, parses)
+        return [each.score * (len(each.translation.sentence.pieces) + 1) for each in found]
 
     def parse(
         self,
@@ -328,6 +360,10 @@ class Model(ABC):
         parses: Parses,
     ) -> list[Analysis]:
         """Split sources and translations into subwords, and answer a question about them."""
+        if any(self.first):
+            raise DataError(
+                f"{self.name}: reads a symbol of the language first; such models only translate"
+            )
         texts = read_texts(sentences, "sentences")
         sources = self._read_sources(texts, parses, decoding)
         if translations is None:
@@ -449,10 +485,12 @@ class Model(ABC):
 
         All translations of a batch have the same limit.
         """
-        return min(decoding.max_len or limit_length(len(source.pieces)), self.longest[1])
+        longest = self.longest[1] - len(self.first[1])
+        return min(decoding.max_len or limit_length(len(source.pieces)), longest)
 
     def _find_longest_source(self, decoding: Decoding) -> int:
-        return min(decoding.max_source or self.longest[0], self.longest[0])
+        longest = self.longest[0] - len(self.first[0])
+        return min(decoding.max_source or longest, longest)
 
     def _find_long(self, sources: Sequence[Sentence], decoding: Decoding) -> dict[int, str]:
         """Return the indices of sources that are not read, and why, in a line."""

@@ -11,7 +11,8 @@ from ..base.errors import DataError
 from ..base.option_fields import as_fairseq, check_numbers, option
 from ..data.controls import CONTROLS, NO_TREES
 from ..data.fields import SourceFields
-from ..modules.layer_numbers import SIDES, check_range, read_layer
+from ..modules.heads.slots import list_kinds
+from ..modules.layer_numbers import CROSS, SIDES, check_range, read_layer
 from ..modules.part import PARTS
 from ..modules.positions import POSITIONS
 
@@ -137,6 +138,11 @@ def check_model_options(cfg: Any) -> None:
         check_numbers(cfg, part.Options)
         part.check(cfg)
     _check_trees(cfg)
+    for kind in list_kinds(CROSS):
+        if cfg.no_cross_attention and kind.list_layers(cfg, CROSS):
+            raise DataError(
+                f"--no-cross-attention: {kind.title} heads attend to the source; leave it out"
+            )
     if cfg.output_bias and cfg.adaptive_softmax_cutoff is not None:
         raise DataError("--output-bias: leave --adaptive-softmax-cutoff out")
     if cfg.zero_start and cfg.adaptive_input:

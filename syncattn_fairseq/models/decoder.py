@@ -12,7 +12,6 @@ from .config import aligning_layer
 from .ends import ZeroStart, add_output_bias
 from .layers import SyntaxDecoderLayer, wrap
 from .stack import SyntaxStack, bypass_decoder_layer
-from .tree_cross_attention import TreeCrossAttention
 
 
 class SyntaxTransformerDecoder(SyntaxStack, TransformerDecoderBase):
@@ -47,10 +46,8 @@ class SyntaxTransformerDecoder(SyntaxStack, TransformerDecoderBase):
             hook = partial(self._note_attention, number)
             self.find_layer(number).register_forward_hook(hook)
         self.has_sync_layer = bool(sync_layer)
-        self.has_backward_attention = self.has_sync_layer and cfg.sync_backward == "softmax"
-        trees = [n for n in self.numbers if TreeCrossAttention.stands_in(cfg, n)]
         aligning = self.numbers[self.alignment_layer - 1]
-        required = [aligning, *self.distance_sync_layers, *trees]
+        required = [aligning, *self.distance_sync_layers]
         self.complete(cfg, "decoder", bypass_decoder_layer, required)
 
     def build_output_projection(
@@ -106,18 +103,15 @@ class SyntaxTransformerDecoder(SyntaxStack, TransformerDecoderBase):
 
         Returns:
             Features ``(B, T, D)``, and a dictionary with ``attn``, a list of one cross-attention
-            ``(B, T, S)``, averaged over ``cfg.aligned_heads``, and ``backward_attn``,
-            ``(B, S, T)``, if the model has one and is not decoding step by step. If distances are
-            tied, ``distance_attn``, one cross-attention for each of these layers; that of the
-            aligning layer is the very tensor of ``attn``. If source positions are predicted,
-            ``positions``, p, ``(B, T)``, counted from the first token.
+            ``(B, T, S)``, averaged over ``cfg.aligned_heads``. If distances are tied,
+            ``distance_attn``, one cross-attention for each of these layers; that of the aligning
+            layer is the very tensor of ``attn``.
         """
         self.tied_attention.clear()
         if alignment_layer is None:
             alignment_layer = self.alignment_layer - 1
         teacher_forced = incremental_state is None
         own_layer = alignment_layer == self.alignment_layer - 1
-        both_ways = self.has_backward_attention and teacher_forced and own_layer
         fields = {name: encoder_out[name][0] for name in self.decoder_fields} if encoder_out else {}
         self.view.fill(prev_output_tokens, prev_output_tokens.eq(self.padding_idx), fields)
         features, extra = super().extract_features(
@@ -128,19 +122,13 @@ class SyntaxTransformerDecoder(SyntaxStack, TransformerDecoderBase):
             alignment_layer,
             alignment_heads or self.aligned_heads,
         )
-        if both_ways:
-            forward, backward = extra["attn"][0].chunk(2, dim=-1)
-            extra["attn"], extra["backward_attn"] = [forward], backward.transpose(1, 2)
         if self.tied_attention and teacher_forced:
-            assert encoder_out is not None
-            length = encoder_out["encoder_out"][0].size(0)  # the sync layer's may be backward too
             tied = {
-                number: attention[: self.aligned_heads].mean(0)[..., :length]
+                number: attention[: self.aligned_heads].mean(0)
                 for number, attention in self.tied_attention.items()
             }
             if own_layer and alignment_heads in (None, self.aligned_heads):
                 tied |= dict.fromkeys(tied.keys() & {self.alignment_layer}, extra["attn"][0])
             extra["distance_attn"] = [tied[n] for n in self.distance_sync_layers if n in tied]
         self.tied_attention.clear()
-        extra |= self.view.notes
         return features, extra

@@ -14,13 +14,12 @@ from torch import Tensor, nn
 
 from ..base.errors import DataError
 from ..modules import BatchView
+from ..modules.cross_attention import CrossHeadGroups
 from ..modules.heads import Heads, Slot
 from ..modules.heads.slots import divide_layer, find_name
-from ..modules.layer_numbers import read_layers
+from ..modules.layer_numbers import CROSS, read_layers
 from ..modules.positions import POSITIONS, Positions
 from ..modules.syntax_attention import HeadGroups
-from .backward_cross_attention import BackwardCrossAttention
-from .tree_cross_attention import TreeCrossAttention
 
 
 class FairseqSyntaxAttention(HeadGroups, MultiheadAttention):
@@ -73,6 +72,79 @@ class FairseqSyntaxAttention(HeadGroups, MultiheadAttention):
         context = self.attend(query, key_padding_mask, attn_mask, state)
         self._set_input_buffer(incremental_state, state)
         return context, None
+
+
+class FairseqCrossAttention(CrossHeadGroups, MultiheadAttention):
+    """fairseq's attention of a decoder to the source, where each group of heads has its own way.
+
+    If all groups attend like ordinary heads, at most with rewritten queries, fairseq's code does
+    the work. The groups are added afterwards, by :meth:`compose`, so that parameters which both
+    have start with fairseq's random numbers.
+    """
+
+    _get_input_buffer: Any
+    _set_input_buffer: Any
+
+    @property
+    def plain(self) -> bool:
+        """Whether fairseq's attention computes what the heads would."""
+        return all(group.fused for group, _ in self.groups)
+
+    def forward(
+        self,
+        query: Tensor,
+        key: Tensor | None,
+        value: Tensor | None,
+        key_padding_mask: Tensor | None = None,
+        incremental_state: Any = None,
+        need_weights: bool = True,
+        need_head_weights: bool = False,
+        **kwargs: Any,
+    ) -> tuple[Tensor, Tensor | None]:
+        """Attend; leave it to fairseq if every head is like fairseq's.
+
+        Args:
+            query: the states of target tokens, ``(T, B, D)``.
+            key, value: the encoder's output, ``(S, B, D)``.
+            key_padding_mask: of the source, ``(B, S)``, True = padding.
+            incremental_state: the cache of step-by-step decoding; None for teacher forcing.
+            need_weights: whether to return probabilities, ``(B, T, S)``, averaged over heads.
+            need_head_weights: whether to return those of each head, ``(H, B, T, S)``.
+        """
+        if self.plain:
+            return super().forward(
+                query,
+                key,
+                value,
+                key_padding_mask,
+                incremental_state=incremental_state,
+                need_weights=need_weights,
+                need_head_weights=need_head_weights,
+                **kwargs,
+            )
+        shown = need_weights or need_head_weights
+        step = incremental_state is not None
+        state = dict(self._get_input_buffer(incremental_state)) if step else None
+        context, attention = self.attend_to(query, key, key_padding_mask, state, shown)
+        if step:
+            self._set_input_buffer(incremental_state, state)
+        if attention is None:
+            return context, None
+        weights = attention.transpose(0, 1)
+        return context, weights if need_head_weights else weights.mean(0)
+
+    def reorder_incremental_state(self, incremental_state: Any, new_order: Tensor) -> Any:
+        """Put the hypotheses of the beam in another order, in all that heads keep.
+
+        Args:
+            incremental_state: the cache.
+            new_order: the former number of each hypothesis.
+        """
+        if self.plain:
+            return super().reorder_incremental_state(incremental_state, new_order)
+        kept = self._get_input_buffer(incremental_state)
+        ordered = {name: tensor.index_select(0, new_order) for name, tensor in kept.items()}
+        return self._set_input_buffer(incremental_state, ordered)
 
 
 #: Copies of weights in the encoder layers of checkpoints that fairseq 0.12.2 wrote, for a kernel.
@@ -140,23 +212,10 @@ class SyntaxDecoderLayer(TransformerDecoderLayerBase):
         return x, attention, state
 
     def build_encoder_attention(self, embed_dim: int, cfg: Any) -> MultiheadAttention:
-        """Build the cross-attention of a decoder layer: fairseq's, backward or syntax-directed."""
-        options = {
-            "kdim": cfg.encoder.embed_dim,
-            "vdim": cfg.encoder.embed_dim,
-            "dropout": cfg.attention_dropout,
-            "encoder_decoder_attention": True,
-            "q_noise": self.quant_noise,
-            "qn_block_size": self.quant_noise_block_size,
-            "view": self.view,
-        }
-        heads = cfg.decoder.attention_heads
-        if BackwardCrossAttention.stands_in(cfg, self.number):
-            return BackwardCrossAttention(embed_dim, heads, **options)
-        if TreeCrossAttention.stands_in(cfg, self.number):
-            options |= TreeCrossAttention.list_arguments(cfg)
-            return TreeCrossAttention(embed_dim, heads, **options)
-        return super().build_encoder_attention(embed_dim, cfg)
+        """Build fairseq's cross-attention, or the one with heads of several kinds."""
+        return build_cross_attention(
+            embed_dim, cfg, self.number, self.view
+        ) or super().build_encoder_attention(embed_dim, cfg)
 
 
 def build_syntax_attention(
@@ -185,15 +244,10 @@ def build_syntax_attention(
             f"--cross-self-attention: decoder layer {number} has heads or --positions that only "
             "look at the target; leave the option out"
         )
-    heads, first = {}, 0
-    for kind, count in counts.items():
-        slot = replace(layer, numbers=range(first, first + count))
-        heads[find_name(kind)] = kind.build(cfg, slot)
-        first += count
     return FairseqSyntaxAttention(
         embed_dim,
         total,
-        heads=heads,
+        heads=_build_heads(cfg, layer, counts),
         positions=None if positions.is_plain() else positions,
         dropout=cfg.attention_dropout,
         self_attention=True,
@@ -202,14 +256,58 @@ def build_syntax_attention(
     )
 
 
+def build_cross_attention(
+    embed_dim: int, cfg: Any, number: int, view: BatchView
+) -> FairseqCrossAttention | None:
+    """Build a decoder layer's attention to the source from kinds of heads.
+
+    None if all heads are ordinary.
+
+    Args:
+        embed_dim: D, the width of the layer.
+        cfg: the options of the model.
+        number: of the layer, from 1.
+        view: the view of the batch shared by the decoder.
+    """
+    counts = divide_layer(cfg, CROSS, number)
+    if set(counts) == {Heads}:
+        return None
+    total: int = cfg.decoder.attention_heads
+    attention = FairseqCrossAttention(
+        embed_dim,
+        total,
+        kdim=cfg.encoder.embed_dim,
+        vdim=cfg.encoder.embed_dim,
+        dropout=cfg.attention_dropout,
+        encoder_decoder_attention=True,
+        q_noise=cfg.quant_noise.pq,
+        qn_block_size=cfg.quant_noise.pq_block_size,
+    )
+    layer = Slot(CROSS, number, range(total), total, embed_dim // total, view)
+    attention.compose(_build_heads(cfg, layer, counts), None)
+    return attention
+
+
+def _build_heads(cfg: Any, layer: Slot, counts: dict[type[Heads], int]) -> dict[str, Heads]:
+    """Build the groups of heads of a layer, by the names of their kinds."""
+    heads, first = {}, 0
+    for kind, count in counts.items():
+        slot = replace(layer, numbers=range(first, first + count))
+        heads[find_name(kind)] = kind.build(cfg, slot)
+        first += count
+    return heads
+
+
 def wrap(layer: nn.Module, cfg: Any) -> nn.Module:
     """Apply activation checkpointing and FSDP, as fairseq does to its own layers.
 
     Activations are stored where a loss reads what heads expose: a checkpoint computes that without
     gradient.
     """
-    heads: Any = getattr(layer.self_attn, "heads", {})
-    observed = any(group.is_exposed_in_training(cfg) for group in heads.values())
+    attentions = [layer.self_attn, getattr(layer, "encoder_attn", None)]
+    composed = [attention for attention in attentions if isinstance(attention, HeadGroups)]
+    groups = [group for attention in composed for group, _ in attention.groups]
+    observed = any(group.is_exposed_in_training(cfg) for group in groups)
     if cfg.checkpoint_activations and not observed:
         layer = checkpoint_wrapper(layer, offload_to_cpu=cfg.offload_activations)
     return fsdp_wrap(

@@ -8,10 +8,9 @@ from fairseq.modules import LayerDropModuleList
 from torch import Tensor, nn
 
 from ..modules import BatchView
-from ..modules.heads.slots import list_exposed, list_exposing_layers
-from ..modules.layer_numbers import list_kept
+from ..modules.heads.slots import list_cross_fields, list_exposed, list_exposing_layers
+from ..modules.layer_numbers import CROSS, list_kept
 from ..modules.positions import POSITIONS
-from .tree_cross_attention import TreeCrossAttention
 
 
 class NumberedLayerDrop(LayerDropModuleList):
@@ -54,8 +53,9 @@ class SyntaxStack:
         numbers: of its layers, from the bottom; after pruning, those that they were trained with.
         view: what its attention modules see of the batch.
         exposing_layers: for each name of something that heads expose, the layers, from 1, with
-            such heads.
-        decoder_fields: names of the fields of ``net_input`` that the decoder needs.
+            such heads in their self-attention.
+        cross_exposing_layers: the same for the decoder's attention to the source.
+        decoder_fields: names of the fields of ``net_input`` that this attention reads.
     """
 
     numbers: list[int]
@@ -95,11 +95,14 @@ class SyntaxStack:
         if embedding is not None:
             self.embed_positions = embedding
         self.exposing_layers = {n: list_exposing_layers(cfg, side, n) for n in list_exposed()}
-        self.decoder_fields = [field.name for field in TreeCrossAttention.list_fields(cfg).fields]
+        places = {n: list_exposing_layers(cfg, CROSS, n) for n in list_exposed()}
+        self.cross_exposing_layers = places if side == "decoder" else dict.fromkeys(places, [])
+        self.decoder_fields = list_cross_fields(cfg)
         p = getattr(cfg, side).layerdrop
         if p > 0:
             layers = [self.layers[i] for i in range(self.num_layers)]
-            numbers = {*required, *itertools.chain(*self.exposing_layers.values())}
+            exposing = [*self.exposing_layers.values(), *self.cross_exposing_layers.values()]
+            numbers = {*required, *itertools.chain(*exposing)}
             kept = [i for i, number in enumerate(self.numbers, start=1) if number in numbers]
             self.layers = NumberedLayerDrop(p, layers, bypass, kept)
 
@@ -110,3 +113,8 @@ class SyntaxStack:
         """
         layers = map(self.find_layer, self.exposing_layers[name])
         return [layer.self_attn.exposed.pop(name) for layer in layers]
+
+    def take_cross_exposed(self, name: str) -> list[Tensor]:
+        """Do the same for what heads exposed in the attention to the source."""
+        layers = map(self.find_layer, self.cross_exposing_layers[name])
+        return [layer.encoder_attn.exposed.pop(name) for layer in layers]

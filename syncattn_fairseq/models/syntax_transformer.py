@@ -22,7 +22,7 @@ from ..modules.heads.slots import (
     list_exposing_layers,
     list_supervised,
 )
-from ..modules.layer_numbers import remember_layers
+from ..modules.layer_numbers import ATTENTIONS, CROSS, remember_layers
 from . import config
 from .decoder import SyntaxTransformerDecoder
 from .description import Description
@@ -84,7 +84,7 @@ class SyntaxTransformerModel(TransformerModel):
         remember_layers(args)
         cfg = TransformerConfig.from_namespace(args)
         config.check_model_options(cfg)
-        sides = {"src": "encoder", "tgt": "decoder"}
+        sides = dict(zip(("src", "tgt", CROSS), ATTENTIONS, strict=True))
         exposed = {
             f"{short}_{name}": layers
             for name in list_exposed()
@@ -172,13 +172,16 @@ class SyntaxTransformerModel(TransformerModel):
 
         Returns:
             Scores ``(B, T, V)``, and fairseq's dictionary with what heads expose by a NAME
-            (:attr:`.Heads.exposes`): ``src_NAME`` and ``tgt_NAME``, ``(B, h, ...)`` for each layer.
+            (:attr:`.Heads.exposes`): ``src_NAME``, ``tgt_NAME`` and, of cross-attention,
+            ``cross_NAME``, ``(B, h, ...)`` for each layer.
 
             * ``src_dependency``, E, ``(B, h, S, S)``, and ``tgt_dependency``, D, ``(B, h, T, T)``,
               row t = the parent of y_t; if they are tied, ``sync_attn``, C ``(B, T, S)`` of the
-              sync layer;
+              sync layer, and ``backward_attn``, ``(B, S, T)``, if this layer has one;
             * ``src_distances`` and ``tgt_distances``, ``(B, h, S)`` and ``(B, h, T)``; if they are
-              tied, ``distance_attn``, C of each sync layer.
+              tied, ``distance_attn``, C of each sync layer;
+            * ``positions``, p, ``(B, T)``, counted from the first token, if source positions are
+              predicted.
         """
         names = self.exposed if self.training else list_exposed()
         self.encoder.view.observed = self.decoder.view.observed = names
@@ -199,8 +202,17 @@ class SyntaxTransformerModel(TransformerModel):
                 extra[f"src_{name}"] = self.encoder.take_exposed(name)
             if self.decoder.exposing_layers[name]:
                 extra[f"tgt_{name}"] = self.decoder.take_exposed(name)
+            if self.decoder.cross_exposing_layers[name]:
+                extra[f"cross_{name}"] = self.decoder.take_cross_exposed(name)
+        for positions in extra.pop("cross_positions", ()):
+            extra["positions"] = positions.squeeze(1)
+        backward = extra.pop("cross_backward", ())
         if self.decoder.has_sync_layer:
             [extra["sync_attn"]] = extra["attn"]
+            if alignment_layer in (None, self.decoder.alignment_layer - 1):
+                for attention in backward:
+                    aligned = attention[:, : alignment_heads or self.decoder.aligned_heads]
+                    extra["backward_attn"] = aligned.mean(1).transpose(1, 2)
         return scores, extra
 
 

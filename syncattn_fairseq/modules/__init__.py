@@ -1,7 +1,7 @@
 """Modules that hold parameters and call :mod:`syncattn_fairseq.functional`; torch alone."""
 
 from . import heads, positions
-from .batch_view import BatchView
+from .batch_view import BatchView, number_tokens
 from .folded_linear import FoldedLinear
 from .label_embedding import LabelEmbedding
 from .part import PARTS, register_part

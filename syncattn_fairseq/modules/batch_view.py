@@ -19,7 +19,6 @@ class BatchView:
     Attributes:
         tokens: ``(B, T)``, of this stack's side.
         padding_mask: ``(B, T)``, True = padding.
-        notes: what the model returns besides its scores, by name; modules add to it.
         observed: the names of what somebody reads of the heads (:attr:`.Heads.exposes`).
     """
 
@@ -32,7 +31,6 @@ class BatchView:
         self.fills = 0
         self._fields: dict[str, Tensor] = {}
         self._shared: dict[tuple[type, Hashable], Tensor] = {}
-        self.notes: dict[str, Tensor] = {}
 
     def fill(
         self, tokens: Tensor, padding_mask: Tensor, fields: Mapping[str, Tensor | None]
@@ -49,7 +47,6 @@ class BatchView:
         self.padding_mask = padding_mask
         self._fields = {name: field for name, field in fields.items() if field is not None}
         self._shared.clear()
-        self.notes.clear()
 
     def watch(
         self, module: nn.Module, read: Callable[..., tuple[Tensor, Tensor]] | None = None
@@ -79,6 +76,18 @@ class BatchView:
             with torch.no_grad():
                 self._shared[kind, name] = make()
         return self._shared[kind, name]
+
+
+def number_tokens(padding_mask: Tensor) -> Tensor:
+    """Number the tokens of each sentence from 0, wherever its padding is.
+
+    Args:
+        padding_mask: ``(B, T)``, True = padding.
+
+    Returns:
+        ``(B, T)``, whole numbers; padding before a sentence also has 0.
+    """
+    return ((~padding_mask).cumsum(1) - 1).clamp_min(0)
 
 
 def _read_ids(

@@ -12,6 +12,10 @@ from ..base.errors import DataError
 from ..base.option_fields import flag, option
 
 SIDES = ("encoder", "decoder")
+#: The decoder's attention to the source. Its layers are the decoder's.
+CROSS = "cross"
+#: All attentions of a model, by which kinds of heads say where they are.
+ATTENTIONS = (*SIDES, CROSS)
 
 
 def check_range(cfg: Any, option: str, lowest: float, highest: float, explanation: str) -> None:
@@ -31,6 +35,11 @@ def check_range(cfg: Any, option: str, lowest: float, highest: float, explanatio
 def encoder_layers_option(what: str) -> Any:
     """Make an option for a list of encoder layers; ``what`` is the end of "encoder layers ..."."""
     return option("", f"encoder layers {what}, such as 1,2, or all (none)")
+
+
+def cross_layers_option(what: str) -> Any:
+    """Make an option for layers whose cross-attention has such heads; ``what`` ends the help."""
+    return option("", f"decoder layers whose cross-attention {what}, such as 1,2, or all (none)")
 
 
 def decoder_layers_option() -> Any:

@@ -90,15 +90,16 @@ def register_part(name: str) -> Callable[[P], P]:
 
 @dataclass(frozen=True)
 class Slot:
-    """A group of neighbouring heads, or all heads, of a self-attention layer.
+    """A group of neighbouring heads, or all heads, of an attention layer.
 
     Attributes:
-        side: ``encoder`` or ``decoder``.
+        side: ``encoder`` or ``decoder`` for self-attention, or ``cross`` for the decoder's
+            attention to the source.
         layer: counted from 1 at the bottom, in the model as it was trained.
         numbers: which heads of the layer they are, counted from 0.
         total: H, how many heads the layer has.
         head_dim: d.
-        view: the batch.
+        view: the batch; for ``cross``, the decoder's.
     """
 
     side: str

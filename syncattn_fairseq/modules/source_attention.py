@@ -104,8 +104,8 @@ class GlobalAttention(SourceAttention):
         return scores.softmax(dim=-1, dtype=wide), None
 
 
-class PositionPredictor(nn.Module):
-    """Predicts a source position from the decoder's state (SDAtt Eq. 5).
+class PredictsPosition:
+    """A module that predicts a source position from the decoder's state (SDAtt Eq. 5).
 
     .. math:: p_i = (J − 1) · sigmoid((4 / d) v_p · tanh(W_p s'_i))
 
@@ -115,6 +115,25 @@ class PositionPredictor(nn.Module):
     together: within 75 updates the sigmoid saturates for every state, at one end of the
     sentence, and stays there. A mean in place of the sum grows like a single weight, whatever the
     width; times 4, it reaches from 2 % to 98 % of the sentence with weights of one.
+    """
+
+    hidden: nn.Linear
+    output: nn.Linear
+
+    def add_predictor(self, state_dim: int) -> None:
+        """Add the parameters; ``state_dim`` is d, the size of the state."""
+        self.hidden = nn.Linear(state_dim, state_dim, bias=False)
+        self.output = nn.Linear(state_dim, 1, bias=False)
+        self.scale = 4 / state_dim
+
+    def predict(self, hidden: Tensor, source: Source) -> Tensor:
+        """Return p, ``(B, T)``, counted from the first token, which is at 0, given `W_p s'_i`."""
+        activation = self.output(torch.tanh(hidden)).squeeze(-1)
+        return predicted_position(activation * self.scale, source.last)
+
+
+class PositionPredictor(PredictsPosition, nn.Module):
+    """Predicts a source position from the decoder's state.
 
     Args:
         state_dim: d, the size of the state.
@@ -122,18 +141,11 @@ class PositionPredictor(nn.Module):
 
     def __init__(self, state_dim: int) -> None:
         super().__init__()
-        self.hidden = nn.Linear(state_dim, state_dim, bias=False)
-        self.output = nn.Linear(state_dim, 1, bias=False)
-        self.scale = 4 / state_dim
+        self.add_predictor(state_dim)
 
     def forward(self, state: Tensor, source: Source) -> Tensor:
         """Return p, ``(B, T)``, counted from the first token, which is at 0."""
         return self.predict(self.hidden(state), source)
-
-    def predict(self, hidden: Tensor, source: Source) -> Tensor:
-        """Return p, given `W_p s'_i`."""
-        activation = self.output(torch.tanh(hidden)).squeeze(-1)
-        return predicted_position(activation * self.scale, source.last)
 
 
 class LocalAttention(SourceAttention):

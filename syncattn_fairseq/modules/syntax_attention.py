@@ -1,4 +1,4 @@
-"""Self-attention composed of heads of several kinds."""
+"""Attention composed of heads of several kinds."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator
@@ -16,7 +16,7 @@ from .replaced_attention import read_form
 
 
 class HeadGroups(nn.Module):
-    """What :class:`SyntaxAttention` and :class:`.FairseqSyntaxAttention` share: groups of heads.
+    """What the attentions here and those in fairseq's layers share: groups of heads.
 
     A subclass sets ``num_heads``, ``head_dim``, the projections and the dropout, and then calls
     :meth:`compose`.
@@ -39,7 +39,13 @@ class HeadGroups(nn.Module):
 
     def compose(self, heads: dict[str, Heads], positions: Positions | None) -> None:
         """Divide the layer among groups of heads, as for :class:`SyntaxAttention`."""
-        self.heads = nn.ModuleDict(heads)
+        self.heads = nn.ModuleDict()
+        self.kinds = tuple(heads)
+        #: The attributes of the groups that are not in ``heads`` (:attr:`.Heads.stored_as`).
+        self.stored = {name: group.stored_as for name, group in heads.items() if group.stored_as}
+        for name, group in heads.items():
+            place: nn.Module = self if name in self.stored else self.heads
+            place.add_module(self.stored.get(name, name), group)
         self.positions = positions
         self.exposed = {}
         assert sum(group.count for group in heads.values()) == self.num_heads
@@ -50,8 +56,9 @@ class HeadGroups(nn.Module):
     def groups(self) -> Iterator[tuple[Any, slice]]:
         """The groups and their heads' numbers, in order."""
         first = 0
-        group: Any
-        for group in self.heads.values():
+        for name in self.kinds:
+            stored = self.stored.get(name)
+            group: Any = getattr(self, stored) if stored else self.heads[name]
             yield group, slice(first, first + group.count)
             first += group.count
 
@@ -111,12 +118,35 @@ class HeadGroups(nn.Module):
             projected = self._project_step(x, state)
             padding_mask = None  # the last token's; decoded tokens have none
         first_query, first_key, _ = projected[0]
-        mask = _additive(padding_mask, attn_mask, first_query.dtype)
+        mask = additive_mask(padding_mask, attn_mask, first_query.dtype)
         orders = self._order(first_query.size(2), first_key.size(2), x.device)
+        context, _ = self._attend_by_group(projected, x, mask, padding_mask, causal, state, orders)
+        return context
 
+    def _attend_by_group(
+        self,
+        projected: list[tuple[Tensor, Tensor, Tensor]],
+        x: Tensor,
+        mask: Tensor | None,
+        padding_mask: Tensor | None,
+        causal: bool,
+        state: dict[str, Tensor] | None,
+        orders: Callable[[slice], Order],
+        returns_attention: bool = False,
+    ) -> tuple[Tensor, Tensor | None]:
+        """Attend with each group of heads; return the outputs, and probabilities if asked for.
+
+        Args:
+            projected: queries, keys and values of each group.
+            x: the layer's input, ``(rows, B, D)``.
+            mask, padding_mask, causal, returns_attention: as in :class:`.Scope`.
+            state: what earlier steps left, of all groups; None if this is no step.
+            orders: position information by heads.
+        """
         contexts: list[Tensor] = []
+        attentions: list[Tensor] = []
         exposed: defaultdict[str, list[Tensor]] = defaultdict(list)
-        by_group = zip(self.heads, self.groups, projected, strict=True)
+        by_group = zip(self.kinds, self.groups, projected, strict=True)
         for name, (group, heads), (query, key, value) in by_group:
             scope = Scope(
                 _select(mask, heads),
@@ -127,14 +157,18 @@ class HeadGroups(nn.Module):
                 order=orders(heads),
                 x=x,
                 observed=group.observed,
+                returns_attention=returns_attention,
             )
             contexts.append(group.attend(group.rewrite_query(query), key, value, scope))
+            if returns_attention:
+                attentions.append(_require_attention(scope, group))
             if scope.exposed is not None:
                 exposed[group.exposes].append(scope.exposed)
             if state is not None and scope.state is not None:
                 state.update({f"{name}.{field}": kept for field, kept in scope.state.items()})
         self.exposed = {name: _join(heads) for name, heads in exposed.items()}
-        return self.out_proj(_join(contexts).permute(2, 0, 1, 3).flatten(2).contiguous())
+        context = self.out_proj(_join(contexts).permute(2, 0, 1, 3).flatten(2).contiguous())
+        return context, _join(attentions) if returns_attention else None
 
     def _project(self, x: Tensor) -> list[tuple[Tensor, Tensor, Tensor]]:
         """Return each group's queries, keys and values of whole sentences, ``(T, B, D)``."""
@@ -169,6 +203,16 @@ def _select(mask: Tensor | None, heads: slice) -> Tensor | None:
     """Return the part of a mask for a group of heads; a mask may be shared by all heads."""
     differs = mask is not None and mask.dim() == 4 and mask.size(1) > 1
     return mask[:, heads] if mask is not None and differs else mask
+
+
+def _require_attention(scope: Scope, group: Heads) -> Tensor:
+    """Return the attention probabilities that heads put into their scope."""
+    if scope.attention is None:
+        raise DataError(
+            f"{group.title} heads: somebody reads their attention probabilities; let attend call "
+            "scope.average or scope.attend, or set scope.attention"
+        )
+    return scope.attention
 
 
 def _take_own(state: dict[str, Tensor], name: str) -> dict[str, Tensor]:
@@ -416,7 +460,7 @@ def _as_addend(mask: Tensor, like: Tensor) -> Tensor:
     return torch.zeros_like(mask, dtype=like.dtype).masked_fill(mask, -torch.inf)
 
 
-def _additive(
+def additive_mask(
     padding_mask: Tensor | None, attn_mask: Tensor | None, dtype: torch.dtype
 ) -> Tensor | None:
     """Merge fairseq's two masks into a single addend to the scores.

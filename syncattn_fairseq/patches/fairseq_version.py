@@ -2,10 +2,11 @@
 
 Fault: fairseq 0.12.2 cannot be imported on Python 3.11 and later: its dataclasses have mutable
 defaults. fairseq-fixed 0.12.3.1 can, but on Python 3.14 it does not understand its own options.
+fairseq-pure (docs/install.md) works on all of them.
 Needed as long as pip can install such a version.
 
-Fault: all versions set the root logger to DEBUG when they are imported (wav2vec2_classification),
-so that every library of the program that loads a model logs all it can.
+Fault: all versions but fairseq-pure set the root logger to DEBUG when they are imported
+(wav2vec2_classification), so that every library of the program that loads a model logs all it can.
 Test: ``test_fairseq_version.py``.
 """
 
@@ -14,10 +15,11 @@ import logging
 import sys
 from typing import Any, Optional
 
+from ..base.extras import describe_missing
 from ..base.loggers import keeping_root
 
-WHEEL = "our wheel of fairseq-fixed 0.12.3.1 (bash scripts/build.sh makes it, see docs/install.md)"
-MISSING = f"fairseq, which this needs, is not installed: install {WHEEL}"
+INSTEAD = "uninstall it, then pip install fairseq-pure"
+MISSING = describe_missing("train", "fairseq")
 
 
 def mend() -> None:
@@ -35,7 +37,7 @@ def mend() -> None:
         if missing == "fairseq":
             raise ImportError(MISSING, name="fairseq") from None
         version = ".".join(map(str, sys.version_info[:2]))
-        remedy = f"pip install {missing}" if missing else f"install {WHEEL} instead"
+        remedy = f"pip install {missing}" if missing else INSTEAD
         raise ImportError(
             f"the installed fairseq does not work on Python {version} "
             f"({type(error).__name__}: {error}); {remedy}",

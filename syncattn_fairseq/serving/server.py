@@ -16,6 +16,7 @@ import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from ..base.errors import DataError, printable, shorten
+from ..data.words import find_words, is_raw
 from ..inference import Model
 from .service import SECONDS_TO_ARRIVE, SECONDS_TO_END, Limits, Service
 
@@ -199,9 +200,13 @@ def serve(model: Model, taken: socket.socket, limits: Limits) -> None:
         limits: what is refused.
 
     Raises:
-        DataError: the model cannot translate, such as for lack of a parser.
+        DataError: the model cannot translate, such as for lack of a parser; or what finds the words
+            that the page shows is not installed.
     """
     _share_heap()
+    for segmenter in (model.source_segmenter, model.target_segmenter):
+        if is_raw(segmenter.scheme):
+            find_words("a", segmenter.scheme)
     model.translate(["a"], warn=False)
     handler = logging.StreamHandler()
     handler.setFormatter(_OneLine())

@@ -178,3 +178,16 @@ def test_words_of_raw_sentences_are_counted_by_language(tmp_path):
     paths = [f"--input={tmp_path}/in", f"--output={tmp_path}/out"]
     assert main(["--languages", "fr", "sv", *paths, "--ratio=1", "--raw"]) == 0
     assert (tmp_path / "out.sv").read_text("utf-8") == "猫が好き。\n"
+
+
+def test_letters_are_counted_and_a_line_says_so_where_a_splitter_is_missing(
+    tmp_path, capsys, monkeypatch
+):
+    monkeypatch.setattr("syncattn_fairseq.data.splitters.find_spec", lambda name: None)
+    (tmp_path / "in.th").write_text("ฉัน\nฉันเห็นหมา\n", "utf-8")
+    (tmp_path / "in.en").write_text("I\nI see a dog\n", "utf-8")
+    paths = [f"--input={tmp_path}/in", f"--output={tmp_path}/out"]
+    assert main(["--languages", "th", "en", *paths, "--raw", "--max-words=4"]) == 0
+    assert (tmp_path / "out.en").read_text("utf-8") == "I\n"
+    [note] = capsys.readouterr().err.splitlines()
+    assert note.startswith("note: th: each letter of it counts as a word: pythainlp, ")

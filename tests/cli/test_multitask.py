@@ -113,3 +113,12 @@ def test_what_does_not_go_together_is_named(text, tmp_path, capfd, options, mess
 def test_tag_refuses_unequal_files(tmp_path, capsys):
     assert multitask.main(["tag", "--input", "a", "b", "--output", f"{tmp_path}/c"]) == 1
     assert "2 inputs, but 1 outputs" in capsys.readouterr().err
+
+
+def test_places_of_words_need_heads_and_sentences(text, tmp_path, capsys):
+    for given in (["--trees=a", "--spans=b", "--text=c"], ["--heads=a", "--spans=b"]):
+        for name in "abc":
+            (tmp_path / name).write_text("x\n")
+        given = [option.replace("=", f"={tmp_path}/") for option in given]
+        assert mix(text, tmp_path, *given) == 1
+        assert "--spans needs --heads and --text" in capsys.readouterr().err

@@ -174,3 +174,31 @@ def test_faults_are_named(tmp_path, files, message):
         mixed(dependencies(tmp_path, labels=True), tmp_path)
     assert f"{tmp_path}/{message}" in str(fault.value)
     assert not (tmp_path / "mixed").exists()
+
+
+def test_heads_of_raw_sentences_are_those_of_units(tmp_path):
+    """*In dem*, written *Im*, is one unit, and *re-run* is one word of gold."""
+    files = {"source": "▁Im ▁re - run .\n▁No\n", "target": "x\ny\n"}
+    files |= {"heads": "3 3 0 3\n\n", "labels": "case det root punct\n\n"}
+    files |= {"spans": "0-2 0-2 4-10 10-11\n\n", "text": "Im  re-run.\nNo\n"}
+    parses = None, tmp_path / "heads", tmp_path / "labels"
+    places = tmp_path / "spans", tmp_path / "text"
+
+    def linearise(with_words=False, **changed):
+        write(tmp_path, **files | changed)
+        source = ParsedSource(tmp_path / "source", "raw:", *parses, with_words, "stop", *places)
+        return {target for text, target in mixed(source, tmp_path)[1] if "<PA>" in text}
+
+    assert linearise() == {"(root (case) XX (punct) )"}
+    assert linearise(with_words=True) == {"(root (case ▁Im ) ▁re - run (punct . ) )"}
+    with pytest.raises(DataError, match="heads:1: 4 heads, but 1 words in the text"):
+        linearise(spans="0-2\n\n")
+    with pytest.raises(DataError, match="heads:1: the subwords are of 'Im re-run.', not of 'On"):
+        linearise(text="On\nNo\n")
+
+
+def test_words_of_raw_sentences_without_places_are_the_splitters(tmp_path):
+    write(tmp_path, source="▁It ▁isn ' t .\n", target="x\n", heads="2 0 2\n", labels="a b c\n")
+    parses = None, tmp_path / "heads", tmp_path / "labels"
+    source = ParsedSource(tmp_path / "source", "raw:uax29", *parses, True)
+    assert ("<PA> ▁It ▁isn ' t .", "(b (a ▁It ) ▁isn ' t (c . ) )") in mixed(source, tmp_path)[1]

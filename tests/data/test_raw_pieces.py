@@ -95,6 +95,21 @@ def test_no_piece_has_characters_of_two_words(processor):
     assert "␟" not in "".join(list_pieces(processor))
 
 
+def test_without_a_splitter_pieces_may_have_characters_of_two_words(tmp_path, capsys, monkeypatch):
+    path = tmp_path / "train.zh"
+    path.write_text("我看见一只大狗。\n大狗看见我␟。\n" * 20, encoding="utf-8")
+    without, _ = learn_raw_pieces([(path, None)], 276)
+    learn = ["learn", "--raw", "zh", "--input", str(path), "--vocab-size=276"]
+    monkeypatch.setattr("syncattn_fairseq.data.splitters.find_spec", lambda name: None)
+    assert bpe.main([*learn, f"--model={tmp_path / 'bpe'}"]) == 0
+    assert (tmp_path / "bpe.model").read_bytes() == without
+    assert capsys.readouterr().err.startswith("note: zh: each letter of it counts as a word: rji")
+    pieces = list_pieces(open_pieces(tmp_path / "bpe.model"))
+    with pytest.raises(DataError, match="Vocabulary size too high"):
+        learn_raw_pieces([(path, "uax29")], 276)
+    assert "大狗" in pieces and "看见" in pieces and "␟" not in pieces
+
+
 def test_bytes_that_are_no_characters_and_unknown_splitters():
     pieces = ["▁a", "<0xC3>", "<0xC3>", "<0xA9>", "<0x0A>", "▁"]
     spans = [(0, 1), (1, 2), (2, 2), (2, 3), (3, 4), (4, 4)]
@@ -244,6 +259,20 @@ def test_text_without_parses_gets_the_dictionary_of_its_model(corpus, model, pro
     (corpus / "bin" / "subwords.json").unlink()
     assert preprocess.main(arguments) == 0
     assert stored_schemes(corpus / "bin") == {"en": RAW, "de": RAW}
+
+
+@pytest.mark.parametrize("installed", [True, False])
+def test_the_record_has_the_splitter_that_is_there(corpus, model, capsys, monkeypatch, installed):
+    for path in (*corpus.glob("train.*"), *corpus.glob("valid.*")):
+        path.unlink()
+    (corpus / "pieces.train.th").write_bytes((corpus / "pieces.train.en").read_bytes())
+    spec = object() if installed else None
+    monkeypatch.setattr("syncattn_fairseq.data.splitters.find_spec", lambda name: spec)
+    arguments = ["-s=en", "-t=th", f"--destdir={corpus / 'bin'}", f"--subwords={model}"]
+    assert preprocess.main([*arguments, f"--trainpref={corpus / 'pieces.train'}"]) == 0
+    assert stored_schemes(corpus / "bin")["th"] == ("raw:pythainlp" if installed else RAW)
+    notes = [x for x in capsys.readouterr().err.splitlines() if x.startswith("note: th: each let")]
+    assert len(notes) == (not installed)
 
 
 @pytest.mark.parametrize(

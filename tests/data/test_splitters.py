@@ -14,6 +14,7 @@ from syncattn_fairseq.data.splitters import (
     SPLITTERS,
     check_splitter,
     choose_splitter,
+    find_splitter,
     split_words,
 )
 
@@ -123,6 +124,17 @@ def test_each_language_has_its_splitter():
     ]
     assert {choose_splitter(x) for x in ("en", "de", "hi", "ko", "tlh", "x")} == {"uax29"}
     assert {choose_splitter(x) for x in LANGUAGES} == {*SPLITTERS}
+
+
+def test_without_its_splitter_a_language_has_the_words_of_unicode_and_a_line(monkeypatch):
+    assert [find_splitter(x) for x in ("en", "fr")] == [("uax29", ""), ("elision", "")]
+    monkeypatch.setattr(splitters, "find_spec", lambda name: object())
+    assert find_splitter("th") == ("pythainlp", "")
+    monkeypatch.setattr(splitters, "find_spec", lambda name: None)
+    name, lack = find_splitter("zh_TW")
+    assert name == "uax29" and "\n" not in lack
+    assert lack.startswith("zh_TW: each letter of it counts as a word: rjieba, ")
+    assert lack.endswith("pip install 'syncattn-fairseq[chinese]'")
 
 
 def test_a_splitter_that_is_not_there_is_named_with_its_extra(monkeypatch):

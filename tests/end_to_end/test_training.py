@@ -273,6 +273,16 @@ def test_a_users_own_plugin_adds_a_kind_of_head_and_a_loss(data, tmp_path):
     assert len(commands.hypotheses(decoded)) == VALID
 
 
+def test_a_plugin_adds_heads_to_the_attention_to_the_source(data, tmp_path):
+    plugin = f"--user-dir={EXAMPLE.parent / 'length_aware'}"
+    options = (plugin, "--larope-layers=1,2", "--cross-attention-tree-window=2", *STRAIGHT)
+    steps = logged(train(data, tmp_path, "syntax_transformer", *options))
+    assert steps[-1]["loss"] < steps[0]["loss"]
+    checkpoint = tmp_path / "checkpoint_last.pt"
+    decoded = commands.generate(data, checkpoint, plugin, "--gen-subset=valid")
+    assert len(commands.hypotheses(decoded)) == VALID
+
+
 OTHER_LOSS = "--criterion=label_smoothed_cross_entropy"
 LOSS = "add --criterion label_smoothed_cross_entropy_with_syntax"
 

@@ -18,106 +18,13 @@ from syncattn_fairseq.cli import bpe, preprocess
 from syncattn_fairseq.cli.import_ import main
 from syncattn_fairseq.data.pieces import list_pieces, open_pieces
 from syncattn_fairseq.data.preparation import stored_preparations, stored_schemes
-from syncattn_fairseq.data.segmenters import open_segmenter
 from syncattn_fairseq.data.subwords import CONTINUATION
 from syncattn_fairseq.data.words import locate_words
 from syncattn_fairseq.export import export
 from syncattn_fairseq.imports import conversion, import_model
 from syncattn_fairseq.patches.started_options import compare_options
 from tests.models import build
-
-transformers = pytest.importorskip("transformers")
-
-SIZES = {
-    "d_model": 16,
-    "encoder_layers": 2,
-    "decoder_layers": 3,
-    "encoder_attention_heads": 4,
-    "decoder_attention_heads": 2,
-    "encoder_ffn_dim": 24,
-    "decoder_ffn_dim": 32,
-    "max_position_embeddings": 40,
-}
-WORDS = [f"▁w{i}" for i in range(20)] + ["x", "#fairseq:overwrite", "\u2028", "。"]
-#: As many: both sides of a MarianMT have one number for the padding.
-OTHERS = [f"▁v{i}" for i in range(24)]
-
-
-def disturb(model):
-    """Disturb everything, so that no symmetry hides a fault; what starts as zeros stays so."""
-    torch.manual_seed(1)
-    with torch.no_grad():
-        for name, parameter in model.named_parameters():
-            if "embed_positions" in name:
-                continue  # they are sinusoids
-            zeros = parameter.abs().sum(-1) == 0 if parameter.dim() > 1 else None
-            parameter.add_(0.3 * torch.randn_like(parameter))
-            if zeros is not None:
-                parameter[zeros] = 0
-    if hasattr(model, "final_logits_bias"):
-        model.final_logits_bias = torch.randn_like(model.final_logits_bias)
-    return model.eval()
-
-
-def write_words(folder, name, words):
-    numbers = {word: number for number, word in enumerate(words)}
-    (folder / name).write_text(json.dumps(numbers), encoding="utf-8")
-
-
-def write_marian(folder: Path, vocabulary=WORDS, target=None, **settings) -> Path:
-    """Write a MarianMT as OPUS-MT's are; with words of the target, it has two vocabularies."""
-    folder.mkdir(parents=True)
-    words = ["</s>", "<unk>", *vocabulary, "<pad>"]
-    write_words(folder, "vocab.json", words)
-    pad = len(words) - 1
-    sizes = {"vocab_size": len(words), "pad_token_id": pad, "decoder_start_token_id": pad}
-    if target is not None:
-        others = ["</s>", "<unk>", *target, "<pad>"]
-        write_words(folder, "target_vocab.json", others)
-        sizes |= {
-            "decoder_vocab_size": len(others),
-            "share_encoder_decoder_embeddings": False,
-            "decoder_start_token_id": len(others) - 1,
-            "pad_token_id": pad,
-        }
-    config = transformers.MarianConfig(
-        **{
-            **SIZES,
-            **sizes,
-            "eos_token_id": 0,
-            "activation_function": "swish",
-            "scale_embedding": True,
-            "forced_eos_token_id": None,
-            **settings,
-        }
-    )
-    model = disturb(transformers.MarianMTModel(config))
-    with torch.no_grad():
-        for stack in (model.get_encoder(), model.get_decoder()):
-            stack.embed_tokens.weight[-1] = 0
-    model.save_pretrained(folder)
-    languages = {"source_lang": "en", "target_lang": "de", "separate_vocabs": target is not None}
-    (folder / "tokenizer_config.json").write_text(json.dumps(languages), encoding="utf-8")
-    return folder
-
-
-def write_fsmt(folder: Path, **settings) -> Path:
-    folder.mkdir(parents=True)
-    specials = ["<s>", "<pad>", "</s>", "<unk>"]
-    source = [*specials, *(f"w{i}" for i in range(9)), "le", "er</w>", "w</w>"]
-    target = [*specials, *(f"v{i}</w>" for i in range(7))]
-    write_words(folder, "vocab-src.json", source)
-    write_words(folder, "vocab-tgt.json", target)
-    (folder / "merges.txt").write_text("l e\ne r</w>\n", encoding="utf-8")
-    config = transformers.FSMTConfig(
-        langs=["en", "de"],
-        src_vocab_size=len(source),
-        tgt_vocab_size=len(target),
-        tie_word_embeddings=False,
-        **{**SIZES, "activation_function": "relu", **settings},
-    )
-    disturb(transformers.FSMTForConditionalGeneration(config)).save_pretrained(folder)
-    return folder
+from tests.published import OTHERS, WORDS, transformers, write_fsmt, write_marian
 
 
 def load_model(folder: Path):
@@ -287,8 +194,7 @@ def test_parses_of_words_go_with_the_subwords_of_a_published_model(tmp_path, mon
     spans = " ".join(f"{a}-{b}" for a, b in locate_words(SPLIT, WRITTEN))
     Path("text.spans.en").write_text(f"{spans}\n\n")
     arguments = ["-s=en", "-t=de", "--destdir=bin", "--trainpref=pieces", "--trainheads=text"]
-    arguments += ["--subwords", "made/subwords.en", "made/subwords.de", "--min-parsed=0"]
-    arguments += ["--srcdict=made/dict.en.txt", "--tgtdict=made/dict.de.txt"]
+    arguments += ["--start=made", "--min-parsed=0"]
     assert preprocess.main(arguments) == 0
     assert stored_schemes("bin") == dict.fromkeys(("en", "de"), "raw:uax29")
     pieces = Path("pieces.en").read_text(encoding="utf-8").splitlines()[0].split()
@@ -302,11 +208,6 @@ def test_parses_of_words_go_with_the_subwords_of_a_published_model(tmp_path, mon
     heads = [marks[start] for start in starts]
     assert heads.count(0) == 1 and units[heads[units.index("café")] - 1].startswith("said")
     assert units[heads[units.index("1⁄2")] - 1] == "café"
-    # A model of words has words between spaces, as before.
-    Path("other").mkdir()
-    shutil.copyfile("made/subwords.en", "other/subwords.en")
-    assert open_segmenter(Path("other/subwords.en")).scheme == "sentencepiece"
-    assert open_segmenter(Path("made/subwords.en")).scheme == "raw:uax29"
 
 
 def test_it_is_exported_to_ctranslate2(small_corpus, opus, tmp_path):
@@ -315,7 +216,7 @@ def test_it_is_exported_to_ctranslate2(small_corpus, opus, tmp_path):
     data, pieces = tmp_path / "bin", small_corpus.folder / "pieces"
     arguments = ["-s=en", "-t=de", f"--destdir={data}", f"--trainpref={pieces / 'valid'}"]
     arguments += [f"--trainheads={small_corpus.folder / 'words' / 'valid'}"]
-    arguments += [f"--srcdict={made / 'dict.en.txt'}", f"--tgtdict={made / 'dict.de.txt'}"]
+    arguments += [f"--start={made}"]
     assert preprocess.main(arguments) == 0
     assert "score the same" in export(made / "model.pt", data, "ctranslate2", tmp_path / "out")
 

@@ -59,6 +59,19 @@ def test_an_analysis_is_what_the_single_questions_answer(small_corpus, model):
     assert {analysis.forced for analysis in found} == {True}
 
 
+def test_a_translation_has_the_probability_of_its_subwords_and_its_end(small_corpus, model):
+    sources, targets = small_corpus.lines("test.en"), small_corpus.lines("test.de")
+    expected = [
+        analysis.score * (len(analysis.translation.sentence.pieces) + 1)
+        for analysis in model.analyse(sources, targets)
+    ]
+    assert model.score(sources, targets) == pytest.approx(expected, abs=1e-5)
+    # What the search found is scored again.
+    translations = model.translate(sources, decoding=Decoding(max_len=5))
+    assert all(score < 0 for score in model.score(sources, translations))
+    assert np.isnan(model.score([""], ["ja"]))
+
+
 def test_own_translations_keep_the_score_of_the_search(small_corpus, model):
     sources = small_corpus.lines("test.en")
     search = Decoding(max_len=5)
@@ -87,6 +100,10 @@ def test_a_forced_translation_has_the_score_that_the_search_would_give_it(small_
             if translation.sentence.pieces == analysis.translation.sentence.pieces:
                 assert analysis.score == pytest.approx(translation.score, abs=1e-3)
                 same += 1
+        total = each.score(sources[:1], [str(translations[0])])[0]
+        assert total == pytest.approx(
+            found[0].score * (len(found[0].translation.sentence.pieces) + 1), abs=1e-3
+        )
         assert same >= 3
     assert found[0].source_parse is None and found[0].alignment.links
 

@@ -417,7 +417,7 @@ def test_hydras_configuration_builds_the_same_model():
         ({"cross_attention_tree_heads": 3}, "--cross-attention-tree-heads 3: the decoder has 2"),
         (
             {"cross_attention_tree_window": 4, "sync_layer": 2, "sync_backward": "softmax"},
-            "--cross-attention-tree-layer 2: not in the sync layer if --sync-backward is softm",
+            "--sync-backward softmax: the cross-attention of decoder layer 2 has 2 heads, of which",
         ),
         ({"decoder_dependency_layer": -1}, "--decoder-dependency-layer -1"),
         ({"dependency_heads": 3}, "--dependency-heads 3: encoder layer 1 has 2 heads"),
@@ -545,8 +545,9 @@ def test_architectures_have_the_layers_of_the_papers():
     sh = build.model("transformer_sh", encoder_layers=1, decoder_layers=1)
     assert sh.encoder.label_embedding.embedding_dim == 10
     tree = build_small("syntax_transformer", cross_attention_tree_window=4)
-    heads = [getattr(layer.encoder_attn, "tree_heads", 0) for layer in tree.decoder.layers]
-    assert heads == [0, 0, 0, 0, 0, 4], "half of the top layer's"
+    groups = [getattr(layer.encoder_attn, "position", None) for layer in tree.decoder.layers]
+    heads = [group and group.count for group in groups]
+    assert heads == [None, None, None, None, None, 4], "half of the top layer's"
 
 
 #: Options of kinds of heads, all unlike the defaults, and what they set in the encoder's layer.
@@ -590,7 +591,7 @@ def test_options_reach_the_heads_that_they_are_for(kind):
 
 def test_options_of_other_parts_reach_them():
     top = build.model("syntax_transformer_tiny", cross_attention_tree_window=3).decoder.layers[1]
-    assert top.encoder_attn.tree_window == 3
+    assert top.encoder_attn.position.window == 3
     top = build.model("syntax_transformer_tiny", positions="bias").decoder.layers[1]
     assert top.self_attn.positions.weight.shape == (32, 2)
 

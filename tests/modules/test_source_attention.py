@@ -1,13 +1,9 @@
 import pytest
 import torch
-from fairseq.modules import MultiheadAttention
 from hypothesis import given
 from hypothesis import strategies as st
-from torch import Tensor
 
-from syncattn_fairseq.models.tree_cross_attention import TreeCrossAttention
 from syncattn_fairseq.modules import (
-    BatchView,
     FlexibleAttention,
     GlobalAttention,
     LocalAttention,
@@ -107,47 +103,3 @@ def test_a_gru_step_is_that_of_pytorchs_cell():
     inputs = x @ cell.weight_ih.T + cell.bias_ih
     recurrent = state @ cell.weight_hh.T + cell.bias_hh
     torch.testing.assert_close(gru_step(inputs, recurrent, state), cell(x, state))
-
-
-def show_trees(attention: TreeCrossAttention, distances: Tensor) -> None:
-    tokens = torch.zeros_like(distances[:, 0])
-    attention.view.fill(tokens, tokens.bool(), {"src_tree_distances": distances})
-
-
-def shown_trees(attention: TreeCrossAttention) -> Tensor:
-    return attention.view.require("src_tree_distances", "")
-
-
-def tree_attention(heads: int) -> TreeCrossAttention:
-    torch.manual_seed(0)
-    options = {"view": BatchView(), "tree_heads": heads, "tree_window": 2}
-    attention = TreeCrossAttention(8, 4, encoder_decoder_attention=True, **options)
-    distances = torch.randint(0, 5, (2, 6, 6))
-    columns = torch.arange(6)
-    distances[:, columns, columns] = 0
-    show_trees(attention, distances)
-    return attention.eval()
-
-
-def test_tree_heads_of_a_transformer_see_their_window_and_the_others_everything():
-    attention = tree_attention(heads=3)
-    query, key = torch.randn(5, 2, 8), torch.randn(6, 2, 8)
-    padding = torch.tensor([[False] * 6, [True, True] + [False] * 4])
-    _, weights = attention(query, key, key, key_padding_mask=padding, need_head_weights=True)
-    where = Source(padding)
-    column = where.columns(attention.position(query.transpose(0, 1), where)).round().long()
-    rows = shown_trees(attention).gather(1, column.unsqueeze(-1).expand(2, 5, 6))
-    outside = (rows > 2) | padding.unsqueeze(1)
-    for head in range(4):
-        zero = weights[head] == 0
-        assert torch.equal(zero, outside if head < 3 else padding.unsqueeze(1).expand_as(zero))
-    torch.testing.assert_close(weights.sum(-1), torch.ones(4, 2, 5))
-
-
-def test_without_a_parse_tree_heads_are_ordinary():
-    attention = tree_attention(heads=2)
-    show_trees(attention, torch.zeros_like(shown_trees(attention)))
-    query, key = torch.randn(5, 2, 8), torch.randn(6, 2, 8)
-    theirs = MultiheadAttention(8, 4, encoder_decoder_attention=True).eval()
-    theirs.load_state_dict(attention.state_dict(), strict=False)
-    torch.testing.assert_close(attention(query, key, key)[0], theirs(query, key, key)[0])

@@ -25,6 +25,15 @@ CONLLU = """\
 1\tJa\tja\tINTJ\t_\t_\t0\troot\t_\t_
 """
 
+
+def test_parts_of_speech_of_conllu():
+    found = FORMATS["conllu"](CONLLU.splitlines(), "name")
+    assert [analysis.tags for analysis in found] == [
+        ["PRON", "AUX", "ADP", "DET", "NOUN", "PUNCT"],
+        ["INTJ"],
+    ]
+
+
 EDA = """\
 ID=1
 001 002 これ 代名詞 dep

@@ -11,11 +11,14 @@ from tests.importing import run_program
     ("source", "said"),
     [
         # What the official release does on Python 3.11 and later.
-        ("raise ValueError('mutable default')", "(ValueError: mutable default); install our wheel"),
+        (
+            "raise ValueError('mutable default')",
+            "(ValueError: mutable default); uninstall",
+        ),
         ("import no_such_package", "; pip install no_such_package"),
         (
             "import sys; sys.modules[__name__] = None; import fairseq",
-            "is not installed: install our wheel",
+            "is not installed: pip install 'syncattn-fairseq[train]'",
         ),
     ],
     ids=["broken", "incomplete", "missing"],
@@ -33,7 +36,7 @@ def test_a_fairseq_that_cannot_be_imported(tmp_path, source, said):
 
 def test_a_fairseq_that_does_not_know_the_types_of_python_3_14(monkeypatch):
     monkeypatch.setattr("fairseq.dataclass.utils.interpret_dc_type", lambda kind: kind)
-    with pytest.raises(ImportError, match="does not work .*; install our wheel of fairseq-fixed"):
+    with pytest.raises(ImportError, match="does not work .*pip install fairseq-pure"):
         fairseq_version.mend()
 
 

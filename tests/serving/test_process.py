@@ -5,19 +5,23 @@ import signal
 import socket
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
 from typing import Any
 from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
 import pytest
 
+from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.cli import serve
+from syncattn_fairseq.data import splitters
 from tests.bare_environment import make_bare_environment
 from tests.cli.errors import read_error
 from tests.importing import in_a_process, run_program
 
 for _name in ("ctranslate2", "uvicorn", "starlette"):
     pytest.importorskip(_name, reason="needs the extra serve")
+from syncattn_fairseq.serving import server  # noqa: E402
 
 
 def ask(url: str, body: Any) -> tuple[int, Any]:
@@ -87,6 +91,18 @@ def test_what_is_not_installed_is_named(monkeypatch, capsys):
         "starlette, which this needs, is not installed: pip install 'syncattn-fairseq[serve]'"
         in said
     )
+
+
+def test_a_service_begins_only_with_what_finds_the_words_of_its_page(monkeypatch):
+    """Or each request for words would fail."""
+    monkeypatch.setattr("syncattn_fairseq.data.splitters.find_spec", lambda name: None)
+    monkeypatch.setattr(server, "_share_heap", lambda: None)
+    splitters._open_splitter.cache_clear()
+    for schemes in (("raw:rjieba", "raw:uax29"), ("raw:uax29", "raw:rjieba")):
+        source, target = (SimpleNamespace(scheme=scheme) for scheme in schemes)
+        model = SimpleNamespace(source_segmenter=source, target_segmenter=target)
+        with pytest.raises(DataError, match=r"^rjieba, .*'syncattn-fairseq\[chinese\]'$"):
+            server.serve(model, None, None)
 
 
 ARENAS = """

@@ -26,18 +26,32 @@ def load_model(args: argparse.Namespace, path: str | None = None) -> Model:
         DataError: there is no model, or something of it is wrong.
     """
     from syncattn_fairseq.data.words import is_raw
-    from syncattn_fairseq.inference import load
 
     if not (path or args.path):
         raise DataError("give the model, --path CHECKPOINT")
-    model = load(
-        path or args.path,
+    model = open_model(args, path or args.path)
+    if (path or args.gold) and not is_raw(model.source_segmenter.scheme):
+        model.tokenised = True
+    return model
+
+
+def open_model(args: argparse.Namespace, path: str) -> Model:
+    """Load a model, with the other files that `add_model_files`' arguments name.
+
+    Args:
+        args: the arguments of the command.
+        path: the model.
+
+    Raises:
+        DataError: something of it is wrong.
+    """
+    from syncattn_fairseq.inference import load
+
+    return load(
+        path,
         args.data_bin,
         read_subwords(args),
         args.source_parser,
         user_dir=args.user_dir,
         tokenised=args.tokenised,
     )
-    if (path or args.gold) and not is_raw(model.source_segmenter.scheme):
-        model.tokenised = True
-    return model

@@ -15,6 +15,7 @@ from syncattn_fairseq.cli.common import announce, command, new_parser, positive
 
 from ..recipes.corpus_facts import load_corpus
 from ..recipes.request import Request, read_request
+from ..recipes.start import with_options
 from ..recipes.systems import SHARED
 from .recipe_results import ResultsView
 
@@ -34,12 +35,19 @@ def main(argv: Sequence[str] | None = None) -> None:
     if not args.configs.is_dir():
         raise DataError(f"--configs {args.configs}: no such folder")
     folder, here = args.configs / args.corpus, Path(args.corpus)
+    if args.start and not args.init:
+        raise DataError("--start goes with --init; later, _data.yaml says start: FOLDER")
     if args.init:
         _write_corpus(here, args)
         return
     if (here / "_data.yaml").is_file() and not folder.is_dir():
         folder = here
     corpus = load_corpus(folder, args.programs)
+    finished = set[Path]()
+    if corpus.start is not None:
+        if not (args.table or args.dry_run):
+            finished = _import_start(corpus, args)
+        corpus = with_options(corpus, args.work)
     if args.figure:
         from ..report import picture_files
 
@@ -67,7 +75,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         view.check_baseline()
         if idea and runs:
             idea.write_plan()
-        _run(args, request, view)
+        _run(args, request, view, finished)
     if idea and path.exists() and runs:
         announce(idea.write_page(path), f"whether {idea.row.label} helps", sys.stderr)
 
@@ -76,7 +84,7 @@ def _write_corpus(folder: Path, args: argparse.Namespace) -> None:
     from ..recipes.new_corpus import write_corpus
 
     gpus = _choose_machines(args)[1]
-    sizes, findings, notes = write_corpus(folder, args.words, gpus > 0 and not args.cpu)
+    sizes, findings, notes = write_corpus(folder, args.words, gpus > 0 and not args.cpu, args.start)
     announce(folder, sizes)
     for note in notes:
         print(f"note: {note}", file=sys.stderr)
@@ -98,7 +106,28 @@ def _check_report(request: Request, table: bool) -> None:
         raise DataError("--report: name the systems that it is about")
 
 
-def _run(args: argparse.Namespace, request: Request, view: ResultsView) -> None:
+def _import_start(corpus: Corpus, args: argparse.Namespace) -> set[Path]:
+    """Import the published model that trainings start from; return the stages that were run.
+
+    The settings of all trainings need its options.
+    """
+    from ..recipes.display import Display
+    from ..recipes.grid import Grid, describe_run
+    from ..recipes.prepare import list_import
+    from ..recipes.processes import Processes
+    from ..recipes.run import Runner
+
+    with Processes() as processes:
+        provenance = describe_run(_choose_machines(args)[0], args.jobs)
+        again = args.first == "import"
+        runner = Runner(args.work, processes, Display(), again, provenance)
+        Grid({}, runner, args.jobs, args.work).run_after(list_import(corpus), corpus)
+    return runner.finished
+
+
+def _run(
+    args: argparse.Namespace, request: Request, view: ResultsView, finished: set[Path]
+) -> None:
     from ..recipes.cell import list_stages, make_cells
     from ..recipes.display import Display
     from ..recipes.grid import Grid, describe_run
@@ -131,7 +160,8 @@ def _run(args: argparse.Namespace, request: Request, view: ResultsView) -> None:
         return
     with Processes() as processes:
         provenance = describe_run(machines, args.jobs)
-        runner = Runner(args.work, processes, Display(), args.first is not None, provenance)
+        again = args.first is not None
+        runner = Runner(args.work, processes, Display(), again, provenance, finished)
         rest = {cell: [stage for stage in each if stage in chosen] for cell, each in stages.items()}
         grid = Grid(rest, runner, args.jobs, view.path)
         for stage in preparation if args.first else ():
@@ -189,10 +219,10 @@ def make_parser() -> CommandLine:
         "files that they make. The next run skips finished stages, and continues a training "
         "that was interrupted, or whose limit of updates has grown.",
         example="syncattn-recipe wmt14_en_de transformer syncattn --dry-run",
-        epilog="Stages: download, collect, tokenise, clean (for the built-in corpus: generate), "
-        "examine, subwords, parse, binarise; for each system and seed train, decode, score. What "
-        "reads something that was made again since is made again, too; a training stops instead. "
-        "Environment variables: PARSE_OPTIONS holds more "
+        epilog="Stages: import (of a model to start from), download, collect, tokenise, clean (for "
+        "the built-in corpus: generate), examine, subwords, parse, binarise; for each system and "
+        "seed train, decode, score. What reads something that was made again since is made again, "
+        "too; a training stops instead. Environment variables: PARSE_OPTIONS holds more "
         "options for syncattn-parse, STANZA_DIR is the folder of its models, PARSER_JA and so on "
         "choose a language's parser, and SYNCATTN_MIRROR names mirrors to download from; a corpus "
         "may name one for the folder of its text.",
@@ -243,6 +273,13 @@ def make_parser() -> CommandLine:
         help="write the files of a new corpus into the folder CORPUS; then come, in place of "
         "systems, two files of raw training text, such as train.en train.de, and perhaps those of "
         "validation and test text, which are held out otherwise",
+    )
+    parser.add_argument(
+        "--start",
+        type=Path,
+        metavar="FOLDER",
+        help="with --init: every system starts from this model, a MarianMT as it was published, or "
+        "what syncattn-import has made of one",
     )
     parser.add_argument("--to", dest="last", metavar="STAGE", help="the last stage to do")
     parser.add_argument("--dry-run", action="store_true", help="only print the commands")

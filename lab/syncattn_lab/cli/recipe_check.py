@@ -13,6 +13,7 @@ from dataclasses import replace
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
+from keyword import iskeyword
 from pathlib import Path
 
 from syncattn_fairseq.base.errors import DataError, naming
@@ -82,6 +83,7 @@ def _parser_of(command: str) -> argparse.ArgumentParser:
         name, _, kind = command.removeprefix(_PREFIX).partition(" ")
         if kind:
             return KINDS[kind].make_parser()
+        name += "_" * iskeyword(name)
         modules = [f"{package}.{name}" for package in _PACKAGES if name.isidentifier()]
     else:
         modules = [command.rpartition(" ")[2]]  # of python -m MODULE

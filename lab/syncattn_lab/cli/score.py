@@ -19,12 +19,13 @@ from syncattn_fairseq.base.packed import Packed
 from syncattn_fairseq.cli.command_line import CommandLine
 from syncattn_fairseq.cli.common import add_subword_marks, announce, command, new_parser, publish
 from syncattn_fairseq.data.moses import check_language
-from syncattn_fairseq.data.parses import read_heads, read_labels
-from syncattn_fairseq.data.words import choose_scheme, count_subwords
+from syncattn_fairseq.data.parses import parse_spans, read_heads, read_labels
+from syncattn_fairseq.data.spans import find_runs
+from syncattn_fairseq.data.words import RAW, choose_scheme, count_subwords, split_units
 from syncattn_fairseq.trees.brackets import read_trees
 
 from ..evaluation.alignment import read_alignments, say_one_based
-from . import score_heads, score_links, score_trees
+from . import score_contrast, score_heads, score_links, score_trees, score_words
 
 if TYPE_CHECKING:
     from ..evaluation.attachment_baselines import OffsetTable
@@ -33,7 +34,12 @@ if TYPE_CHECKING:
 
 
 #: What is scored if the first word says so; else translations, with all that is printed of them.
-KINDS = {"heads": score_heads, "links": score_links, "trees": score_trees}
+KINDS = {
+    "contrast": score_contrast,
+    "heads": score_heads,
+    "links": score_links,
+    "trees": score_trees,
+}
 
 
 @command
@@ -48,9 +54,9 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 
 def _score_translations(args: argparse.Namespace) -> None:
-    from ..evaluation.score_table import format_scores, make_latex
+    from ..evaluation.score_table import make_latex, tabulate_scores
     from ..evaluation.scoring import say_unused, score_systems
-    from ..evaluation.sentence_scores import format_sentence_scores
+    from ..evaluation.sentence_scores import tabulate_sentence_scores
 
     outputs, gold = read_input(args)
     options = replace(
@@ -62,19 +68,25 @@ def _score_translations(args: argparse.Namespace) -> None:
     )
     scores = score_systems(outputs, gold, options, warn)
     numbers = {name: score.as_dict() for name, score in scores.items()}
-    tables = [format_scores(scores)]
+    tables = tabulate_scores(scores)
     for measure, by_system in _compare_measures(args, outputs, len(gold.references)).items():
-        tables.append(format_sentence_scores(measure, by_system))
+        tables.append(tabulate_sentence_scores(measure, by_system))
         for name, one in by_system.items():
             numbers[name].setdefault("sentence_scores", {})[measure] = asdict(one)
-    say_unused(gold, scores, warn)
+    document: dict[str, Any] = {"systems": numbers}
+    if args.by:
+        groups = score_words.read_word_groups(args, outputs, gold, options)
+        tables.append(groups.tabulate())
+        document["words"] = groups.as_dict()
+    say_unused(gold, scores, warn, ("source_heads", "alignments") if args.by else ())
     with ExitStack() as stack:
         if args.text:
             _write_text(stack.enter_context(replacing(args.text)), args, outputs)
         if args.latex:
             table = stack.enter_context(replacing(args.latex))
             table.write_text(make_latex(scores), encoding="utf-8")
-        publish({"systems": numbers}, "\n\n".join(tables), args.json)
+        shown = "\n\n".join(table.format(args.markdown) for table in tables)
+        publish(document, shown, args.json)
     if args.text:
         announce(args.text, "the translations", sys.stderr)
     if args.latex:
@@ -84,7 +96,6 @@ def _score_translations(args: argparse.Namespace) -> None:
 def _count_offsets(args: argparse.Namespace) -> dict[str, OffsetTable]:
     """Count offsets to the head in the texts of ``--source-counts`` and ``--target-counts``."""
     from ..evaluation.attachment_baselines import OffsetTable
-    from ..evaluation.translation import read_text
 
     tables = {}
     for side in ("source", "target"):
@@ -93,17 +104,37 @@ def _count_offsets(args: argparse.Namespace) -> dict[str, OffsetTable]:
             continue
         if getattr(args, f"{side}_heads") is None:
             raise DataError(f"--{side}-counts: give --{side}-heads, too, to compare with")
-        pieces, heads = read_text(files[0]), Packed(_gold_heads(files[1]))
-        if len(pieces) != len(heads):
-            raise DataError(f"{files[1]}: {len(heads)} lines, but {files[0]} has {len(pieces)}")
-        scheme = args.subword_marks or choose_scheme(pieces)
+        if len(files) not in (2, 4):
+            raise DataError(f"--{side}-counts: give PIECES HEADS, or PIECES HEADS SPANS TEXT")
         table = tables[side] = OffsetTable(side == "source", left_only=side == "target")
-        for number, (line, parents) in enumerate(zip(pieces, heads, strict=True), 1):
-            if parents:
-                with naming(f"{files[1]}:{number}"):
-                    subwords = line.split()
-                    table.add(subwords, count_subwords(subwords, scheme), parents)
+        for number, subwords, lengths, heads in _read_parsed(args, files):
+            with naming(f"{files[1]}:{number}"):
+                table.add(subwords, lengths, heads)
     return tables
+
+
+def _read_parsed(
+    args: argparse.Namespace, files: Sequence[str]
+) -> Iterator[tuple[int, list[str], list[int], list[int]]]:
+    """Yield the number, the subwords, their number in each word and the heads of sentences."""
+    from ..evaluation.translation import read_text
+
+    texts = [read_text(path) for path in files]
+    for path, text in zip(files, texts, strict=True):
+        if len(text) != len(texts[0]):
+            raise DataError(f"{path}: {len(text)} lines, but {files[0]} has {len(texts[0])}")
+    scheme = args.subword_marks or choose_scheme(texts[0])
+    parses = zip(_gold_heads(files[1]), *texts, strict=True)
+    for number, (heads, line, _, *other) in enumerate(parses, 1):
+        subwords = line.split()
+        if heads and other:
+            spans = parse_spans(other[0], files[2], number)
+            with naming(f"{files[2]}:{number}"):
+                units = split_units(subwords, RAW, spans, other[1])
+                heads = units.map_heads(heads)
+            yield number, subwords, [end - begin for begin, end in find_runs(units.starts)], heads
+        elif heads:
+            yield number, subwords, count_subwords(subwords, scheme), heads
 
 
 def _compare_measures(
@@ -155,12 +186,33 @@ def read_input(args: argparse.Namespace) -> tuple[dict[str, Output], Gold]:
         printed = [read_output(file, args.subword_marks, warn) for file in files]
         outputs[name] = Output(*printed)
     _warn_of_same_files(args)
+    outputs, gold = _group_words(args, outputs, gold)
     if gold.alignments:
         analysed = (sentence for output in outputs.values() for sentence in output.analysed)
         links = (each for s in analysed for each in (s.links or (), *s.layer_links.values()))
         if warning := say_one_based(gold.alignments, links):
             warn(f"{args.alignments}: {warning}")
     return outputs, gold
+
+
+def _group_words(
+    args: argparse.Namespace, outputs: dict[str, Output], gold: Gold
+) -> tuple[dict[str, Output], Gold]:
+    """Bring gold of words with spans, and analyses of a splitter's words, together."""
+    from ..evaluation.gold_words import group_words, read_gold_words
+    from ..evaluation.scoring import check_numbers
+
+    texts = {"source": gold.source, "target": gold.references}
+    words = {}
+    for side, text in texts.items():
+        if spans := getattr(args, f"{side}_spans"):
+            if text is None:
+                raise DataError("--source-spans: give --source, too, the sentences of the words")
+            words[side] = read_gold_words(text, spans)
+    if not words:
+        return outputs, gold
+    check_numbers(outputs, gold)
+    return group_words(outputs, gold, words)
 
 
 def _warn_of_same_files(args: argparse.Namespace) -> None:
@@ -248,9 +300,9 @@ def make_parser() -> CommandLine:
         "Score translations, and the parses, links and distances printed with them.",
         example="syncattn-score --references words/test.de --tokenize none \\\n"
         "--system SyncAttn translations.txt",
-        epilog="syncattn-score links scores and symmetrises word alignments, syncattn-score trees "
-        "phrase structure, syncattn-score heads every self-attention head of a model; each has a "
-        "--help of its own.",
+        epilog="syncattn-score links scores and symmetrises word alignments, trees phrase "
+        "structure, heads every self-attention head of a model, and contrast says whether models "
+        "prefer right translations to wrong ones; each has a --help of its own.",
     )
     add_arguments(parser)
     parser.add_argument(
@@ -282,12 +334,15 @@ def make_parser() -> CommandLine:
     for side in ("source", "target"):
         parser.add_argument(
             f"--{side}-counts",
-            nargs=2,
+            nargs="+",
             metavar=("PIECES", "HEADS"),
             help=f"training text of the {side} in subwords, and its heads: also UAS of a table of "
-            "counts, which knows the subwords before a word and no syntax",
+            "counts, which knows the subwords before a word and no syntax; of raw sentences also "
+            "the places of their words, and the sentences, PIECES HEADS SPANS TEXT",
         )
+    score_words.add_word_arguments(parser)
     parser.add_argument("--json", metavar="FILE", help="write all numbers; -: instead of the table")
+    parser.add_argument("--markdown", action="store_true", help="print the tables as Markdown")
     parser.add_argument("--latex", type=Path, help="write a table for a paper (booktabs)")
     parser.add_argument("--text", type=Path, help="write the translations as text")
     parser.name_files(
@@ -330,6 +385,13 @@ def add_arguments(command: CommandLine, group: Any = None, required: bool = True
     ):
         parser.add_argument(f"--source-{kind}", help=f"gold {what} of the source, for {use}")
         parser.add_argument(f"--target-{kind}", help=f"gold {what} of the references")
+    for side, text in (("source", "--source"), ("target", "--references")):
+        parser.add_argument(
+            f"--{side}-spans",
+            metavar="FILE",
+            help=f"where the words of gold are in the sentences of {text}, as syncattn-parse "
+            "--spans writes it; for models of raw sentences, whose own words may be others",
+        )
     parser.add_argument("--alignments", help="gold alignments: i-j sure, i?j possible, for AER")
     parser.add_argument("--one-based", action="store_true", help="--alignments counts from 1")
     add_subword_marks(parser)
@@ -366,8 +428,8 @@ def add_arguments(command: CommandLine, group: Any = None, required: bool = True
     command.name_files(
         inputs=[
             *("system", "references", "source", "alignments"),
-            *("source_heads", "source_labels", "source_trees"),
-            *("target_heads", "target_labels", "target_trees"),
+            *("source_heads", "source_labels", "source_trees", "source_spans"),
+            *("target_heads", "target_labels", "target_trees", "target_spans"),
         ]
     )
 

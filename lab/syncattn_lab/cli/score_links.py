@@ -136,15 +136,20 @@ def _warn_of_gold(args: argparse.Namespace, gold: _Gold, outputs: _Outputs) -> N
 
 
 def _read(args: argparse.Namespace) -> _Outputs:
+    from ..evaluation.gold_words import read_gold_words
+    from ..evaluation.translation import read_text
     from ..evaluation.word_alignment import read_word_alignments  # imports numpy
 
     outputs: _Outputs = {}
+    words = None
+    if args.source:
+        words = read_gold_words(read_text(args.source)), read_gold_words(read_text(args.target))
     for direction in _DIRECTIONS:
         for name, path in getattr(args, direction):
             if (name, direction) in outputs:
                 raise DataError(f"--{direction} {name}: give each name once")
             backward = direction == "backward"
-            by_layer = read_word_alignments(path, args.subword_marks, backward)
+            by_layer = read_word_alignments(path, args.subword_marks, backward, words)
             for layer, alignments in by_layer.items():
                 outputs[f"{name}{_say_layer(layer)}", direction] = alignments
     return outputs
@@ -187,6 +192,8 @@ def _check_options(parser: CommandLine, args: argparse.Namespace) -> None:
         parser.error("give --forward or --backward, or both")
     if not args.gold and not args.output:
         parser.error("give --gold to score alignments, --output to write them, or both")
+    if bool(args.source) != bool(args.target):
+        parser.error("give --source and --target, or neither")
 
 
 def make_parser() -> CommandLine:
@@ -228,6 +235,13 @@ def make_parser() -> CommandLine:
         action="store_true",
         help="--gold counts from 1, as talp files usually do, not from 0",
     )
+    for side in ("source", "target"):
+        parser.add_argument(
+            f"--{side}",
+            metavar="FILE",
+            help=f"the text of the {side} in the words of --gold, separated by spaces, if models "
+            "of raw sentences show other words",
+        )
     parser.add_argument(
         "--output",
         nargs=3,
@@ -240,6 +254,8 @@ def make_parser() -> CommandLine:
     )
     parser.add_argument("--json", metavar="FILE", help="write all numbers; -: instead of the table")
     add_subword_marks(parser)
-    parser.name_files(inputs=["forward", "backward", "gold"], outputs=["output", "json"])
+    parser.name_files(
+        inputs=["forward", "backward", "gold", "source", "target"], outputs=["output", "json"]
+    )
     parser.check = _check_options
     return parser

@@ -17,6 +17,7 @@ from syncattn_fairseq.cli.common import (
 )
 
 from .score import add_arguments
+from .score_words import add_word_arguments
 from .show_figure import KINDS, write_figure
 from .show_page import add_page_arguments, write_page
 from .show_sentences import print_sentences
@@ -130,6 +131,7 @@ def make_parser() -> CommandLine:
     )
     add_page_arguments(page)
     add_arguments(parser, page, required=False)
+    add_word_arguments(parser, page)
     parser.name_files(
         inputs=["analyses", "log", "examined"],
         files=["path", "attention"],

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from syncattn_fairseq.base.errors import DataError, printable
 from syncattn_fairseq.cli.common import read_subwords, warn_of_unknown
-from syncattn_fairseq.data.words import is_raw
+from syncattn_fairseq.data.words import find_words, is_raw
 
 from .models import load_model
 
@@ -89,10 +89,15 @@ def _read_example(args: argparse.Namespace, model: Model | None) -> Example:
         return read_example(args.gold, languages[0], languages[1] if model else None, number)
     if not args.sentence or not args.sentence[0].split():
         raise DataError("no sentence; give one, or a test set: --gold words/test --number 1")
-    words = [args.sentence[0], args.translation or ""]
-    if model and not model.tokenised and not is_raw(model.source_segmenter.scheme):
+    texts = [args.sentence[0], args.translation or ""]
+    if model and is_raw(model.source_segmenter.scheme):
+        schemes = model.source_segmenter.scheme, model.target_segmenter.scheme
+        places = map(find_words, texts, schemes)
+        sides = [Side.cut(text, spans) for text, spans in zip(texts, places, strict=True)]
+        return Example(sides[0], sides[1] if sides[1].words else None)
+    if model and not model.tokenised:
         segmenters = model.source_segmenter, model.target_segmenter
-        words = [s.tokenise([text])[0] for s, text in zip(segmenters, words, strict=True)]
+        texts = [s.tokenise([text])[0] for s, text in zip(segmenters, texts, strict=True)]
         model.tokenised = True  # the figures ask about these words
-    source, target = (Side(line.split()) for line in words)
+    source, target = (Side(line.split()) for line in texts)
     return Example(source, target if target.words else None)

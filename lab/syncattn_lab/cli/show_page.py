@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Mapping
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
@@ -15,12 +16,16 @@ from syncattn_fairseq.cli.common import positive, warn_of_unknown
 
 from .models import load_model
 from .score import read_input, scoring_options, warn
+from .score_words import read_word_groups
 
 if TYPE_CHECKING:
     from syncattn_fairseq.inference.model import Model
 
+    from ..evaluation.scoring import Gold, Output, ScoringOptions, SystemScore
+    from ..evaluation.word_groups import GroupedText
     from ..printed.training_log import Point
     from ..report.page import Trainings
+    from .score_words import WordGroups
 
 
 @hushed("sacrebleu")
@@ -33,7 +38,7 @@ def write_page(args: argparse.Namespace, trainings: Trainings | None = None) -> 
     from ..evaluation.scoring import score_systems
     from ..printed.training_log import read_training_log
     from ..report.heat_maps import with_heat_maps
-    from ..report.page import render
+    from ..report.page import Groups, render
     from ..report.sentences import describe
 
     outputs, gold = read_input(args)
@@ -52,14 +57,21 @@ def write_page(args: argparse.Namespace, trainings: Trainings | None = None) -> 
     if options.baseline is None:
         options = replace(options, baseline=next(iter(outputs)))
     scores = score_systems(outputs, gold, options, warn)
+    groups = _read_groups(args, outputs, gold, options)
+    trivial: dict[str, SystemScore] = {}
+    if groups and len(outputs) == 1:
+        trivial = _score_trivial(groups.text, gold, options)
     count_shown = min(args.sentences, len(gold.references))
-    described = describe(outputs, gold, options.moses_language, count_shown)
+    by_spaces = options.tokenize == "none"
+    text = groups.text if groups else None
+    described = describe(outputs, gold, options.moses_language, count_shown, by_spaces, text)
     described = with_heat_maps(described, outputs, models)
     bar = {"desc": "sentences", "unit": "", "leave": False, "disable": None}
     sentences = tqdm(described, total=count_shown, **bar)
-    title = args.title or f"{', '.join(outputs)}: {args.references}"
+    title = args.title or f"{', '.join(outputs)} on {Path(args.references).name}"
     findings = load_findings(args.examined) if args.examined else None
-    page = render(title, scores, sentences, logs, trainings, findings)
+    found = Groups(groups.scores, groups.tabulate()) if groups else None
+    page = render(title, scores, sentences, logs, trainings, findings, found, trivial)
     with replacing(args.html) as temporary:
         temporary.write_text(page, encoding="utf-8")
     for model in models.values():
@@ -67,7 +79,42 @@ def write_page(args: argparse.Namespace, trainings: Trainings | None = None) -> 
     size = args.html.stat().st_size / 1e6
     every = len(gold.references)
     count = f"{every} sentences" if count_shown == every else f"{count_shown} of {every} sentences"
-    print(f"{args.html}: {count}, {len(outputs)} systems, {size:.1f} MB; open it in a browser")
+    systems = f"{len(outputs)} system" + ("s" if len(outputs) > 1 else "")
+    print(f"{args.html}: {count}, {systems}, {size:.1f} MB; open it in a browser")
+
+
+def _read_groups(
+    args: argparse.Namespace, outputs: Mapping[str, Output], gold: Gold, options: ScoringOptions
+) -> WordGroups | None:
+    """Return the groups of words; if nobody asked for them, None with a warning where they fail."""
+    try:
+        return read_word_groups(args, outputs, gold, options)
+    except DataError as error:
+        if args.by:
+            raise
+        warn(f"no groups of words: {error}")
+        return None
+
+
+def _score_trivial(
+    text: GroupedText, gold: Gold, options: ScoringOptions
+) -> dict[str, SystemScore]:
+    """Return the scores of translations by no model, by what to call them."""
+    from ..evaluation.scoring import Gold, Output, score_systems
+    from ..evaluation.trivial import copy_source, translate_by_word
+    from ..printed.sentences import PrintedSentence
+
+    made = {
+        "the source itself": copy_source(text),
+        "a translation word by word": translate_by_word(text),
+    }
+    outputs = {
+        name: Output([PrintedSentence(line) for line in lines])
+        for name, lines in made.items()
+        if lines is not None
+    }
+    plain = replace(options, baseline=None, by_length=False, moses_language=None)
+    return score_systems(outputs, Gold(gold.references), plain) if outputs else {}
 
 
 def _models(args: argparse.Namespace, systems: list[str]) -> dict[int, Model]:

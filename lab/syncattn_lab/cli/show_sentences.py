@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from syncattn_fairseq.base.errors import DataError, printable
 from syncattn_fairseq.base.text import read_lines
 from syncattn_fairseq.cli.common import colour, warn_of_unknown
-from syncattn_fairseq.trees.tree import format_conllu
+from syncattn_fairseq.parsing.parser import Parse as DependencyTree
 
 from .models import load_model
 
@@ -69,7 +69,7 @@ def _describe_file(args: argparse.Namespace) -> Iterator[str]:
         if number > len(printed):
             raise DataError(f"{args.analyses}: there is no sentence {number}, but {len(printed)}")
         sentence = printed[number - 1]
-        head = [f"source       {' '.join(sentence.source.words)}"]
+        head = [f"source       {sentence.source}"]
         name = "reference" if sentence.forced else "translation"
         head.append(f"{name:11}  {sentence.translation}")
         yield "\n".join([*head, *_describe(sentence, name, None, args.layer)])
@@ -155,9 +155,11 @@ def _draw_arcs(side: PrintedSide, gold: Side | None, causal: bool) -> str:
     return draw_arcs(side.words, arcs, heads, labels)
 
 
-def _list_parses(model: Model, example: Example) -> str | None:
-    """Return the source's gold parse in CoNLL-U; None: there is none, or the model reads none."""
-    words, heads, labels = example.source.words, example.source.heads, example.source.labels
-    if not model.reads or heads is None or ("labels" in model.reads and labels is None):
+def _list_parses(model: Model, example: Example) -> list[DependencyTree] | None:
+    """Return the source's gold parse; None: there is none, or the model reads none."""
+    source = example.source
+    if not model.reads or source.heads is None:
         return None
-    return format_conllu(words, heads, labels or ["_"] * len(words))
+    if "labels" in model.reads and source.labels is None:
+        return None
+    return [DependencyTree(source.heads, source.labels or [], spans=source.spans or ())]

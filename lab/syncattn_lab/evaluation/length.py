@@ -17,6 +17,11 @@ FEWEST = 10
 """Fewer sentences say too little about others for an interval."""
 
 
+def find_bucket(words: int) -> str:
+    """Return the bucket of a sentence of so many words."""
+    return BUCKETS[min(max(words - 1, 0) // 10, len(BUCKETS) - 1)]
+
+
 @dataclass(frozen=True)
 class BucketScore:
     """BLEU, from 0 to 100, of the sentences of a bucket."""
@@ -35,10 +40,10 @@ def score_by_length(
 
     Counts, perhaps also those of a baseline, are of `count_ngrams`; lengths are of the sources.
     """
-    bucket = ((np.asarray(lengths) - 1) // 10).clip(0, len(BUCKETS) - 1)
+    buckets = np.array([find_bucket(length) for length in lengths])
     scores = {}
-    for number, name in enumerate(BUCKETS):
-        if size := int((inside := bucket == number).sum()):
+    for name in BUCKETS:
+        if size := int((inside := buckets == name).sum()):
             interval = None
             if baseline is not None and size >= FEWEST:
                 interval = bootstrap_interval(counts[inside], baseline[inside])

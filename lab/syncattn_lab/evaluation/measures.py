@@ -159,6 +159,12 @@ def format_p(p: float | None) -> str:
     return "<0.001" if p < 0.0005 else f"{p:.3f}"
 
 
+def say_p(p: float | None) -> str:
+    """Return p as a sentence has it: ``p = 0.031``."""
+    shown = format_p(p)
+    return f"p < {shown[1:]}" if shown.startswith("<") else f"p = {shown}"
+
+
 def format_signed(number: float, digits: int) -> str:
     """Return a difference, with its sign."""
     return f"{number:+.{digits}f}".replace("-", "−")

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from syncattn_fairseq.base.text_tables import format_table
-
 from .attachment_baselines import describe_baselines
-from .measures import BLEU, LEVEL, MEASURES, NONE, format_signed
+from .measures import BLEU, LEVEL, MEASURES, NONE, format_p, format_signed
+from .tables import Tables
 
 if TYPE_CHECKING:
     from .scoring import SystemScore
@@ -27,19 +26,19 @@ _LATEX = str.maketrans(
 _MARKS = {"better": r"\rlap{$^\dagger$}", "worse": r"\rlap{$^\ddagger$}"}
 
 
-def format_scores(scores: Mapping[str, SystemScore]) -> str:
-    """Format a table for each kind of score, followed by notes on how the scores were computed."""
+def tabulate_scores(scores: Mapping[str, SystemScore]) -> list[Tables]:
+    """Return a table for each kind of score, with notes on how the scores were computed."""
     systems = {"system": list(scores)}
     length = [f"{s.bleu.length:.1f}" for s in scores.values()]
     sizes = {"length": length, "sentences": [str(score.sentences) for score in scores.values()]}
     notes = ["length: words of the translations, in % of the references'", *describe_scores(scores)]
-    tables = [_add_notes({**systems, **list_score_columns(scores), **sizes}, notes)]
+    tables = [make_table({**systems, **list_score_columns(scores), **sizes}, notes)]
     if any(score.bleu_by_part for score in scores.values()):
         columns = _columns([score.bleu_by_part or {} for score in scores.values()])
-        tables.append(_add_notes(systems | columns, ["BLEU of each test set, and its mean"]))
+        tables.append(make_table(systems | columns, ["BLEU of each test set, and its mean"]))
     if tests := [score.significance for score in scores.values() if score.significance]:
         columns = {BLEU.name: list_score_columns(scores)[BLEU.name], **list_test_columns(tests)}
-        tables.append(_add_notes(systems | columns, describe_tests(tests)))
+        tables.append(make_table(systems | columns, describe_tests(tests)))
     if any(score.bleu_by_length for score in scores.values()):
         rows = []
         for score in scores.values():
@@ -47,8 +46,8 @@ def format_scores(scores: Mapping[str, SystemScore]) -> str:
             rows.append({f"{words} ({bucket.sentences})": bucket.bleu for words, bucket in buckets})
         columns = _columns(rows)
         note = "BLEU by the number of words in the source (sentences)"
-        tables.append(_add_notes(systems | columns, [note]))
-    return "\n\n".join(tables)
+        tables.append(make_table(systems | columns, [note]))
+    return tables
 
 
 def list_score_columns(scores: Mapping[str, SystemScore]) -> dict[str, list[str]]:
@@ -92,30 +91,29 @@ def list_test_columns(tests: Sequence[Significance], digits: int = 2) -> dict[st
         "difference": [
             NONE if test.p is None else format_signed(test.difference, digits) for test in tests
         ],
-        "p": [NONE if test.p is None else f"{test.p:.4f}" for test in tests],
-        "p Holm": [
-            NONE if test.corrected is None or not several else f"{test.corrected:.4f}"
-            for test in tests
-        ],
+        "p": [format_p(test.p) for test in tests],
+        "p Holm": [format_p(test.corrected if several else None) for test in tests],
         "verdict": [test.verdict or NONE for test in tests],
     }
     return {name: cells for name, cells in columns.items() if {*cells} != {NONE}}
 
 
 def describe_tests(tests: Sequence[Significance]) -> list[str]:
-    """Say how outputs were compared."""
-    return [
-        "± 95 %: half the width of the confidence interval, by bootstrap resampling",
-        f"p: how often chance alone makes so large a difference to {tests[0].baseline}, by paired "
-        "approximate randomisation; p Holm: corrected for all systems",
-        f"better, worse: p Holm < {LEVEL}, for these outputs; other seeds may differ",
-        f"BLEU {tests[0].signature}",
-    ]
+    """Say how outputs were compared, with a note for each column of `list_test_columns`."""
+    notes = ["± 95 %: half the width of the confidence interval, by bootstrap resampling"]
+    compared = sum(test.p is not None for test in tests)
+    if compared:
+        text = f"p: how often chance alone makes so large a difference to {tests[0].baseline}, by "
+        text += "paired approximate randomisation"
+        notes.append(text + ("; p Holm: corrected for all systems" if compared > 1 else ""))
+        name = "p Holm" if compared > 1 else "p"
+        notes.append(f"better, worse: {name} < {LEVEL}, for these outputs; other seeds may differ")
+    return [*notes, f"BLEU {tests[0].signature}"]
 
 
-def format_columns(columns: Mapping[str, Sequence[str]]) -> str:
-    """Format a table from named columns."""
-    return format_table([[*columns], *zip(*columns.values(), strict=True)])
+def make_table(columns: Mapping[str, Sequence[str]], notes: Sequence[str]) -> Tables:
+    """Return a table from named columns, and its notes."""
+    return Tables([[[*columns], *zip(*columns.values(), strict=True)]], notes)
 
 
 def make_latex(scores: Mapping[str, SystemScore]) -> str:
@@ -146,7 +144,3 @@ def _columns(rows: Iterable[Mapping[str, float]]) -> dict[str, list[str]]:
     known = list(rows)
     names = dict.fromkeys(name for row in known for name in row)
     return {name: [BLEU.format(row.get(name)) for row in known] for name in names}
-
-
-def _add_notes(columns: Mapping[str, Sequence[str]], notes: Sequence[str]) -> str:
-    return "\n".join([format_columns(columns), "", *notes])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from itertools import islice
 from operator import eq
@@ -209,15 +209,15 @@ def score_systems(
         DataError: the numbers of sentences, words or subwords differ, no system is the baseline,
             or the length of the source is unknown.
     """
-    _check_numbers(outputs, gold)
+    check_numbers(outputs, gold)
     lengths = _count_lengths(outputs, gold) if options.by_length else None
-    gold = replace(gold, references=_prepare_references(gold.references, options, warn))
+    gold = replace(gold, references=prepare_references(gold.references, options, warn))
     tokenised = looks_tokenised(gold.references)
     counts: dict[str, np.ndarray] = {}
     scores: dict[str, SystemScore] = {}
     for name, output in outputs.items():
         with naming(f"system {name}"):
-            texts = _prepare_texts(output, options)
+            texts = prepare_texts(output, options)
             if tokenised and looks_tokenised(texts) is False:
                 warn(
                     f"system {name}: its text is not tokenised, but the references look as if they "
@@ -241,7 +241,7 @@ def _count_lengths(outputs: Mapping[str, Output], gold: Gold) -> list[int]:
     return count_source_words(printed)
 
 
-def _prepare_references(
+def prepare_references(
     references: Sequence[str], options: ScoringOptions, warn: Callable[[str], None]
 ) -> Sequence[str]:
     """Split references into words if asked; warn if undoing a tokenizer changes them."""
@@ -257,7 +257,7 @@ def _prepare_references(
     return references
 
 
-def _prepare_texts(output: Output, options: ScoringOptions) -> Sequence[str]:
+def prepare_texts(output: Output, options: ScoringOptions) -> Sequence[str]:
     """Return the translations as compared with the references: detokenised or split into words."""
     texts = plain_text(output.beam, options.moses_language)
     return texts if options.words is None else Packed(words_by(options.words, texts))
@@ -364,11 +364,23 @@ _USES = {
 }
 
 
-def say_unused(gold: Gold, scores: Mapping[str, SystemScore], warn: Callable[[str], None]) -> None:
-    """Warn in a single line of unused gold; `DataError` if no gold was used at all."""
+def say_unused(
+    gold: Gold,
+    scores: Mapping[str, SystemScore],
+    warn: Callable[[str], None],
+    others: Collection[str] = (),
+) -> None:
+    """Warn in a single line of unused gold; `DataError` if no gold was used at all.
+
+    Args:
+        gold: the gold data.
+        scores: of each system, by its name.
+        warn: called with the line.
+        others: the names of gold that something else uses, too.
+    """
     messages, used = [], False
     for name, (parts, what) in _USES.items():
-        if getattr(gold, name) is None:
+        if getattr(gold, name) is None or name in others:
             continue
         unused = [n for n, score in scores.items() if not any(getattr(score, p) for p in parts)]
         used |= len(unused) < len(scores)
@@ -380,8 +392,8 @@ def say_unused(gold: Gold, scores: Mapping[str, SystemScore], warn: Callable[[st
         warn("; ".join(messages))
 
 
-def _check_numbers(outputs: Mapping[str, Output], gold: Gold) -> None:
-    """Check that all gold and all output have as many sentences as the references."""
+def check_numbers(outputs: Mapping[str, Output], gold: Gold) -> None:
+    """Check that all gold and all output have as many sentences as the references; `DataError`."""
     size = len(gold.references)
     for name, entries in vars(gold).items():
         lines = entries[0] if entries and name == "alignments" else entries

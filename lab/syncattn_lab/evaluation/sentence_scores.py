@@ -11,8 +11,9 @@ from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.base.numbers import read_decimal
 from syncattn_fairseq.base.text import read_lines
 
-from .score_table import format_columns, list_test_columns
+from .score_table import list_test_columns, make_table
 from .significance import Significance, compare_scores
+from .tables import Tables
 
 _COMET = re.compile(r"[^\t]*\t(?:Segment (\d{1,9})\t)?score: (\S+)")
 
@@ -57,12 +58,11 @@ def _compute_mean(totals: np.ndarray) -> np.ndarray:
     return totals[..., 0] / totals[..., 1]
 
 
-def format_sentence_scores(measure: str, scores: Mapping[str, SentenceScores]) -> str:
-    """Format a table."""
+def tabulate_sentence_scores(measure: str, scores: Mapping[str, SentenceScores]) -> Tables:
+    """Return a table."""
     columns = {
         "system": list(scores),
         measure: [f"{score.mean:.4f}" for score in scores.values()],
         **list_test_columns(list(scores.values()), digits=4),
     }
-    note = f"{measure}: the mean over sentences; tested as BLEU is"
-    return f"{format_columns(columns)}\n\n{note}"
+    return make_table(columns, [f"{measure}: the mean over sentences; tested as BLEU is"])

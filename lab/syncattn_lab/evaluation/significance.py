@@ -67,6 +67,8 @@ class Significance:
     """p by Holm's method, corrected for all systems that are compared."""
     verdict: Verdict | None = None
     """None for the baseline itself."""
+    interval: tuple[float, float] | None = None
+    """The 95 % interval of the difference, by bootstrap resampling; None for the baseline."""
 
 
 def compare_with_baseline(
@@ -99,13 +101,16 @@ def compare_scores(
         score: computes the score from sums of the statistics.
     """
     theirs = counts.get(baseline)
+    samples = {name: resample(ours, score) for name, ours in counts.items()}
     tests: dict[str, Significance] = {}
     for name, ours in counts.items():
-        difference, p = 0.0, None
+        low, high = _find_ends(samples[name])
+        test = Significance(baseline, 0.0, (high - low) / 2, None, signature)
         if theirs is not None and name != baseline:
             difference, p = randomisation([ours], [theirs], score)
-        confidence = measure_confidence(ours, score)
-        tests[name] = Significance(baseline, difference, confidence, p, signature)
+            ends = _find_ends(samples[name] - samples[baseline])
+            test = replace(test, difference=difference, p=p, interval=ends)
+        tests[name] = test
     corrected = holm([test.p for test in tests.values()])
     for (name, test), p in zip(tests.items(), corrected, strict=True):
         verdict = None if p is None else decide(test.difference, p)
@@ -123,23 +128,41 @@ def randomisation(
     direction. What is counted in each sentence is ``(sentences, counts)`` for each seed; a score is
     computed from sums over sentences, ``(..., counts)``. `DataError`: numbers of sentences differ.
     """
+    difference, p = randomise_each(system, baseline, score)
+    return float(difference), float(p)
+
+
+def randomise_each(
+    system: Sequence[np.ndarray], baseline: Sequence[np.ndarray], score: Score
+) -> tuple[np.ndarray, np.ndarray]:
+    """Do the same for several scores of the same sentences.
+
+    Args:
+        system: as for `randomisation`.
+        baseline: as for `randomisation`.
+        score: returns ``(..., scores)``; an exchange that leaves a score undefined, NaN, counts as
+            one with a large difference.
+
+    Returns:
+        The difference of each score, and its p.
+    """
     size = check_same_text(*system, *baseline)
     # The mean counts as one output, however many seeds.
     ours, theirs = (np.asarray(counts).mean(axis=0) for counts in (system, baseline))
     totals = ours.sum(0), theirs.sum(0)
-    difference = float(score(totals[0]) - score(totals[1]))
+    difference = np.asarray(score(totals[0]) - score(totals[1]))
     theirs -= ours
     del ours
     generator = np.random.default_rng(SEED)
     bytes_each = -(-size // 8)
-    as_large, left = 0, _EXCHANGES
+    as_large, left = np.zeros(difference.shape, int), _EXCHANGES
     while left:
         rows = min(left, max(1, _AT_ONCE // (8 * bytes_each)))
         drawn = np.frombuffer(generator.bytes(rows * bytes_each), np.uint8)
         exchanged = np.unpackbits(drawn.reshape(rows, bytes_each), axis=1, count=size)
         moved = exchanged.astype(float) @ theirs
         chance = np.abs(score(totals[0] + moved) - score(totals[1] - moved))
-        as_large += int((chance >= abs(difference) - _ROUNDING).sum())
+        as_large += (~(chance < abs(difference) - _ROUNDING)).sum(0)
         left -= rows
     return difference, (as_large + 1) / (_EXCHANGES + 1)
 
@@ -156,19 +179,25 @@ def bootstrap_interval(
     system: np.ndarray, baseline: np.ndarray, score: Score = compute_bleu
 ) -> tuple[float, float]:
     """Return the 95 % interval of the difference in a score of two `count_ngrams`, by bootstrap."""
-    samples = _resample(system, score) - _resample(baseline, score)
+    return _find_ends(resample(system, score) - resample(baseline, score))
+
+
+def _find_ends(samples: np.ndarray) -> tuple[float, float]:
+    """Return the ends of the 95 % interval of samples."""
     low, high = np.quantile(samples, [0.025, 0.975])
     return float(low), float(high)
 
 
-def measure_confidence(counts: np.ndarray, score: Score = compute_bleu) -> float:
-    """Return half the width of the 95 % interval of a score, by bootstrap resampling."""
-    low, high = np.quantile(_resample(counts, score), [0.025, 0.975])
-    return float(high - low) / 2
+def resample(counts: np.ndarray, score: Score = compute_bleu) -> np.ndarray:
+    """Return the scores of many random samples of sentences, the same for each output of a text.
 
+    Args:
+        counts: what is counted in each sentence, ``(sentences, counts)``.
+        score: computes a score, or several, from sums over sentences.
 
-def _resample(counts: np.ndarray, score: Score = compute_bleu) -> np.ndarray:
-    """Return the score of many random samples of sentences, the same for each output of a text."""
+    Returns:
+        Scores, ``(samples,)`` or ``(samples, scores)``.
+    """
     generator = np.random.default_rng(SEED)
     size = len(counts)
     counts = counts.astype(float)  # exact, and the fastest to multiply

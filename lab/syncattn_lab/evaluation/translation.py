@@ -138,17 +138,24 @@ def score_ribes(
     """Compute RIBES (Isozaki et al. 2010), the mean over sentences."""
     _check_numbers(hypotheses, references)
     tokenizer = BLEU(tokenize=tokenize).tokenizer
-
-    def split(text: str) -> list[str]:
-        words: list[str] = tokenizer(text.rstrip()).split()
-        return words
-
-    pairs = zip(hypotheses, references, strict=True)
-    total = sum(score_sentence(split(ours), split(theirs)) for ours, theirs in pairs)
+    sides = (split_words(texts, tokenize) for texts in (hypotheses, references))
+    total = sum(map(score_sentence, *sides))
     return TranslationScore(
         100 * total / len(references),
         f"nrefs:1|case:mixed|alpha:{ALPHA}|beta:{BETA}|tok:{tokenizer.signature()}",
     )
+
+
+def split_words(texts: Iterable[str], tokenize: str = "13a") -> Iterator[list[str]]:
+    """Yield the words of each text, as BLEU counts them.
+
+    Args:
+        texts: detokenised, unless ``tokenize`` is ``none``.
+        tokenize: the name of sacreBLEU's tokenizer.
+    """
+    tokenizer = BLEU(tokenize=tokenize).tokenizer
+    for text in texts:
+        yield tokenizer(text.rstrip()).split()
 
 
 def _split_compounds(texts: Iterable[str], language: str) -> Packed[str]:

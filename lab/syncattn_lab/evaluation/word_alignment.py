@@ -14,6 +14,7 @@ from syncattn_fairseq.data.words import Link
 from ..printed.output import has_analyses, read_output
 from ..printed.sentences import PrintedSentence
 from .alignment import read_alignments
+from .gold_words import GoldWords, move_links
 
 
 @dataclass(frozen=True)
@@ -84,7 +85,10 @@ def align_words(
 
 
 def read_word_alignments(
-    path: str | Path, scheme: str | None = None, backward: bool = False
+    path: str | Path,
+    scheme: str | None = None,
+    backward: bool = False,
+    words: tuple[Sequence[GoldWords], Sequence[GoldWords]] | None = None,
 ) -> dict[tuple[int, int] | None, Packed[WordAlignment | None]]:
     """Read word alignments from the output of a model, or from a Pharaoh file (``0-0 1-2``).
 
@@ -94,6 +98,8 @@ def read_word_alignments(
             directions.
         scheme: how fairseq's subwords are marked; None: detect it.
         backward: the model translates from our target to our source.
+        words: those that links are counted by, of our source and our target; None: those that were
+            printed. Links of a Pharaoh file are of these words already.
 
     Returns:
         An alignment per sentence, None if an unknown subword hides where words begin; by the
@@ -107,6 +113,8 @@ def read_word_alignments(
         both = zip(sure, possible, strict=True)
         return {None: Packed(WordAlignment(one | other) for one, other in both)}
     printed = read_output(path, scheme)
+    if words is not None:
+        printed = _move_links(path, printed, words[::-1] if backward else words)
     layers = {layer for sentence in printed for layer in sentence.layer_links}
     chosen: list[tuple[int, int] | None] = [*sorted(layers)]
     if not layers or any(sentence.links is not None for sentence in printed):
@@ -120,6 +128,22 @@ def read_word_alignments(
                 alignment = align_words(sentence, layer)
             alignments.append(alignment.reversed() if alignment and backward else alignment)
     return by_layer
+
+
+def _move_links(
+    path: str | Path,
+    printed: Sequence[PrintedSentence],
+    words: Sequence[Sequence[GoldWords]],
+) -> Sequence[PrintedSentence]:
+    """Return sentences with links of other words."""
+    for text in words:
+        if len(text) != len(printed):
+            raise DataError(f"{path}: {len(printed)} sentences, but {len(text)} in their text")
+    moved: Packed[PrintedSentence] = Packed()
+    for number, (sentence, *sides) in enumerate(zip(printed, *words, strict=True), 1):
+        with naming(f"{path}: sentence {number}"):
+            moved.append(move_links(sentence, *sides))
+    return moved
 
 
 def pair_sentences(

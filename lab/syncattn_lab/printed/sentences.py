@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
-from syncattn_fairseq.data.words import Link, count_subwords, join_subwords
+from syncattn_fairseq.data.spans import Span, find_runs
+from syncattn_fairseq.data.words import (
+    Link,
+    count_subwords,
+    is_raw,
+    join_subwords,
+    join_text,
+    locate_words,
+)
 
 if TYPE_CHECKING:
     from syncattn_fairseq.inference.record import Record, SideRecord
@@ -28,6 +36,8 @@ class PrintedSide:
         heads: the word that each word attends to most, from 1, 0 for itself; None without parses.
         distances: for each gated layer, from 1, the gap before each subword.
         hides_words: whether an unknown subword may hide where words begin.
+        text: the sentence as it was given; empty: its words, separated by spaces.
+        spans: where each word is in the text, in characters from 0; None if this is unknown.
     """
 
     words: list[str] = field(default_factory=list)
@@ -36,6 +46,41 @@ class PrintedSide:
     heads: list[int] | None = None
     distances: dict[int, list[float]] = field(default_factory=dict)
     hides_words: bool = False
+    text: str = ""
+    spans: list[Span] | None = None
+
+    def __str__(self) -> str:
+        """Return the sentence as a line of text."""
+        return self.text or " ".join(self.words)
+
+    def group_words(self, starts: Sequence[bool]) -> PrintedSide:
+        """Return this side with groups of words in the place of words.
+
+        A group has the head of its last word, as a word has that of its last subword.
+
+        Args:
+            starts: whether each word is the first of a group; the first word is.
+        """
+        if all(starts):
+            return self
+        group_of = [number - 1 for number in accumulate(starts)]
+        bounds = find_runs(starts)
+        words = ["".join(self.words[first:past]) for first, past in bounds]
+        heads, spans = None, None
+        if self.heads is not None:
+            above = [self.heads[past - 1] for _, past in bounds]
+            groups = [head and 1 + group_of[head - 1] for head in above]
+            heads = [0 if head == own else head for own, head in enumerate(groups, 1)]
+        if self.spans is not None:
+            spans = [(self.spans[first][0], self.spans[past - 1][1]) for first, past in bounds]
+            words = [self.text[begin:end] for begin, end in spans]
+        return replace(
+            self,
+            words=words,
+            lengths=[sum(self.lengths[first:past]) for first, past in bounds],
+            heads=heads,
+            spans=spans,
+        )
 
     def list_gaps(self, layer: int) -> list[float]:
         """Return the gap before each word that a layer measured."""
@@ -77,6 +122,30 @@ class PrintedSentence:
     layer_links: dict[tuple[int, int], set[Link]] = field(default_factory=dict)
     forced: bool = False
 
+    def group_words(
+        self, source: Sequence[bool] | None, target: Sequence[bool] | None
+    ) -> PrintedSentence:
+        """Return the pair with groups of words in the place of words; see `PrintedSide`.
+
+        Args:
+            source: whether each word of the source is the first of a group; None: all are.
+            target: the same of the target.
+        """
+        source = source or [True] * len(self.source.words)
+        target = target or [True] * len(self.target.words)
+        of_source, of_target = ([n - 1 for n in accumulate(side)] for side in (source, target))
+
+        def move(links: set[Link]) -> set[Link]:
+            return {make_link(of_source[i], of_target[j]) for i, j in links}
+
+        return replace(
+            self,
+            source=self.source.group_words(source),
+            target=self.target.group_words(target),
+            links=None if self.links is None else move(self.links),
+            layer_links={layer: move(links) for layer, links in self.layer_links.items()},
+        )
+
 
 def make_side(subwords: Sequence[str], scheme: str) -> PrintedSide:
     """Make a side from its subwords alone.
@@ -85,11 +154,15 @@ def make_side(subwords: Sequence[str], scheme: str) -> PrintedSide:
         subwords: as fairseq printed them.
         scheme: how they are marked, see `syncattn_fairseq.data.words`.
     """
+    words = join_subwords(subwords, scheme)
+    text = join_text(subwords, scheme) if is_raw(scheme) else ""
     return PrintedSide(
-        words=join_subwords(subwords, scheme),
+        words=words,
         subwords=[*subwords],
         lengths=count_subwords(subwords, scheme),
         hides_words=scheme != "none" and UNKNOWN in " ".join(subwords),
+        text=text,
+        spans=locate_words(words, text) if text else None,
     )
 
 
@@ -106,7 +179,15 @@ def from_record(record: Record) -> PrintedSentence:
 
 
 def _from_side(side: SideRecord) -> PrintedSide:
-    return PrintedSide(side.words, side.subwords, side.lengths, side.heads, side.distances)
+    return PrintedSide(
+        side.words,
+        side.subwords,
+        side.lengths,
+        side.heads,
+        side.distances,
+        text=side.text,
+        spans=side.spans,
+    )
 
 
 def _share(links: Sequence[Link]) -> set[Link]:

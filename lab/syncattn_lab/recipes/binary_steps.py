@@ -7,7 +7,7 @@ from pathlib import Path
 
 from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.cli.tokenise import read_preparation
-from syncattn_fairseq.data.parses import SPLITS
+from syncattn_fairseq.data.parses import SPANS, SPLITS
 from syncattn_fairseq.data.preparation import NAME, SCHEMES_NAME
 from syncattn_fairseq.data.segmenters import name_subwords
 
@@ -27,6 +27,7 @@ from .places import (
     subword_models,
 )
 from .stages import Step, command
+from .start import locate_start
 from .text_steps import split_by
 
 #: What fairseq calls a further part of the training text, with which it trains in the same epoch.
@@ -49,7 +50,8 @@ def binarise(corpus: Corpus, cores: int, part: str, destination: Path) -> list[S
         nwordstgt=known_words,
         workers=cores,
         **_name_texts(corpus, part),
-        subwords=models,
+        subwords=[] if corpus.start else models,
+        start=locate_start(corpus) if corpus.start else None,
     )
     made = list_binarised(corpus, destination)
     made += list_record(corpus, destination) if models else []
@@ -173,6 +175,9 @@ def mix(corpus: Corpus, cores: int) -> list[Step]:
     pieces, mixed = folder(corpus, PIECES), folder(corpus, MIXED)
     kinds = ["trees"] if corpus.generated else ["heads", "labels"]
     parses = {kind: folder(corpus, WORDS) / f"train.{kind}.{corpus.source}" for kind in kinds}
+    if corpus.subwords.raw:
+        parses |= {"spans": folder(corpus, WORDS) / f"train.{SPANS}.{corpus.source}"}
+        parses |= {"text": folder(corpus, WORDS) / f"train.{corpus.source}"}
     others = [split for split in SPLITS if split != "train"]
     source, target = list_texts(corpus, PIECES, ["train"])
     both = list_texts(corpus, MIXED, ["train"])

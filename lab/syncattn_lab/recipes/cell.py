@@ -13,11 +13,12 @@ from .binary_steps import list_read, list_record
 from .cell_results import ANALYSES, REVERSED
 from .corpus_facts import Corpus
 from .launch import Machines, make_training
-from .places import PIECES, WORDS, data, folder, gold_alignments
+from .places import PIECES, WORDS, data, folder, gold_alignments, list_texts
 from .prepare import list_preparation
 from .request import Row, read_row
 from .row_settings import RowSettings
 from .stages import Stage, Step, command, link_stages, split_commands
+from .start import CHECKPOINT, locate_start
 from .systems import GENERATION, IGNORED, LIMITS, generation_options
 
 #: Schedules of the learning rate that do not depend on when the training ends.
@@ -164,7 +165,8 @@ class Cell:
 
     def _training(self, below: Path, direction: Mapping[str, Any]) -> Stage:
         row, save_dir = self.settings, self.folder / below
-        changes = {"task.data": row.config["task"]["data"], **row.changes, **direction}
+        binarised = row.config["task"]["data"]
+        changes = {"task.data": binarised, **row.start, **row.changes, **direction}
         changes |= {"common.seed": self.seed, "checkpoint.save_dir": str(save_dir)}
         changes |= self._tracking(save_dir)
         changes = {k: v for k, v in changes.items() if not k.startswith(GENERATION)}
@@ -174,12 +176,13 @@ class Cell:
         made = [save_dir / name for name in _CHECKPOINTS]
         if self._data == data(self.corpus):  # a checkpoint is beside what is known of its text
             made += list_record(self.corpus, save_dir)
+        started = [locate_start(self.corpus) / CHECKPOINT] if row.start else []
         return Stage(
             "train",
             save_dir / "train",
             [
                 command("mkdir -p", save_dir),
-                step.declare(self._list_data("train", "valid"), made),
+                step.declare([*started, *self._list_data("train", "valid")], made),
             ],
             title=below.name,
             resumes=True,
@@ -295,12 +298,16 @@ class Cell:
         if corpus.generated and "links" in shown:
             gold["alignments"] = words / "test.align"
         for side, language in (("source", corpus.source), ("target", corpus.target)):
-            # Words of raw sentences are the parser's here, and the splitter's in analyses.
-            parsed = language in self.settings.parsed_languages and not corpus.subwords.raw
-            if shown and parsed:
+            if shown and language in self.settings.parsed_languages:
                 gold[f"{side}_heads"] = words / f"test.heads.{language}"
                 pieces = folder(corpus, PIECES) / f"train.{language}"
                 counted[f"{side}_counts"] = [pieces, words / f"train.heads.{language}"]
+                if corpus.subwords.raw:  # the parser's words, others than those of analyses
+                    gold[f"{side}_spans"] = words / f"test.{SPANS}.{language}"
+                    texts = [words / f"train.{SPANS}.{language}", words / f"train.{language}"]
+                    counted[f"{side}_counts"] += texts
+        if "source_spans" in gold:
+            gold["source"] = words / f"test.{corpus.source}"
         if "distances" in shown:
             gold["target_trees"] = words / f"test.trees.{corpus.target}"
         made = [output / "scores.json", output / "translations.txt"]
@@ -334,15 +341,23 @@ class Cell:
         return step.declare([references, output / "test.txt"], [output / "scores.json"])
 
     def _score_links(self) -> Step:
-        """Score the links of every layer, in both directions and symmetrised."""
+        """Score the links of every layer, in both directions and symmetrised.
+
+        The gold of raw sentences counts words between spaces of the test text.
+        """
         gold, made = gold_alignments(self.corpus), self.output / "links.json"
         forward, backward = self.output / ANALYSES, self.output / REVERSED / ANALYSES
+        texts = {}
+        if self.corpus.subwords.raw:
+            sides = list_texts(self.corpus, WORDS, ["test"])
+            texts = dict(zip(("source", "target"), sides, strict=True))
         step = command(
             "syncattn-score links",
             gold=gold,
             one_based=True,
             forward=["cell", forward],
             backward=["cell", backward],
+            **texts,
             json=made,
         )
-        return step.declare([gold, forward, backward], [made])
+        return step.declare([gold, forward, backward, *texts.values()], [made])

@@ -20,6 +20,7 @@ from syncattn_fairseq.parsing.formats import FORMATS
 from .config_file import check_programs, make, need, read_config
 from .corpus_texts import UNPARSED, Archive, Here, Texts
 from .stages import read_options, split_commands
+from .start import check_facts
 from .systems import (
     SHARED,
     System,
@@ -36,7 +37,7 @@ from .text_formats import PAIRS, TEXTS
 #: Prefix of the environment variables that choose another parser for a language.
 PARSER = "PARSER_"
 #: Attributes of a corpus that ``_data.yaml`` does not give, or not under these names.
-_NO_KEYS = ("folder", "source", "target", "every", "last")
+_NO_KEYS = ("folder", "source", "target", "every", "last", "start_options")
 
 
 @dataclass(frozen=True)
@@ -51,7 +52,7 @@ class Subwords:
         joined_dictionary: whether both sides share fairseq's dictionary; None: if ``joint``.
         raw: whether subwords are learnt from sentences as people write them, which are not split
             into words then; parses and links have the words of `syncattn_fairseq.data.splitters`,
-            or of the parser.
+            or of the parser. Without ``size``, they are those of the model to start from.
     """
 
     joint: bool
@@ -65,7 +66,7 @@ class Subwords:
         """fairseq's name for how subwords are marked."""
         if self.unit == "word":
             return "none"
-        return "subword_nmt" if self.size is None else "sentencepiece"
+        return "subword_nmt" if self.size is None and not self.raw else "sentencepiece"
 
     @property
     def joined(self) -> bool:
@@ -87,6 +88,9 @@ class Preparation:
         every: every so many training pairs, one is for validation.
         last: so many training pairs, the last ones, are for validation.
         subwords: how words are split.
+        start: the folder of a published model, or of one that ``syncattn-import`` has made, with
+            which every training starts, whose subwords and dictionaries are used; None: none.
+        start_options: the options of that model, by name; None: it is not imported yet.
         parses: options of ``syncattn-parse`` for each language. A variable such as ``PARSER_JA``
             chooses another parser, as in ``--parser``: ``spacy:ja_ginza``.
     """
@@ -97,6 +101,8 @@ class Preparation:
     every: int | None = None
     last: int | None = None
     subwords: Subwords
+    start: str | None = None
+    start_options: dict[str, Any] | None = None
     parses: dict[str, str] = field(default_factory=dict)
 
 
@@ -180,6 +186,9 @@ def load_corpus(folder: Path, programs: Collection[str] = ()) -> Corpus:
         need(path, facts, ("archives", "train", "test"))
     if isinstance(facts.get("archives"), list):
         facts["archives"] = [make(Archive, path, archive) for archive in facts["archives"]]
+    if facts.get("start") is not None:
+        check_facts(facts, path)
+        facts["subwords"] = {"joint": False, "raw": True}
     for name, kind in (("subwords", Subwords), ("here", Here)):
         if name in facts:
             facts[name] = make(kind, path, facts[name])
@@ -202,6 +211,8 @@ def load_corpus(folder: Path, programs: Collection[str] = ()) -> Corpus:
         _add_tools(facts, language, tokenise_by(folder, language))
     if isinstance(words := facts.get("words"), dict):
         facts["words"] = {name: words[name] for name in languages.values() if name in words} | words
+    if "start_options" in facts:
+        raise DataError(f"{path}: unknown key 'start_options'; give start")
     corpus: Corpus = make(
         Corpus, path, {"folder": folder, "like": like, **languages, **facts}, _NO_KEYS
     )
@@ -230,12 +241,12 @@ def _check_raw(facts: Mapping[str, Any], path: Path) -> None:
     subwords, score = facts["subwords"], facts.get("score")
     of_words = [name for name in ("generated", "tokenised", "words") if facts.get(name)]
     of_words += [f"score: {name}" for name in ("detokenize", "words_by") if name in (score or ())]
-    if subwords.unit == "word" or subwords.size is None:
+    if subwords.unit == "word" or (subwords.size is None and not facts.get("start")):
         raise DataError(f"{path}: subwords: raw: give size, and no unit")
     if of_words:
         raise DataError(
-            f"{path}: {of_words[0]}: sentences are not split into words (subwords: raw); leave it "
-            "out"
+            f"{path}: {of_words[0]}: sentences are not split into words "
+            f"({'start' if facts.get('start') else 'subwords: raw'}); leave it out"
         )
 
 
@@ -289,6 +300,8 @@ def read_facts(
     here = facts.get("here")
     if isinstance(here, dict) and isinstance(here.get("folder"), str):
         here["folder"] = os.path.abspath(path.parent / here["folder"])
+    if isinstance(facts.get("start"), str):
+        facts["start"] = os.path.abspath(path.parent / facts["start"])
     if not path.resolve().is_relative_to(SHARED.resolve()):
         check_programs(facts, path, programs)
     if (other := facts.pop("like", None)) is None:

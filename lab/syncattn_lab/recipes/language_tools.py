@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.data.languages import LANGUAGES, know_language
 from syncattn_fairseq.data.splitters import (
     DICTIONARIES,
-    UAX29,
-    check_splitter,
     choose_splitter,
+    find_splitter,
     split_words,
 )
 from syncattn_fairseq.parsing.stanza_parser import ALIASES
@@ -31,16 +29,17 @@ def has_parser(language: str) -> bool:
     return ALIASES.get(code, code) in default_treebanks and code not in _NO_TREES
 
 
+def can_split(language: str) -> bool:
+    """Return whether the recommended splitter for a language is installed."""
+    return not find_splitter(language)[1]
+
+
 def separate_words(line: str, language: str) -> str:
     """Split a sentence into words with spaces in between, with the best splitter installed here.
 
     Without what its language needs, each letter of a script without spaces is a word.
     """
-    splitter = choose_splitter(language)
-    try:
-        check_splitter(splitter)
-    except DataError:
-        splitter = UAX29
+    splitter, _ = find_splitter(language)
     return " ".join(line[begin:end] for begin, end in split_words(line, splitter))
 
 
@@ -67,12 +66,10 @@ def describe_language(language: str, parsed: bool) -> Iterator[str]:
         )
         return
     name = LANGUAGES[code]
-    splitter = choose_splitter(code)
-    try:
-        check_splitter(splitter)
-    except DataError as fault:
-        yield f"{language}: the words of {name} are found by {splitter}: {fault}"
-    if not parsed and not has_parser(language):
+    if not can_split(language):
+        lack = find_splitter(language)[1]
+        yield lack if parsed else f"{lack}; until then, _data.yaml has systems without parses"
+    elif not parsed and not has_parser(language):
         yield (
             f"{language}: no parser of {name} is known, so _data.yaml has the systems that need no "
             "parses; if you have parses, say so there: here: parsed"

@@ -17,8 +17,15 @@ from syncattn_fairseq.data.parallel_text import simplify, write_pairs
 from syncattn_fairseq.data.parses import SPLITS
 
 from .corpus_texts import name_format
-from .language_tools import describe_language, has_parser, name_scoring, separate_words
+from .language_tools import (
+    can_split,
+    describe_language,
+    has_parser,
+    name_scoring,
+    separate_words,
+)
 from .missing import count_subwords
+from .start import check_folder as check_start
 from .systems import check_group, check_language
 from .text_formats import collect
 
@@ -45,6 +52,9 @@ _PARTS = re.compile(
     r"(?<![^./_-])[a-z]{2,3}[_-][A-Z][a-z]{3}(?:[_-][A-Z]{2})?(?![^./_-])"
     r"|(?<![^./_-])[a-z]{2}[_-](?:[A-Z]{2}|[0-9]{3})(?![^./_-])|[./_-]|[^./_-]+"
 )
+#: The longest training sentences in words, and the most uneven pairs; letters count as words where
+#: a splitter is not installed.
+_LIMITS = {True: {"max_words": 100, "ratio": 9}, False: {"max_words": 400, "ratio": 36}}
 #: Subwords besides characters that a model of raw sentences has at least.
 _BYTES = 300
 
@@ -58,13 +68,21 @@ here:
   test: {test}
 {parsed}\
 # Training pairs are left out that are longer or more uneven, or have a sentence of the test text.
-clean: {{max_words: 100, ratio: 9, exclude: test}}
-# raw: subwords are pieces of the sentences as they are. joint: both languages share them, as they
-# share letters.
-subwords: {{size: {size}, joint: {joint}, raw: true}}
+clean: {{max_words: {max_words}, ratio: {ratio}, exclude: test}}
+{subwords}\
 checkpoint: best # what translates: best, last, or a number of epochs, whose mean it is
 score: {{tokenize: {tokenize}}}
 {systems}
+"""
+#: Where subwords come from: the text, or the model to start from.
+_LEARNT = """\
+# raw: subwords are pieces of the sentences as they are. joint: both languages share them, as they
+# share letters.
+subwords: {{size: {size}, joint: {joint}, raw: true}}
+"""
+_STARTED = """\
+# The model that every system starts from. Its subwords and dictionaries are used.
+start: {start}
 """
 #: The systems, with parses of both languages, parses of the user's own, or without.
 _SYSTEMS = {
@@ -78,9 +96,7 @@ _CORPUS = """\
 # {name}: sizes for {pairs:,} pairs, trained {where}.
 common: {{fp16: {fp16}}}
 task: {{source_lang: {source}, target_lang: {target}}}
-model: {{{shared}: true, dropout: {dropout},
-  encoder_layers: {layers}, encoder_embed_dim: {width}, encoder_ffn_embed_dim: {inner},
-  encoder_attention_heads: {heads}, decoder_layers: {layers}, decoder_attention_heads: {heads}}}
+{model}
 optimizer: {{adam_betas: "(0.9,0.98)"}}
 lr_scheduler: {{warmup_updates: {warmup}}}
 optimization: {{lr: [{lr}], max_update: {updates}}} # reads the text about {passes} times
@@ -88,10 +104,18 @@ dataset: {{max_tokens: {batch}}} # tokens of a batch; give fewer if memory is sh
 checkpoint: {{no_epoch_checkpoints: true}}
 generation: {{beam: 5}}
 """
+_MODEL = """\
+model: {{{shared}: true, dropout: {dropout},
+  encoder_layers: {layers}, encoder_embed_dim: {width}, encoder_ffn_embed_dim: {inner},
+  encoder_attention_heads: {heads}, decoder_layers: {layers}, decoder_attention_heads: {heads}}}"""
+#: Sizes are those of the model to start from, and a trained model needs smaller steps.
+_TRAINED = {"model": "model: {dropout: 0.1} # other options are those of start", "lr": "0.00005"}
+#: How often a text is read by a model that translates already.
+_FEW_PASSES = 5
 
 
 def write_corpus(
-    folder: Path, files: Sequence[str], gpu: bool
+    folder: Path, files: Sequence[str], gpu: bool, start: Path | None = None
 ) -> tuple[str, list[Finding], list[str]]:
     """Write ``_data.yaml`` and ``_corpus.yaml``; and the text, if parts of it are held out.
 
@@ -102,6 +126,8 @@ def write_corpus(
         files: source and target of the training text, and perhaps of validation and test; text, or
             treebanks in CoNLL-U, whose sentences and trees are used.
         gpu: whether it will be trained on a GPU.
+        start: the folder of a published model, or of an import, that every system starts from;
+            None: they start from nothing.
 
     Returns:
         The sizes that were chosen, in a line; what is wrong with the text; and lines about its
@@ -113,6 +139,8 @@ def write_corpus(
     check_group(folder.name)
     if any(os.path.lexists(folder / f"{name}.yaml") for name in ("_data", "_corpus")):
         raise DataError(f"{folder}: has a corpus already; take another folder, or remove it")
+    if start is not None:
+        check_start(start, folder / "_data.yaml")
     if len(files) not in (2, 4, 6):
         raise DataError(
             f"{folder}: give two files of training text, such as train.en train.de, and perhaps "
@@ -155,31 +183,45 @@ def write_corpus(
             "alone, of which they are held out"
         )
     own = treebanks["train"]
+    parsing = all(has_parser(x) and can_split(x) for x in languages)
     if left:
         pairs = _hold_out(left, names, languages, survey.choose(left), folder)
         place, names = "texts", {split: f"{split}.{{language}}" for split in SPLITS}
     else:
         names = {split: os.path.relpath(name, place) for split, name in names.items()}
+    sizes = _choose_sizes(survey.sample, languages, pairs, gpu)
     values = {
         **{"name": folder.name, "languages": "-".join(languages), "pairs": pairs},
         **{"source": _quote(languages[0]), "target": _quote(languages[1]), "folder": _quote(place)},
         **{split: _quote(name) for split, name in names.items()},
-        **_choose_sizes(survey.sample, languages, pairs, gpu),
+        **sizes,
         "tokenize": name_scoring(languages[1]),
+        "start": _quote(os.path.abspath(start)) if start else "",
         "parsed": f"  parsed: {parsed} # of all texts\n" if parsed else "",
-        "systems": _SYSTEMS[
-            "own" if own else "stanza" if all(map(has_parser, languages)) else "none"
-        ],
+        "systems": _SYSTEMS["own" if own else "stanza" if parsing else "none"],
+        **_LIMITS[all(map(can_split, languages))],
     }
+    values["subwords"] = (_STARTED if start else _LEARNT).format(**values)
+    if start:
+        each = values["passes"] / values["updates"]
+        updates = max(100, 100 * round(_FEW_PASSES / each / 100))
+        values |= {**_TRAINED, "updates": updates, "warmup": updates // 10}
+        values["passes"] = max(1, round(updates * each))
+        # Gates change what a trained model computes, and need many updates to learn.
+        systems = values["systems"].replace("lpsi, syncattn", "dbsa, syncattn")
+        values["systems"] = systems.replace("syncattn also needs", "dbsa and syncattn also need")
+    else:
+        values["model"] = _MODEL.format(**values)
     folder.mkdir(parents=True, exist_ok=True)
     for name, template in (("_data", _DATA), ("_corpus", _CORPUS)):
         with replacing(folder / f"{name}.yaml") as path:
             path.write_text(template.format(**values), encoding="utf-8")
-    sizes = (
-        f"{pairs:,} pairs, {values['size']:,} subwords, {values['layers']} layers of "
-        f"{values['width']}, {values['updates']:,} updates {values['where']}"
+    model = f"{sizes['size']:,} subwords, {sizes['layers']} layers of {sizes['width']}"
+    said = (
+        f"{pairs:,} pairs, {f'from {start}' if start else model}, {values['updates']:,} updates "
+        f"{values['where']}"
     )
-    return sizes, findings, [note for x in languages for note in describe_language(x, own)]
+    return said, findings, [note for x in languages for note in describe_language(x, own)]
 
 
 def _quote(text: str) -> str:

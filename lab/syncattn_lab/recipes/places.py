@@ -6,8 +6,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from syncattn_fairseq.data.parses import LINKS, SPANS, SPLITS
+from syncattn_fairseq.data.segmenters import name_subwords
 
 from .corpus_facts import Corpus
+from .start import locate_start
 
 #: Parts of a corpus's folder.
 DOWNLOAD, RAW, TOKENS, WORDS = "download", "raw", "tokens", "words"
@@ -38,6 +40,8 @@ def examined(corpus: Corpus) -> Path:
 
 def subword_models(corpus: Corpus) -> list[Path]:
     """Return the subword model of both languages, or one for each."""
+    if corpus.start is not None:
+        return [locate_start(corpus) / name_subwords(side) for side in corpus.languages]
     names = ["bpe"] if corpus.subwords.joint else [f"bpe.{side}" for side in corpus.languages]
     return [folder(corpus, PIECES) / f"{name}.model" for name in names]
 

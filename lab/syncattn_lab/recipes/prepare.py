@@ -40,10 +40,17 @@ def list_preparation(corpus: Corpus, cores: int, parsing: int, needs: set[str]) 
     return link_stages(stages)
 
 
+def list_import(corpus: Corpus) -> list[Stage]:
+    """Return the stage that imports the model to start from, if there is one to import."""
+    stages = list_preparation(corpus, 1, 1, set())
+    return [stage for stage in stages if stage.name == "import"]
+
+
 def _list_steps(corpus: Corpus, cores: int, parsing: int, needs: set[str]) -> dict[str, list[Step]]:
     """Return the steps of each stage of the preparation, by the stage's name."""
     stages = {}
     parsed = [] if corpus.generated else list_parsed(corpus, needs)
+    stages["import"] = text_steps.import_start(corpus)
     if corpus.generated:
         stages["generate"] = text_steps.generate(corpus)
     else:

@@ -14,6 +14,7 @@ from .corpus_facts import Corpus
 from .corpus_texts import Here
 from .places import DOWNLOAD, folder
 from .request import Row
+from .start import locate_start
 from .text_formats import collect, collect_lines
 
 SENTENCES, UPDATES = 20, 2
@@ -66,7 +67,9 @@ def shorten_corpus(corpus: Corpus, work: Path, scratch: Path) -> tuple[Corpus, d
         every=5 if corpus.every else None,
         last=5 if corpus.last else None,
     )
-    if corpus.subwords.scheme == "sentencepiece":
+    if corpus.start is not None:
+        short = replace(short, start=str((work / locate_start(corpus)).absolute()))
+    elif corpus.subwords.scheme == "sentencepiece":
         bytes_too = _BYTES if corpus.subwords.raw else 0
         pieces = replace(corpus.subwords, size=len(characters) + bytes_too + _PIECES)
         short = replace(short, subwords=pieces)

@@ -19,6 +19,7 @@ from .known_options import check_known_options
 from .places import MULTI_TASK, RAW, WORDS, folder
 from .request import Row
 from .stages import options
+from .start import CHECKPOINT, OF_TRAININGS, locate_start
 from .systems import PLUGIN, Place, System, check_system, check_written_paths, read_overrides
 
 if TYPE_CHECKING:
@@ -49,9 +50,32 @@ class RowSettings:
         return {**self.overrides, **self.own_changes}
 
     @cached_property
+    def start(self) -> dict[str, Any]:
+        """The options of the model to start from, by ``SECTION.OPTION``; empty: there is none.
+
+        What the system's own file says is left out, such as other positions.
+        """
+        corpus = self.corpus
+        if corpus.start is None:
+            return {}
+        assert corpus.start_options is not None
+        if self.base.files[-1].parent.name != "transformer":
+            raise DataError(
+                f"{self.base.path}: a recurrent network cannot start from {corpus.start}; leave "
+                "the system out"
+            )
+        own = self.base.list_own("model")
+        changes = {
+            f"model.{name}": value
+            for name, value in corpus.start_options.items()
+            if name not in own and name not in OF_TRAININGS
+        }
+        return {**changes, "checkpoint.finetune_from_model": str(locate_start(corpus) / CHECKPOINT)}
+
+    @cached_property
     def config(self) -> dict[str, Any]:
         """All settings, without the settings of a seed or a direction."""
-        config = self.base.load(self.changes)
+        config = self.base.load({**self.start, **self.changes})
         place = partial(self.base.place_of, changed=self.changes)
         check_system(config, place)
         check_written_paths(config, place, self.overrides)
@@ -95,6 +119,11 @@ class RowSettings:
             directions.append({**config["task"], **languages})
         with naming(self._origin):
             found = [list_needs({**config, "task": task}, model) for task in directions]
+            if self.corpus.start is not None and any(MULTI_TASK in needs for needs in found):
+                raise DataError(
+                    f"Multi-Task needs words that the model of {self.corpus.start} does not have; "
+                    "leave it out"
+                )
         return set().union(*found)
 
     def check_unparsed(self) -> None:

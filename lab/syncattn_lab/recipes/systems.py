@@ -138,6 +138,11 @@ class System:
         merged: Any = OmegaConf.to_container(config)
         return {**merged, **{n: {} for n in (*SECTIONS, GENERATION) if n not in merged}}
 
+    def list_own(self, section: str) -> set[str]:
+        """List the options of a section that the system's own files set."""
+        values = (_read(self._find(name)).get(section) for name in self.files[-self.own :])
+        return {option for each in values if isinstance(each, Mapping) for option in each}
+
     def place_of(self, name: str, changed: Container[str] = ()) -> str:
         """Begin a message about a setting with its origin: a file or the command line.
 

@@ -7,6 +7,8 @@ from pathlib import Path
 from statistics import mean
 from typing import Any
 
+from syncattn_fairseq.data.parses import SPANS
+
 from ..evaluation.table_rows import TableRow
 from .cell import Cell, make_cells
 from .cell_results import ANALYSES
@@ -84,12 +86,12 @@ class TableReport:
         words = self.work / folder(corpus, WORDS)
         given: dict[str, Any] = {"source": words / f"test.{corpus.source}"}
         for side, language in (("source", corpus.source), ("target", corpus.target)):
-            for kind in ("heads", "labels", "trees"):
+            for kind in ("heads", "labels", "trees", SPANS):
                 path = words / f"test.{kind}.{language}"
                 if path.exists():
                     given[f"{side}_{kind}"] = path
         links = self.work / gold_alignments(corpus)
-        if links.exists():
+        if links.exists() and not corpus.subwords.raw:  # whose gold is of other words
             given |= {"alignments": links, "one_based": not corpus.generated}
         return given
 

@@ -30,6 +30,7 @@ from .places import (
     subword_models,
 )
 from .stages import Step, command, read_options, read_pipeline, run_module, split_words
+from .start import CHECKPOINT, OPTIONS, is_imported, locate_start
 from .text_formats import list_archives
 
 #: Processors of Stanza whose models are downloaded.
@@ -43,6 +44,27 @@ def generate(corpus: Corpus) -> list[Step]:
     words = folder(corpus, WORDS)
     made = [words / name for name in list_written(SPLITS)]
     return [run_module("generate", words, **corpus.generated).declare(makes=made)]
+
+
+def import_start(corpus: Corpus) -> list[Step]:
+    """Import the published model that trainings start from, unless that is done elsewhere."""
+    if corpus.start is None or is_imported(corpus.start):
+        return []
+    made = locate_start(corpus)
+    step = command(
+        "syncattn-import",
+        corpus.start,
+        output=made,
+        source_lang=corpus.source,
+        target_lang=corpus.target,
+    )
+    files = [made / CHECKPOINT, made / OPTIONS, *subword_models(corpus)]
+    files += [made / f"dict.{language}.txt" for language in corpus.languages]
+    return [
+        command("mkdir -p", made.parent),
+        command("rm -rf --", made),
+        step.declare([Path(corpus.start) / "*"], files),
+    ]
 
 
 def download_models(corpus: Corpus, language: str) -> list[Step]:
@@ -141,8 +163,11 @@ def _collect(
 
 
 def tokenise(corpus: Corpus, cores: int) -> list[Step]:
-    """Split the texts into words, in so many processes (cores); raw sentences stay as they are."""
-    if corpus.subwords.raw:
+    """Split the texts into words, in so many processes (cores).
+
+    Raw sentences stay as they are, or become those that the model to start from reads.
+    """
+    if corpus.subwords.raw and corpus.start is None:
         return _copy_sentences(corpus)
     steps = [command("mkdir -p", folder(corpus, TOKENS), folder(corpus, WORDS))]
     for split in corpus.splits:
@@ -153,6 +178,13 @@ def tokenise(corpus: Corpus, cores: int) -> list[Step]:
         raw, words = (list_texts(corpus, each, [split]) for each in (RAW, part))
         for language, source, output in zip(corpus.languages, raw, words, strict=True):
             normalise = "--normalise" if trains else ""
+            if corpus.start is not None:
+                model = subword_models(corpus)[corpus.languages.index(language)]
+                reading = command(
+                    "syncattn-bpe normalise", model=model, input=source, output=output
+                )
+                steps.append(reading.declare([model, source], [output]))
+                continue
             tokeniser = split_by(corpus, language, cores, normalise)
             if split in corpus.tokenised:
                 tokeniser = f"{tokeniser} --words" if "--lowercase" in tokeniser else "cat"
@@ -187,7 +219,7 @@ def clean(corpus: Corpus) -> list[Step]:
     """Remove bad training pairs, and hold out validation pairs."""
     if corpus.clean is None:
         return []
-    part = RAW if corpus.subwords.raw else TOKENS
+    part = RAW if corpus.subwords.raw and corpus.start is None else TOKENS
     words, tokens = folder(corpus, WORDS), folder(corpus, part)
     how, excluded = dict(corpus.clean), list[Path]()
     if "exclude" in how:
@@ -247,6 +279,13 @@ def split_subwords(corpus: Corpus, cores: int) -> list[Step]:
         learnt = list_texts(corpus, WORDS, ["train"], languages)
         parts = (WORDS, PIECES)
         texts, outputs = (list_texts(corpus, each, corpus.splits, languages) for each in parts)
+        applying = command(
+            "syncattn-bpe apply", model=model, workers=cores, input=texts, output=outputs
+        )
+        applying = applying.declare([model, *texts], outputs)
+        if corpus.start is not None:
+            steps.append(applying)
+            continue
         learning = command(
             "syncattn-bpe learn",
             raw=[*languages] if corpus.subwords.raw else None,
@@ -254,11 +293,7 @@ def split_subwords(corpus: Corpus, cores: int) -> list[Step]:
             model=model.with_suffix(""),
             input=learnt,
         )
-        applying = command(
-            "syncattn-bpe apply", model=model, workers=cores, input=texts, output=outputs
-        )
-        steps.append(learning.declare(learnt, [model]))
-        steps.append(applying.declare([model, *texts], outputs))
+        steps += [learning.declare(learnt, [model]), applying]
     return steps
 
 

@@ -11,15 +11,16 @@ from .viz import alt
 
 _NAMES = {
     "nll_loss": "loss without label smoothing",
-    "total_loss": "sum of all losses",
     "src_dep_loss": "dependency loss of the source",
     "tgt_dep_loss": "dependency loss of the target",
     "sync_loss": "synchronisation loss",
     "sync_mse_loss": "SynchMSE loss",
     "sync_rank_loss": "SynchRank loss",
-    "src_uas": "source heads found (%)",
-    "tgt_uas": "target heads found (%)",
+    "src_uas": "parents of the source found (%)",
+    "tgt_uas": "parents of the target found (%)",
 }
+#: It adds different losses with their weights, so two systems' sums say nothing of each other.
+_SUM = "total_loss"
 _BEGINNING = 1 / 3
 """The share of the updates that may lie outside of the picture."""
 
@@ -32,6 +33,7 @@ def training_charts(
     All of the page's systems determine the colours.
     """
     every = [point for seeds in logs.values() for seed in seeds for point in seed]
+    every = [point for point in every if point.loss != _SUM]
     charts = []
     for measure in dict.fromkeys(point.loss for point in every):
         parts = {point.part for point in every if point.loss == measure}
@@ -72,12 +74,12 @@ def _curve(measure: str, part: str, rows: list[dict[str, Any]], systems: Sequenc
     scale = alt.Scale(domain=(low, high), zero=False, nice=False)
 
     def y(field: str) -> alt.Y:
-        return alt.Y(f"{field}:Q", title=name, scale=scale)
+        return alt.Y(f"{field}:Q", title=None, scale=scale, axis=alt.Axis(tickCount=5))
 
     lengths = Counter(row["system"] for row in rows)
     channels = tell_apart(systems, lengths, "strokeDash")
     base = alt.Chart(alt.NamedData("rows")).encode(
-        x=alt.X("update:Q", title="updates"),
+        x=alt.X("update:Q", title="updates", axis=alt.Axis(tickCount=4, grid=False)),
         color=channels["color"],
         tooltip=["system:N", "update:Q", "value:Q", "lowest:Q", "highest:Q", "seeds:Q"],
     )
@@ -88,7 +90,7 @@ def _curve(measure: str, part: str, rows: list[dict[str, Any]], systems: Sequenc
     line = base.mark_line(strokeWidth=1.8, clip=True, point=point).encode(
         y=y("value"), strokeDash=channels["strokeDash"]
     )
-    return make_chart(title, note, band + line, rows, width=290)
+    return make_chart(title, note, band + line, rows)
 
 
 def _zoom(rows: Sequence[Mapping[str, Any]]) -> tuple[float, float]:

@@ -1,5 +1,7 @@
 """A sentence to draw, with its gold annotation."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from itertools import islice
@@ -8,7 +10,8 @@ from typing import Any, TypeVar
 
 from syncattn_fairseq.base.errors import DataError, naming
 from syncattn_fairseq.base.text import read_lines
-from syncattn_fairseq.data.parses import check_tree, read_heads, read_labels
+from syncattn_fairseq.data.parses import check_tree, read_heads, read_labels, read_spans
+from syncattn_fairseq.data.spans import Span, check_spans
 from syncattn_fairseq.data.words import Link
 from syncattn_fairseq.trees.brackets import read_trees
 from syncattn_fairseq.trees.tree import Tree
@@ -28,11 +31,21 @@ class Side:
     """From 1; 0 is the root."""
     labels: list[str] | None = None
     tree: Tree | None = None
+    sentence: str = ""
+    """As people write it; empty: the words, separated by spaces."""
+    spans: list[Span] | None = None
+    """Where the words are in it; None without."""
+
+    @classmethod
+    def cut(cls, sentence: str, spans: list[Span], **known: Any) -> Side:
+        """Make the side of a sentence from the places of its words, and what else is known."""
+        words = [sentence[begin:end] for begin, end in spans]
+        return cls(words, **known, sentence=sentence, spans=spans)
 
     @property
     def text(self) -> str:
-        """The words as a line."""
-        return " ".join(self.words)
+        """The sentence as a line."""
+        return self.sentence or " ".join(self.words)
 
 
 @dataclass(frozen=True)
@@ -62,7 +75,8 @@ def read_example(prefix: str, source: str, target: str | None, number: int) -> E
     """Read a sentence of a test set, by its number from 1, with all of its gold annotation.
 
     Files are ``PREFIX.en``, ``PREFIX.de`` and, if they exist, ``PREFIX.heads.en``,
-    ``PREFIX.labels.en``, ``PREFIX.trees.en`` and ``PREFIX.align``.
+    ``PREFIX.labels.en``, ``PREFIX.trees.en`` and ``PREFIX.align``; of raw sentences also
+    ``PREFIX.spans.en``, where their words are.
 
     Args:
         prefix: the beginning of all file names.
@@ -94,12 +108,18 @@ def _read_side(prefix: str, language: str, number: int) -> Side:
             return None
         return _pick(read(path), path, number)
 
-    side = Side(
-        line("", read_lines).split(),
-        line(".heads", read_heads),
-        line(".labels", read_labels),
-        line(".trees", read_trees),
-    )
+    text: str = line("", read_lines)
+    spans = line(".spans", read_spans)
+    known = {
+        "heads": line(".heads", read_heads),
+        "labels": line(".labels", read_labels),
+        "tree": line(".trees", read_trees),
+    }
+    side = Side(text.split(), **known)
+    if spans:
+        with naming(f"{prefix}.spans.{language}:{number}"):
+            check_spans(spans, len(text))
+        side = Side.cut(text, spans, **known)
     for kind, row in (
         ("heads", side.heads),
         ("labels", side.labels),

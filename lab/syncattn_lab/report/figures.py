@@ -10,7 +10,7 @@ import torch
 
 from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.data.subwords import subword_parents
-from syncattn_fairseq.data.words import Link
+from syncattn_fairseq.data.words import Link, is_raw
 from syncattn_fairseq.functional.lpsi import distance_gates
 from syncattn_fairseq.functional.pascal import density_peak, parent_gaussian
 from syncattn_fairseq.functional.sdatt import tree_distances
@@ -376,9 +376,11 @@ def _fit(side: Side, sentence: Sentence) -> Side:
     """Return the text's own words; the model must have read as many."""
     check_length(side.words)
     if len(side.words) != len(sentence.words):
+        remedy = "give words that are separated by spaces"
+        if is_raw(sentence.scheme):
+            remedy = "draw a sentence whose parse has the words that the model's splitter finds"
         raise DataError(
-            f"{len(side.words)} words, but {len(sentence.words)} in the model's subwords; give "
-            "words that are separated by spaces"
+            f"{len(side.words)} words, but {len(sentence.words)} in the model's subwords; {remedy}"
         )
     return side
 

@@ -21,9 +21,13 @@ _FAR = 5
 """Systems farther from 0 than this many times the median are only pointed to."""
 _LONGEST_NAME = 52
 """Of one panel."""
+_WIDTH, _FIRST_WIDTH, _OTHER_WIDTH = 500, 320, 250
+"""Of a panel that stands alone, of the first of several, and of each after it."""
+_SIZE, _SMALL_SIZE = 15, 12
+"""Of the letters of one panel, which a phone shrinks, and of several."""
 _KEY = [
-    "small dots: the seeds. Blue: better; orange, square:",
-    "worse (both corrected). Grey: may be chance or untested.",
+    "Small dots: seeds. Blue: better. Orange, square: worse",
+    "(both corrected). Grey: may be chance, or untested.",
 ]
 
 
@@ -50,7 +54,11 @@ def draw_forest(
         )
     rows = [row for row in zip(*columns.values(), strict=True) if _list_complete(row)]
     lines, headings, height = _place([row[0].contrast for row in rows])
-    data: dict[str, list[dict[str, Any]]] = {"headings": headings, "names": []}
+    data: dict[str, list[dict[str, Any]]] = {
+        "headings": headings,
+        "names": [],
+        "zero": [{"zero": 0}],
+    }
     for contrast, y in lines.items():
         text = _shorten(say(contrast), len(columns))
         data["names"].append({"text": text, "y": y - _ROW + 1, "line": y})
@@ -59,11 +67,12 @@ def draw_forest(
         shown = sorted(_list_complete(column), key=lambda one: lines[one.contrast])
         domain = _domain(shown)
         data |= _rows(number, {lines[one.contrast]: one for one in shown}, domain)
-        panels.append(_panel(number, measure, height, domain, labelled=number == 0))
-    key = ["Line: 95 % interval over seeds;", *_KEY]
+        panels.append(_panel(number, len(columns), measure, height, domain))
+    key = ["Line: 95 % interval over seeds.", *_KEY]
     if any(one.block_interval for column in columns.values() for one in column):
-        key[0] = "Line: 95 % interval over seeds; band: seeds as blocks;"
-    title = alt.TitleParams(key, fontSize=11, fontWeight="normal", color=GOLD)
+        key[0] = "Line: 95 % interval over seeds. Band: seeds as blocks."
+    size = _SIZE if len(columns) == 1 else _SMALL_SIZE
+    title = alt.TitleParams(key, fontSize=size - 1, fontWeight="normal", color=GOLD)
     whole: Any = alt.hconcat(*panels, spacing=36)
     return charts.fill(charts.dress(whole.properties(title=title)), data)
 
@@ -142,11 +151,21 @@ def _domain(differences: Iterable[Difference]) -> tuple[float, float]:
 
 
 def _panel(
-    number: int, measure: Measure, height: int, domain: tuple[float, float], labelled: bool
+    number: int, panels: int, measure: Measure, height: int, domain: tuple[float, float]
 ) -> Any:
+    """Draw a measure's panel; the first of the panels has the names of the contrasts."""
+    size, width = _SMALL_SIZE, _FIRST_WIDTH if number == 0 else _OTHER_WIDTH
+    if panels == 1:
+        size, width = _SIZE, _WIDTH
     better = "higher" if measure.higher_is_better else "lower"
     name = f"{measure.name} in {measure.unit}" if measure.unit else measure.name
-    axis = alt.Axis(title=f"{name}, difference ({better} is better)", tickCount=5, grid=False)
+    axis = alt.Axis(
+        title=f"{name}, difference ({better} is better)",
+        tickCount=5,
+        grid=False,
+        labelFontSize=size - 1,
+        titleFontSize=size - 1,
+    )
 
     def x(field: str) -> alt.X:
         return alt.X(f"{field}:Q", axis=axis, scale=alt.Scale(domain=domain, nice=False))
@@ -159,14 +178,10 @@ def _panel(
     shape = alt.Shape("verdict:N", legend=None, scale=shapes)
     means = alt.Chart(alt.NamedData(f"means {number}"))
     seeds = alt.Chart(alt.NamedData(f"seeds {number}"))
-    zero = (
-        alt.Chart(alt.NamedData("names"))
-        .transform_calculate(**{"zero": "0", "from": "datum.line - 4", "to": "datum.line + 11"})
-        .mark_rule(color=INK)
-    )
+    zero = alt.Chart(alt.NamedData("zero")).mark_rule(color=INK, opacity=0.45)
     dots = means.mark_point(filled=True, size=62, opacity=1)
     layers = [
-        zero.encode(x=x("zero"), y=charts.pixels("from"), y2="to"),
+        zero.encode(x=x("zero")),
         seeds.mark_point(filled=True, size=16, color=INK, opacity=0.35).encode(x=x("value"), y=y),
         means.mark_rule(strokeWidth=8, opacity=0.2).encode(x=x("from"), x2="to", y=y, color=colour),
         means.mark_rule(strokeWidth=2).encode(x=x("low"), x2="high", y=y, color=colour),
@@ -175,16 +190,16 @@ def _panel(
     far = alt.Chart(alt.NamedData(f"far {number}"))
     sides: list[tuple[str, Any, int]] = [("datum.left", "left", 3), ("!datum.left", "right", -3)]
     for condition, align, dx in sides:
-        text = far.transform_filter(condition).mark_text(align=align, fontSize=11, dx=dx)
+        text = far.transform_filter(condition).mark_text(align=align, fontSize=size - 1, dx=dx)
         layers.append(text.encode(x=x("edge"), y=y, text="text:N", color=colour))
     weights: list[tuple[str, Any]] = [("names", "normal"), ("headings", "bold")]
-    for name, weight in weights if labelled else ():
+    for name, weight in weights if number == 0 else ():
         text = alt.Chart(alt.NamedData(name)).mark_text(
-            align="left", baseline="top", fontSize=12, fontWeight=weight, color=INK
+            align="left", baseline="top", fontSize=size, fontWeight=weight, color=INK
         )
         layers.append(text.encode(x=alt.value(0), y=y, text="text:N"))
     panel: Any = alt.layer(*layers)
-    return panel.properties(width=320 if labelled else 250, height=height)
+    return panel.properties(width=width, height=height)
 
 
 def _shorten(name: str, panels: int) -> str:

@@ -7,6 +7,7 @@ from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
 from syncattn_fairseq.base.errors import DataError
+from syncattn_fairseq.data.words import is_raw
 
 from ..evaluation.scoring import Output
 from ..printed.sentences import UNKNOWN, PrintedSentence, PrintedSide
@@ -86,7 +87,8 @@ def _gates_of_side(side: PrintedSide, title: str, causal: bool) -> list[dict[str
 def _add_matrices(details: Sequence[Mapping[str, Any]], system: int, model: Model) -> None:
     from .figures import attention_matrices
 
-    examples = [_example(detail) for detail in details]
+    raw = is_raw(model.source_segmenter.scheme)
+    examples = [_example(detail, raw) for detail in details]
     sources = [example.source.text for example in examples]
     targets = [example.target.text for example in examples if example.target]
     alignments = model.align(sources, targets)
@@ -120,7 +122,10 @@ def _matrix(
     }
 
 
-def _example(detail: Mapping[str, Any]) -> Example:
-    source, target = (Side(detail[x]["words"], detail[x]["heads"]) for x in ("source", "target"))
+def _example(detail: Mapping[str, Any], raw: bool) -> Example:
+    source, target = (
+        Side(detail[x]["words"], detail[x]["heads"], sentence=detail[x]["text"] if raw else "")
+        for x in ("source", "target")
+    )
     sure, possible = detail["sure"], detail["possible"]
     return Example(source, target, None if sure is None else Links({*sure}, {*possible}))

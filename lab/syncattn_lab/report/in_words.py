@@ -1,13 +1,14 @@
 """The first sentences of a report, a summary of the numbers in words."""
 
-import re
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from syncattn_fairseq.data.doctor import Finding
+
 from ..evaluation.differences import compare
-from ..evaluation.measures import BLEU, Verdict, decide, format_signed
+from ..evaluation.intervals import Interval
+from ..evaluation.measures import BLEU, CHRF, Verdict, decide, format_signed, say_p
 from ..evaluation.scoring import SystemScore
 from ..evaluation.table_rows import TableRow, index_rows, list_contrasts
 
@@ -21,12 +22,14 @@ class Comparison:
         baseline: the baseline's.
         difference: how far the system is ahead.
         p: of the test, corrected for all comparisons; None if there is none.
+        interval: the 95 % interval of the difference; None if it is not known.
     """
 
     name: str
     baseline: str
     difference: float
     p: float | None
+    interval: tuple[float, float] | None = None
 
     @property
     def verdict(self) -> Verdict:
@@ -38,31 +41,38 @@ def compare_rows(rows: Sequence[TableRow]) -> list[Comparison]:
     """Compare all trainings of each system, over seeds, corrected by Holm's method."""
     differences = compare(list_contrasts(rows, groups={}), index_rows(rows), BLEU)
     known = [one for one in differences if one.is_complete]
-    return [Comparison(*one.contrast.systems, one.mean, one.p) for one in known]
+    return [
+        Comparison(
+            *one.contrast.systems,
+            one.mean,
+            one.p,
+            (one.interval.low, one.interval.high) if one.interval else None,
+        )
+        for one in known
+    ]
 
 
 def compare_scores(scores: Mapping[str, SystemScore]) -> list[Comparison]:
     """Compare one training of each system, over sentences, corrected by Holm's method."""
     tests = {name: score.significance for name, score in scores.items()}
     return [
-        Comparison(name, test.baseline, test.difference, test.corrected)
+        Comparison(name, test.baseline, test.difference, test.corrected, test.interval)
         for name, test in tests.items()
         if test and test.p is not None
     ]
 
 
-def say_differences(comparisons: Sequence[Comparison], over_seeds: bool) -> list[str]:
+def say_differences(comparisons: Sequence[Comparison]) -> list[str]:
     """Say how far systems are from their baselines in BLEU: a sentence for each baseline.
 
-    ``over_seeds``: several trainings of each system are compared, not one.
+    If no difference is more than chance, the first sentence says that the better one is not known.
     """
     sentences = []
+    if comparisons and all(one.verdict == "not known" for one in comparisons):
+        sentences.append("It is not known which is better.")
     for baseline in dict.fromkeys(one.baseline for one in comparisons):
         alike = [one for one in comparisons if one.baseline == baseline]
-        text = _one(alike[0]) if len(alike) == 1 else _several(alike)
-        if not over_seeds and any(one.verdict != "not known" for one in alike):
-            text += "; other seeds may differ"
-        sentences.append(f"{text}.")
+        sentences.append(f"{_one(alike[0]) if len(alike) == 1 else _several(alike)}.")
     return sentences
 
 
@@ -90,54 +100,56 @@ def say_sameness(translations: Sequence[Sequence[str]]) -> str:
     return f"The translations of {differ} of {len(translations)} sentences differ."
 
 
-def say_changes(
-    scores: Mapping[str, SystemScore], sentences: Sequence[Mapping[str, Any]]
-) -> list[str]:
-    """Name each system's greatest gains and losses against its baseline, by length and by word.
+def say_missing(names: Sequence[str], sentences: Sequence[Mapping[str, Any]]) -> str:
+    """Say in how many sentences words are missing, or are not translated, by system.
 
-    Sentences have ``reference`` and ``translations``, in the order of the systems.
+    Sentences are those of `.sentences`.
     """
-    by_name: dict[str, Counter[str]] = {}
-    for number, name in enumerate(scores):
-        right = by_name[name] = Counter()
-        for each in sentences:
-            right += _words(each["translations"][number]) & _words(each["reference"])
-    changes = []
-    for name, score in scores.items():
-        test = score.significance
-        if test is None or test.p is None:
-            continue
-        base = scores[test.baseline].bleu_by_length or {}
-        gains = {
-            f"{words} words ({format_signed(bucket.bleu - base[words].bleu, BLEU.digits)} BLEU)": (
-                bucket.bleu - base[words].bleu
-            )
-            for words, bucket in (score.bleu_by_length or {}).items()
-            if bucket.interval and not bucket.interval[0] <= 0 <= bucket.interval[1]
-        }
-        lengths = _most(gains, "gains in sentences of {}", "loses in sentences of {}")
-        more = Counter(by_name[name])
-        more.subtract(by_name[test.baseline])
-        counts = {f"“{word}” ({format_signed(n, 0)})": n for word, n in more.items()}
-        words = _most(counts, "{} more often", "{} less often")
-        changes.append(
-            f"{name} against {test.baseline}: "
-            + (f"it {lengths}; " if lengths else "no length stands out; ")
-            + (f"it has {words} where the reference has it." if words else "no word does.")
-        )
-    return changes
+    counted = [each["counts"] for each in sentences if all(each["counts"])]
+    said = []
+    for key, text in (
+        ("missing", "Words of the reference are missing in"),
+        ("untranslated", "Source words are not translated in"),
+    ):
+        sizes = [sum(row[n][key] > 0 for row in counted) for n in range(len(names))]
+        if any(sizes):
+            named = [f"{size:,} ({name})" for name, size in zip(names, sizes, strict=True)]
+            shown = _list(named) if len(names) > 1 else f"{sizes[0]:,}"
+            said.append(f"{text} {shown} of {len(counted):,} sentences.")
+    return " ".join(said)
 
 
-def _most(numbers: Mapping[str, float], gains: str, losses: str) -> str:
-    """Name the three largest gains and the three largest losses."""
-    ranked = sorted(numbers, key=lambda name: (-abs(numbers[name]), name))
-    most = {gains: [name for name in ranked if numbers[name] > 0][:3]}
-    most[losses] = [name for name in ranked if numbers[name] < 0][:3]
-    return _list([text.format(_list(names)) for text, names in most.items() if names])
+def say_certainty(comparisons: Sequence[Comparison], over_seeds: bool, sentences: int) -> str:
+    """Say how certain the differences are, and what was compared."""
+    texts = []
+    for one in comparisons:
+        if one.interval:
+            ends = Interval(one.difference, *one.interval).format_ends(BLEU.digits)
+            texts.append(f"{one.name} {ends} to {one.baseline}")
+    said = f"95 % intervals of the differences in BLEU: {', '.join(texts)}" if texts else ""
+    if over_seeds:
+        return f"{said}, over the seeds of both." if said else ""
+    compared = f"{sentences:,} sentences and one training of each system were compared"
+    return f"{said + '. ' if said else ''}{compared}; other seeds may differ."
 
 
-def _words(text: str) -> Counter[str]:
-    return Counter(re.findall(r"\w+", text))
+def say_quality(score: SystemScore, trivial: Mapping[str, SystemScore]) -> str:
+    """Say how good a single system is, beside translations by no model, by what to call them."""
+    margin = f" ± {score.significance.confidence:.{BLEU.digits}f}" if score.significance else ""
+    chrf = score.scores[CHRF.name]
+    said = f"{BLEU.name} is {score.bleu.score:.{BLEU.digits}f}{margin}, and "
+    said += f"{CHRF.name} {chrf:.{CHRF.digits}f}."
+    named = [f"{name} has {one.bleu.score:.{BLEU.digits}f} BLEU" for name, one in trivial.items()]
+    return f"{said} For comparison, {_list(named)}." if named else said
+
+
+def say_findings(findings: Sequence[Finding]) -> str:
+    """Say how many faults the texts of the corpus have."""
+    if not findings:
+        return "No fault was found in the texts that systems learn from and are tested on."
+    severe = sum(finding.severe for finding in findings)
+    kinds = f"{len(findings)} kind{'s' if len(findings) > 1 else ''} of faults"
+    return f"{kinds} in the texts, {severe or 'none'} severe; the first: {findings[0]}."
 
 
 def _one(one: Comparison) -> str:
@@ -148,8 +160,8 @@ def _one(one: Comparison) -> str:
     if one.p is None:
         return f"{text}; two seeds of each would tell whether that is chance"
     if one.verdict != "not known":
-        return f"{text}, which is more than chance ({_p(one.p)})"
-    return f"{text}, which may be chance ({_p(one.p)})"
+        return f"{text}, which is more than chance ({say_p(one.p)})"
+    return f"{text}, which may be chance ({say_p(one.p)})"
 
 
 def _several(comparisons: Sequence[Comparison]) -> str:
@@ -160,6 +172,8 @@ def _several(comparisons: Sequence[Comparison]) -> str:
     if not ahead and not behind:
         which = "Both" if count == 2 else f"All {count}"
         largest = f"the largest is {ranked[0].name}’s, {_signed(ranked[0])} BLEU"
+        if ranked[0].p is not None:
+            largest += f" ({say_p(ranked[0].p)})"
         return f"{which} differences to {baseline} may be chance; {largest}"
     parts = []
     for some, where in ((ahead, "ahead"), (behind, "behind")):
@@ -178,7 +192,3 @@ def _list(names: Sequence[str]) -> str:
 
 def _signed(one: Comparison) -> str:
     return format_signed(one.difference, BLEU.digits)
-
-
-def _p(value: float) -> str:
-    return "p < 0.001" if value < 0.0005 else f"p = {value:.2g}"

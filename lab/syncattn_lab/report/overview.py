@@ -6,10 +6,12 @@ from itertools import cycle, islice
 from typing import Any
 
 from ..evaluation.attachment import AttachmentScore
+from ..evaluation.group_scores import ALL, GroupScore
 from ..evaluation.length import FEWEST
 from ..evaluation.scoring import SystemScore
 from .charts import INK, dress
 from .viz import alt
+from .where import RECALL
 
 COLOURS = ("#620e63", "#3d5204", "#316d5e", "#804cd6", "#05371d", "#864d80", "#687503", "#766845")
 """Of systems: neither the blue of what is right nor the orange of what is wrong. Any two differ by
@@ -20,10 +22,21 @@ SHAPES = {
     **{"triangle-down": "▼", "triangle-right": "▶", "triangle-left": "◀"},
 }
 """Of systems, and the characters that stand for them."""
+_KINDS = {
+    "label": "label of the source word",
+    "pos": "part of speech of the source word",
+    "arc": "arc of the source word",
+    "depth": "depth of the source word",
+    "frequency": "frequency in training",
+    "length": "words in the source",
+    "unseen": "whether training had the source word",
+}
 _DASHES = ([1, 0], [7, 3], [2, 2], [8, 3, 2, 3], [4, 1], [12, 4], [1, 3], [10, 2, 2, 2, 2, 2])
 
-#: ``11-20 (30)`` is on two lines, since a phone has no room for it on one.
-_FLAT = alt.Axis(labelAngle=0, labelExpr="split(datum.label, ' ')")
+#: The height of a system's dot and of the room between two parts, in pixels.
+_DOT, _ROOM = 12, 9
+#: Rarer labels are left out.
+_MOST_PARTS = 20
 
 
 @dataclass(frozen=True)
@@ -33,15 +46,28 @@ class Chart:
     title: str
     note: str
     specification: dict[str, Any]
-    width: int
-    """In pixels, at least."""
 
 
 def measured_charts(scores: Mapping[str, SystemScore]) -> list[Chart]:
     """Draw scores by length, distance, label or layer, except scores not measured."""
     charts = [_by_length(scores), _by_layer(scores)]
-    for kind, x in (("distance", "words to the head"), ("label", "label")):
-        charts += [_by_detail(scores, side, kind, x) for side in ("source", "target")]
+    for kind in ("distance", "label"):
+        charts += [_by_detail(scores, side, kind) for side in ("source", "target")]
+    return [chart for chart in charts if chart]
+
+
+def group_charts(scores: Iterable[GroupScore], systems: Sequence[str]) -> list[Chart]:
+    """Draw recall by groups of words, a chart for each kind of groups."""
+    rows: dict[str, list[dict[str, Any]]] = {}
+    for score in scores:
+        if score.measure == RECALL and score.kind != ALL:
+            part = f"{score.group} ({score.total})"
+            ends = [100 * end for end in score.interval] if score.interval else None
+            row = _row(score.system, part, 100 * score.fraction, ends, f"{score.total} words")
+            rows.setdefault(score.kind, []).append(row)
+    charts = (
+        _points(f"By {_KINDS[kind]}", "", "recall", each, systems) for kind, each in rows.items()
+    )
     return [chart for chart in charts if chart]
 
 
@@ -63,13 +89,13 @@ def _by_length(scores: Mapping[str, SystemScore]) -> Chart | None:
         for words, bucket in (score.bleu_by_length or {}).items()
     ]
     with_interval = [row for row in rows if row["low"] is not None]
-    title, x = "BLEU by length", "words in the source (sentences)"
+    title, note = "BLEU by length", "Words in the source (sentences)."
     if not base:
-        return _points(title, "", x, "BLEU", rows, [*scores])
-    note = f"Difference to {baseline}, with 95 % intervals by bootstrap over the sentences."
+        return _points(title, note, "BLEU", rows, [*scores])
+    note += f" Difference to {baseline}, with 95 % intervals by bootstrap over the sentences."
     if with_interval and len(with_interval) < len(rows):
         note += f" Lengths of fewer than {FEWEST} sentences are left out."
-    return _points(title, note, x, "BLEU, difference", with_interval or rows, [*scores], zero=True)
+    return _points(title, note, "BLEU, difference", with_interval or rows, [*scores], zero=True)
 
 
 def _by_layer(scores: Mapping[str, SystemScore]) -> Chart | None:
@@ -81,10 +107,10 @@ def _by_layer(scores: Mapping[str, SystemScore]) -> Chart | None:
             rows.append(_row(name, str(layer), 100 * aer, ends, f"{score.sentences} sentences"))
     note = "Alignment error rate of every decoder layer's cross-attention; lower is better. "
     note += "95 % intervals over sentences."
-    return _points("AER by layer", note, "decoder layer", "AER", rows, [*scores])
+    return _points("AER by layer", note, "AER", rows, [*scores])
 
 
-def _by_detail(scores: Mapping[str, SystemScore], side: str, kind: str, x: str) -> Chart | None:
+def _by_detail(scores: Mapping[str, SystemScore], side: str, kind: str) -> Chart | None:
     def find_ends(score: AttachmentScore) -> list[float]:
         from scipy.stats import binomtest  # takes a second to import
 
@@ -98,11 +124,11 @@ def _by_detail(scores: Mapping[str, SystemScore], side: str, kind: str, x: str) 
         for part, score in attachment.parts[kind].items()
         if score.counted
     ]
-    note = "How many words have the right head, in per cent, with 95 % intervals (Wilson)."
+    note = "How many words have the right parent, in per cent, with 95 % intervals (Wilson)."
     if side == "target":
-        note += " Only heads to the left count: the decoder sees no future."
-    title = f"UAS {side} by {'label' if kind == 'label' else 'distance to the head'}"
-    return _points(title, note, x, "UAS", rows, [*scores])
+        note += " Only parents to the left count: the decoder sees no future."
+    title = f"UAS {side} by {'label' if kind == 'label' else 'distance to the parent'}"
+    return _points(title, note, "UAS", rows, [*scores])
 
 
 def _row(
@@ -116,39 +142,52 @@ def _row(
 def _points(
     title: str,
     note: str,
-    x: str,
-    y: str,
+    measure: str,
     rows: list[dict[str, Any]],
     systems: Sequence[str],
     zero: bool = False,
 ) -> Chart | None:
-    """Draw dots with intervals; ``zero``: and a line at 0. None if there are no dots."""
+    """Draw dots with intervals, a line for each part; None if there are no dots.
+
+    The parts are below each other, since a phone has room for few of them side by side. ``zero``:
+    a line at 0 is drawn, too.
+    """
     if not rows:
         return None
+    shown = [*dict.fromkeys(row["part"] for row in rows)]
+    if len(shown) > _MOST_PARTS:
+        note = f"{note} The {_MOST_PARTS} most frequent of {len(shown)}.".strip()
+        shown = shown[:_MOST_PARTS]
+        rows = [row for row in rows if row["part"] in shown]
     drawn = {row["system"] for row in rows}
     present = [name for name in systems if name in drawn]
-    parts = len({row["part"] for row in rows})
     channels = tell_apart(systems, present, "shape")
-    axis = _FLAT if parts <= 8 else alt.Axis(labelAngle=-45)
     base = alt.Chart(alt.NamedData("rows")).encode(
-        x=alt.X("part:N", title=x, sort=None, axis=axis),
-        xOffset=alt.XOffset("system:N", scale=alt.Scale(domain=present, paddingOuter=0.7)),
+        y=alt.Y("part:N", title=None, sort=None, axis=alt.Axis(labelLimit=150, grid=True)),
+        yOffset=alt.YOffset("system:N", scale=alt.Scale(domain=present, paddingOuter=0.7)),
         color=channels["color"],
         tooltip=["system:N", "part:N", "value:Q", "low:Q", "high:Q", "n:N"],
     )
-    scale = alt.Scale(zero=False)
+
+    def x(field: str) -> alt.X:
+        axis = alt.Axis(title=measure, tickCount=4, grid=False)
+        return alt.X(f"{field}:Q", scale=alt.Scale(zero=False), axis=axis)
+
     dots = base.mark_point(filled=True, size=46, opacity=1)
-    chart: Any = dots.encode(y=alt.Y("value:Q", title=y, scale=scale), shape=channels["shape"])
+    chart: Any = dots.encode(x=x("value"), shape=channels["shape"])
     if any(row["low"] is not None for row in rows):
         lines = base.transform_filter("isValid(datum.low)").mark_rule(strokeWidth=1.8)
-        chart = lines.encode(y=alt.Y("low:Q", title=y, scale=scale), y2="high:Q") + chart
+        chart = lines.encode(x=x("low"), x2="high:Q") + chart
     if zero:
         line = alt.Chart(alt.Data(values=[{"zero": 0}])).mark_rule(color=INK)
-        chart = line.encode(y="zero:Q") + chart
-    return make_chart(title, note, chart, rows, width=max(240, parts * (len(present) * 13 + 22)))
+        chart = line.encode(x="zero:Q") + chart
+    height = len(shown) * (_DOT * len(present) + _ROOM)
+    return make_chart(title, note, chart, rows, max(height, 60))
 
 
-def make_chart(title: str, note: str, chart: Any, rows: list[dict[str, Any]], width: int) -> Chart:
+def make_chart(
+    title: str, note: str, chart: Any, rows: list[dict[str, Any]], height: int = 190
+) -> Chart:
     """Return a chart as wide as its place on the page.
 
     Args:
@@ -156,23 +195,26 @@ def make_chart(title: str, note: str, chart: Any, rows: list[dict[str, Any]], wi
         note: a sentence below the title.
         chart: the Altair chart; its data are named ``rows``.
         rows: the data.
-        width: the smallest width, in pixels.
+        height: of what is drawn between the axes, in pixels.
     """
-    specification = dress(chart.properties(width="container", height=190)).to_dict()
-    return Chart(title, note, {**specification, "datasets": {"rows": rows}}, width)
+    specification = dress(chart.properties(width="container", height=height)).to_dict()
+    return Chart(title, note, {**specification, "datasets": {"rows": rows}})
 
 
 def tell_apart(systems: Sequence[str], shown: Iterable[str], channel: str) -> dict[str, Any]:
     """Return the Vega channels for each system's colour, and for its shape or dashes.
 
-    The channel is ``shape`` or ``strokeDash``; the legend has the systems that are shown.
+    The channel is ``shape`` or ``strokeDash``; the legend has the systems that are shown. Of a page
+    of one system, no chart has a legend.
     """
     present = {*shown}
     values = [name for name in systems if name in present]
     symbol: dict[str, Any] = (
         {} if channel == "shape" else {"symbolType": "stroke", "symbolSize": 500}
     )
-    legend = alt.Legend(orient="top", title=None, symbolOpacity=1, values=values, **symbol)
+    legend = None
+    if len(systems) > 1:
+        legend = alt.Legend(orient="top", title=None, symbolOpacity=1, values=values, **symbol)
     marks: Iterable[Any] = SHAPES if channel == "shape" else _DASHES
     return {
         name: {

@@ -13,13 +13,14 @@ from dataclasses import dataclass
 from hashlib import sha256
 from importlib.resources import files
 from inspect import getsource
-from itertools import cycle, islice
+from itertools import count, cycle, islice
 from typing import Any
 
 from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.data.doctor import KINDS, Finding
 
-from ..evaluation.measures import BLEU
+from ..evaluation.group_scores import GroupScore
+from ..evaluation.measures import BLEU, NONE
 from ..evaluation.score_table import (
     describe_scores,
     describe_tests,
@@ -27,14 +28,16 @@ from ..evaluation.score_table import (
     list_test_columns,
 )
 from ..evaluation.scoring import SystemScore
+from ..evaluation.significance import Significance
 from ..evaluation.tables import Tables
 from ..printed.training_log import Point
 from . import charts, in_words
 from .curves import training_charts
-from .overview import COLOURS, SHAPES, measured_charts
+from .overview import COLOURS, SHAPES, Chart, group_charts, measured_charts
 from .remembered import remember
 from .sentences import ReportedSentence
 from .viz import jinja2, markupsafe, vl_convert
+from .where import say_where_it_is_weak, say_where_they_differ
 
 
 @dataclass(frozen=True)
@@ -54,6 +57,19 @@ class Trainings:
     """Says which trainings the rest of the page is about."""
 
 
+@dataclass(frozen=True)
+class Groups:
+    """Recall and precision of words in groups.
+
+    Attributes:
+        scores: of each group and system.
+        tables: the same as tables, with notes.
+    """
+
+    scores: Sequence[GroupScore]
+    tables: Tables
+
+
 def render(
     title: str,
     scores: Mapping[str, SystemScore],
@@ -61,6 +77,8 @@ def render(
     logs: Mapping[str, Sequence[Sequence[Point]]],
     trainings: Trainings | None = None,
     findings: Sequence[Finding] | None = None,
+    groups: Groups | None = None,
+    trivial: Mapping[str, SystemScore] | None = None,
 ) -> str:
     """Render the page of several systems on a test set.
 
@@ -71,11 +89,17 @@ def render(
         logs: the training logs of each seed, by system.
         trainings: the results over all seeds; None: unknown.
         findings: the faults of the corpus's text; None: unknown.
+        groups: the words found in groups; None: unknown.
+        trivial: the scores of translations by no model, by what to call them, for a single system.
     """
+    trivial = trivial or {}
     size = next(iter(scores.values())).sentences
     tests = [score.significance for score in scores.values() if score.significance]
-    columns = list_score_columns(scores)
-    measured, trained = measured_charts(scores), training_charts(logs, list(scores))
+    charts_of = {
+        "groups": group_charts(groups.scores if groups else (), [*scores]),
+        "measured": measured_charts(scores),
+        "trained": training_charts(logs, [*scores]),
+    }
     summaries, details = [], []
     for sentence in sentences:
         summaries.append(sentence.summary)
@@ -88,8 +112,8 @@ def render(
         "sentences": summaries,
         "charts": remember("charts", charts.describe_kinds, getsource(charts)),
         "overview": [
-            *(chart.specification for chart in [*measured, *trained]),
             *([trainings.forest] if trainings and trainings.forest else []),
+            *(chart.specification for some in charts_of.values() for chart in some),
         ],
     }
     # One line per sentence: the page parses only those that it shows.
@@ -105,14 +129,14 @@ def render(
     return environment.from_string((folder / "report.html").read_text("utf-8")).render(
         title=title,
         scores=scores,
-        columns={BLEU.name: columns[BLEU.name], **list_test_columns(tests), **columns},
+        names=[*scores, *trivial],
+        columns=_list_columns(scores, tests, trivial),
         notes=[*describe_scores(scores), *(describe_tests(tests) if tests else [])],
         shown=f"{len(summaries):,}" + (f" of {size:,}" if len(summaries) < size else ""),
-        measured=measured,
-        trained=trained,
+        charts=_number(charts_of, first=1 if trainings and trainings.forest else 0),
         trainings=trainings,
-        lead=_lead(scores, [summary["translations"] for summary in summaries], trainings),
-        changes=in_words.say_changes(scores, summaries),
+        answers=_answer(scores, summaries, trainings, groups, trivial, findings),
+        groups=groups,
         findings=None if findings is None else [*map(_list_cells, findings)],
         has_brackets=any(s.source_brackets or s.target_brackets for s in scores.values()),
         data=b64encode(packed).decode(),
@@ -122,19 +146,64 @@ def render(
     )
 
 
-def _lead(
+def _number(
+    charts_of: Mapping[str, Sequence[Chart]], first: int
+) -> dict[str, list[tuple[int, Chart]]]:
+    """Return the charts of each section with their numbers in the page's data."""
+    numbers = count(first)
+    return {name: [(next(numbers), chart) for chart in some] for name, some in charts_of.items()}
+
+
+def _list_columns(
     scores: Mapping[str, SystemScore],
-    translations: Sequence[Sequence[str]],
+    tests: Sequence[Significance],
+    trivial: Mapping[str, SystemScore],
+) -> dict[str, list[str]]:
+    """Return the columns of the table of scores; translations by no model have no tests."""
+    columns = list_score_columns({**scores, **trivial})
+    no_tests = [NONE] * len(trivial)
+    tested = {name: [*cells, *no_tests] for name, cells in list_test_columns(tests).items()}
+    return {BLEU.name: columns[BLEU.name], **tested, **columns}
+
+
+def _answer(
+    scores: Mapping[str, SystemScore],
+    sentences: Sequence[Mapping[str, Any]],
     trainings: Trainings | None,
-) -> list[str]:
+    groups: Groups | None,
+    trivial: Mapping[str, SystemScore],
+    findings: Sequence[Finding] | None,
+) -> dict[str, str]:
+    """Return what the page begins with, by the question; questions without an answer are left out.
+
+    Sentences are those of the list.
+    """
+    names, in_groups = [*scores], groups.scores if groups else ()
     if trainings:
         comparisons, parents, errors = trainings.comparisons, trainings.parents, trainings.errors
     else:
         comparisons = in_words.compare_scores(scores)
         parents, errors = _select(scores, "UAS source"), _select(scores, "AER")
-    sentences = in_words.say_differences(comparisons, over_seeds=trainings is not None)
-    structure = in_words.say_structure(parents, errors) or in_words.say_sameness(translations)
-    return [*sentences, structure] if structure else sentences
+    if len(names) > 1 or trainings:
+        size = next(iter(scores.values())).sentences
+        same = in_words.say_sameness([each["translations"] for each in sentences])
+        answers = {
+            "Which is better?": " ".join([*in_words.say_differences(comparisons), same]).strip(),
+            "Where?": " ".join(say_where_they_differ(in_groups)),
+            "How sure?": in_words.say_certainty(comparisons, trainings is not None, size),
+        }
+    else:
+        answers = {
+            "Is it good?": in_words.say_quality(scores[names[0]], trivial),
+            "Where is it weak?": say_where_it_is_weak(in_groups),
+        }
+    answers["What is missing?"] = in_words.say_missing(names, sentences)
+    answers["Do they parse?" if len(names) > 1 else "Does it parse?"] = in_words.say_structure(
+        parents, errors
+    )
+    if findings is not None:
+        answers["Is the text sound?"] = in_words.say_findings(findings)
+    return {question: answer for question, answer in answers.items() if answer}
 
 
 def _select(scores: Mapping[str, SystemScore], measure: str) -> dict[str, float]:

@@ -18,7 +18,9 @@ from ..evaluation.bracketing import find_constituents
 from ..evaluation.induction import induce_tree
 from ..evaluation.scoring import Gold, Output, plain_text
 from ..evaluation.word_alignment import align_words
+from ..evaluation.word_groups import GroupedText
 from ..printed.sentences import PrintedSide
+from .marks import SentenceLinks, mark_translations
 
 T = TypeVar("T")
 _GOLD = ("heads", "labels", "trees")
@@ -34,13 +36,15 @@ class ReportedSentence:
     summary: dict[str, Any]
     """``source``, ``reference``, ``length`` in words of the source, ``translations`` and their
     sentence-level ``chrf``, one for each system, and which of them ``differ``: ``translations``,
-    ``parses``, ``alignments``, ``trees``."""
+    ``parses``, ``alignments``, ``trees``. The ``counts`` of each system are those of `.marks`."""
     detail: dict[str, Any]
-    """``source`` and ``target``, each with ``words`` (those of the reference), ``heads``,
-    ``labels`` and ``tree`` (gold); ``sure`` and ``possible`` links, None without gold; and
-    ``systems``, each with heads of ``source`` and ``target``, and ``links``, ``source_trees`` and
-    ``target_trees`` by layer. Of a sentence with more than `MOST_WORDS`, only ``long``, their
-    number."""
+    """``source`` and ``target``, each with ``words`` (those of the reference), the ``text`` that
+    they are of, their ``spans`` in it if known, ``heads``, ``labels`` and ``tree`` (gold); ``sure``
+    and ``possible`` links, None without gold; and ``systems``, each with heads of ``source`` and
+    ``target``, and ``links``, ``source_trees`` and ``target_trees`` by layer. Of a sentence with
+    more than `MOST_WORDS`, only ``long``, their number. In any case ``marked``, for each system its
+    translation in ``pieces``, None if there is nothing to mark or the sentence is too long, and the
+    source words that are ``untranslated``."""
 
 
 def describe(
@@ -48,6 +52,8 @@ def describe(
     gold: Gold,
     moses_language: str | None = None,
     number: int | None = None,
+    by_spaces: bool = True,
+    text: GroupedText | None = None,
 ) -> Iterator[ReportedSentence]:
     """Yield sentences for the page.
 
@@ -56,16 +62,18 @@ def describe(
         gold: what they are measured against.
         moses_language: the language whose Moses tokenizer is undone in translations; None: none.
         number: how many sentences, from the first; None: all.
+        by_spaces: whether texts are words with spaces between them, for marks in translations.
+        text: the same test set with the links that say which source words are not translated.
     """
     systems = [_System(output, moses_language) for output in outputs.values()]
     chrf = CHRF()
     for index, reference in enumerate(islice(gold.references, number)):
-        source, target = (_words(systems, side, index) for side in ("source", "target"))
-        if gold.source is not None and not source:
-            source = gold.source[index].split()
+        source, target = (_find_side(systems, side, index) for side in ("source", "target"))
+        if gold.source is not None and not source.words:
+            source = PrintedSide(gold.source[index].split())
         sides = {
-            side: _side(words, index, *(getattr(gold, f"{side}_{x}") for x in _GOLD))
-            for side, words in (("source", source), ("target", target))
+            side: _side(printed, index, *(getattr(gold, f"{side}_{x}") for x in _GOLD))
+            for side, printed in (("source", source), ("target", target))
         }
         links = gold.alignments and [sorted(x[index]) for x in gold.alignments]
         sure, possible = links or (None, None)
@@ -75,20 +83,33 @@ def describe(
         if longest <= MOST_WORDS:
             analyses = [system.show(index, sides) for system in systems]
             detail = {**sides, "sure": sure, "possible": possible, "systems": analyses}
+        texts = [system.texts[index] for system in systems]
+        marked = mark_translations(texts, reference, by_spaces, _find_links(text, index))
+        detail["marked"] = [
+            [each.pieces if any(each.counts.values()) else None, each.untranslated]
+            for each in marked
+        ]
         yield ReportedSentence(
             {
-                "source": " ".join(source),
+                "source": str(source),
                 "reference": reference,
-                "length": len(source),
-                "translations": [system.texts[index] for system in systems],
-                "chrf": [
-                    round(chrf.sentence_score(system.texts[index], [reference]).score, 1)
-                    for system in systems
-                ],
+                "length": len(source.words),
+                "translations": texts,
+                "chrf": [round(chrf.sentence_score(each, [reference]).score, 1) for each in texts],
                 "differ": list(_differences(systems, analyses, index)),
+                "counts": [each.counts for each in marked],
             },
             detail,
         )
+
+
+def _find_links(text: GroupedText | None, index: int) -> SentenceLinks | None:
+    if text is None or text.source is None or text.links is None:
+        return None
+    links = text.links[index]
+    return (
+        None if links is None else SentenceLinks(text.source[index], text.references[index], links)
+    )
 
 
 class _System:
@@ -166,23 +187,26 @@ def tree_nodes(tree: Tree, gold: set[tuple[int, ...]] | None = None) -> dict[str
     return {"nodes": nodes, "parents": parents}
 
 
-def _words(systems: Iterable[_System], name: str, index: int) -> list[str]:
-    """Return a side's words from the first system with words; as target, the reference's words."""
+def _find_side(systems: Iterable[_System], name: str, index: int) -> PrintedSide:
+    """Return a side of the first system with its words; as target, the reference."""
     for system in systems:
         side: PrintedSide = getattr(system.printed[index], name)
         if side.words and (name == "source" or system.is_forced):
-            return side.words
-    return []
+            return side
+    return PrintedSide()
 
 
-def _side(words: list[str], index: int, heads: Any, labels: Any, trees: Any) -> dict[str, Any]:
+def _side(side: PrintedSide, index: int, heads: Any, labels: Any, trees: Any) -> dict[str, Any]:
     known_heads, known_labels, tree = (rows and rows[index] for rows in (heads, labels, trees))
+    words, spans = side.words, side.spans
     leaves = tree and list(tree.leaves())
     if leaves and (not words or (len(leaves) == len(words) and "<unk>" in " ".join(words))):
-        words = leaves
+        words, spans = leaves, None
     fits = _fitting(leaves, words)
     return {
         "words": words,
+        "text": str(side),
+        "spans": spans,
         "heads": _fitting(known_heads, words),
         "labels": _fitting(known_labels, words),
         "tree": tree_nodes(tree, {*find_constituents(tree)}) if fits else None,

@@ -2,19 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
 
 @dataclass(eq=False)
 class Token:
-    """A word and its governor; the root has no governor."""
+    """A word and its governor; the root has no governor.
+
+    Attributes:
+        word: its form.
+        upos: its part of speech.
+        label: its relation to the governor.
+        governor: the word that it depends on.
+        subject: of a German finite verb, what it agrees with.
+        other_number: of a German finite verb, the form of the other number.
+        forms: of a German relative pronoun, its forms by gender, ``pl`` for the plural.
+        gender: of a German noun, its gender, or ``pl``.
+    """
 
     word: str
     upos: str
     label: str = "root"
     governor: Token | None = None
+    subject: Node | None = None
+    other_number: str = ""
+    forms: Mapping[str, str] | None = None
+    gender: str = ""
 
     @property
     def head(self) -> Token:
@@ -57,17 +72,38 @@ class Sentence:
 
 
 @dataclass(frozen=True)
+class WrongTranslation:
+    """A translation with a single error.
+
+    Attributes:
+        kind: ``agreement``: the finite verb has the number that its subject has not;
+            ``attachment``: a relative pronoun agrees with another noun than the one it belongs to;
+            ``order``: the finite verb follows its subject, as in English, where German has it
+            elsewhere.
+        words: its words.
+        distance: from the verb to its subject, from the pronoun to its noun, or, of order, over how
+            many words the verb moved.
+    """
+
+    kind: str
+    words: tuple[str, ...]
+    distance: int
+
+
+@dataclass(frozen=True)
 class SentencePair:
     """English, German, and the links (English position, German position) between them, 0-based.
 
     ``possible`` contains ``sure``; the rest of it links function words whose counterpart has no
-    word of its own, as "does" and "the" in "in the" when German has "im".
+    word of its own, as "does" and "the" in "in the" when German has "im". ``wrong`` are German
+    sentences with one error each.
     """
 
     source: Sentence
     target: Sentence
     sure: frozenset[tuple[int, int]]
     possible: frozenset[tuple[int, int]]
+    wrong: tuple[WrongTranslation, ...] = ()
 
 
 @dataclass
@@ -117,7 +153,50 @@ def finish(english: Phrase, german: Phrase, links: Iterable[Link]) -> SentencePa
         target,
         frozenset((i, j) for i, j, sure in numbered if sure),
         frozenset((i, j) for i, j, _ in numbered),
+        tuple(_list_wrong(target_positions)),
     )
+
+
+def _list_wrong(positions: Mapping[Token, int]) -> Iterator[WrongTranslation]:
+    """Yield the sentence with each error that its verbs and relative pronouns allow.
+
+    Args:
+        positions: the place of each word, in order.
+    """
+    words = [token.word for token in positions]
+    nouns = [token for token in positions if token.gender]
+    for token, place in positions.items():
+        if token.subject is not None:
+            distance = abs(place - positions[token.subject.head])
+            if token.other_number != token.word:
+                wrong = (*words[:place], token.other_number, *words[place + 1 :])
+                yield WrongTranslation("agreement", wrong, distance)
+            after = max(positions.get(leaf, 0) for leaf in _list_leaves(token.subject))
+            moved = tuple(_move(words, place, after))
+            # The subject of a second verb after "und" is that of the first.
+            verb = token.governor if token.label == "aux" else token
+            if token.subject.head.governor is verb and moved != tuple(words):
+                over = after - place if after > place else place - after - 1
+                yield WrongTranslation("order", moved, over)
+        if token.forms is not None and token.governor is not None:
+            # The pronoun depends on the verb of its clause, and that on the noun.
+            noun = token.governor.governor
+            others = [other for other in nouns if token.forms[other.gender] != token.word]
+            if noun in positions and others:
+                nearest = min(others, key=lambda other: abs(positions[other] - place))
+                wrong = (*words[:place], token.forms[nearest.gender], *words[place + 1 :])
+                yield WrongTranslation("attachment", wrong, abs(place - positions[noun]))
+
+
+def _list_leaves(node: Node) -> Iterable[Token]:
+    return node.leaves() if isinstance(node, Phrase) else [node]
+
+
+def _move(words: Sequence[str], place: int, after: int) -> list[str]:
+    """Return the words with the one at a place moved to behind another."""
+    rest = [*words[:place], *words[place + 1 :]]
+    begin = after + 1 if after < place else after
+    return [*rest[:begin], words[place], *rest[begin:]]
 
 
 def _linearise(root: Phrase) -> tuple[Sentence, dict[Token, int]]:

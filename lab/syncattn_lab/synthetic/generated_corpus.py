@@ -1,7 +1,7 @@
 """Drawing sentence pairs and writing them as a corpus."""
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from itertools import islice
 from pathlib import Path
@@ -20,6 +20,8 @@ MAX_WORDS = 25
 #: The checksums of what is written, by the names of the files.
 _RECORD = ".syncattn-corpus.json"
 _LANGUAGES = ("en", "de")
+#: Wrong translations of the test split, beside the right ones.
+_CONTRAST = "test.contrast.tsv"
 _KINDS = ("{}", "heads.{}", "labels.{}", "trees.{}", "{}.conllu")
 
 
@@ -44,7 +46,9 @@ def write_corpus(directory: Path, sizes: Mapping[str, int], seed: int) -> None:
     For each split: words (``train.en``), 1-based heads with 0 for the root (``train.heads.en``),
     labels, phrase structure (``train.trees.en``) and CoNLL-U (``train.en.conllu``), the same for
     ``de``, and links ``i-j`` (sure) or ``i?j`` (possible only) in ``train.align``, English first,
-    0-based. A split does not depend on those after it. The seed is as in ``generate``.
+    0-based. Of the test split, ``test.contrast.tsv`` has pairs of a right and a wrong translation,
+    for `.contrastive.read_contrastive`. A split does not depend on those after it. The seed is as
+    in ``generate``.
 
     Raises:
         DataError: a file is there already, and is not one that was written here.
@@ -59,8 +63,10 @@ def write_corpus(directory: Path, sizes: Mapping[str, int], seed: int) -> None:
     with ExitStack() as stack, ExitStack() as opened:
         for split, size in sizes.items():
             for number, pair in enumerate(islice(pairs, size), 1):
-                for suffix, text in _render(pair, number).items():
-                    name = f"{split}.{suffix}"
+                texts = {f"{split}.{suffix}": text for suffix, text in _render(pair, number)}
+                if split == "test":
+                    texts[_CONTRAST] = _render_wrong(pair)
+                for name, text in texts.items():
                     if name not in files:
                         written[name] = _find_sums(directory / name, sums)
                         path = stack.enter_context(replacing(directory / name))
@@ -74,10 +80,12 @@ def write_corpus(directory: Path, sizes: Mapping[str, int], seed: int) -> None:
             path.write_text(json.dumps(sums | written, indent=1) + "\n", "utf-8")
 
 
-def list_written(splits: Iterable[str]) -> list[str]:
+def list_written(splits: Sequence[str]) -> list[str]:
     """List the names of the files written by `write_corpus` for splits."""
     of_sides = [kind.format(language) for language in _LANGUAGES for kind in _KINDS]
-    return [_RECORD, *(f"{split}.{name}" for split in splits for name in ("align", *of_sides))]
+    wrong = [_CONTRAST] if "test" in splits else []
+    names = (f"{split}.{name}" for split in splits for name in ("align", *of_sides))
+    return [_RECORD, *wrong, *names]
 
 
 def _find_sums(path: Path, sums: Mapping[str, Sequence[str]]) -> list[str]:
@@ -93,16 +101,26 @@ def _find_sums(path: Path, sums: Mapping[str, Sequence[str]]) -> list[str]:
     return [found]
 
 
-def _render(pair: SentencePair, number: int) -> dict[str, str]:
+def _render(pair: SentencePair, number: int) -> Iterator[tuple[str, str]]:
+    """Yield what is written of a pair, by the ends of the files' names."""
     links = (f"{i}{'-' if (i, j) in pair.sure else '?'}{j}" for i, j in sorted(pair.possible))
-    texts = {"align": " ".join(links) + "\n"}
+    yield "align", " ".join(links) + "\n"
     for language, sentence in (("en", pair.source), ("de", pair.target)):
-        texts[language] = " ".join(sentence.words) + "\n"
-        texts[f"heads.{language}"] = " ".join(map(str, sentence.heads)) + "\n"
-        texts[f"labels.{language}"] = " ".join(sentence.labels) + "\n"
-        texts[f"trees.{language}"] = sentence.tree + "\n"
+        yield language, " ".join(sentence.words) + "\n"
+        yield f"heads.{language}", " ".join(map(str, sentence.heads)) + "\n"
+        yield f"labels.{language}", " ".join(sentence.labels) + "\n"
+        yield f"trees.{language}", sentence.tree + "\n"
         known = [("_", upos, "_", "_") for upos in sentence.upos]
-        texts[f"{language}.conllu"] = format_conllu(
-            sentence.words, sentence.heads, sentence.labels, known, number
+        yield (
+            f"{language}.conllu",
+            format_conllu(sentence.words, sentence.heads, sentence.labels, known, number),
         )
-    return texts
+
+
+def _render_wrong(pair: SentencePair) -> str:
+    source, right = " ".join(pair.source.words), " ".join(pair.target.words)
+    rows = (
+        (source, right, " ".join(wrong.words), wrong.kind, str(wrong.distance))
+        for wrong in pair.wrong
+    )
+    return "".join("\t".join(row) + "\n" for row in rows)

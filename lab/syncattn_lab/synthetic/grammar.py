@@ -113,7 +113,7 @@ class Grammar(PhraseGrammar):
         label, puts the German subject behind the verb; a clause may come last, with its label.
         """
         subject, plural = self._subject()
-        vp, finite = self._predicate(frame, tense, plural, final)
+        vp, finite = self._predicate(subject, frame, tense, plural, final)
         subject.attach(vp, "nsubj")
         first = front[0].attach(vp, front[1]) if front else NOTHING
         last = tail[0].attach(vp, tail[1]) if tail else NOTHING
@@ -126,8 +126,8 @@ class Grammar(PhraseGrammar):
 
     def _coordination(self) -> NodePair:
         subject, plural = self._subject()
-        vp, finite = self._predicate(*self._main_verb(), plural)
-        other, other_finite = self._predicate(*self._main_verb(), plural)
+        vp, finite = self._predicate(subject, *self._main_verb(), plural)
+        other, other_finite = self._predicate(subject, *self._main_verb(), plural)
         conjunction = self.word("and", "und", "CCONJ").attach(other, "cc")
         other.attach(vp, "conj")
         subject.attach(vp, "nsubj")
@@ -140,7 +140,13 @@ class Grammar(PhraseGrammar):
         return NodePair(phrase("S", vp.en, subject.en, english), phrase("S", vp.de, *clauses))
 
     def _predicate(
-        self, frame: str, tense: str, plural: bool, final: bool = False, relative: bool = False
+        self,
+        subject: NodePair,
+        frame: str,
+        tense: str,
+        plural: bool,
+        final: bool = False,
+        relative: bool = False,
     ) -> tuple[NodePair, Token | None]:
         """Make the VP, and, unless ``final``, the German finite verb outside the VP.
 
@@ -151,8 +157,9 @@ class Grammar(PhraseGrammar):
         english = verb.conjugate_english(english_form, plural)
         german = verb.conjugate_german(german_form, plural)
         separable = verb.prefix if german_form in ("present", "past") else ""
-        head = self.word(english, separable + german if final else german, "VERB")
-        auxiliary = self._auxiliary(frame, tense, plural, head)
+        before = separable if final else ""
+        head = self.word(english, before + german, "VERB")
+        auxiliary, other_number = self._auxiliary(frame, tense, plural, head)
         adverb = negation = prefix = NOTHING
         if separable and not final:
             prefix = NodePair(None, Token(separable, "ADP")).attach(head, "compound:prt")
@@ -171,23 +178,32 @@ class Grammar(PhraseGrammar):
         if auxiliary.en:
             vp = phrase("VP", head.en, auxiliary.en, negation.en, vp)
         verbs = [head.de, auxiliary.de] if auxiliary.de else [head.de]
+        finite_verb = verbs[-1].head
+        finite_verb.subject = subject.de
+        other_form = before + verb.conjugate_german(german_form, not plural)
+        finite_verb.other_number = other_number or other_form
         finite = None if final else verbs.pop()
         middle = (adverb.de, *objects, negation.de, *obliques, prefix.de)
         return NodePair(vp, phrase("VP", head.de, *middle, *verbs)), finite.head if finite else None
 
-    def _auxiliary(self, frame: str, tense: str, plural: bool, head: NodePair) -> NodePair:
+    def _auxiliary(
+        self, frame: str, tense: str, plural: bool, head: NodePair
+    ) -> tuple[NodePair, str]:
+        """Make the auxiliary, if there is one; also return the German form of the other number."""
+        other = ""
         if tense == "modal":
             english, *german = self.pick(lexicon.MODALS)
-            auxiliary = self.word(english, german[plural], "AUX")
+            auxiliary, other = self.word(english, german[plural], "AUX"), german[not plural]
         elif tense == "perfect":
             german_forms = _SEIN if frame == "motion" else _HABEN
             auxiliary = self.word("have" if plural else "has", german_forms[plural], "AUX")
+            other = german_forms[not plural]
         elif tense == "negated":
             auxiliary = self.word("do" if plural else "does", "", "AUX")
             self.links.append((auxiliary.en, head.de, False))
         else:
-            return NOTHING
-        return auxiliary.attach(head, "aux")
+            return NOTHING, ""
+        return auxiliary.attach(head, "aux"), other
 
     def _complements(
         self, frame: str, case: str, definite: bool, relative: bool
@@ -267,13 +283,17 @@ class Grammar(PhraseGrammar):
     def _relative_clause(self, pronoun: str, gender: str) -> NodePair:
         """Make a relative clause, of the subject ("who") or of the object ("which")."""
         case = "nom" if pronoun == "who" else "acc"
-        relative = self.word(pronoun, article_form("d", "der", case, gender), "PRON")
+        forms = {each: article_form("d", "der", case, each) for each in ("m", "f", "n", "pl")}
+        relative = self.word(pronoun, forms[gender], "PRON")
+        assert isinstance(relative.de, Token)
+        relative.de.forms = forms
         if pronoun == "who":
-            clause, _ = self._predicate("handling", "perfect", gender == "pl", True, True)
+            plural = gender == "pl"
+            clause, _ = self._predicate(relative, "handling", "perfect", plural, True, True)
             relative.attach(clause, "nsubj")
         else:
             subject, plural = self.short_subject()
-            vp, _ = self._predicate("creation", "past", plural, True, True)
+            vp, _ = self._predicate(subject, "creation", "past", plural, True, True)
             relative.attach(vp, "obj")
             clause = join("S", vp, subject.attach(vp, "nsubj"), vp)
         commas = (self.word("", ",", "PUNCT").attach(clause, "punct") for _ in range(2))

@@ -62,6 +62,8 @@ class PhraseGrammar:
             if modifier.endswith("-"):
                 english, modifier = modifier + english, ""
         head = self.word(english, german, "NOUN")
+        assert isinstance(head.de, Token)
+        head.de.gender = gender
         add(article, article_form(stem, inflection, case, gender) if stem else "", "DET", "det")
         if plural and article in ("", *lexicon.DEFINITE) and self.chance(0.25):
             add(*self.pick(lexicon.NUMERALS), "NUM", "nummod")

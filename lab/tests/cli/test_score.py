@@ -443,3 +443,63 @@ def test_scores_of_other_programs(files, capsys):
         Path("short").write_text("1\n")
         assert main([*command, "--sentence-scores", *wrong]) == 1
         assert capsys.readouterr().err == f"error: {message}\n"
+
+
+def test_parses_of_raw_sentences_are_scored_in_the_words_of_gold(raw_corpus, tmp_path, monkeypatch):
+    """The same heads, and so many right, as of the pieces of the gold words."""
+    from syncattn_fairseq.cli.translate import main as translate
+    from syncattn_fairseq.data.parses import read_heads, read_spans
+    from syncattn_fairseq.data.words import split_units
+
+    monkeypatch.chdir(tmp_path)
+    words = raw_corpus.folder / "words"
+    (tmp_path / "ref").write_text((words / "test.de").read_text())
+    # Two gold words are one, and one is two, in the first sentence.
+    spans = [*read_spans(words / "test.spans.en")]
+    heads = [*read_heads(words / "test.heads.en")]
+    begin, end = spans[0][0]
+    spans[0][:1] = [(begin, begin + 1), (begin + 1, end)]
+    heads[0] = [head and head + 1 for head in [0, *heads[0]]]
+    heads[0][0] = 2
+    lines = [" ".join(f"{a}-{b}" for a, b in each) + "\n" for each in spans]
+    Path("spans").write_text("".join(lines))
+    Path("heads").write_text("".join(" ".join(map(str, each)) + "\n" for each in heads))
+    common = ["--path", str(raw_corpus.trained()), "--data-bin", str(raw_corpus.data)]
+    common += ["--subwords", str(raw_corpus.subwords), "--device", "cpu"]
+    arguments = ["--input", str(words / "test.en"), "--force", "ref", "--jsonl"]
+    with open("forced", "w") as file, monkeypatch.context() as patch:
+        patch.setattr(sys, "stdout", file)
+        assert translate([*common, *arguments]) == 0
+    counts = [str(words.parent / "pieces/train.en"), str(words / "train.heads.en")]
+    more = [str(words / "train.spans.en"), str(words / "train.en")]
+    scored = ["--references", "ref", "--source", str(words / "test.en"), "--json", "numbers"]
+    scored += ["--source-heads", "heads", "--source-spans", "spans"]
+    scored += ["--system", "A", "ref", "forced", "--source-counts", *counts]
+    assert main([*scored, *more]) == 0
+    found = json.loads(Path("numbers").read_text())["systems"]["A"]
+    assert "counts" in found["source_baselines"]
+    texts = raw_corpus.lines("test.en")
+    model = raw_corpus.load(raw_corpus.trained())
+    right = total = 0
+    for text, pair, places, gold in zip(texts, model.parse(texts), spans, heads, strict=True):
+        units = split_units(pair.source.sentence.pieces, "raw:uax29", places, text)
+        unit_of = [sum(units.starts[: n + 1]) for n in range(len(units.starts))]
+        truth = units.map_heads(gold)
+        for unit, head in enumerate(truth, 1):
+            last = len(unit_of) - 1 - unit_of[::-1].index(unit)
+            guess = unit_of[pair.source.piece_heads[last]]
+            right += head == (0 if guess == unit else guess)
+            total += 1
+    attachment = found["source_attachment"]
+    assert attachment["counted"] == total == sum(map(len, heads)) - 1
+    assert attachment["uas"] == pytest.approx(right / total)
+    assert main([*scored, more[0]]) == 1
+    assert main([option for option in [*scored, *more] if option not in scored[2:4]]) == 1
+
+
+def test_what_lacks_for_gold_of_raw_sentences_is_said(files, capsys):
+    Path("spans").write_text("0-1\n0-1\n")
+    said = read_error(capsys, main([*SYSTEMS, *GOLD[:2], "--source-spans", "spans"]))
+    assert "--source-spans: give --source, too, the sentences of the words" in said
+    said = read_error(capsys, main([*SYSTEMS, *GOLD[:2], "--source-counts", "ref", "ref", "ref"]))
+    assert "--source-counts: give PIECES HEADS, or PIECES HEADS SPANS TEXT" in said

@@ -254,3 +254,25 @@ def test_needs_alignments_and_something_to_do(arguments, message, capsys):
     with pytest.raises(SystemExit):
         main(arguments)
     assert message in capsys.readouterr().err
+
+
+def test_models_of_raw_sentences_are_scored_in_the_words_of_gold(files, capsys):
+    """All words of a group have its links: *did* and *n't* those of *didn't*."""
+    english, german = "▁He ▁didn ' t ▁go .", "▁Er ▁ging ▁nicht ."
+    links = [(0, 0), (3, 2), (4, 1), (5, 3)]
+    back = [(j, i) for i, j in links]
+    fields = {"scheme": "raw:uax29", "forced": True}
+    (files / "en-de").write_text(line(german, source=english, links=links, **fields))
+    (files / "de-en").write_text(line(english, source=german, links=back, **fields))
+    (files / "gold").write_text("0-0 1-1 2-2 3-1 4-3\n")
+    (files / "en").write_text("He did n't go .\n")
+    (files / "de").write_text("Er ging nicht .\n")
+    command = shlex.split("--forward A en-de --backward A de-en --gold gold --json -")
+    texts = ["--source", "en", "--target", "de"]
+    assert main([*command, *texts, "--output", "A", "forward", "out"]) == 0
+    assert (files / "out").read_text() == "0-0 1-2 2-2 3-1 4-3\n"
+    scores = json.loads(capsys.readouterr().out)["systems"]["A"]
+    for way in ("forward", "backward", "intersection"):
+        assert scores[way]["aer"] == pytest.approx(0.2) and scores[way]["links"] == 5
+    said = read_error(capsys, main([*command, "--source", "de", "--target", "en"]))
+    assert "en-de: sentence 1: source: an analysis of another sentence" in said

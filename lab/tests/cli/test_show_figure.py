@@ -145,3 +145,45 @@ def test_the_model_knows_its_languages(drawn, small_corpus, tmp_path, monkeypatc
     if drawn:
         assert show.main([*drawn, "--gold=t", "-s=en", "-t=de", *model]) == 0
         assert "a en text" in capsys.readouterr().out
+
+
+def test_raw_sentences_are_drawn_in_the_words_of_the_models_splitter(
+    raw_corpus, tmp_path, monkeypatch, capsys
+):
+    monkeypatch.chdir(tmp_path)
+    path = raw_corpus.checkpoint("transformer_syncattn")
+    model = [f"--path={path}", f"--data-bin={raw_corpus.data}", f"--subwords={raw_corpus.subwords}"]
+    assert draw("parses", "It isn't  here.", *model, "--translation", "Das ist's.") == 0
+    assert capsys.readouterr().out == "x.svg: parses of: It isn't  here.\n"
+    svg = Path("x.svg").read_text("utf-8")
+    assert [*re.findall(">([^<>\n]+)</text>", svg)] == [
+        "It",
+        "isn't",
+        "here",
+        ".",
+        "Das",
+        "ist's",
+        ".",
+    ]
+    test = f"--gold={raw_corpus.folder / 'words' / 'test'}"
+    assert draw("alignment", test, "--number=1", *model) == 0
+    assert capsys.readouterr().out.endswith(f"of: {raw_corpus.lines('test.en')[0]}\n")
+    for name, line in (
+        ("t.en", "It isn't here.\n"),
+        ("t.de", "Ja.\n"),
+        ("t.spans.de", "0-2 2-3\n"),
+    ):
+        Path(name).write_text(line)
+    Path("t.spans.en").write_text("0-2 3-5 5-8 9-13 13-14\n")
+    said = read_error(capsys, draw("alignment", "--gold=t", *model))
+    assert "5 words, but 4 in the model's subwords; draw a sentence whose parse has the" in said
+    Path("t.spans.en").write_text("0-2 3-50\n")
+    assert "t.spans.en:1: span 3-50" in read_error(capsys, draw("alignment", "--gold=t", *model))
+
+
+def test_the_parse_of_a_raw_sentence_is_read_in_its_words(raw_corpus, capsys):
+    path = raw_corpus.checkpoint("transformer_pascal")
+    model = [f"--path={path}", f"--data-bin={raw_corpus.data}", f"--subwords={raw_corpus.subwords}"]
+    test = f"--gold={raw_corpus.folder / 'words' / 'test'}"
+    assert show.main([test, "--number=2", *model]) == 0
+    assert capsys.readouterr().out.startswith(f"source       {raw_corpus.lines('test.en')[1]}\n")

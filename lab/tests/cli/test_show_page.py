@@ -4,6 +4,7 @@ import re
 import shlex
 import sys
 from base64 import b64decode
+from collections import Counter
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -75,8 +76,8 @@ def test_numbers_are_those_of_syncattn_score_and_of_sacrebleu(page, arguments, m
         "BLEU": f"{bleu:.2f}",
         "± 95 %": f"{test['confidence']:.2f}",
         "difference": f"−{plain['bleu']['score'] - bleu:.2f}",
-        "p": f"{test['p']:.4f}",
-        "p Holm": f"{test['corrected']:.4f}",
+        "p": f"{test['p']:.3f}",
+        "p Holm": f"{test['corrected']:.3f}",
         "verdict": "not known",
         "chrF": f"{parser['chrf']['score']:.2f}",
         "RIBES": f"{parser['ribes']['score']:.2f}",
@@ -174,13 +175,16 @@ def test_nothing_of_the_data_is_markup(page):
 def test_curves_and_charts(page):
     head, _ = content(page)
     titles = re.findall(r"<figcaption><b>(.*?)</b>", page)
+    groups = [f"By {kind} of the source word" for kind in ("label", "arc", "depth")]
+    groups.append("By words in the source")
     assert titles == [
-        *("BLEU by length", "AER by layer", "UAS source by distance to the head"),
-        *("UAS target by distance to the head", "UAS source by label", "Training loss"),
+        *groups,
+        *("BLEU by length", "AER by layer", "UAS source by distance to the parent"),
+        *("UAS target by distance to the parent", "UAS source by label", "Training loss"),
         "Training: synchronisation loss",
     ]
     assert len(head["overview"]) == len(titles)
-    aer, distance = (head["overview"][i]["datasets"]["rows"] for i in (1, 2))
+    aer, distance = (head["overview"][i]["datasets"]["rows"] for i in (5, 6))
     scores = head["scores"]["Plain"]["layer_alignment"]
     assert [(row["part"], row["value"]) for row in aer if row["system"] == "Plain"] == [
         (layer, round(100 * alignment["aer"], 2)) for layer, alignment in scores.items()
@@ -216,11 +220,42 @@ def test_curves_and_charts(page):
     ]
 
 
+def answers(page: str) -> dict[str, str]:
+    """Return what the page begins with, by the question."""
+    said = page.split('<dl id="answers">')[1].split("</dl>")[0]
+    return dict(re.findall(r'<dt>(.*?)</dt><dd dir="auto">(.*?)</dd>', said))
+
+
 def test_the_page_begins_in_words(page):
-    [said] = re.findall(r'<p id="lead" dir="auto">(.*?)</p>', page)
+    said = answers(page)
+    questions = ["Which is better?", "How sure?", "What is missing?", "Do they parse?"]
+    assert [*said] == questions, "and not where: no group has enough sentences"
     parser = "P &lt;script&gt;alert(1)&lt;/script&gt;"
-    assert said.startswith("Both differences to Plain may be chance; the largest is LPSI’s, −")
-    assert said.endswith(f"{parser}’s heads find the parents of 31 % of the source’s words.")
+    assert said["Which is better?"].startswith(
+        "It is not known which is better. Both differences to Plain may be chance; the largest is "
+    )
+    assert said["Which is better?"].endswith("The translations of 2 of 5 sentences differ.")
+    assert "5 sentences and one training of each system were compared;" in said["How sure?"]
+    assert said["What is missing?"] == (
+        f"Words of the reference are missing in 1 (Plain), 1 ({parser}) and 2 (LPSI) of 5 "
+        "sentences."
+    )
+    assert said["Do they parse?"] == (
+        f"{parser}’s heads find the parents of 31 % of the source’s words."
+    )
+
+
+def test_marks_are_those_of_a_slow_loop(page):
+    head, details = content(page)
+    for summary, detail in zip(head["sentences"], details, strict=True):
+        reference = Counter(re.findall(r"\w+|[^\w\s]", summary["reference"]))
+        for text, counts, (pieces, _) in zip(
+            summary["translations"], summary["counts"], detail["marked"], strict=True
+        ):
+            ours = Counter(re.findall(r"\w+|[^\w\s]", text))
+            assert counts["missing"] == (reference - ours).total()
+            assert counts["added"] == (ours - reference).total()
+            assert (pieces is None) == (" ".join(summary["reference"].split()) == text)
 
 
 def test_the_same_twice(page, arguments, monkeypatch):
@@ -248,6 +283,7 @@ def test_plain_text_alone(tmp_path, monkeypatch, capsys):
     assert table(page, "Scores")[0] == shown, "no column of dashes"
     assert "B has as much BLEU as A" in page
     assert "The translations of 0 of 2 sentences differ." in page
+    assert "Where?" not in page and '<h1 dir="auto">A, B on ref</h1>' in page
 
 
 def test_only_the_first_sentences_are_shown_and_no_picture_of_long_ones(
@@ -265,7 +301,7 @@ def test_only_the_first_sentences_are_shown_and_no_picture_of_long_ones(
     Path("forced").write_text("".join(forced))
     named = ["--references=ref", "--system", "A", "beam", "forced", "--html=r.html"]
     assert show.main([*named, "--sentences=2", "--tokenize=none"]) == 0
-    assert "r.html: 2 of 3 sentences, 1 systems" in capsys.readouterr().out
+    assert "r.html: 2 of 3 sentences, 1 system, " in capsys.readouterr().out
     page = Path("r.html").read_text(encoding="utf-8")
     assert ">Sentences (2 of 3)<" in page
     head, [drawn, long] = content(page)
@@ -273,7 +309,10 @@ def test_only_the_first_sentences_are_shown_and_no_picture_of_long_ones(
     lengths = head["scores"]["A"]["bleu_by_length"].values()
     assert sum(bucket["sentences"] for bucket in lengths) == 3, "also of forced output"
     assert len(drawn["systems"][0]["source"]) == 250 and "long" not in drawn
-    assert long == {"long": 251} and len(head["sentences"][1]["source"].split()) == 251
+    assert (
+        long == {"long": 251, "marked": [[None, ""]]}
+        and len(head["sentences"][1]["source"].split()) == 251
+    )
 
 
 @pytest.mark.parametrize(
@@ -364,3 +403,30 @@ def test_an_unknown_subword_that_was_printed_is_no_text(small_corpus, tmp_path, 
         True,
         False,
     ]
+
+
+def test_sentences_of_raw_text_are_shown_as_they_are(tmp_path, monkeypatch):
+    """Their words have the places that gold has, and links, too."""
+    monkeypatch.chdir(tmp_path)
+    english, german = "The re-run ended.", "Es ist's."
+    (tmp_path / "ref").write_text(f"{german}\n")
+    (tmp_path / "src").write_text(f"{english}\n")
+    (tmp_path / "heads").write_text("2 3 0 3\n")
+    (tmp_path / "spans").write_text("0-3 4-10 11-16 16-17\n")
+    pieces = "▁The ▁re - run ▁ended .", "▁Es ▁ist 's ."
+    found = {"source_heads": [2, 5, 4, 5, 0, 5], "links": [(0, 0), (3, 1)], "forced": True}
+    (tmp_path / "forced").write_text(line(pieces[1], source=pieces[0], scheme="raw:uax29", **found))
+    options = ["--references", "ref", "--source", "src", "--system", "A", "ref", "forced"]
+    options += ["--source-heads", "heads", "--source-spans", "spans", "--html", "r.html"]
+    assert show.main(options) == 0
+    page = (tmp_path / "r.html").read_text(encoding="utf-8")
+    head, [detail] = content(page)
+    assert head["sentences"][0]["source"] == detail["source"]["text"] == english
+    assert detail["source"]["words"] == ["The", "re-run", "ended", "."]
+    assert detail["source"]["spans"] == [[0, 3], [4, 10], [11, 16], [16, 17]]
+    assert detail["source"]["heads"] == detail["systems"][0]["source"] == [2, 3, 0, 3]
+    assert detail["target"]["text"] == german
+    assert detail["target"]["words"] == ["Es", "ist's", "."]
+    assert detail["target"]["spans"] == [[0, 2], [3, 8], [8, 9]]
+    assert detail["systems"][0]["links"][""] == [[0, 0], [1, 1]]
+    assert table(page, "Scores")[1][4] == "100.00"

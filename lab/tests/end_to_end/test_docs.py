@@ -95,7 +95,7 @@ NOT_RUN = {
     "for side in en de; do syncattn-bpe": "the same",
     "for side in en de; do syncattn-parse": "the same",
     "syncattn-preprocess -s en -t de --destdir data-bin --trainpref pieces/train --trainheads raw/"
-    "train --srcdict": "the same",
+    "train --start": "the same",
     "python examples/fine_tune_marian.py": "downloads; tests/test_examples.py does",
     "bash study/start.sh": "takes an hour; lab/tests/study/test_start.py does",
     "syncattn-score heads": "lab/tests/evaluation/test_head_probe.py does",

@@ -7,8 +7,8 @@ from scipy.stats import bootstrap
 from syncattn_fairseq.base.errors import DataError
 from syncattn_lab.evaluation.sentence_scores import (
     compare_sentence_scores,
-    format_sentence_scores,
     read_sentence_scores,
+    tabulate_sentence_scores,
 )
 
 COMET = "hyp.de\tSegment 0\tscore: 0.8321\nhyp.de\tSegment 1\tscore: -0.1\nhyp.de\tscore: 0.3661\n"
@@ -54,6 +54,6 @@ def test_verdicts_and_the_table():
     resampled = bootstrap((base,), np.mean, method="percentile", random_state=seeded)
     ends = resampled.confidence_interval
     assert found["base"].confidence == pytest.approx((ends.high - ends.low) / 2, rel=0.1)
-    table = format_sentence_scores("COMET", found).splitlines()
+    table = tabulate_sentence_scores("COMET", found).format().splitlines()
     assert table[0].split() == ["system", "COMET", "±", "95", "%", "difference", "p", "verdict"]
     assert table[2].split()[-1] == "better" and table[1].split()[-2:] == ["–", "–"]

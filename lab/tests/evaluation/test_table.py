@@ -2,7 +2,7 @@ from dataclasses import replace
 
 from syncattn_lab.evaluation.attachment import AttachmentScore
 from syncattn_lab.evaluation.length import BucketScore
-from syncattn_lab.evaluation.score_table import format_scores
+from syncattn_lab.evaluation.score_table import tabulate_scores
 from syncattn_lab.evaluation.scoring import SystemScore
 from syncattn_lab.evaluation.significance import Significance
 from syncattn_lab.evaluation.translation import BleuScore, TranslationScore
@@ -20,6 +20,10 @@ OLD = SystemScore(
     left_out=0,
 )
 NEW = replace(OLD, texts=OLD.texts | {"bleu": BleuScore(21.5, "nrefs:1", 101.25)}, left_out=3)
+
+
+def format_scores(scores):
+    return "\n\n".join(table.format() for table in tabulate_scores(scores))
 
 
 def test_main_table():
@@ -47,14 +51,14 @@ def test_significance_table():
     lines = format_scores({"New": new, "Old": old}).split("\n\n")[2].splitlines()
     assert lines == [
         "system   BLEU  ± 95 %  difference       p  verdict",
-        "New     21.50    1.00       +1.50  0.0001   better",
+        "New     21.50    1.00       +1.50  <0.001   better",
         "Old     20.00    1.25           –       –        –",
     ]
     worse = Significance("Old", -1.5, 1.0, 0.03, "bs:1000", 0.06, "not known")
     three = {"New": new, "Old": old, "Third": replace(NEW, significance=worse)}
     lines = format_scores(three).split("\n\n")[2].splitlines()
     assert lines[0].endswith("     p  p Holm    verdict")
-    assert lines[3].endswith(" −1.50  0.0300  0.0600  not known")
+    assert lines[3].endswith(" −1.50   0.030   0.060  not known")
 
 
 def test_length_table():

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from syncattn_fairseq.data.words import join_subwords, link_words
+from syncattn_fairseq.data.words import join_text, link_words
 from syncattn_fairseq.inference.record import Record, SideRecord, write_record
 from syncattn_lab.printed.sentences import PrintedSentence, make_side
 
@@ -34,7 +34,7 @@ def printed(
         sides.append(replace(side, heads=heads, distances=dict(distances or {})))
     lengths = [side.lengths for side in sides]
     if translation is None:
-        translation = " ".join(join_subwords(target.split(), scheme))
+        translation = join_text(target.split(), scheme)
     return PrintedSentence(
         translation,
         *sides,
@@ -47,10 +47,10 @@ def printed(
 def line(target: str, translation: str | None = None, source: str = "", **fields: Any) -> str:
     """Return the line of ``syncattn-translate --jsonl`` for what `printed` takes."""
     sentence = printed(target, translation, source, **fields)
-    texts = " ".join(sentence.source.words), sentence.translation
+    texts = str(sentence.source), sentence.translation
     sides = []
     for text, side in zip(texts, (sentence.source, sentence.target), strict=True):
-        shown = side.heads, None, side.distances
+        shown = side.heads, None, side.distances, side.spans
         sides.append(SideRecord(text, side.words, side.subwords, side.lengths, *shown))
     links = None if sentence.links is None else sorted(sentence.links)
     layers = {layer: sorted(each) for layer, each in sentence.layer_links.items()}

@@ -3,6 +3,7 @@
 import json
 import os
 import random
+from dataclasses import replace
 from pathlib import Path
 from threading import Thread
 
@@ -57,7 +58,15 @@ def test_records_are_read_as_they_were_written(tmp_path):
         },
     ]
     path = write(tmp_path / "out", "".join(line(**one) for one in sentences))
-    assert [*read_output(path)] == [printed(**one) for one in sentences]
+    found = [*read_output(path)]
+    for side in ("source", "target"):
+        texts = [getattr(sentence, side) for sentence in found]
+        assert [text.text for text in texts] == [" ".join(text.words) for text in texts]
+    bare = [
+        replace(s, source=replace(s.source, text=""), target=replace(s.target, text=""))
+        for s in found
+    ]
+    assert bare == [printed(**one) for one in sentences]
     assert has_analyses(path)
     with pytest.raises(DataError, match="out:3: source: unexpected value null"):
         read_output(write(path, path.read_text() + "{}\n"))
@@ -210,3 +219,13 @@ def test_a_pipe_is_read_once(tmp_path, text, expected):
 def test_broken_output(tmp_path, text, message):
     with pytest.raises(DataError, match=message):
         read_output(write(tmp_path / "out", text))
+
+
+def test_fairseqs_links_of_raw_sentences_are_of_words_with_places(tmp_path):
+    output = "S-0\t▁It ▁isn ' t .\nH-0\t-1\t▁Nein .\nA-0\t0-0 3-0 4-1\n"
+    [sentence] = read_output(write(tmp_path / "out", output), "raw:uax29")
+    assert sentence.links == {(0, 0), (1, 0), (2, 1)}
+    assert sentence.source.words == ["It", "isn't", "."]
+    assert str(sentence.source) == "It isn't."
+    assert sentence.source.spans == [(0, 2), (3, 8), (8, 9)]
+    assert sentence.target.spans == [(0, 4), (4, 5)]

@@ -3,6 +3,7 @@ from pathlib import Path
 
 import pytest
 
+from syncattn_lab.evaluation.contrastive import read_contrastive
 from syncattn_lab.recipes.generate import main
 from syncattn_lab.synthetic import generated_corpus
 from syncattn_lab.synthetic.derivation import SentencePair
@@ -24,7 +25,7 @@ def test_files_go_together(tmp_path, capsys):
     folder = tmp_path / "new" / "corpus"
     write(folder)
     assert capsys.readouterr().out == f"{folder}: train 60, valid 20, test 10 pairs\n"
-    assert len(list(folder.glob("[!.]*"))) == 3 * 11
+    assert len(list(folder.glob("[!.]*"))) == 3 * 11 + 1
     for split, size in SIZES.items():
         assert len(lines(folder / f"{split}.align")) == size
         for language in ("en", "de"):
@@ -48,6 +49,15 @@ def test_files_go_together(tmp_path, capsys):
         links = [tuple(map(int, link.replace("?", "-").split("-"))) for link in align.split()]
         assert links == sorted(set(links))
         assert all(i < len(english.split()) and j < len(german.split()) for i, j in links)
+
+
+def test_wrong_translations_go_with_the_test_split(tmp_path):
+    write(tmp_path)
+    pairs = read_contrastive(tmp_path / "test.contrast.tsv")
+    texts = [*zip(lines(tmp_path / "test.en"), lines(tmp_path / "test.de"), strict=True)]
+    assert {(pair.source, pair.right) for pair in pairs} == {*texts}
+    assert {pair.kind for pair in pairs} == {"agreement", "order", "attachment"}
+    assert all(pair.distance for pair in pairs)
 
 
 def test_splits_are_disjoint(tmp_path):

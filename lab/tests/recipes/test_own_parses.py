@@ -3,6 +3,7 @@
 import json
 import re
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,10 +14,14 @@ from syncattn_fairseq.cli import parse
 from syncattn_fairseq.data.parses import read_heads, read_spans
 from syncattn_fairseq.trees.tree import format_conllu
 from syncattn_lab.cli.recipe import main
+from syncattn_lab.recipes.cell import Cell
 from syncattn_lab.recipes.corpus_facts import load_corpus
 from syncattn_lab.recipes.language_tools import describe_language, has_parser
+from syncattn_lab.recipes.launch import Machines
 from syncattn_lab.recipes.missing import list_missing_parsers
 from syncattn_lab.recipes.new_corpus import write_corpus
+from syncattn_lab.recipes.request import read_row
+from syncattn_lab.recipes.row_settings import RowSettings
 from syncattn_lab.recipes.stages import split_commands
 from syncattn_lab.recipes.text_formats import collect
 from syncattn_lab.recipes.text_steps import download_models
@@ -144,7 +149,9 @@ def test_sentences_of_a_treebank_are_read_as_people_write_them(folder):
         ("src", True, ["src: not a language that is known here, .* and your parses are used"]),
         ("yo", False, ["yo: no parser of Yoruba is known, so _data.yaml has the systems that"]),
         ("yo", True, []),
-        ("zh", False, [r"zh: the words of Chinese are found by rjieba: .*-fairseq\[chinese\]'"]),
+        ("zh", False, [r"zh: .* rjieba, .*-fairseq\[chinese\]'; until .* systems without parses$"]),
+        ("th", True, [r"th: each letter of it .* pythainlp, .*-fairseq\[thai\]'$"]),
+        ("my", False, [r"my: .* icu, .*-fairseq\[icu\]'; until then, .*"]),
     ],
 )
 def test_what_a_language_needs_is_said_in_a_line(language, parsed, expected, monkeypatch):
@@ -154,6 +161,24 @@ def test_what_a_language_needs_is_said_in_a_line(language, parsed, expected, mon
     assert len(found) == len(expected)
     for line, start in zip(found, expected, strict=True):
         assert re.match(start, line) and "\n" not in line
+
+
+@pytest.mark.parametrize("installed", [True, False])
+def test_without_its_splitter_a_language_is_trained_without_parses(
+    folder, capsys, monkeypatch, installed
+):
+    pytest.importorskip("stanza")
+    Path("train.zh").write_text("".join(f"我看见{chr(n)}。\n" for n in range(0x4E00, 0x4E80)))
+    Path("train.en").write_text("".join(f"I see {n}.\n" for n in range(0x80)))
+    if not installed:
+        monkeypatch.setattr("syncattn_fairseq.data.splitters.find_spec", lambda name: None)
+    assert main(["--init", "mine", "train.zh", "train.en"]) == 0
+    notes = [x for x in capsys.readouterr().err.splitlines() if x.startswith("note:")]
+    assert len(notes) == (not installed)
+    corpus = load_corpus(Path("mine"))
+    assert ("syncattn" in corpus.systems) == installed
+    assert corpus.clean["max_words"] == (100 if installed else 400)
+    assert corpus.clean["ratio"] == (9 if installed else 36)
 
 
 def test_parsers_are_stanzas(monkeypatch):
@@ -189,3 +214,36 @@ def test_languages_are_known_by_the_names_of_files(raw, source, target, systems,
     [download] = download_models(corpus, language)
     assert re.findall(r"download\W+(\w+)", str(download)) == [parser.removeprefix("--lang ")]
     assert json.dumps(language) in Path("mine/_corpus.yaml").read_text()
+
+
+# ---- scores
+
+
+def list_scoring(corpus):
+    """Return the words of the commands that score SyncAttn's analyses."""
+    row = read_row("syncattn", corpus.known_systems())
+    *_, scoring = Cell(RowSettings(row, corpus, {}), Machines(cpu=True), None).stages()
+    return [(str(step).split(), [str(path) for path in step.reads]) for step in scoring.steps]
+
+
+def test_attachment_is_scored_by_the_spans_of_the_parsers_words(folder):
+    write_treebanks(["train"])
+    write_corpus(Path("mine"), ["train.en.conllu", "train.de.conllu"], gpu=False)
+    corpus = load_corpus(Path("mine"))
+    [(words, reads)] = list_scoring(corpus)
+    place = "corpora/mine/words/"
+    for side, language in (("source", "en"), ("target", "de")):
+        for option, name in (("heads", "test.heads"), ("spans", "test.spans")):
+            path = f"{place}{name}.{language}"
+            assert words[words.index(f"--{side}-{option}") + 1] == path and path in reads
+        at = words.index(f"--{side}-counts") + 1
+        counted = ["train.heads", "train.spans", "train"]
+        files = [f"corpora/mine/pieces/train.{language}"]
+        files += [f"{place}{name}.{language}" for name in counted]
+        assert words[at : at + 4] == files and {*files} <= {*reads}
+    assert words[words.index("--source") + 1] == f"{place}test.en" in reads
+    *_, (words, reads) = list_scoring(replace(corpus, gold_alignments="a!b"))
+    assert words[1] == "links"
+    for side, language in (("source", "en"), ("target", "de")):
+        path = f"{place}test.{language}"
+        assert words[words.index(f"--{side}") + 1] == path and path in reads

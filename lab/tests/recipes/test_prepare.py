@@ -98,7 +98,11 @@ def test_raw_sentences_are_not_split_into_words(tmp_path):
 def test_multi_task_counts_its_words_since_tags_are_no_pieces(tmp_path):
     corpus = write_raw(tmp_path, RAW)
     stages = {x.log.name: x for x in list_preparation(corpus, 1, 1, {"multitask"})}
-    assert "fairseq-preprocess" in str(stages["binarise-multitask"].steps[-1])
+    steps = stages["binarise-multitask"].steps
+    assert "fairseq-preprocess" in str(steps[-1])
+    words = "corpora/mine/words/train"
+    assert f"--spans {words}.spans.en --text {words}.en" in str(steps[1])
+    assert {f"{words}.spans.en", f"{words}.en"} <= {str(path) for path in steps[1].reads}
 
 
 @pytest.mark.parametrize(

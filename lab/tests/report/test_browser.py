@@ -65,7 +65,7 @@ class Reader:
         return "\n".join(element.text for element in self.find(selector))
 
     def numbers(self) -> list[str]:
-        return [element.text for element in self.find("#list .n")]
+        return [element.text for element in self.find("#list .n:first-child")]
 
     def captions(self) -> list[str]:
         return [element.text for element in self.find("#sentence figcaption b")]
@@ -90,7 +90,7 @@ class Reader:
 
     def open(self, number: int) -> None:
         self.driver.execute_script(f"location.hash = '#{number}'")
-        self.wait(lambda: self.text("#list [aria-current] .n") == str(number))
+        self.wait(lambda: self.text("#list [aria-current] .n:first-child") == str(number))
         self.wait(
             lambda: len(self.find("#sentence figure")) == len(self.find("#sentence svg.marks"))
         )
@@ -132,9 +132,9 @@ def reader(driver: Any, tmp_path_factory: pytest.TempPathFactory) -> Reader:
 
 
 def test_search_and_filters(reader):
-    assert reader.text("#apart dd").startswith(SOURCE[3]), "where they differ most"
+    assert reader.text("#examples dd").startswith(SOURCE[3]), "where a system loses most"
     reader.find("#tab-browser")[0].click()
-    assert reader.text("#list [aria-current] .n") == "4"
+    assert reader.text("#list [aria-current] .n").split() == ["4", "−100.0"]
     assert reader.numbers() == list("41235")
     reader.choose("#order", "corpus")
     assert reader.numbers() == ["1", "2", "3", "4", "5"]
@@ -150,17 +150,47 @@ def test_search_and_filters(reader):
     assert reader.numbers() == ["3"]
     reader.choose("#shortest", "")
     reader.choose("#longest", "")
-    reader.choose("#differ", "any")
-    assert reader.numbers() == ["1", "4"]
-    reader.choose("#differ", "trees")
-    assert reader.numbers() == []
-    reader.choose("#differ", "")
-    reader.choose("#order", "long")
-    assert reader.numbers() == ["5", "3", "1", "2", "4"]
-    for order, numbers in (("short", "12435"), ("apart", "41235"), ("worst", "34125")):
+    for which, numbers in (("any", "14"), ("trees", ""), ("missing", "34"), ("untranslated", "")):
+        reader.choose("#which", which)
+        assert reader.numbers() == list(numbers), which
+    reader.choose("#which", "")
+
+
+def test_orders(reader):
+    """Each order is of any system, or of one."""
+    for order, numbers in (
+        *(("long", "53124"), ("short", "12435"), ("loss", "41235"), ("worst", "34125")),
+        *(("missing", "43125"), ("added", "34125"), ("moved", "12345")),
+    ):
         reader.choose("#order", order)
         assert reader.numbers() == list(numbers), order
+    shown = [item.text for item in reader.find("#list .n:last-child")]
+    assert shown == ["2", "0", "0", "0", "0"], "what they are sorted by"
+    reader.choose("#order", "missing")
+    reader.choose("#of", "0")
+    assert reader.numbers() == list("31245"), "the first system translates the fourth"
+    reader.choose("#which", "missing")
+    assert reader.numbers() == ["3"]
+    reader.choose("#which", "")
+    reader.choose("#of", "")
     reader.choose("#order", "corpus")
+
+
+def test_marks(reader):
+    reader.open(1)
+    second = reader.find("#sentence dd")[3]
+    assert second.text == "bellte Hund der", "arrows are no text"
+    moved = second.find_elements("css selector", ".moved")
+    assert [(word.text, word.get_attribute("class")) for word in moved] == [
+        *(("bellte", "moved right"), ("Hund", "moved right"))
+    ]
+    reader.open(4)
+    of_third = reader.find("#sentence dd")[4]
+    kinds = [(word.tag_name, word.text) for word in of_third.find_elements("css selector", "*")]
+    assert kinds == [("del", "the boy reads"), ("ins", "x")]
+    note = of_third.find_element("css selector", "del").get_attribute("title")
+    assert note == "in the reference, but not here; source: הילד קורא"
+    assert not reader.find("#sentence dd")[2].find_elements("css selector", "ins, del, .moved")
 
 
 def test_systems_side_by_side(reader):
@@ -178,14 +208,14 @@ def test_systems_side_by_side(reader):
     shares = [text for text in reader.text("#sentence figcaption").split("\n") if "%" in text]
     # One head of three is right; of the target, one of the two that a decoder can look at.
     assert [text.split()[-2] for text in shares] == ["33", "50"]
-    assert reader.text("#sentence mark"), "where the translation is not the reference"
+    assert reader.find("#sentence dd .moved"), "where the translation is not the reference"
     switch = reader.find("#switches button")[1]
     switch.click()
     assert switch.get_attribute("aria-pressed") == "false"
     # The gold parses take the place of those of the only parser.
     shown = ["gold", "gold", "Plain", "LPSI", "gold", "LPSI", "LPSI", *gates]
     assert reader.captions() == shown
-    assert not reader.find("#sentence mark")
+    assert not reader.find("#sentence dd .moved")
     switch.click()
     assert reader.captions() == all_captions
     layers = reader.find("#sentence select")[0].text.split("\n")
@@ -199,12 +229,12 @@ def test_systems_side_by_side(reader):
 
 def test_charts_have_names_and_one_stop_of_the_tab_key(reader):
     reader.find("#tab-summary")[0].click()
-    menus = reader.find("#summary summary")
+    menus = reader.find("#summary .vega-embed summary")
     names = [menu.get_attribute("aria-label") for menu in menus]
-    assert names[:2] == ["Save: BLEU by length", "Save: AER by layer"]
-    assert len({*names}) == len(names) == 6
+    assert names[:2] == ["Save: By label of the source word", "Save: By arc of the source word"]
+    assert len({*names}) == len(names) == 10
     menus[0].send_keys("\ue014")  # the right arrow
-    assert [menu.get_attribute("tabindex") for menu in menus] == ["-1", "0", *["-1"] * 4]
+    assert [menu.get_attribute("tabindex") for menu in menus] == ["-1", "0", *["-1"] * 8]
     assert reader.driver.switch_to.active_element == menus[1]
 
 
@@ -321,8 +351,8 @@ def test_two_parsers_are_under_one_row_of_words(driver, tmp_path):
     page.wait(lambda: page.find("html[data-ready]"))
     page.open(1)
     text = page.text("#sentence .key").split("\n")
-    assert text[0].endswith(f"■ P {SCRIPT} 33 %, ◆ Other 67 %. Dashed: wrong.")
-    assert text[1].endswith(" Dashed: wrong. Words whose head is to the right do not count.")
+    assert text[1].endswith(f"■ P {SCRIPT} 33 %, ◆ Other 67 %. Dashed: wrong.")
+    assert text[2].endswith(" Dashed: wrong. Words whose head is to the right do not count.")
     script = """
         const figure = document.querySelector("#sentence figure");
         const marks = (kind) => figure.querySelectorAll(`.mark-${kind} path, .mark-${kind} line`);

@@ -28,6 +28,8 @@ def test_mean_and_range_of_the_updates_that_all_seeds_have():
     svg = vl_convert.vegalite_to_svg(chart.specification)
     legend = svg[svg.index("role-legend") :]
     assert ">A</text>" in legend and ">B</text>" in legend and ">C</text>" not in legend
+    [alone] = training_charts({"A": [points({100: 7.0})]}, ["A"])
+    assert "role-legend" not in vl_convert.vegalite_to_svg(alone.specification)
 
 
 def test_titles_are_words_and_validation_comes_first():
@@ -37,11 +39,12 @@ def test_titles_are_words_and_validation_comes_first():
         *points({5: 3.0}, "sync_mse_loss", "train"),
         *points({5: 60.0}, "src_uas"),
         *points({5: 1.0}, "my_own_loss"),
+        *points({5: 9.0}, "total_loss"),  # a sum of the others
     ]
     charts = training_charts({"A": [found]}, ["A"])
     assert [chart.title for chart in charts] == [
-        *("Validation loss", "Training: SynchMSE loss", "Validation: source heads found (%)"),
-        "Validation: my own loss",
+        *("Validation loss", "Training: SynchMSE loss"),
+        *("Validation: parents of the source found (%)", "Validation: my own loss"),
     ]
     assert [row["value"] for row in rows(charts[0])] == [2.0]
     assert not any(chart.note for chart in charts)

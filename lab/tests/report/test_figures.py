@@ -1,5 +1,6 @@
 import math
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -37,8 +38,11 @@ class Stub:
         self.alignment = Alignment(source, target, CROSS)
         self.translation = Translation(target)
         self.parses = Pair(self.translation, Parse(source, ENCODER), Parse(target, DECODER))
+        self.source_segmenter = SimpleNamespace(scheme=source.scheme)
+        self.read: Any = None
 
-    def align(self, *_: Any, **__: Any) -> list[Alignment]:
+    def align(self, *texts: Any, **__: Any) -> list[Alignment]:
+        self.read = texts
         return [self.alignment]
 
     def parse(self, *_: Any) -> list[Pair[Parse]]:

@@ -87,3 +87,15 @@ def test_models_without_heads_and_words_read_differently():
     [[_, fits]] = matrices([described()], Plain())
     assert [matrix["title"][:2] for matrix in fits] == ["C:"]
     assert matrices([described("the do g")], Plain()) == [[None, None]]
+
+
+def test_a_model_of_raw_sentences_reads_the_text():
+    raw, words = Stub(), Stub()
+    raw.source_segmenter.scheme = "raw:uax29"
+    for model in (raw, words):
+        sentence = described("the dog")
+        sentence.detail["source"]["text"] = "the  dog"
+        sentence.detail["target"]["text"] = "der Hund-da"
+        matrices([sentence], model)
+    assert raw.read == (["the  dog"], ["der Hund-da"])
+    assert words.read == (["the dog"], ["der Hund da"])

@@ -3,12 +3,15 @@ from dataclasses import replace
 import pytest
 
 from lab.tests.evaluation.test_table import OLD
-from syncattn_lab.evaluation.length import BucketScore
+from syncattn_fairseq.data.doctor import Finding
 from syncattn_lab.evaluation.significance import Significance
 from syncattn_lab.report.in_words import (
     Comparison,
-    say_changes,
+    say_certainty,
     say_differences,
+    say_findings,
+    say_missing,
+    say_quality,
     say_sameness,
     say_structure,
 )
@@ -19,21 +22,23 @@ def of(name: str, difference: float, p: float | None, baseline: str = "Base") ->
 
 
 @pytest.mark.parametrize(
-    ("difference", "p", "seeds", "said"),
+    ("difference", "p", "said"),
     [
-        (-0.31, 0.35, True, "0.3 BLEU behind Base, which may be chance (p = 0.35)."),
-        (1.2, 0.0004, True, "1.2 BLEU ahead of Base, which is more than chance (p < 0.001)."),
-        (1.2, None, True, "1.2 BLEU ahead of Base; two seeds of each would tell whether that is "),
-        # One training says nothing of others.
-        (2, 0.01, False, "Base, which is more than chance (p = 0.01); other seeds may differ."),
-        (2, 0.06, False, "2.0 BLEU ahead of Base, which may be chance (p = 0.06)."),
+        (-0.31, 0.35, "0.3 BLEU behind Base, which may be chance (p = 0.350)."),
+        (1.2, 0.0004, "1.2 BLEU ahead of Base, which is more than chance (p < 0.001)."),
+        (1.2, None, "1.2 BLEU ahead of Base; two seeds of each would tell whether that is "),
+        (2, 0.05, "2.0 BLEU ahead of Base, which may be chance (p = 0.050)."),
+        (2, 0.0496, "2.0 BLEU ahead of Base, which is more than chance (p = 0.050)."),
     ],
 )
-def test_one_system_and_its_baseline(difference, p, seeds, said):
-    [text] = say_differences([of("A", difference, p)], over_seeds=seeds)
+def test_one_system_and_its_baseline(difference, p, said):
+    *first, text = say_differences([of("A", difference, p)])
     assert text.startswith("A is ") and said in text
-    [text] = say_differences([of("A", -0.01, 1.0)], over_seeds=True)
-    assert text == "A has as much BLEU as Base, which may be chance (p = 1)."
+    assert first == ([] if "more than chance" in said else ["It is not known which is better."])
+    assert say_differences([of("A", -0.01, 1.0)])[1] == (
+        "A has as much BLEU as Base, which may be chance (p = 1.000)."
+    )
+    assert say_differences([]) == []
 
 
 def test_several_systems():
@@ -44,17 +49,32 @@ def test_several_systems():
         of("D", 9, 0.5),
         of("E", 1, None),
     ]
-    [text] = say_differences(found, over_seeds=True)
+    [text] = say_differences(found)
     assert text == (
         "Against Base, C (+3.0) and A (+1.0) are ahead and B (−2.0) is behind in BLEU by more than "
         "chance; the other 2 differences may be chance."
     )
-    [text] = say_differences([*found[3:], of("F", -9.5, 0.2)], over_seeds=True)
-    assert text == ("All 3 differences to Base may be chance; the largest is F’s, −9.5 BLEU.")
-    said = say_differences([of("A", 1, 0.9), of("R", 1, 0.9, "Other")], over_seeds=True)
+    [first, text] = say_differences([*found[3:], of("F", -9.5, 0.2)])
+    assert first == "It is not known which is better."
+    assert text == (
+        "All 3 differences to Base may be chance; the largest is F’s, −9.5 BLEU (p = 0.200)."
+    )
+    _, *said = say_differences([of("A", 1, 0.9), of("R", 1, 0.9, "Other")])
     assert [text.split(",")[0] for text in said] == [
         *("A is 1.0 BLEU ahead of Base", "R is 1.0 BLEU ahead of Other")
     ]
+
+
+def test_certainty():
+    found = [Comparison("A", "Base", 1.0, 0.2, (-0.55, 2.0)), of("B", 1, 0.9)]
+    assert say_certainty(found, over_seeds=False, sentences=1500) == (
+        "95 % intervals of the differences in BLEU: A [−0.6, +2.0] to Base. 1,500 sentences and "
+        "one training of each system were compared; other seeds may differ."
+    )
+    assert say_certainty(found[:1], over_seeds=True, sentences=9).endswith(
+        "A [−0.6, +2.0] to Base, over the seeds of both."
+    )
+    assert say_certainty(found[1:], over_seeds=True, sentences=9) == ""
 
 
 def test_structure():
@@ -72,20 +92,33 @@ def test_structure():
     assert say_sameness([["x"]]) == say_sameness([]) == ""
 
 
-def test_which_lengths_and_words_change():
-    old = {"1-10": BucketScore(9, 20.0), "11-20": BucketScore(9, 30.0)}
-    new = {"1-10": BucketScore(9, 22.0, (1.0, 3.0)), "11-20": BucketScore(9, 29.0, (-3.0, 1.0))}
-    base = replace(OLD, bleu_by_length=old, significance=Significance("old", 0.0, 1.0, None, ""))
-    test = Significance("old", 1.0, 1.0, 0.01, "")
-    scores = {"old": base, "new": replace(OLD, bleu_by_length=new, significance=test)}
-    sentences = [
-        {"reference": "der Hund, der da", "translations": ["ein Hund da", "der der der"]},
-        {"reference": "da", "translations": ["das", "da da"]},
-    ]
-    assert say_changes(scores, sentences) == [
-        "new against old: it gains in sentences of 1-10 words (+2.0 BLEU); it has “der” (+2) more "
-        "often and “Hund” (−1) less often where the reference has it."
-    ]
-    same = [{"reference": "x", "translations": ["x", "x"]}]
-    scores["new"] = replace(scores["new"], bleu_by_length=None)
-    assert say_changes(scores, same) == ["new against old: no length stands out; no word does."]
+def test_missing_words():
+    counts = [({"missing": 2, "untranslated": 1}, {"missing": 0, "untranslated": 0})] * 3
+    sentences = [{"counts": [*each]} for each in counts] + [{"counts": [{}, {}]}]
+    assert say_missing(["A", "B"], sentences) == (
+        "Words of the reference are missing in 3 (A) and 0 (B) of 3 sentences. Source words are "
+        "not translated in 3 (A) and 0 (B) of 3 sentences."
+    )
+    one = [{"counts": [{"missing": 1, "untranslated": 0}]}]
+    assert say_missing(["A"], one) == "Words of the reference are missing in 1 of 1 sentences."
+    assert say_missing(["A"], []) == say_missing(["A"], [{"counts": [{}]}]) == ""
+
+
+def test_a_single_system_beside_no_model():
+    score = replace(OLD, significance=Significance("old", 0.0, 1.25, None, ""))
+    chrf = f"{OLD.scores['chrF']:.1f}"
+    assert say_quality(score, {}) == f"BLEU is {OLD.bleu.score:.1f} ± 1.2, and chrF {chrf}."
+    said = say_quality(OLD, {"the source itself": OLD, "no translation": OLD})
+    assert said == (
+        f"BLEU is {OLD.bleu.score:.1f}, and chrF {chrf}. For comparison, the source itself has "
+        f"{OLD.bleu.score:.1f} BLEU and no translation has {OLD.bleu.score:.1f} BLEU."
+    )
+
+
+def test_findings_in_the_text():
+    assert say_findings([]).startswith("No fault was found")
+    found = Finding("twice", "test", 3, 1200, "a.en", True, "give each its own")
+    assert say_findings([found, replace(found, severe=False)]) == (
+        "2 kinds of faults in the texts, 1 severe; the first: test: the same file is given twice "
+        "(3 of 1,200, 0.25 %), such as a.en; give each its own."
+    )

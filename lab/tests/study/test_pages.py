@@ -165,8 +165,9 @@ def test_the_figure_of_the_readme_is_that_of_the_plan():
     means = [float(x.replace("−", "-")) for x in re.findall(r'="mean: ([^;]+);', svg)]
     assert [name["text"] for name in data["names"]] == re.findall(r">([^<]+ against [^<]+)<", svg)
     assert means == pytest.approx([row["mean"] for row in data["means 0"]])
-    assert int(re.findall(r'width="(\d+)"', svg)[0]) <= 358, "a phone shows it in its own size"
-    assert all(float(size) >= 11 for size in re.findall(r'font-size="([\d.]+)px"', svg))
+    assert len(re.findall(r'="zero: 0"[^>]* y2="240"', svg)) == 1, "one line, from end to end"
+    shrunk = 358 / int(re.findall(r'width="(\d+)"', svg)[0])  # on a phone
+    assert all(shrunk * float(size) >= 9 for size in re.findall(r'font-size="([\d.]+)px"', svg))
 
 
 def test_the_readme_counts_the_contrasts_of_the_plans_figure():

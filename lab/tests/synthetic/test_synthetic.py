@@ -81,6 +81,54 @@ def test_seed_decides_everything(pairs):
     assert hashlib.sha256(text.encode()).hexdigest()[:16] == "7923e8a3f7c98876"
 
 
+def test_wrong_translations_have_one_error_each(pairs):
+    kinds = Counter(wrong.kind for pair in pairs for wrong in pair.wrong)
+    assert kinds.keys() == {"agreement", "attachment", "order"} and min(kinds.values()) > 200
+    distances = Counter(w.distance for pair in pairs for w in pair.wrong if w.kind == "agreement")
+    assert distances[1] > distances[4] > distances[10] > 0
+    for pair in pairs:
+        words = pair.target.words
+        for wrong in pair.wrong:
+            assert wrong.words != words and len(wrong.words) == len(words)
+            changed = [n for n, one in enumerate(words) if one != wrong.words[n]]
+            if wrong.kind == "order":
+                assert sorted(wrong.words) == sorted(words)
+                assert wrong.distance == changed[-1] - changed[0]
+                continue
+            [place] = changed
+            if wrong.kind == "agreement":
+                assert pair.target.upos[place] in ("VERB", "AUX")
+                verb = place
+                if pair.target.upos[place] == "AUX":
+                    verb = pair.target.heads[place] - 1
+                while "nsubj" not in {pair.target.labels[d] for d in dependents(pair.target, verb)}:
+                    verb = pair.target.heads[verb] - 1  # "und" and a second verb
+                [subject] = [
+                    child
+                    for child in dependents(pair.target, verb)
+                    if pair.target.labels[child] == "nsubj"
+                ]
+                assert wrong.distance == abs(place - subject)
+            else:
+                assert pair.target.upos[place] == "PRON"
+                assert wrong.words[place] in ("der", "die", "das", "den") and wrong.distance == 2
+
+
+def test_wrong_translations_read_by_a_person():
+    """In these sentences, each error is one."""
+    found = {
+        " ".join(wrong.words): (wrong.kind, wrong.distance)
+        for pair in generate(8, seed=1)
+        for wrong in pair.wrong
+    }
+    assert found["heute bemerkt die Söhne aus Dresden meinen Brief ."] == ("agreement", 2)
+    assert found["heute die Söhne aus Dresden bemerken meinen Brief ."] == ("order", 4)
+    relative = "denken , dass ein kürzerer Ritter eine Tasse nimmt ."
+    assert found[f"meine Lehrer , der Öfen angenommen haben , {relative}"] == ("attachment", 2)
+    assert found[f"meine Lehrer , die haben Öfen angenommen , {relative}"] == ("order", 2)
+    assert ("agreement", 7) in found.values()
+
+
 def test_one_source_has_one_analysis_and_one_target(monkeypatch):
     # With a handful of words many sentences come again.
     for name in ("NOUNS", "VERBS", "MODIFIERS"):

@@ -19,3 +19,8 @@ from .controls.forget_gate import ForgetGateHeads
 from .controls.shuffled_gate import ShuffledGateHeads
 from .controls.supervised_gate import SupervisedGateHeads
 from .controls.window import WindowHeads
+
+# isort: split
+# Kinds of the decoder's attention to the source.
+from .backward import BackwardHeads
+from .tree_window import TreeWindowHeads

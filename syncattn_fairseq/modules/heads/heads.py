@@ -9,8 +9,9 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from ...data.fields import NOTHING, SourceField, SourceFields
+from ...functional._numerics import dot_products
 from ..batch_view import BatchView
-from ..layer_numbers import read_layers
+from ..layer_numbers import CROSS, read_layers
 from ..part import Part, Slot
 from ..positions.positions import Order
 
@@ -26,9 +27,12 @@ class Scope:
     queries and keys with ``order``, normalise the scores with :meth:`softmax`, and use
     :meth:`average`.
 
+    In cross-attention, rows are target tokens and the tokens to see are the source's: ``mask`` and
+    ``padding_mask`` are the source's, and nothing is causal.
+
     Attributes:
         mask: added to the scores; None for nothing.
-        padding_mask: True = padding; None for none.
+        padding_mask: of the tokens to see, True = padding; None for none.
         causal: whether queries see nothing to their right.
         dropout: the module that drops attention probabilities.
         state: in incremental decoding, the tensors that these heads carry from step to step, with
@@ -37,6 +41,10 @@ class Scope:
         x: the layer's input; in incremental decoding only the newest token's.
         observed: whether somebody reads what these heads expose.
         exposed: where they put it then (:attr:`.Heads.exposes`).
+        returns_attention: whether somebody reads the attention probabilities, as losses and
+            printers read those of cross-attention.
+        attention: the attention probabilities then, in float32 or wider; :meth:`average` puts them
+            here. Heads that do not call it do so themselves.
     """
 
     mask: Float[Tensor, "... #rows #tokens"] | None
@@ -48,6 +56,8 @@ class Scope:
     x: Float[Tensor, "rows batch inputs"] | None = None
     observed: bool = False
     exposed: Float[Tensor, "batch heads ..."] | None = None
+    returns_attention: bool = False
+    attention: Float[Tensor, "batch heads rows tokens"] | None = None
 
     def softmax(
         self, scores: Float[Tensor, "batch heads rows tokens"]
@@ -67,6 +77,8 @@ class Scope:
         value: Float[Tensor, "batch heads tokens outputs"],
     ) -> Float[Tensor, "batch heads rows outputs"]:
         """Average the values by probabilities."""
+        if self.returns_attention:
+            self.attention = attention
         return self.dropout(attention.to(value.dtype)) @ value
 
     def attend(
@@ -76,13 +88,18 @@ class Scope:
         value: Float[Tensor, "batch heads tokens outputs"],
         bias: Float[Tensor, "... #rows #tokens"] | None,
     ) -> Float[Tensor, "batch heads rows outputs"]:
-        """Attend with PyTorch's fused kernel, with ``bias`` added to the scores.
+        """Attend with ``bias`` added to the scores.
+
+        PyTorch's fused kernel does so, unless somebody reads the probabilities.
 
         Args:
             query, key: before positions turn them.
             value: the vectors to average.
             bias: an addend to the scores; None for nothing.
         """
+        if self.returns_attention:
+            scores = dot_products(*self.order.turn(query, key))
+            return self.average(self.softmax(scores if bias is None else scores + bias), value)
         mask = self.mask
         for addend in (self.order.bias, bias):
             if addend is not None:
@@ -97,7 +114,7 @@ class Scope:
 
 
 class Heads(Part, nn.Module):
-    """A group of attention heads of the same kind in a self-attention layer; here, ordinary heads.
+    """A group of attention heads of the same kind in an attention layer; here, ordinary heads.
 
     A kind of head is one class. It defines its options (:class:`Options`) and which values are
     impossible (:meth:`check`), which layers have such heads and how many (:meth:`list_layers`,
@@ -105,6 +122,9 @@ class Heads(Part, nn.Module):
     it attends), how it attends (:meth:`attend`, or one of the smaller :meth:`bias` and
     :meth:`rewrite_query`), what it exposes to losses and printers (:attr:`exposes`) and whether it
     could be an ordinary head with other projections (:attr:`folds`).
+
+    A kind may have heads in the self-attention of the encoder, in that of the decoder, and in the
+    decoder's attention to the source, ``cross``.
 
     Args:
         count: h, how many heads these are.
@@ -122,18 +142,26 @@ class Heads(Part, nn.Module):
     encoder_layers: ClassVar[str] = ""
     #: The same for the decoder. Its value may be ``same``: those of the encoder.
     decoder_layers: ClassVar[str] = ""
+    #: The option that lists the decoder layers whose cross-attention has such heads; empty if
+    #: there are none there.
+    cross_layers: ClassVar[str] = ""
     #: The options that the constructor takes after ``count``, ``head_dim`` and ``view``, in order.
     arguments: ClassVar[tuple[str, ...]] = ()
-    #: What the encoder reads for them of the source's parse, see :meth:`read`; None for nothing.
+    #: What they read of the source's parse, see :meth:`read`; None for nothing. A decoder's
+    #: self-attention cannot read it.
     reads: ClassVar[SourceField | None] = None
     #: The name of what they expose to losses and printers by :attr:`.Scope.exposed`; the model
-    #: returns it as ``src_NAME`` and ``tgt_NAME``. None for nothing.
+    #: returns it as ``src_NAME``, ``tgt_NAME`` and, for cross-attention, ``cross_NAME``. None for
+    #: nothing.
     exposes: ClassVar[str | None] = None
     #: Whether they need a syntactic loss to learn syntax.
     supervised: ClassVar[bool] = False
     #: Whether they are ordinary heads except for :meth:`rewrite_query` and can be exported as such;
     #: by default, if their class overrides neither :meth:`attend` nor :meth:`bias`.
     folds: bool = True
+    #: The attribute of the attention that holds them; by default, they are in its ``heads``, under
+    #: the name of their kind. It keeps names of parameters that checkpoints have.
+    stored_as: ClassVar[str] = ""
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
@@ -154,13 +182,21 @@ class Heads(Part, nn.Module):
 
     @classmethod
     def list_layers(cls, cfg: Any, side: str) -> list[int]:
-        """List the layers of a side, ``encoder`` or ``decoder``, that have such heads, from 1."""
+        """List the layers that have such heads, from 1.
+
+        Args:
+            cfg: the options of the model.
+            side: ``encoder``, ``decoder`` or, only asked of kinds with :attr:`cross_layers`,
+                ``cross`` for the decoder's attention to the source.
+        """
         option = cls.layer_option(cfg, side)
-        return read_layers(cfg, option, side) if option else []
+        return read_layers(cfg, option, "decoder" if side == CROSS else side) if option else []
 
     @classmethod
     def layer_option(cls, cfg: Any, side: str) -> str:
         """Return the option that lists the layers of a side; empty if there is none."""
+        if side == CROSS:
+            return cls.cross_layers
         if side == "decoder" and getattr(cfg, cls.decoder_layers or "", None) == "same":
             return cls.encoder_layers
         return cls.encoder_layers if side == "encoder" else cls.decoder_layers
@@ -178,8 +214,9 @@ class Heads(Part, nn.Module):
 
     @classmethod
     def list_fields(cls, cfg: Any) -> SourceFields:
-        """Request the batch field :attr:`reads` if the encoder has such heads."""
-        if cls.reads is None or not cls.list_layers(cfg, "encoder"):
+        """Request the batch field :attr:`reads` if encoder or cross-attention have such heads."""
+        sides = ("encoder", CROSS) if cls.cross_layers else ("encoder",)
+        if cls.reads is None or not any(cls.list_layers(cfg, side) for side in sides):
             return NOTHING
         return SourceFields(fields=frozenset([cls.reads]))
 
@@ -218,7 +255,8 @@ class Heads(Part, nn.Module):
     ) -> Float[Tensor, "batch heads rows outputs"]:
         """Compute the contexts of all queries, or in incremental decoding of the newest one.
 
-        There are as many rows as tokens, or in incremental decoding one: that of the last token.
+        There are as many rows as tokens, or in incremental decoding one: that of the last token. In
+        cross-attention, rows are target tokens, and the tokens of keys and values are the source's.
 
         Args:
             query: rewritten, before positions turn it.

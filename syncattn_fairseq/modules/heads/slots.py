@@ -4,14 +4,21 @@ from typing import Any
 
 from ...base.errors import DataError
 from ...base.option_fields import flag
-from ..layer_numbers import SIDES
+from ...data.fields import NOTHING, SourceFields
+from ..layer_numbers import ATTENTIONS, CROSS
 from ..part import PARTS
 from .heads import Heads
 
 
-def list_kinds() -> list[type[Heads]]:
-    """List the registered kinds of heads in the order of their choice of heads."""
+def list_kinds(side: str = "") -> list[type[Heads]]:
+    """List the registered kinds of heads in the order of their choice of heads.
+
+    Args:
+        side: leave out kinds that cannot be in this attention; empty for all kinds.
+    """
     kinds = [part for part in PARTS.values() if issubclass(part, Heads)]
+    if side == CROSS:
+        kinds = [kind for kind in kinds if kind.cross_layers]
     return sorted(kinds, key=lambda kind: kind.rank == "between")
 
 
@@ -23,22 +30,30 @@ def find_name(kind: type[Heads]) -> str:
 def divide_layer(cfg: Any, side: str, layer: int) -> dict[type[Heads], int]:
     """Return how many heads of a layer, counted from 1, each kind has, in the order of the heads.
 
-    All are ordinary if no kind wants any. `DataError`: kinds want more heads than there are, or
-    layers that do not exist.
+    All are ordinary if no kind wants any.
+
+    Args:
+        cfg: the options of the model.
+        side: ``encoder``, ``decoder`` or ``cross``.
+        layer: of the encoder or of the decoder, from 1.
+
+    Raises:
+        DataError: kinds want more heads than there are, or layers that do not exist.
     """
-    total: int = getattr(cfg, side).attention_heads
+    total: int = getattr(cfg, "decoder" if side == CROSS else side).attention_heads
     free = total
     counts: dict[type[Heads], int] = {}
-    for kind in list_kinds():
+    for kind in list_kinds(side):
         if layer not in kind.list_layers(cfg, side):
             continue
         count = kind.count_heads(cfg, side, free)
         if not 1 <= count <= free:
             others = " and ".join(f"{n} are {other.title} heads" for other, n in counts.items())
             option = kind.option or kind.layer_option(cfg, side)
+            where = "the cross-attention of decoder" if side == CROSS else side
             raise DataError(
                 f"{flag(option)} {getattr(cfg, option)}: "
-                f"{side} layer {layer} has {total} heads" + (others and f", of which {others}")
+                f"{where} layer {layer} has {total} heads" + (others and f", of which {others}")
             )
         counts[kind] = count
         free -= count
@@ -55,7 +70,7 @@ def list_exposed() -> list[str]:
 
 def list_exposing_layers(cfg: Any, side: str, name: str) -> list[int]:
     """List the layers, from 1, whose heads expose something by this name."""
-    kinds = [kind for kind in list_kinds() if kind.exposes == name]
+    kinds = [kind for kind in list_kinds(side) if kind.exposes == name]
     return sorted({layer for kind in kinds for layer in kind.list_layers(cfg, side)})
 
 
@@ -66,5 +81,14 @@ def is_exposed_in_training(cfg: Any, name: str) -> bool:
 
 def list_supervised(cfg: Any) -> list[type[Heads]]:
     """List the kinds in use that need a syntactic loss."""
-    supervised = [kind for kind in list_kinds() if kind.supervised]
-    return [kind for kind in supervised if any(kind.list_layers(cfg, side) for side in SIDES)]
+    used = [kind for side in ATTENTIONS for kind in list_kinds(side) if kind.list_layers(cfg, side)]
+    return [kind for kind in list_kinds() if kind.supervised and kind in used]
+
+
+def list_cross_fields(cfg: Any) -> list[str]:
+    """List the names of the batch fields that heads in cross-attention read."""
+    needs: SourceFields = NOTHING
+    for kind in list_kinds(CROSS):
+        if kind.list_layers(cfg, CROSS):
+            needs |= kind.list_fields(cfg)
+    return sorted(field.name for field in needs.fields)

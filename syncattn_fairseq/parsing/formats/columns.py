@@ -39,6 +39,7 @@ class Table:
         header: beginning of lines about the sentence rather than a word.
         multiword: whether there are CoNLL-U's ranges (``3-4``: the written form of words 3 and 4)
             and empty nodes (``5.1``, skipped).
+        tag: 0-based column of the part of speech; None: there is none.
     """
 
     title: str
@@ -49,6 +50,7 @@ class Table:
     columns: int
     header: str = "#"
     multiword: bool = False
+    tag: int | None = None
 
     def read(self, lines: Iterable[str], name: str) -> Iterator[Analysis]:
         """Yield the sentences, even an empty sentence with a header; `DataError` names the line."""
@@ -59,6 +61,7 @@ class Table:
         words: list[str] = []
         heads: list[int | None] = []
         labels: list[str] = []
+        tags: list[str] = []
         surface: list[Surface] = []
         glued: set[int] = set()  # the last words of what no space follows
         text = ""
@@ -94,6 +97,8 @@ class Table:
                 heads.append(_read_head(location, fields[self.head]))
                 label = fields[self.label] if len(fields) > self.label else ""
                 labels.append("_".join(label.split()) or "_")
+                if self.tag is not None:
+                    tags.append(fields[self.tag])
         if surface and surface[-1].past > len(words):
             raise DataError(
                 f"{location}: the sentence ends at word {len(words)}, but "
@@ -101,9 +106,9 @@ class Table:
             )
         known = [head for head in heads if head is not None]
         if len(known) < len(words):
-            analysis = Analysis(words, surface=surface)
+            analysis = Analysis(words, surface=surface, tags=tags)
         else:
-            analysis = Analysis(words, known, labels, surface)
+            analysis = Analysis(words, known, labels, surface, tags=tags)
         if self.multiword:
             units = analysis.list_readings()[0]
             joined = "".join(f"{unit.form}{' ' * (unit.past not in glued)}" for unit in units)
@@ -143,7 +148,7 @@ def _cut_blocks(lines: Iterable[str]) -> Iterator[list[tuple[int, str]]]:
         yield block
 
 
-CONLLU = Table("in CoNLL-U", "\t", form=1, head=6, label=7, columns=10, multiword=True)
+CONLLU = Table("in CoNLL-U", "\t", form=1, head=6, label=7, columns=10, multiword=True, tag=3)
 CONLLX = Table("in CoNLL-X", "\t", form=1, head=6, label=7, columns=10)
 EDA = Table("in EDA's format", " ", form=2, head=1, label=4, columns=4, header="ID=")
 EDA_CONLL = Table("of eda -o conll", " ", form=1, head=6, label=7, columns=7)

@@ -23,6 +23,7 @@ class Analysis:
         labels: the relation of each word to its head, without white space; empty: no tree.
         surface: the runs of words written as one, in order.
         text: the sentence as people write it, if the format says it.
+        tags: the part of speech of each word; empty: the format has none, or is read without.
     """
 
     words: list[str]
@@ -30,6 +31,7 @@ class Analysis:
     labels: list[str] = field(default_factory=list)
     surface: list[Surface] = field(default_factory=list)
     text: str = field(default="", compare=False)
+    tags: list[str] = field(default_factory=list, compare=False)
 
     def list_readings(self) -> list[list[Surface]]:
         """List the ways to write the sentence: with surface forms, if any, then word by word."""

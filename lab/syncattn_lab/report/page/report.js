@@ -10,10 +10,31 @@
   const lines = (await new Response(stream).text()).split("\n");
   const report = JSON.parse(lines[0]);
   const { systems, sentences } = report;
-  const apart = (s) => Math.max(...s.chrf) - Math.min(...s.chrf);
-  // It opens on the sentence where systems differ most.
-  const first = sentences.reduce((best, s, n) => (apart(s) > apart(sentences[best]) ? n : best), 0);
-  const state = { number: first, shown: new Set(systems.keys()), layers: {}, limit: PAGE };
+  /** What the list is sorted by, the largest number first: of one system, or the most of any. */
+  const behind = (s, i) => Math.max(...s.chrf) - s.chrf[i];
+  const tenths = (number) => number.toFixed(1);
+  const counted = (name) => ({ of: (s, i) => s.counts[i][name] ?? 0, show: String });
+  const ORDERS = {
+    loss: { of: behind, show: (number) => (number ? `−${tenths(number)}` : "0") },
+    worst: { of: (s, i) => -s.chrf[i], show: (number) => tenths(-number) },
+    untranslated: counted("untranslated"),
+    missing: counted("missing"),
+    added: counted("added"),
+    moved: counted("moved"),
+    corpus: { of: () => 0, show: () => "" },
+    short: { of: (s) => -s.length, show: (number) => -number },
+    long: { of: (s) => s.length, show: String },
+  };
+  const everyone = [...systems.keys()];
+  const weigh = (order, who, n) => Math.max(...who.map((i) => ORDERS[order].of(sentences[n], i)));
+  const ranked = (order, who, numbers) => {
+    const weights = new Map(numbers.map((n) => [n, weigh(order, who, n)]));
+    return numbers.sort((a, b) => weights.get(b) - weights.get(a) || a - b);
+  };
+  const usual = systems.length > 1 ? "loss" : "worst";
+  // It opens on the sentence where a system loses most, or on the worst one of a single system.
+  const first = ranked(usual, everyone, [...sentences.keys()]);
+  const state = { number: first[0] ?? 0, shown: new Set(everyone), layers: {}, limit: PAGE };
 
   const make = (tag, text, attributes = {}) => {
     const element = document.createElement(tag);
@@ -69,26 +90,25 @@
 
   const searched = sentences.map((s) =>
     [s.source, s.reference, ...s.translations].join("\n").toLowerCase());
-  const ORDERS = {
-    corpus: null,
-    apart: (s) => -apart(s),
-    worst: (s) => Math.min(...s.chrf),
-    short: (s) => s.length,
-    long: (s) => -s.length,
+  const who = () => (byId("of")?.value ? [Number(byId("of").value)] : everyone);
+  const FOUND = {
+    "": () => true,
+    any: (s) => s.differ.length > 0,
+    untranslated: (s) => who().some((i) => s.counts[i].untranslated),
+    missing: (s) => who().some((i) => s.counts[i].missing),
   };
 
   const chosen = () => {
     const wanted = byId("search").value.trim().toLowerCase();
     const from = Number(byId("shortest").value || 0);
     const to = Number(byId("longest").value || Infinity);
-    const differ = byId("differ").value;
-    const key = ORDERS[byId("order").value];
+    const which = byId("which").value;
+    const fits = FOUND[which] ?? ((s) => s.differ.includes(which));
     const found = [...sentences.keys()].filter((n) => {
       const s = sentences[n];
-      return s.length >= from && s.length <= to && searched[n].includes(wanted) &&
-        (!differ || (differ === "any" ? s.differ.length > 0 : s.differ.includes(differ)));
+      return s.length >= from && s.length <= to && searched[n].includes(wanted) && fits(s);
     });
-    return key ? found.sort((a, b) => key(sentences[a]) - key(sentences[b]) || a - b) : found;
+    return ranked(byId("order").value, who(), found);
   };
 
   const list = () => {
@@ -96,11 +116,13 @@
     byId("found").textContent =
       `${found.length} of ${sentences.length} sentence${sentences.length === 1 ? "" : "s"}`;
     const limit = Math.max(state.limit, found.indexOf(state.number) + 1);
+    const order = byId("order").value;
     byId("list").replaceChildren(...found.slice(0, limit).map((n) => {
       const button = make("button", undefined, { "data-number": n });
       button.append(
         make("span", n + 1, { class: "n" }),
-        make("span", sentences[n].source || sentences[n].reference, { class: "t", dir: "auto" }));
+        make("span", sentences[n].source || sentences[n].reference, { class: "t", dir: "auto" }),
+        make("span", ORDERS[order].show(weigh(order, who(), n)), { class: "n" }));
       if (n === state.number) button.setAttribute("aria-current", "true");
       button.onclick = () => { location.hash = `#${n + 1}`; };
       const item = make("li");
@@ -130,29 +152,32 @@
     byId("switches").append(button);
   }
 
-  /** Words of a translation, each with whether it is also in the reference, in the same order. */
-  const compare = (words, reference) => {
-    if (words.length * reference.length > 1e6) return words.map((word) => [word, true]);
-    const common = Array.from({ length: words.length + 1 }, () => new Uint16Array(reference.length + 1));
-    for (let i = words.length - 1; i >= 0; i--)
-      for (let j = reference.length - 1; j >= 0; j--)
-        common[i][j] = words[i] === reference[j]
-          ? common[i + 1][j + 1] + 1 : Math.max(common[i + 1][j], common[i][j + 1]);
-    const found = [];
-    for (let i = 0, j = 0; i < words.length;) {
-      if (j < reference.length && words[i] === reference[j]) { found.push([words[i++], true]); j++; }
-      else if (j < reference.length && common[i][j + 1] > common[i + 1][j]) j++;
-      else found.push([words[i++], false]);
-    }
-    return found;
+  /** The tag, the class and the description of each kind of mark. */
+  const MARKS = {
+    "+": ["ins", "added", "not in the reference"],
+    "-": ["del", "missing", "in the reference, but not here"],
+    "<": ["span", "moved left", "in the reference, farther to the left"],
+    ">": ["span", "moved right", "in the reference, farther to the right"],
+  };
+  const mark = (kind, text, note) => {
+    const [tag, name, title] = MARKS[kind];
+    return make(tag, text, { class: name, title: note ? `${title}; source: ${note}` : title });
   };
 
-  const translation = (text, reference) => {
+  /** A translation with its marks, and what it does not translate. */
+  const translation = (text, [pieces, untranslated]) => {
     const element = make("dd", undefined, { dir: "auto" });
-    const words = text.split(/\s+/).filter(Boolean);
-    for (const [word, same] of compare(words, reference.split(/\s+/).filter(Boolean)))
-      element.append(make(same ? "span" : "mark", word), " ");
-    if (!words.length) element.append(make("span", "(empty)", { class: "none" }));
+    if (!text.trim()) element.append(make("span", "(empty)", { class: "none" }), " ");
+    for (const [kind, piece, note] of pieces ?? [["", text]]) {
+      const bare = piece.trimStart();
+      if (bare !== piece) element.append(" ");
+      element.append(kind ? mark(kind, bare, note) : bare);
+    }
+    if (untranslated) {
+      const lost = make("div", "not translated: ", { class: "lost" });
+      lost.append(make("b", untranslated));
+      element.append(lost);
+    }
     return element;
   };
 
@@ -175,6 +200,10 @@
     ],
   });
 
+  /** A word, and where it is in its sentence, in characters from 0, if that is known. */
+  const placed = (side, n) =>
+    side.spans ? `${side.words[n]} (${side.spans[n].join("–")})` : side.words[n];
+
   const linkData = (detail, links) => {
     const pairs = (some) => new Set(some.map(([s, t]) => `${s}-${t}`));
     const known = detail.sure !== null;
@@ -186,7 +215,7 @@
       cells: links.map(([column, row]) => ({
         row, column,
         verdict: !known ? "unknown" : gold.has(`${column}-${row}`) ? "right" : "wrong",
-        text: `${target[row]} – ${source[column]}`,
+        text: `${placed(detail.target, row)} – ${placed(detail.source, column)}`,
       })),
       gold: [...gold].map((pair) => {
         const [column, row] = pair.split("-").map(Number);
@@ -328,8 +357,8 @@
         });
       })));
 
-  /** A sentence's texts; words that the reference lacks are marked. */
-  const texts = (summary) => {
+  /** A sentence's texts, with marks where a translation is not the reference. */
+  const texts = (summary, detail) => {
     const list = make("dl");
     const entry = (term, definition, small) => {
       const name = make("dt", term, { dir: "auto" });
@@ -339,25 +368,38 @@
     if (summary.source) entry("source", make("dd", summary.source, { dir: "auto" }));
     entry("reference", make("dd", summary.reference, { dir: "auto" }));
     for (const i of [...state.shown].sort(byNumber))
-      entry(named(i), translation(summary.translations[i], summary.reference), `chrF ${summary.chrf[i]}`);
+      entry(named(i), translation(summary.translations[i], detail.marked[i]), `chrF ${summary.chrf[i]}`);
     return list;
   };
-  if (systems.length > 1 && apart(sentences[first]) > 0) {
-    byId("apart").hidden = false;
-    byId("apart").append(texts(sentences[first]), make("a", "Its parses and alignments", { href: `#${first + 1}` }));
+  const explainMarks = () => {
+    const element = make("p", "Against the reference: ", { class: "key" });
+    const parts = [["+", "added", ", "], ["-", "missing", ", "], [">", "moved", "."]];
+    for (const [kind, text, after] of parts) element.append(mark(kind, text), after);
+    return element;
+  };
+  const read = (n) => JSON.parse(lines[n + 1]);
+
+  const examples = first.slice(0, systems.length > 1 ? 1 : 3)
+    .filter((n) => systems.length === 1 || weigh("loss", everyone, n) > 0);
+  if (examples.length) {
+    byId("examples").hidden = false;
+    byId("examples").append(explainMarks(), ...examples.flatMap((n) => [
+      texts(sentences[n], read(n)),
+      make("a", `Sentence ${n + 1} in full`, { href: `#${n + 1}` })]));
   }
 
   const show = () => {
     const summary = sentences[state.number];
     if (!summary) return;
-    const detail = JSON.parse(lines[state.number + 1]);
+    const detail = read(state.number);
     if (detail.long) {
       const why = `This sentence has ${detail.long} words, too many for a picture.`;
-      byId("sentence").replaceChildren(key([why]), texts(summary));
+      byId("sentence").replaceChildren(key([why]), texts(summary, detail), explainMarks());
       return;
     }
     byId("sentence").replaceChildren(
-      texts(summary),
+      texts(summary, detail),
+      explainMarks(),
       ...parses(detail, "source", "Parse of the source"),
       ...parses(detail, "target", "Parse of the reference"),
       ...alignments(detail),

@@ -1,0 +1,216 @@
+"""Compare analyses with gold whose words are others: spans of the same characters.
+
+Models of raw sentences show the words of a splitter, and parsers find their own. Both are brought
+together as subwords and words are (`syncattn_fairseq.data.spans.find_units`): words of an analysis
+that are parts of one gold word are one, and so are gold words that are parts of one word.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import accumulate, pairwise, product
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from syncattn_fairseq.base.errors import DataError, naming
+from syncattn_fairseq.base.packed import Packed
+from syncattn_fairseq.data.parses import read_spans
+from syncattn_fairseq.data.spans import Span, Units, check_spans, find_units, skip_spaces
+from syncattn_fairseq.data.words import Link, without_mark
+
+from ..printed.sentences import PrintedSentence, PrintedSide
+
+if TYPE_CHECKING:
+    from .scoring import Gold, Output
+
+
+class GoldWords(NamedTuple):
+    """The words that gold counts in a sentence.
+
+    Attributes:
+        letters: the characters of the sentence that are not white space.
+        spans: the words, as places among these.
+    """
+
+    letters: str
+    spans: list[Span]
+
+
+def read_gold_words(
+    sentences: Sequence[str], path: str | Path | None = None
+) -> Sequence[GoldWords]:
+    """Return the gold words of each sentence.
+
+    Args:
+        sentences: the text.
+        path: where its words are, as ``syncattn-parse --spans`` writes it; None: words are
+            separated by spaces.
+
+    Raises:
+        DataError: there are more or fewer lines, or a line's spans are none of its sentence.
+    """
+    spans = Packed(read_spans(path)) if path else None
+    if spans is not None and len(spans) != len(sentences):
+        raise DataError(
+            f"{path}: {len(spans)} lines, but {len(sentences)} in the text of the words"
+        )
+    return Packed(_read_words(sentences, spans, path))
+
+
+def _read_words(
+    sentences: Sequence[str], spans: Sequence[list[Span]] | None, path: str | Path | None
+) -> Iterator[GoldWords]:
+    for number, sentence in enumerate(sentences):
+        words = sentence.split()
+        if spans is None:
+            places = [*pairwise(accumulate(map(len, words), initial=0))]
+        else:
+            with naming(f"{path}:{number + 1}"):
+                check_spans(spans[number], len(sentence))
+            places = skip_spaces(spans[number], sentence)
+        yield GoldWords(without_mark("".join(words)), places)
+
+
+def find_groups(side: PrintedSide, gold: GoldWords) -> Units:
+    """Return the groups of a side's words that gold words make, and the group of each gold word.
+
+    Raises:
+        DataError: the sentences differ.
+    """
+    words = ["".join(word.split()) for word in side.words]
+    letters = "".join(words)
+    if without_mark(letters) != gold.letters:
+        raise DataError(
+            f"an analysis of another sentence: {letters[:40]!r} and, in gold, {gold.letters[:40]!r}"
+        )
+    return find_units([*pairwise(accumulate(map(len, words), initial=0))], gold.spans)
+
+
+def move_links(sentence: PrintedSentence, source: GoldWords, target: GoldWords) -> PrintedSentence:
+    """Return a sentence in gold words, with links between all of them whose groups are linked.
+
+    It has no heads and distances. A sentence whose words are hidden stays as it is.
+
+    Args:
+        sentence: the sentence.
+        source: the gold words of its source.
+        target: those of its target.
+
+    Raises:
+        DataError: the sentences differ.
+    """
+    if sentence.source.hides_words or sentence.target.hides_words:
+        return sentence
+    sides, pieces = [], []
+    for name, gold in (("source", source), ("target", target)):
+        with naming(name):
+            units = find_groups(getattr(sentence, name), gold)
+        numbers = [number - 1 for number in accumulate(units.starts)]
+        groups = [[n for n, each in enumerate(units.of_words) if each == own] for own in numbers]
+        pieces.append(groups)
+        words = [gold.letters[begin:end] for begin, end in gold.spans]
+        sides.append(PrintedSide(words, text=str(getattr(sentence, name))))
+
+    def move(links: set[Link]) -> set[Link]:
+        return {link for i, j in links for link in product(pieces[0][i], pieces[1][j])}
+
+    return replace(
+        sentence,
+        source=sides[0],
+        target=sides[1],
+        links=None if sentence.links is None else move(sentence.links),
+        layer_links={layer: move(links) for layer, links in sentence.layer_links.items()},
+    )
+
+
+def group_words(
+    outputs: Mapping[str, Output], gold: Gold, words: Mapping[str, Sequence[GoldWords]]
+) -> tuple[dict[str, Output], Gold]:
+    """Return analyses and gold of groups of words, in the place of words; see `find_groups`.
+
+    Args:
+        outputs: of each system, by its name.
+        gold: whose heads, labels and links are of the gold words.
+        words: those of ``source``, ``target`` or both.
+
+    Raises:
+        DataError: sentences or the words of systems differ, or gold is not of these words.
+    """
+    known: dict[str, Sequence[list[int] | None]] = {}
+    grouped = {}
+    for name, output in outputs.items():
+        sides = [side for side in words if side == "source" or output.forced is not None]
+        analysed: Packed[PrintedSentence] = Packed()
+        found: dict[str, Packed[list[int] | None]] = {side: Packed() for side in sides}
+        for number, sentence in enumerate(output.analysed):
+            starts: dict[str, list[bool]] = {}
+            for side in sides:
+                printed: PrintedSide = getattr(sentence, side)
+                units = None
+                if words[side][number].spans and printed.words and not printed.hides_words:
+                    with naming(f"system {name}: sentence {number + 1}: {side}"):
+                        units = find_groups(printed, words[side][number])
+                    starts[side] = units.starts
+                found[side].append(units and units.of_words)
+            analysed.append(sentence.group_words(starts.get("source"), starts.get("target")))
+        part = "beam" if output.forced is None else "forced"
+        grouped[name] = replace(output, **{part: analysed})
+        for side in sides:
+            if known.setdefault(side, found[side]) != found[side]:
+                raise DataError(
+                    f"system {name}: its words of the {side} are not those of other systems; give "
+                    "analyses of models whose record names the same splitter"
+                )
+    return grouped, _move_gold(gold, known)
+
+
+def _move_gold(gold: Gold, known: Mapping[str, Sequence[list[int] | None]]) -> Gold:
+    """Return gold of groups: those of each gold word are known, or None for a sentence without."""
+    moved: dict[str, Any] = {}
+    for side, groups in known.items():
+        given = {name: getattr(gold, name) for name in (f"{side}_heads", f"{side}_labels")}
+        moved |= {name: Packed[Any]() for name, rows in given.items() if rows is not None}
+        for number, of_words in enumerate(groups):
+            rows = {name: given[name][number] for name in given if name in moved}
+            with naming(f"{side}: sentence {number + 1}"):
+                for name, row in _move_rows(rows, of_words or []).items():
+                    moved[name].append(row)
+    if gold.alignments is not None:
+        moved["alignments"] = tuple(Packed(_move_links(each, known)) for each in gold.alignments)
+    return replace(gold, **moved)
+
+
+def _move_rows(rows: Mapping[str, Any], of_words: list[int]) -> dict[str, Any]:
+    """Return the heads of groups, and their labels if there are any; None without heads."""
+    heads = next(iter(rows.values()), None)
+    if not heads or not of_words:
+        return dict.fromkeys(rows)
+    for name, row in rows.items():
+        if row and len(row) != len(of_words):
+            fault = f"{len(row)} {name.partition('_')[2]} for {len(of_words)} words"
+            raise DataError(f"{fault}; give those of the same parser as the spans")
+    units = Units([], of_words)
+    moved: dict[str, Any] = {}
+    for name, row in rows.items():
+        of_heads = name.endswith("heads")
+        moved[name] = units.map_heads(row) if of_heads else row and units.map_labels(row, heads)
+    return moved
+
+
+def _move_links(
+    alignments: Sequence[set[Link]], known: Mapping[str, Sequence[list[int] | None]]
+) -> Iterator[set[Link]]:
+    for number, links in enumerate(alignments):
+        for place, side in enumerate(("source", "target")):
+            of_words = known[side][number] if side in known else None
+            if of_words is None:
+                continue
+            if any(link[place] >= len(of_words) for link in links):
+                count = f"{len(of_words)} words of the {side}"
+                raise DataError(f"gold links of sentence {number + 1}: one outside the {count}")
+            if side == "source":
+                links = {(of_words[i], j) for i, j in links}
+            else:
+                links = {(i, of_words[j]) for i, j in links}
+        yield links

@@ -1,0 +1,100 @@
+"""The published model that all trainings of a corpus start from: ``start`` in ``_data.yaml``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from syncattn_fairseq.base.errors import DataError
+
+if TYPE_CHECKING:
+    from .corpus_facts import Corpus
+
+#: The files of an import that a recipe reads.
+CHECKPOINT, OPTIONS, RECORD = "model.pt", "options.txt", "preparation.json"
+#: What every published model has, and those of Marian for their subwords.
+CONFIG, SUBWORDS = "config.json", ("source.spm", "target.spm")
+#: Options of a published model that a training chooses for itself.
+OF_TRAININGS = ("dropout", "attention_dropout", "activation_dropout")
+
+
+def check_facts(facts: Mapping[str, Any], path: Path) -> None:
+    """Check the facts about a corpus whose trainings start from a model.
+
+    Args:
+        facts: the keys of ``_data.yaml``.
+        path: that file.
+
+    Raises:
+        DataError: the folder is none of a model, its subwords are not pieces of sentences, or a key
+            contradicts it.
+    """
+    folder = facts["start"]
+    if not isinstance(folder, str):
+        raise DataError(f"{path}: start: {folder!r}: give the folder of a model")
+    for name in ("subwords", "generated", "gold_alignments"):
+        if facts.get(name):
+            raise DataError(f"{path}: {name}: the model of start decides this; leave it out")
+    check_folder(folder, path)
+
+
+def check_folder(folder: str | Path, path: Path) -> None:
+    """Check that a folder has a model to start from, with pieces of sentences as its subwords.
+
+    Args:
+        folder: of a published model, or of an import.
+        path: the file that names the folder.
+
+    Raises:
+        DataError: the folder has something else.
+    """
+    files = [RECORD, OPTIONS] if is_imported(folder) else [CONFIG, *SUBWORDS]
+    for name in files:
+        if not Path(folder, name).is_file():
+            raise DataError(
+                f"{Path(folder, name)}: no such file; {path}: start: give a MarianMT as it was "
+                "published, or what syncattn-import has made of it"
+            )
+
+
+def is_imported(folder: str | Path) -> bool:
+    """Return whether ``syncattn-import`` has made a folder."""
+    return Path(folder, CHECKPOINT).is_file() and not Path(folder, CONFIG).exists()
+
+
+def locate_start(corpus: Corpus) -> Path:
+    """Return the folder of the imported model, seen from the recipe's folder."""
+    assert corpus.start is not None
+    return (
+        Path(corpus.start) if is_imported(corpus.start) else Path("corpora", corpus.name, "start")
+    )
+
+
+def with_options(corpus: Corpus, work: Path) -> Corpus:
+    """Return a corpus with the options of the model that its trainings start from.
+
+    Args:
+        corpus: the corpus.
+        work: the folder of the recipe.
+
+    Raises:
+        DataError: the model is not imported yet, or of other languages.
+    """
+    from syncattn_fairseq.imports import read_options  # imports fairseq
+
+    if corpus.start is None:
+        return corpus
+    folder = work / locate_start(corpus)
+    if not (folder / OPTIONS).exists():
+        raise DataError(
+            f"{corpus.start}: not imported yet; syncattn-recipe {corpus.name} --to import does it"
+        )
+    for language in corpus.languages:
+        if not (folder / f"dict.{language}.txt").is_file():
+            raise DataError(
+                f"{folder / f'dict.{language}.txt'}: no such file; import the model with "
+                f"--source-lang {corpus.source} --target-lang {corpus.target}"
+            )
+    return replace(corpus, start_options=read_options(folder))

@@ -1,0 +1,127 @@
+"""Say in words in which groups of words systems differ, or a single system is weak."""
+
+from collections.abc import Iterable, Sequence
+
+from ..evaluation.group_scores import ALL, GroupScore
+from ..evaluation.measures import say_p
+from ..evaluation.word_groups import UNLINKED
+
+#: Relations of Universal Dependencies, by what their dependents are.
+_LABELS = {
+    "acl": "clauses that modify nouns",
+    "acl:relcl": "heads of relative clauses",
+    "advcl": "heads of adverbial clauses",
+    "advmod": "adverbs",
+    "amod": "adjectives",
+    "appos": "appositions",
+    "aux": "auxiliaries",
+    "aux:pass": "passive auxiliaries",
+    "case": "prepositions",
+    "cc": "conjunctions",
+    "ccomp": "heads of complement clauses",
+    "compound": "parts of compounds",
+    "compound:prt": "verb particles",
+    "conj": "conjuncts",
+    "cop": "copulas",
+    "det": "determiners",
+    "iobj": "indirect objects",
+    "mark": "subordinators",
+    "nmod": "nouns that modify nouns",
+    "nmod:poss": "possessors",
+    "nsubj": "subjects",
+    "nsubj:pass": "passive subjects",
+    "nummod": "numbers",
+    "obj": "objects",
+    "obl": "obliques",
+    "punct": "punctuation",
+    "root": "roots",
+    "xcomp": "open complements",
+}
+_ARCS = {"root": "roots", "1": "words next to their parent"}
+_SEEN = {"seen": "words that training had", "unseen": "words that training lacked"}
+#: How many groups a sentence names.
+_MOST = 3
+RECALL = "recall"
+
+
+def format_percent(fraction: float) -> str:
+    """Return a share in per cent, as prose has it: with one digit."""
+    return f"{100 * fraction:.1f}"
+
+
+def name_group(kind: str, group: str) -> str:
+    """Return what to call a group of words in a sentence."""
+    if group == UNLINKED:
+        return "words without a link"
+    if kind == "label":
+        return f"{_LABELS[group]} ({group})" if group in _LABELS else f"words labelled {group}"
+    if kind == "arc":
+        farther = f"words on arcs of {group.replace('5+', '5 and more')}"
+        side = f"words with their {group}" if group.startswith("parent") else farther
+        return _ARCS.get(group, side)
+    return {
+        "pos": f"words tagged {group}",
+        "depth": "roots" if group == "root" else f"words {group} below the root",
+        "frequency": f"words that training {f'had {group} times' if group != '0' else 'never had'}",
+        "length": f"words in sentences of {group}",
+        "unseen": _SEEN.get(group, group),
+    }.get(kind, group)
+
+
+def say_where_they_differ(scores: Sequence[GroupScore]) -> list[str]:
+    """Name the groups in which each system is better or worse than the baseline, by the tests.
+
+    If there is none, the group with the largest difference is named, with its p.
+    """
+    recalls = [score for score in scores if score.measure == RECALL and score.kind != ALL]
+    tested = [score for score in recalls if score.p is not None]
+    systems = {score.system: [s for s in tested if s.system == score.system] for score in tested}
+    theirs = {(score.kind, score.group): score for score in recalls if score.system not in systems}
+
+    def name(score: GroupScore) -> str:
+        baseline = theirs[score.kind, score.group]
+        return (
+            f"{name_group(score.kind, score.group)} ({format_percent(score.fraction)} %, "
+            f"{baseline.system} {format_percent(baseline.fraction)} %)"
+        )
+
+    sentences = []
+    for system, own in systems.items():
+        parts = []
+        for verdict, word in (("better", "more"), ("worse", "fewer")):
+            sure = _rank(score for score in own if score.verdict == verdict)
+            if sure:
+                rest = f" and {len(sure) - _MOST} other groups" if len(sure) > _MOST else ""
+                parts.append(f"{word} of the {', '.join(map(name, sure[:_MOST]))}{rest}")
+        if parts:
+            sentences.append(f"{system} finds {'; '.join(parts)}: more than chance.")
+    if tested and not sentences:
+        largest = _rank(tested)[0]
+        sentences.append(
+            f"No group of words is known to differ, of {len({*theirs})}. The largest difference is "
+            f"{largest.system}’s in {name(largest)}, which may be chance "
+            f"({say_p(largest.corrected)})."
+        )
+    return sentences
+
+
+def _rank(scores: Iterable[GroupScore]) -> list[GroupScore]:
+    """Sort scores by their difference, the largest first."""
+    return sorted(scores, key=lambda one: -abs(one.difference.difference if one.difference else 0))
+
+
+def say_where_it_is_weak(scores: Sequence[GroupScore]) -> str:
+    """Name the groups of which a single system finds fewer words than of all, by their interval."""
+    recalls = [score for score in scores if score.measure == RECALL]
+    every = next((score.fraction for score in recalls if score.kind == ALL), None)
+    if every is None:
+        return ""
+    weak = [s for s in recalls if s.interval is not None and s.interval[1] < every]
+    if not weak:
+        return "No group of words is found more rarely than others by more than chance."
+    weak.sort(key=lambda score: score.fraction)
+    named = [
+        f"{name_group(s.kind, s.group)} ({format_percent(s.fraction)} %)" for s in weak[:_MOST]
+    ]
+    text = " and ".join(filter(None, [", ".join(named[:-1]), named[-1]]))
+    return f"Fewest are found of the {text}; of all words, {format_percent(every)} %."

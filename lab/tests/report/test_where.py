@@ -1,0 +1,86 @@
+from dataclasses import replace
+
+import pytest
+
+from syncattn_lab.evaluation.group_scores import GroupScore
+from syncattn_lab.evaluation.intervals import Interval
+from syncattn_lab.report.where import name_group, say_where_it_is_weak, say_where_they_differ
+
+
+def score(system: str, kind: str, group: str, share: float, **known: object) -> GroupScore:
+    return replace(GroupScore(kind, group, "recall", system, share, 100, 50, share / 100), **known)
+
+
+def compared(kind: str, group: str, share: float, base: float, verdict: str) -> list[GroupScore]:
+    difference = Interval((share - base) / 100, 0.0, 0.0)
+    ours = score("New", kind, group, share, difference=difference, p=0.1, corrected=0.2)
+    return [score("Old", kind, group, base), replace(ours, verdict=verdict)]
+
+
+def test_groups_that_differ_by_more_than_chance():
+    scores = [
+        *compared("all", "all", 90, 80, "better"),
+        *compared("label", "amod", 71.8, 66.1, "better"),
+        *compared("arc", "5+", 93, 90, "better"),
+        *compared("label", "x", 50, 10, "not known"),
+        *compared("label", "aux", 86.94, 92.14, "worse"),
+    ]
+    assert say_where_they_differ(scores) == [
+        "New finds more of the adjectives (amod) (71.8 %, Old 66.1 %), words on arcs of 5 and more "
+        "(93.0 %, Old 90.0 %); fewer of the auxiliaries (aux) (86.9 %, Old 92.1 %): more than "
+        "chance."
+    ]
+    many = [each for n in range(5) for each in compared("pos", f"T{n}", 50 + n, 40, "better")]
+    [said] = say_where_they_differ(many)
+    assert said.startswith("New finds more of the words tagged T4 (54.0 %, Old 40.0 %), words ")
+    assert said.endswith("T2 (52.0 %, Old 40.0 %) and 2 other groups: more than chance.")
+    precision = [replace(each, measure="precision") for each in many]
+    assert say_where_they_differ(precision) == []
+
+
+def test_no_group_differs_by_more_than_chance():
+    scores = [
+        *compared("label", "amod", 71.8, 66.1, "not known"),
+        *compared("length", "1-10", 50, 60, "not known"),
+    ]
+    assert say_where_they_differ(scores) == [
+        "No group of words is known to differ, of 2. The largest difference is New’s in words in "
+        "sentences of 1-10 (50.0 %, Old 60.0 %), which may be chance (p = 0.200)."
+    ]
+    alone = [score("New", "label", "amod", 50)]
+    assert say_where_they_differ(alone) == say_where_they_differ([]) == []
+
+
+def test_where_a_single_system_is_weak():
+    every = score("A", "all", "all", 90)
+    weak = score("A", "frequency", "0", 10, interval=(0.05, 0.15))
+    weaker = score("A", "unseen", "unseen", 5, interval=(0.0, 0.1))
+    unsure = score("A", "label", "amod", 50, interval=(0.4, 0.91))
+    small = score("A", "label", "x", 1)
+    assert say_where_it_is_weak([every, weak, unsure, small, weaker]) == (
+        "Fewest are found of the words that training lacked (5.0 %) and words that training never "
+        "had (10.0 %); of all words, 90.0 %."
+    )
+    assert say_where_it_is_weak([every, unsure]).startswith("No group of words is found more")
+    assert say_where_it_is_weak([unsure]) == ""
+
+
+@pytest.mark.parametrize(
+    ("kind", "group", "name"),
+    [
+        ("label", "csubj", "words labelled csubj"),
+        ("label", "no link", "words without a link"),
+        ("pos", "NOUN", "words tagged NOUN"),
+        ("arc", "root", "roots"),
+        ("arc", "1", "words next to their parent"),
+        ("arc", "3-4", "words on arcs of 3-4"),
+        ("arc", "parent to the left", "words with their parent to the left"),
+        ("depth", "5+", "words 5+ below the root"),
+        ("depth", "root", "roots"),
+        ("frequency", "1-9", "words that training had 1-9 times"),
+        ("length", "51+", "words in sentences of 51+"),
+        ("unseen", "seen", "words that training had"),
+    ],
+)
+def test_names_of_groups(kind, group, name):
+    assert name_group(kind, group) == name
