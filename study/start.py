@@ -163,6 +163,7 @@ def pretrain(folder: Path, texts: tuple[list[str], list[str]], settings: Pretrai
             print(f"update {update}: loss {loss.item():.3f}, {seconds}", flush=True)
     model.save_pretrained(part)
     tokenizer.save_pretrained(part)
+    (part / "state.pt").unlink()
     part.rename(folder)
 
 

@@ -118,6 +118,7 @@ def test_a_model_is_made_and_fine_tuned(work, tmp_path, monkeypatch):
     for name, tensor in states[0].items():
         assert tensor.equal(states[1][name]), name
     assert start.bring_model(work, SETTINGS) == model  # nothing is done again
+    assert not (work / "start" / "marian" / "state.pt").exists()
 
     start.prepare(work, model)
     right, other = (
