@@ -261,3 +261,9 @@ def test_a_published_model_is_fine_tuned_by_the_trainer(marian, tmp_path, monkey
     # Words are those of the text: a sign of punctuation may be in the middle of a subword's word.
     assert source[1].words[-1] + 1 == len(["A", "dog", ",", "a", "man", "."])
     assert source[3] == ([0], [-1], [])
+    words, parents = source[1].words, source[1].parents
+    for place, word in enumerate(words):
+        last = place + 1 == len(words) or words[place + 1] != word
+        above = words.index(word - 1) if word else place
+        assert parents[place] == (above if last else place + 1)
+    assert len({*words}) < len(words) and parents[len(words) :] == [-1]
