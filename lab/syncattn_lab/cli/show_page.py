@@ -132,8 +132,7 @@ def add_page_arguments(parser: Any) -> None:
         nargs=2,
         default=[],
         metavar=("NAME", "FILE"),
-        help="what fairseq-train printed for this system, to draw curves of its losses; once for "
-        "each seed",
+        help="log of fairseq-train of this system, for curves of its losses; repeat for each seed",
     )
     parser.add_argument(
         "--attention",
@@ -141,18 +140,19 @@ def add_page_arguments(parser: Any) -> None:
         nargs=2,
         default=[],
         metavar=("NAME", "CHECKPOINT"),
-        help="this system's model, to show its attention to sources and references",
+        help="model of this system, to show its attention in sources and references",
     )
     parser.add_argument(
         "--examined",
         type=Path,
         metavar="FILE",
-        help="what a recipe found in its corpus's text, corpora/CORPUS/examined.json, for a table",
+        help="faults of the text that a recipe found, corpora/CORPUS/examined.json, for a table",
     )
     parser.add_argument(
         "--sentences",
         type=positive,
         default=5000,
-        help="show the first N sentences (5000); the scores are those of all",
+        help="number of sentences on the page, from the first; scores are those of all "
+        "sentences (default: 5000)",
     )
     parser.add_argument("--title", help="heading of the page")

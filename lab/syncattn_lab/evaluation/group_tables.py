@@ -39,7 +39,7 @@ def describe_groups(scores: Sequence[GroupScore], baseline: str | None) -> list[
             f"difference: to {baseline}; p Holm: how often chance alone makes it so large, by "
             "paired approximate randomisation of sentences, corrected for all of the "
             f"{tests} tests here",
-            f"better, worse: p Holm < {LEVEL}, for these outputs; other seeds may differ",
+            f"better, worse: p Holm < {LEVEL}, for these models; other seeds may differ",
         ]
     if any(score.interval is None for score in scores):
         notes.append(
