@@ -29,7 +29,7 @@ from tqdm import tqdm
 import syncattn_fairseq.plugin  # noqa: F401
 from syncattn_fairseq.base.text_tables import format_table
 from syncattn_fairseq.data.fields import PARENT_POSITIONS, SourceFields
-from syncattn_lab.evaluation.self_attention import attend
+from syncattn_fairseq.inference.recorded_attention import LayerAttention, record_attention
 
 COLUMNS = ("flat", "itself", "next to it", "parent", "mirror", "best head's parent", "its mirror")
 
@@ -74,7 +74,6 @@ def measure(path: Path, data: str) -> list[list[str]]:
         [str(path)], arg_overrides={"data": data}
     )
     model.eval()
-    encoder, decoder = model.encoder, model.decoder
 
     def batches(fields: SourceFields) -> list[Any]:
         task.fields = fields
@@ -84,30 +83,28 @@ def measure(path: Path, data: str) -> list[list[str]]:
 
     sums: dict[tuple[str, int, str], Any] = {}
 
-    def add(side: str, states: list[Tensor], padding: Tensor, *places: Tensor) -> None:
-        module = getattr(model, side)
-        for number, (layer, x) in enumerate(zip(module.layers, states, strict=False), 1):
-            for name, attention in attend(layer, x, padding, module.view, side == "decoder"):
-                found = look(attention, *places)
+    def add(side: str, layers: list[LayerAttention], *places: Tensor) -> None:
+        for number, layer in enumerate(layers, 1):
+            for name in dict.fromkeys(layer.kinds):
+                heads = [place for place, kind in enumerate(layer.kinds) if kind == name]
+                found = look(layer.attention[:, heads], *places)
                 before = sums.get((side, number, name), (0, 0))
                 sums[side, number, name] = tuple(a + b for a, b in zip(before, found, strict=True))
 
     own = batches(task.fields)
     parsed = batches(SourceFields(fields=frozenset([PARENT_POSITIONS])))
     for sample, parse in zip(tqdm(own, str(path), leave=False), parsed, strict=True):
-        inputs = dict(sample["net_input"])
-        tokens, earlier = inputs["src_tokens"], inputs.pop("prev_output_tokens")
+        tokens, earlier = (sample["net_input"][x] for x in ("src_tokens", "prev_output_tokens"))
         assert tokens.equal(parse["net_input"]["src_tokens"])
-        out = encoder(**inputs, return_all_hiddens=True)
-        padding = tokens.eq(encoder.padding_idx)
+        found = record_attention(model, sample["net_input"])
+        padding = tokens.eq(task.source_dictionary.pad())
         words = ~padding & tokens.ne(task.source_dictionary.eos())
         visible = (~padding).sum(1, keepdim=True)
         parents = parse["net_input"]["src_parent_positions"]
-        add("encoder", out["encoder_states"], padding, parents, words, visible)
-        states = decoder(earlier, encoder_out=out)[1]["inner_states"]
-        padding = earlier.eq(decoder.padding_idx)
+        add("encoder", found["encoder"], parents, words, visible)
+        words = earlier.ne(task.target_dictionary.pad())
         visible = torch.arange(1, earlier.size(1) + 1).expand_as(earlier)
-        add("decoder", states, padding, torch.full(earlier.shape, torch.nan), ~padding, visible)
+        add("decoder", found["decoder"], torch.full(earlier.shape, torch.nan), words, visible)
     rows = []
     for (side, number, name), (total, count) in sums.items():
         share = 100 * total / count

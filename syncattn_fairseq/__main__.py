@@ -79,7 +79,7 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument(
         "--completion",
         choices=["bash", "zsh", "tcsh"],
-        help="write what completes their options in a shell instead",
+        help="print a completion script for this shell, and nothing else",
     )
     shell = parser.parse_args(argv).completion
     try:

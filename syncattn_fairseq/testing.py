@@ -1,4 +1,4 @@
-"""Check that a kind of heads or positions computes correctly in every situation.
+"""Check that a kind of heads, in self- or cross-attention, or of positions computes correctly.
 
     from syncattn_fairseq.testing import check_model
 
@@ -7,8 +7,8 @@
 builds a small model with these options and raises ``AssertionError`` unless
 
 * a sentence has the same scores alone, in a batch, and padded on the left or on the right;
-* decoding step by step, where the beam is reordered, gives the scores and the alignments of
-  teacher forcing;
+* decoding step by step, where the beams of two sentences are reordered, gives the scores and the
+  alignments of teacher forcing;
 * scores are finite in half precision;
 * all gradients are finite, and every parameter has one;
 * forward and backward pass do not wait for a GPU, or copy to it, so that with ``--fast`` they
@@ -179,17 +179,22 @@ def check_batches(model: Any) -> None:
 
 @torch.no_grad()
 def check_steps(model: Any) -> None:
-    """Check that decoding step by step, with a reordered beam, gives teacher forcing's scores."""
-    batch = make_batch(model, [0, 0, 0])["net_input"]
+    """Check that decoding step by step, with a reordered beam, gives teacher forcing's scores.
+
+    There are two hypotheses of each of two sentences, one of which is padded.
+    """
+    batch = make_batch(model, [1, 1, 0, 0])["net_input"]
     previous = batch.pop("prev_output_tokens").clone()
-    previous[:, 1:] = 4 + torch.arange(previous[:, 1:].numel()).view(3, -1) * 7 % WORDS
+    previous[:, 1:] = 4 + torch.arange(previous[:, 1:].numel()).view(4, -1) * 7 % WORDS
     whole, extra = model(**batch, prev_output_tokens=previous)
     encoder_out = model.encoder(**batch)
     state: dict[str, Any] = {}
-    order = torch.arange(3)
+    order = torch.arange(4)
+    # Two change places, and of the others one goes on twice. Then the first sentence is complete.
+    turns = {2: torch.tensor([1, 0, 3, 3]), 5: torch.tensor([2, 3])}
     for step in range(previous.size(1)):
-        if step == 2:  # the first hypothesis goes on twice, the last is dropped
-            turn = torch.tensor([1, 0, 0])
+        if step in turns:
+            turn = turns[step]
             model.decoder.reorder_incremental_state_scripting(state, turn)
             encoder_out = model.encoder.reorder_encoder_out(encoder_out, turn)
             order = order[turn]

@@ -53,8 +53,11 @@ def write_words(folder, name, words):
     (folder / name).write_text(json.dumps(numbers), encoding="utf-8")
 
 
-def write_marian(folder: Path, vocabulary=WORDS, target=None, **settings) -> Path:
-    """Write a MarianMT as OPUS-MT's are; with words of the target, it has two vocabularies."""
+def write_marian(folder: Path, vocabulary=WORDS, target=None, start=0.0, **settings) -> Path:
+    """Write a MarianMT as OPUS-MT's are; with words of the target, it has two vocabularies.
+
+    The vector of padding, which starts translations, is another one after a training.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     words = ["</s>", "<unk>", *vocabulary, "<pad>"]
     write_words(folder, "vocab.json", words)
@@ -83,7 +86,7 @@ def write_marian(folder: Path, vocabulary=WORDS, target=None, **settings) -> Pat
     model = disturb(transformers.MarianMTModel(config))
     with torch.no_grad():
         for stack in (model.get_encoder(), model.get_decoder()):
-            stack.embed_tokens.weight[-1] = 0
+            stack.embed_tokens.weight[-1] = start
     model.save_pretrained(folder)
     languages = {"source_lang": "en", "target_lang": "de", "separate_vocabs": target is not None}
     (folder / "tokenizer_config.json").write_text(json.dumps(languages), encoding="utf-8")

@@ -16,6 +16,7 @@ from benchmarks import (
     graphs,
     launches,
     rivals,
+    round_trips,
     scaling,
     start,
     train_step,
@@ -47,6 +48,42 @@ def test_heads_of_two_devices_are_compared(tmp_path, monkeypatch, of_gpu, said):
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: True)
     rows = list(parse_text(Namespace(cpu=False, stanza_dir="models"), tmp_path))
     assert len(rows) == 2 and rows[1][-1] == said
+
+
+#: A sentence with words that share a span, one that Moses's rules do not bring back, and one
+#: without a tree.
+TREEBANK = """\
+# text = Er geht zum Haus.
+1\tEr\t_\t_\t_\t_\t2\tnsubj\t_\t_
+2\tgeht\t_\t_\t_\t_\t0\troot\t_\t_
+3-4\tzum\t_\t_\t_\t_\t_\t_\t_\t_
+3\tzu\t_\t_\t_\t_\t5\tcase\t_\t_
+4\tdem\t_\t_\t_\t_\t5\tdet\t_\t_
+5\tHaus\t_\t_\t_\t_\t2\tobl\t_\tSpaceAfter=No
+6\t.\t_\t_\t_\t_\t2\tpunct\t_\t_
+
+# text = 3 ,5
+1\t3\t_\t_\t_\t_\t0\troot\t_\t_
+2\t,5\t_\t_\t_\t_\t1\tdep\t_\t_
+
+# text = Nein
+1\tNein\t_\t_\t_\t_\t_\t_\t_\t_
+
+"""
+
+
+def test_raw_sentences_are_measured_on_their_way_and_back(tmp_path, monkeypatch):
+    monkeypatch.setattr(round_trips, "_PIECES", 265)
+    (tmp_path / "de.conllu").write_text(TREEBANK)
+    language, count, *exact, raw, trees, drawn, _, crossing, without = round_trips.measure(
+        tmp_path / "de.conllu"
+    )
+    assert (language, count, exact, raw) == ("de", "2", ["1", "1"], "2")
+    assert trees == drawn == "2 of 2"
+    assert crossing == "0.00 %"
+    assert without == "12.50 %"  # "dem" of "zum"
+    assert round_trips.crosses((1, 3), [(0, 2), (2, 4)])
+    assert not round_trips.crosses((1, 3), [(0, 3), (0, 3), (3, 5)])
 
 
 def test_the_commands_that_are_timed():

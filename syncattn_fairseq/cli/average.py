@@ -36,15 +36,16 @@ def make_parser() -> CommandLine:
         "Average the parameters of fairseq checkpoints.",
         example="syncattn-average --last 5 --dir checkpoints --output average.pt",
     )
-    parser.add_argument("checkpoints", nargs="*", help="files to average")
-    parser.add_argument("--output", required=True, help="file to write")
-    parser.add_argument("--last", type=positive, help="average the newest N of --dir")
-    parser.add_argument("--dir", help="folder of checkpoints, fairseq's --save-dir")
+    parser.add_argument("checkpoints", nargs="*", help="checkpoints to average")
+    parser.add_argument("--output", required=True, help="the averaged checkpoint, a new file")
+    parser.add_argument("--last", type=positive, help="average the N newest checkpoints of --dir")
+    parser.add_argument("--dir", help="folder of the checkpoints: fairseq's --save-dir")
     parser.add_argument(
         "--by",
         choices=["epoch", "update"],
         default="epoch",
-        help="take checkpointE.pt or checkpoint_E_U.pt (default: epoch)",
+        help="which checkpoints --last takes: those of epochs (checkpointE.pt) or of numbers "
+        "of updates (checkpoint_E_U.pt) (default: epoch)",
     )
     parser.name_files(outputs=["output"])
     return parser

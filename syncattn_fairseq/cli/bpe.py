@@ -19,6 +19,7 @@ from ..data.pieces import (
     learn_raw_pieces,
     normalise_sentence,
     open_pieces,
+    read_tags,
 )
 from ..data.splitters import find_splitter
 from ..data.words import MARK, REPLACEMENT
@@ -47,24 +48,36 @@ def make_parser() -> CommandLine:
     )
     commands = parser.add_subparsers(dest="command", required=True)
     learn = add_command(commands, "learn", "Learn a sentencepiece model from text.", example=LEARN)
-    learn.add_argument("--input", nargs="+", type=Path, required=True, help="text to learn from")
+    learn.add_argument(
+        "--input",
+        nargs="+",
+        type=Path,
+        required=True,
+        help="training texts, one sentence on each line",
+    )
     learn.add_argument(
         "--raw",
         nargs="+",
         metavar="LANGUAGE",
-        help="the texts are sentences as people write them, in these languages, one for each text; "
-        "no subword will have characters of two words (default: the texts are tokenised)",
+        help="the language of each text, whose sentences are as people write them; no "
+        "subword will have characters of two words (default: the texts are tokenised)",
     )
-    learn.add_argument("--vocab-size", type=positive, required=True, help="how many subwords")
     learn.add_argument(
-        "--model", type=Path, required=True, metavar="PREFIX", help="writes PREFIX.model"
+        "--vocab-size", type=positive, required=True, help="number of subwords in the model"
+    )
+    learn.add_argument(
+        "--model",
+        type=Path,
+        required=True,
+        metavar="PREFIX",
+        help="path of the new model without its ending; PREFIX.model is written",
     )
     learn.add_argument(
         "--max-lines",
         type=positive,
         default=MAX_LINES,
-        help="of longer texts, learn from so many lines, drawn at random with a fixed seed; each "
-        f"takes some 415 bytes of memory (default: {MAX_LINES:,})",
+        help="most lines to learn from; a longer text is sampled with a fixed seed, and a line "
+        f"takes about 415 bytes of memory (default: {MAX_LINES:,})",
     )
     learn.name_files(inputs=["input"], outputs=[lambda args: [_name_model(args.model)]])
     apply = add_command(
@@ -74,11 +87,24 @@ def make_parser() -> CommandLine:
         example="syncattn-bpe apply --model bpe.model --input raw/test.en --output pieces.en",
     )
     apply.add_argument(
-        "--model", type=Path, required=True, metavar="PREFIX.model", help="the model from learn"
+        "--model",
+        type=Path,
+        required=True,
+        metavar="PREFIX.model",
+        help="the model that `syncattn-bpe learn` wrote",
     )
-    apply.add_argument("--workers", type=positive, default=1, help="processes (default: 1)")
+    apply.add_argument(
+        "--workers", type=positive, default=1, help="number of processes (default: 1)"
+    )
+    apply.add_argument(
+        "--dictionary",
+        type=Path,
+        metavar="dict.LANGUAGE.txt",
+        help="dictionary of an imported model of several languages, whose language tokens, such "
+        "as >>de<<, stay whole at the beginning of a sentence (default: all text is split)",
+    )
     add_texts(apply)
-    apply.name_files(files=["model"])
+    apply.name_files(files=["model", "dictionary"])
     normalise = add_command(
         commands,
         "normalise",
@@ -88,7 +114,7 @@ def make_parser() -> CommandLine:
         "--output words/test.en",
     )
     normalise.add_argument(
-        "--model", type=Path, required=True, metavar="FILE", help="the sentencepiece model"
+        "--model", type=Path, required=True, metavar="FILE", help="the model that split the text"
     )
     add_texts(normalise)
     normalise.name_files(files=["model"])
@@ -126,7 +152,8 @@ def _find_splitter(language: str) -> str | None:
 
 def _apply(args: argparse.Namespace) -> None:
     def lines(source: Path | int) -> Iterator[str]:
-        cut = partial(_cut, open_pieces(args.model))
+        tags = read_tags(args.dictionary) if args.dictionary else frozenset[str]()
+        cut = partial(_cut, open_pieces(args.model), tags)
         marked = 0
 
         def read() -> Iterator[str]:
@@ -155,8 +182,8 @@ def _normalise(args: argparse.Namespace) -> None:
     rewrite_texts(args, lines)
 
 
-def _cut(processor: SentencePieceProcessor, sentence: str) -> str:
-    return " ".join(apply_pieces(processor, sentence)) + "\n"
+def _cut(processor: SentencePieceProcessor, tags: frozenset[str], sentence: str) -> str:
+    return " ".join(apply_pieces(processor, sentence, tags)) + "\n"
 
 
 @command

@@ -113,49 +113,66 @@ def make_parser() -> CommandLine:
         "--max-words 100 --ratio 2",
     )
     parser.add_argument(
-        "--languages", nargs=2, required=True, metavar=("SRC", "TGT"), help="suffixes of the files"
+        "--languages",
+        nargs=2,
+        required=True,
+        metavar=("SRC", "TGT"),
+        help="the two languages, which are the suffixes of the files",
     )
     parser.add_argument(
-        "--input", type=Path, required=True, metavar="PREFIX", help="read PREFIX.SRC and PREFIX.TGT"
+        "--input",
+        type=Path,
+        required=True,
+        metavar="PREFIX",
+        help="prefix of the two texts to read, PREFIX.SRC and PREFIX.TGT",
     )
     parser.add_argument(
-        "--output", type=Path, required=True, metavar="PREFIX", help="write the pairs that are kept"
+        "--output",
+        type=Path,
+        required=True,
+        metavar="PREFIX",
+        help="prefix of the two texts to write, with the pairs that are kept",
     )
     parser.add_argument(
         "--raw",
         action="store_true",
-        help="sentences are as people write them: count the words that the languages have in them "
-        "(default: words are separated by spaces)",
+        help="sentences are as people write them; the rules of each language find the words "
+        "to count (default: words are separated by spaces)",
     )
     parser.add_argument(
-        "--max-words", type=positive, help="the most words on a side (default: any)"
+        "--max-words",
+        type=positive,
+        help="drop a pair with more than N words on a side (default: no limit)",
     )
     parser.add_argument(
         "--ratio",
         type=_ratio,
         metavar="R",
-        help="keep a pair if its longer side has at most R times the words of the other "
-        "(default: any ratio)",
+        help="drop a pair whose longer side has more than R times the words of the other "
+        "(default: no limit)",
     )
     parser.add_argument(
         "--every",
         type=positive,
-        help="write every N-th of the kept pairs to --held-out instead, for validation",
+        help="write every N-th of the kept pairs to --held-out, and not to --output",
     )
     parser.add_argument(
         "--last",
         type=positive,
-        help="of the last N pairs, write those that are kept to --held-out instead",
+        help="write the kept pairs among the last N pairs to --held-out, and not to --output",
     )
     parser.add_argument(
         "--exclude",
         type=Path,
         metavar="PREFIX",
-        help="leave out pairs with a side that is a sentence of PREFIX.SRC or PREFIX.TGT, a test "
-        "set, ignoring spaces and capitals",
+        help="prefix of a test set; drop a pair if one of its sides is a sentence of "
+        "PREFIX.SRC or PREFIX.TGT, apart from spaces and capitals",
     )
     parser.add_argument(
-        "--held-out", type=Path, metavar="PREFIX", help="write the pairs of --every or --last"
+        "--held-out",
+        type=Path,
+        metavar="PREFIX",
+        help="prefix of the two texts with the pairs of --every or --last",
     )
     parser.name_files(
         inputs=[lambda args: find_sides(args.input, args.languages), _excluded], outputs=[_written]

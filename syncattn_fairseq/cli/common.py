@@ -265,9 +265,14 @@ def announce(path: str | Path, contents: str, file: TextIO | None = None) -> Non
 
 def add_texts(parser: CommandLine) -> None:
     """Add the arguments of commands for rewriting texts line by line."""
-    parser.add_argument("--input", nargs="+", type=Path, help="default: standard input")
     parser.add_argument(
-        "--output", nargs="+", type=Path, help="one for each input; default: standard output"
+        "--input", nargs="+", type=Path, help="texts to read (default: standard input)"
+    )
+    parser.add_argument(
+        "--output",
+        nargs="+",
+        type=Path,
+        help="files to write, one for each input (default: standard output)",
     )
     parser.name_files(inputs=["input"], outputs=["output"])
 
@@ -278,9 +283,9 @@ def add_subword_marks(parser: Any, default: str = "detected in the text") -> Non
         "--subword-marks",
         type=_scheme,
         metavar=f"{{{','.join(SCHEMES)},raw:SPLITTER}}",
-        help="how subwords are marked: by a final @@, by an initial U+2581, not at all, or as a "
-        "model of raw sentences marks them, whose words a splitter such as uax29 finds (default: "
-        f"{default})",
+        help="how subwords are marked: a final @@, an initial U+2581, no mark (none), or "
+        "raw:SPLITTER, the marks of a model of raw sentences whose words a splitter "
+        f"such as uax29 finds (default: {default})",
     )
 
 
@@ -293,7 +298,7 @@ def _scheme(value: str) -> str:
 def add_user_dir(parser: argparse.ArgumentParser, what: str) -> None:
     """Add the argument for a plugin to import; ``what`` gives the purpose."""
     parser.add_argument(
-        "--user-dir", type=Path, metavar="DIR", help=f"a plugin of your own: {what}"
+        "--user-dir", type=Path, metavar="DIR", help=f"folder of your own plugin: {what}"
     )
 
 
@@ -302,14 +307,14 @@ def add_model_files(parser: CommandLine) -> None:
     parser.add_argument(
         "--data-bin",
         metavar="DIR",
-        help="the binarised corpus, for its dictionaries (default: next to the checkpoint, or "
-        "where its training had them)",
+        help="binarised corpus with the model's dictionaries (default: the folder of the "
+        "checkpoint, or that of its training)",
     )
     add_subwords(parser, "default: the one beside the model, or in --data-bin")
     parser.add_argument(
         "--source-parser",
         metavar="PARSER",
-        help="the parser for models that read the source's parse, such as stanza:en",
+        help="parser of the source, such as stanza:en, for models that read its parse",
     )
     add_user_dir(parser, OF_MODEL)
 
@@ -319,8 +324,9 @@ def add_tokenised(parser: CommandLine) -> None:
     parser.add_argument(
         "--tokenised",
         action="store_true",
-        help="text, in and out, is words separated by spaces, tokenised like the training's; it "
-        "always is if neither checkpoint nor data say how they were made of sentences",
+        help="input and output are words separated by spaces, tokenised like the training "
+        "text (always so if neither the checkpoint nor its data record how the text was "
+        "prepared)",
     )
 
 
@@ -330,21 +336,21 @@ def add_subwords(parser: CommandLine, note: str) -> None:
         "--subwords",
         nargs="+",
         metavar="FILE",
-        help="the subword model, of sentencepiece or subword-nmt; two if source and target have "
-        f"their own ({note})",
+        help="subword model of sentencepiece or subword-nmt; two models if source and target "
+        f"have their own ({note})",
     )
     parser.add_argument(
         "--vocabulary",
         nargs="+",
         metavar="FILE",
-        help="subword-nmt's --vocabulary, if the training's text was split with it; two if source "
-        "and target have their own",
+        help="vocabulary of subword-nmt that the training text was split with (its "
+        "--vocabulary); two if source and target have their own",
     )
     parser.add_argument(
         "--vocabulary-threshold",
         type=positive,
         default=1,
-        help="subword-nmt's --vocabulary-threshold (1)",
+        help="subword-nmt's --vocabulary-threshold (default: 1)",
     )
     parser.name_files(files=["subwords", "vocabulary"])
 

@@ -52,50 +52,54 @@ def make_parser() -> CommandLine:
         example="syncattn-export --path checkpoints/checkpoint_best.pt --data-bin data-bin \\\n"
         "--subwords bpe.model --format ctranslate2 --output served",
     )
-    parser.add_argument("--path", required=True, metavar="CHECKPOINT", help="the trained model")
+    parser.add_argument("--path", required=True, metavar="CHECKPOINT", help="checkpoint to export")
     parser.add_argument(
         "--data-bin",
         required=True,
         metavar="DIR",
-        help="the binarised corpus: for its dictionaries, and for sentences to check scores on",
+        help="binarised corpus of the training, with the dictionaries and with sentences "
+        "whose scores are compared",
     )
     parser.add_argument(
         "--format",
         required=True,
         choices=["fairseq", "ctranslate2", "transformers", "marian"],
-        help="the program to export for; of Hugging Face Transformers, marian is MarianMT, for "
-        "models that started from an import of one, and transformers is FSMT",
+        help="program to export for; transformers writes an FSMT model of Hugging Face "
+        "Transformers, and marian a MarianMT model, if the training started from one",
     )
-    parser.add_argument("--output", required=True, type=Path, metavar="DIR", help="folder to make")
+    parser.add_argument(
+        "--output", required=True, type=Path, metavar="DIR", help="new folder to write"
+    )
     parser.add_argument(
         "--quantization",
         metavar="TYPE",
-        help="ctranslate2: the type of the weights, such as int8 or float16 (float32)",
+        help="with ctranslate2: type of the weights, such as int8 or float16 (default: float32)",
     )
     add_subwords(parser, "copied into the folder")
     parser.add_argument(
         "--shortlist",
         type=positive,
         default=0,
-        help="ctranslate2: translate with the N target subwords that most probably translate each "
-        "source subword, as the training text has it; faster, but some translations change",
+        help="with ctranslate2: translate with only the N most probable target subwords of "
+        "each source subword, counted in the training text; faster, but some "
+        "translations change",
     )
     parser.add_argument(
         "--scores",
         nargs="+",
         metavar=("FILE", "NAME"),
-        help="the JSON of syncattn-score, and the system's name in it if there are several: its "
-        "scores and their significance become part of README.md, a model card for hubs",
+        help="JSON of syncattn-score, and the system's name in it if there are several; "
+        "README.md, the model card, gets the scores and their significance",
     )
     parser.add_argument(
         "--licence",
         metavar="NAME",
-        help="the model's licence as hubs name it, such as cc-by-4.0, for README.md",
+        help="licence of the model for README.md, as hubs name it, such as cc-by-4.0",
     )
     parser.add_argument(
         "--trained-on",
         metavar="TEXT",
-        help="the name of the training data, for README.md",
+        help="name of the training data for README.md",
     )
     add_user_dir(parser, OF_MODEL)
     parser.name_files(files=["path", "scores"], outputs=["output"])

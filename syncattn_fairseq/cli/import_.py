@@ -27,13 +27,21 @@ def make_parser() -> CommandLine:
         "checkpoint that computes the same, to translate with and to start a training from.",
         example="syncattn-import opus-mt-en-de --output imported",
     )
-    parser.add_argument("folder", type=Path, metavar="FOLDER", help="the model, as published")
-    parser.add_argument("--output", required=True, type=Path, metavar="DIR", help="folder to make")
+    parser.add_argument("folder", type=Path, metavar="FOLDER", help="folder of the published model")
     parser.add_argument(
-        "-s", "--source-lang", metavar="LANG", help="source language (default: as FOLDER says)"
+        "--output", required=True, type=Path, metavar="DIR", help="new folder to write"
     )
     parser.add_argument(
-        "-t", "--target-lang", metavar="LANG", help="target language (default: as FOLDER says)"
+        "-s",
+        "--source-lang",
+        metavar="LANG",
+        help="source language (default: that of the folder's files)",
+    )
+    parser.add_argument(
+        "-t",
+        "--target-lang",
+        metavar="LANG",
+        help="target language (default: that of the folder's files)",
     )
     parser.name_files(files=["folder"], outputs=["output"])
     return parser

@@ -30,30 +30,36 @@ def make_parser() -> CommandLine:
     mixing = add_command(
         commands, "mix", "Write a training corpus, half translations, half parses.", example=MIX
     )
-    mixing.add_argument("--source", type=Path, required=True, help="in subwords")
-    mixing.add_argument("--target", type=Path, required=True, help="in subwords")
+    mixing.add_argument("--source", type=Path, required=True, help="source text in subwords")
+    mixing.add_argument("--target", type=Path, required=True, help="target text in subwords")
     parses = mixing.add_mutually_exclusive_group(required=True)
     parses.add_argument(
         "--trees",
         type=Path,
-        help="phrase structure of the source's words: one tree per line in the brackets of the "
-        "Penn Treebank; an empty line or (()) is no parse",
+        help="phrase structure trees of the source, one on each line in the brackets of the "
+        "Penn Treebank; an empty line or (()) means no parse",
     )
     parses.add_argument(
         "--heads",
         type=Path,
-        help="or their dependency heads, 1-based, 0 = root; an empty line is no parse",
+        help="dependency heads of the source in place of --trees: for each word the number "
+        "of its head, from 1, or 0 for the root; an empty line means no parse",
     )
-    mixing.add_argument("--labels", type=Path, help="with --heads: one label per word")
+    mixing.add_argument(
+        "--labels", type=Path, help="with --heads: dependency labels, one for each word"
+    )
     mixing.add_argument(
         "--spans",
         type=Path,
         metavar="FILE",
-        help="with --heads of raw sentences: where their words are, as syncattn-parse --spans "
-        "writes it (default: the words of --subword-marks)",
+        help="with --heads of raw sentences: character spans of their words, as "
+        "syncattn-parse --spans writes them (default: the words of --subword-marks)",
     )
     mixing.add_argument(
-        "--text", type=Path, metavar="FILE", help="with --spans: the sentences as people write them"
+        "--text",
+        type=Path,
+        metavar="FILE",
+        help="with --spans: the sentences that the spans count characters of",
     )
     mixing.add_argument(
         "--output",
@@ -61,19 +67,24 @@ def make_parser() -> CommandLine:
         nargs=2,
         required=True,
         metavar=("SOURCE", "TARGET"),
-        help="files to write",
+        help="the two texts to write, source and target",
     )
-    mixing.add_argument("--words", action="store_true", help="keep the words in the parses")
     mixing.add_argument(
-        "--seed", type=int, default=1, help="random seed of order and repeated parses (default: 1)"
+        "--words", action="store_true", help="keep the words in the linearised parses"
+    )
+    mixing.add_argument(
+        "--seed",
+        type=int,
+        default=1,
+        help="random seed of the order of lines and of the choice of repeated parses (default: 1)",
     )
     add_subword_marks(mixing)
     mixing.add_argument(
         "--on-bad-parse",
         choices=POLICIES,
         default="stop",
-        help="if a parse is not a tree over its sentence's words: stop before anything is written, "
-        "or drop the parse (default: stop)",
+        help="what to do if a parse is not a tree over its sentence's words: stop and write "
+        "nothing, or drop the parse (default: stop)",
     )
     mixing.name_files(
         inputs=["source", "target", "trees", "heads", "labels", "spans", "text"], outputs=["output"]

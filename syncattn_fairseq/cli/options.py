@@ -33,7 +33,8 @@ def make_parser() -> argparse.ArgumentParser:
         "architecture",
         nargs="?",
         metavar="ARCH",
-        help="show the options and defaults of this architecture (default: list them all)",
+        help="architecture whose options and defaults to print (default: print the list of "
+        "architectures)",
     )
     add_user_dir(parser, "show its kinds of heads and losses, too")
     return parser

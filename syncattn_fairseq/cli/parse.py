@@ -105,41 +105,51 @@ def make_parser() -> CommandLine:
         "OUTPUT.manifest.json says what the output was made from; the same command then finds "
         "nothing to do. With --parsed, there are no shards and no manifest.",
     )
-    parser.add_argument("--input", type=Path, required=True, help="the text")
-    parser.add_argument("--output", type=Path, required=True, help="write the heads of its words")
-    parser.add_argument("--labels", type=Path, help="write the relations to the heads as well")
+    parser.add_argument(
+        "--input", type=Path, required=True, help="text to parse, one sentence on each line"
+    )
+    parser.add_argument(
+        "--output",
+        type=Path,
+        required=True,
+        help="file to write with the head of each word, from 1, 0 for the root",
+    )
+    parser.add_argument(
+        "--labels", type=Path, help="file to write with the dependency label of each word"
+    )
     parser.add_argument(
         "--spans",
         type=Path,
-        help="the text is as people write it: find its words, with the parser's own tokenizer if "
-        "it has one, else with --splitter, and write where they are, in characters: 0-3 4-7",
+        help="file to write with the character span of each word, such as 0-3 4-7; the text "
+        "is then read as people write it, and the parser's own tokenizer or else "
+        "--splitter finds the words",
     )
     parser.add_argument(
         "--splitter",
         choices=SPLITTERS,
-        help="what finds the words for --spans if the parser has no tokenizer (default: that of "
-        "the language, as --lang or the name of the text says it)",
+        help="with --spans: splitter that finds the words if the parser has no tokenizer "
+        "(default: the splitter of the language in --lang or in the name of the text)",
     )
     parser.add_argument(
         "--conllu",
         type=Path,
-        help="write everything that the parser finds as CoNLL-U; sentences without a parse are "
-        "left out, sent_id is the number of the line",
+        help="file to write with the whole parses in CoNLL-U; sentences without a parse are "
+        "left out, and sent_id is the number of the line",
     )
     parser.add_argument(
         "--max-words",
         type=positive,
         default=MAX_WORDS,
-        help="do not parse longer sentences; 1,000 words take Stanza 10 s and 3 GB (default: "
-        f"{MAX_WORDS})",
+        help="most words of a sentence to parse; 1,000 words take Stanza 10 s and 3 GB "
+        f"(default: {MAX_WORDS})",
     )
     parser.add_argument(
         "--min-parsed",
         type=fraction,
         default=MIN_PARSED,
         metavar="SHARE",
-        help="write nothing if a smaller share of the sentences has a parse (default: "
-        f"{MIN_PARSED})",
+        help="smallest share of sentences with a parse; below it nothing is written "
+        f"(default: {MIN_PARSED})",
     )
     group = parser.add_argument_group("the parser")
     group.add_argument(
@@ -155,40 +165,45 @@ def make_parser() -> CommandLine:
         for name, settings in source.options.items():
             group.add_argument(flag(name), **settings)
     group.add_argument(
-        "--format", choices=FORMATS, help="format of --command's output, or of --parsed"
+        "--format",
+        choices=FORMATS,
+        help="format of the parses that --command prints or --parsed holds",
     )
     group.add_argument(
-        "--parsed", type=Path, help="instead of running a parser, read what one wrote for this text"
+        "--parsed", type=Path, help="file of parses to read, in place of running a parser"
     )
     group.add_argument(
         "--anywhere",
         action="store_true",
-        help="the sentences of --parsed are in any order, and perhaps of other texts, too, such as "
-        "the parses of a whole corpus for one part of it; a sentence's characters find them",
+        help="find the parse of each sentence by its characters; --parsed may then have "
+        "another order and further sentences, such as those of a whole corpus",
     )
     group = parser.add_argument_group("shards")
     group.add_argument(
-        "--shards", type=positive, help="how many shards (default: one per 2 MB of text)"
+        "--shards",
+        type=positive,
+        help="number of shards that the text is divided into (default: one for each 2 MB)",
     )
     group.add_argument(
         "--workers",
         type=positive,
-        help="how many to parse at the same time, in processes of one thread each; best as many "
-        "as there are cores, or a few for each GPU (default: 1; with Slurm, all shards)",
+        help="number of shards parsed at the same time, in processes of one thread each; "
+        "best the number of cores, or a few for each GPU (default: 1; with Slurm, all "
+        "shards)",
     )
     group.add_argument(
         "--executor",
         choices=("local", "slurm"),
         default="local",
-        help="parse on this machine, or in an array of Slurm jobs, which are requeued when they "
-        "are preempted (default: local)",
+        help="where to parse: on this machine, or in arrays of Slurm jobs, which are "
+        "requeued when they are preempted (default: local)",
     )
     group.add_argument(
         "--slurm",
         nargs="+",
         metavar="OPTION[=VALUE]",
-        help="long options of sbatch, such as partition=gpu gpus-per-node=1 "
-        "time=1:00:00 (default: 4 hours)",
+        help="long options of sbatch, such as partition=gpu gpus-per-node=1 time=1:00:00 "
+        "(default: time=4:00:00)",
     )
     parser.claims_outputs = False
     parser.check = _check

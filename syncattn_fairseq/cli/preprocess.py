@@ -57,9 +57,9 @@ def add_options(parser: CommandLine) -> None:
     parser.add_argument(
         "--start",
         metavar="DIR",
-        help="the model that a training will start from, as syncattn-import has made it: its "
-        "dictionaries, subword models and way of reading sentences are those of the text, so that "
-        "--srcdict, --tgtdict and --subwords are left out",
+        help="folder of syncattn-import, with the model that a training will start from; its "
+        "dictionaries and subword models are used, so that --srcdict, --tgtdict and "
+        "--subwords are left out",
     )
     group = parser.add_argument_group("Parses")
     for split in SPLITS:
@@ -76,32 +76,32 @@ def add_options(parser: CommandLine) -> None:
         group.add_argument(
             f"--{side}labeldict",
             metavar="FP",
-            help=f"reuse this dictionary of {language} labels (default: make one from the labels "
-            "of the training text)",
+            help=f"dictionary of {language} labels to reuse (default: a new one from the "
+            "labels of the training text)",
         )
     add_subword_marks(group, "as for the data already in --destdir, else detected in the text")
     group.add_argument(
         "--on-bad-parse",
         choices=POLICIES,
         default="stop",
-        help="if heads are not a tree over their sentence's words, or labels are not one per word: "
-        "stop before anything is written, or drop them and keep the sentence without (default: "
-        "stop)",
+        help="what to do if heads are not a tree over their sentence's words, or labels are "
+        "not one for each word: stop and write nothing, or keep the sentence without "
+        "them (default: stop)",
     )
     group.add_argument(
         "--min-parsed",
         type=fraction,
         default=MIN_PARSED,
         metavar="SHARE",
-        help="stop if a smaller share of the sentences has heads, or labels, that fit them "
-        f"(default: {MIN_PARSED})",
+        help="smallest share of sentences with heads, or labels, that fit; below it the "
+        f"command stops (default: {MIN_PARSED})",
     )
     group.add_argument(
         "--add",
         nargs="+",
         metavar="KIND.LANG",
-        help="binarise only these heads or labels, such as heads.en or labels.en, or the links "
-        "(align), for texts that are already binarised in --destdir; nothing else there changes",
+        help="binarise only these files, such as heads.en, labels.en or align (links), for "
+        "texts that are binarised in --destdir already; nothing else there changes",
     )
 
     group = parser.add_argument_group(
@@ -114,19 +114,20 @@ def add_options(parser: CommandLine) -> None:
         "--words-by",
         nargs=2,
         metavar="COMMAND",
-        help="how source and target became words: syncattn-tokenise with its options, or kytea",
+        help="how sentences of each side became words: syncattn-tokenise with its options, "
+        "or kytea",
     )
     group.add_argument(
         "--truecased",
         action="store_true",
-        help="sentences of both sides begin in lower case, unless their first word always has a "
-        "capital",
+        help="the texts were truecased: a sentence begins in lower case, unless its first "
+        "word always has a capital",
     )
     group.add_argument(
         "--raw",
         metavar="FP",
-        help="prefix of sentences FP.LANG as people write them, such as the test set: prints the "
-        "BLEU that they keep when they become words and sentences again",
+        help="prefix of sentences FP.LANG as people write them, such as a test set; the "
+        "command prints their BLEU after they became words and sentences again",
     )
     add_subwords(parser, "not stored")
 

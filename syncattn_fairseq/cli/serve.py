@@ -56,34 +56,39 @@ def make_parser() -> CommandLine:
     parser.add_argument(
         "--path",
         required=True,
-        help="a checkpoint, several of them separated by ':', or the folder of an exported model",
+        help="a checkpoint, several checkpoints separated by ':' (an ensemble), or the "
+        "folder of an exported model",
     )
     add_model_files(parser)
     add_tokenised(parser)
-    parser.add_argument("--device", help="cpu or cuda (a GPU if there is one)")
+    parser.add_argument("--device", help="cpu or cuda (default: cuda if there is a GPU)")
     parser.add_argument(
         "--host",
         default="127.0.0.1",
-        help="the address to listen at (127.0.0.1, for this machine alone; 0.0.0.0: for all)",
+        help="address to listen at; 0.0.0.0 lets other machines connect (default: 127.0.0.1, "
+        "this machine alone)",
     )
     parser.add_argument(
-        "--port", type=_port, default=8000, metavar="N", help="the port; 0: any that is free (8000)"
+        "--port",
+        type=_port,
+        default=8000,
+        metavar="N",
+        help="port to listen at; 0 takes a free one (default: 8000)",
     )
     parser.add_argument(
         "--max-requests",
         type=positive,
         default=64,
-        help="the most requests that the model works on at a time; others are told to try again "
-        "(64)",
+        help="most requests that are answered at a time; further ones get status 503 (default: 64)",
     )
     parser.add_argument(
-        "--max-seconds", type=positive, default=30, help="the most time for a request (30)"
+        "--max-seconds", type=positive, default=30, help="most seconds for a request (default: 30)"
     )
     parser.add_argument(
         "--max-bytes",
         type=positive,
         default=100_000,
-        help="the size of the largest request (100000)",
+        help="most bytes of a request (default: 100000)",
     )
     parser.name_files(files=[lambda args: args.path.split(os.pathsep)])
     return parser

@@ -64,27 +64,37 @@ def make_parser() -> argparse.ArgumentParser:
         "between them. Characters do not change: & does not become &amp;.",
         example="syncattn-tokenise --lang en --input raw/test.en --output words/test.en",
     )
-    parser.add_argument("--lang", required=True, metavar="LANGUAGE", help="such as en")
     parser.add_argument(
-        "--normalise", action="store_true", help="first unify quotes, dashes and the like"
+        "--lang", required=True, metavar="LANGUAGE", help="language of the text, such as en"
     )
     parser.add_argument(
-        "--aggressive", action="store_true", help="split words at hyphens, as in well @-@ known"
+        "--normalise",
+        action="store_true",
+        help="first normalise punctuation: quotes, dashes and spaces",
     )
-    parser.add_argument("--lowercase", action="store_true", help="put the words in lower case")
     parser.add_argument(
-        "--words", action="store_true", help="the text is already split into words: keep them"
+        "--aggressive",
+        action="store_true",
+        help="split words at hyphens: well-known becomes well @-@ known",
+    )
+    parser.add_argument("--lowercase", action="store_true", help="lowercase the words")
+    parser.add_argument(
+        "--words",
+        action="store_true",
+        help="the text is split into words already; keep these words",
     )
     parser.add_argument(
         "--rules",
         type=int,
         choices=RULES,
         default=RULES[-1],
-        help="1: exactly as sacremoses, for texts that were split so; 2: marks stay with their "
-        "letters, Finnish and Swedish words keep their colons, and translations are put together "
-        f"with fewer faults (default: {RULES[-1]})",
+        help="rules of the tokenizer: 1 splits exactly as sacremoses, for texts that were "
+        "split so; 2 keeps combining marks with their letters and colons in Finnish and "
+        f"Swedish words, and detokenises with fewer faults (default: {RULES[-1]})",
     )
-    parser.add_argument("--workers", type=positive, default=1, help="processes (default: 1)")
+    parser.add_argument(
+        "--workers", type=positive, default=1, help="number of processes (default: 1)"
+    )
     add_texts(parser)
     return parser
 

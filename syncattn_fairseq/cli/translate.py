@@ -231,18 +231,19 @@ def make_parser() -> CommandLine:
     parser.add_argument(
         "--path",
         required=True,
-        help="a checkpoint, several of them separated by ':', or the folder of an exported model",
+        help="a checkpoint, several checkpoints separated by ':' (an ensemble), or the "
+        "folder of an exported model",
     )
     add_model_files(parser)
     add_tokenised(parser)
     parser.add_argument(
-        "--input", default=0, metavar="FILE", help="text to translate (standard input)"
+        "--input", default=0, metavar="FILE", help="text to translate (default: standard input)"
     )
     parser.add_argument(
         "--in-subwords",
         action="store_true",
-        help="the input, and the file of --force, are in subwords already, as the text of a "
-        "binarised corpus is; no subword model is needed",
+        help="the input and the file of --force are in subwords already, so that no subword "
+        "model is needed",
     )
     for kind, what in _PARSES.items():
         parser.add_argument(
@@ -251,66 +252,75 @@ def make_parser() -> CommandLine:
             help=f"for models that read the source's parse: the {what} of each line of the input "
             "(default: those of --source-parser)",
         )
-    parser.add_argument("--beam", type=positive, default=5, help="size of the beam (5)")
-    parser.add_argument("--batch-size", type=positive, default=32, help="sentences at a time (32)")
+    parser.add_argument(
+        "--beam", type=positive, default=5, help="hypotheses kept by the beam search (default: 5)"
+    )
+    parser.add_argument(
+        "--batch-size",
+        type=positive,
+        default=32,
+        help="sentences translated at a time (default: 32)",
+    )
     parser.add_argument(
         "--lenpen",
         type=number,
         default=1.0,
         metavar="X",
-        help="as in fairseq-generate: above 1, longer translations are preferred (1)",
+        help="length penalty, as in fairseq-generate; above 1, longer translations are "
+        "preferred (default: 1)",
     )
     parser.add_argument(
         "--max-len",
         type=positive,
-        help="the most subwords of a translation (200, or 4 to 8 times the source's up to 1000)",
+        help="most subwords of a translation (default: 200; for a source of more than 32 "
+        "subwords, 4 to 8 times as many, up to 1000)",
     )
     parser.add_argument(
         "--too-long",
         choices=("stop", "empty"),
         default="stop",
-        help="at a line of more subwords than the model reads: stop, or translate the others, "
-        "leave its translation empty, and end with status 1 (stop)",
+        help="what to do if a line has more subwords than the model reads: stop, or leave "
+        "its translation empty and end with status 1 (default: stop)",
     )
-    parser.add_argument("--device", help="cpu or cuda (a GPU if there is one)")
+    parser.add_argument("--device", help="cpu or cuda (default: cuda if there is a GPU)")
     more = parser.add_mutually_exclusive_group()
     more.add_argument(
         "--parses",
         action="store_true",
-        help="print the parses of source and translation, in CoNLL-U, in place of the translation",
+        help="print the parses of source and translation in CoNLL-U, and not the translations",
     )
     more.add_argument(
         "--alignments",
         action="store_true",
-        help="after each translation and a tab, print its links to words of the source",
+        help="print after each translation a tab and its links to words of the source",
     )
     more.add_argument(
         "--jsonl",
         action="store_true",
-        help="print all that the model shows of each pair as a JSON object on a line: text, "
-        "subwords, score, parses of both sides, links, distances",
+        help="print a JSON object for each pair: text, subwords, score, parses of both "
+        "sides, links, distances",
     )
     parser.add_argument(
         "--force",
         metavar="FILE",
-        help="with --jsonl: analyse these translations, one for each line of the input, in place "
-        "of the model's own",
+        help="with --jsonl: file of translations to analyse, one for each line of the input "
+        "(default: the model's own translations)",
     )
     parser.add_argument(
         "--every-layer",
         action="store_true",
-        help="with --jsonl: also print the links of each decoder layer",
+        help="with --jsonl: add the links of every decoder layer",
     )
     parser.add_argument(
         "--alignment-layer",
         type=positive,
-        help="the decoder layer of --alignments, from 1 (default: the one the model aligns with)",
+        help="decoder layer whose links are printed, from 1 (default: the layer that the "
+        "model aligns with)",
     )
     parser.add_argument(
         "--alignment-head",
         type=positive,
-        help="the head of a decoder layer whose links are printed, from 1 (default: the mean of "
-        "all heads)",
+        help="attention head whose links are printed, from 1 (default: the mean of all heads)",
     )
     parser.name_files(
         inputs=["input", "force", *(f"input_{kind}" for kind in _PARSES)],

@@ -8,7 +8,7 @@ like, or inside quotes of some languages.
 
 import re
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
 
@@ -171,12 +171,38 @@ def lower_case(text: str, language: str) -> str:
     return text.lower()
 
 
-def raise_first(text: str, language: str) -> str:
+def find_first(words: Sequence[str], rules: int = RULES[-1]) -> int | None:
+    """Return the index of the word with the sentence-initial capital; None for no word.
+
+    Args:
+        words: those of a sentence.
+        rules: one of `RULES`.
+    """
+    if rules == 1:
+        return next((i for i, word in enumerate(words) if word[:1].isalpha()), 0)
+    first = next((i for i, word in enumerate(words) if any(map(str.isalnum, word))), None)
+    return first if first is not None and words[first][0].isalpha() else None
+
+
+def lower_first(word: str, language: str, rules: int = RULES[-1]) -> str:
+    """Return a word with its first letter in lower case; see `raise_first`."""
+    small = word[:1].lower() if rules == 1 else lower_case(word[:1], language)
+    return small + word[1:]
+
+
+def raise_first(text: str, language: str, rules: int = RULES[-1]) -> str:
     """Return a sentence with a capital at the first word, unless the word keeps its lower case.
 
     Numbers do not, nor do words with a capital inside, such as *iPhone*, and letters without a
-    capital of one character, such as *ß*.
+    capital of one character, such as *ß*. By rules 1, the first letter becomes a capital.
+
+    Args:
+        text: the sentence.
+        language: its code.
+        rules: one of `RULES`.
     """
+    if rules == 1:
+        return re.sub(r"[^\W\d_]", lambda match: match[0].upper(), text, count=1)
     match = re.match(r"(?:[^\w]|_)*([^\W\d_])([^\W\d_]*)", text)
     if match is None or any(map(str.isupper, match[2])):
         return text

@@ -10,7 +10,8 @@ the model does not know a character.
 """
 
 import io
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import re
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from itertools import chain, pairwise
 from pathlib import Path
 from random import Random
@@ -183,15 +184,40 @@ def list_pieces(processor: sentencepiece.SentencePieceProcessor) -> list[str]:
     return [piece for piece in pieces if piece not in SYMBOLS and piece != UNKNOWN]
 
 
-def apply_pieces(processor: sentencepiece.SentencePieceProcessor, sentence: str) -> list[str]:
-    """Return a sentence's pieces, U+2581 as ``_``; `DataError` if one has a space or line end."""
-    pieces: list[str] = processor.encode(_cuttable(sentence), out_type=str)
+#: What Marian's models of several languages read first.
+TAG = re.compile(">>[^<>\\s]+<<")
+
+
+def apply_pieces(
+    processor: sentencepiece.SentencePieceProcessor, sentence: str, known: Container[str] = ()
+) -> list[str]:
+    """Return a sentence's pieces, U+2581 as ``_``.
+
+    Args:
+        processor: the sentencepiece model.
+        sentence: a line of text.
+        known: the symbols in a model's dictionary. One that names a language, such as ``>>de<<``,
+            stays whole at the beginning of a sentence, where Marian's models read it.
+
+    Raises:
+        DataError: a piece has a space or line end.
+    """
+    sentence = _cuttable(sentence)
+    first, _, rest = sentence.partition(" ")
+    tag = [first] if TAG.fullmatch(first) and first in known else []
+    pieces: list[str] = processor.encode(rest if tag else sentence, out_type=str)
     if any(character in piece for piece in pieces for character in " \n\r"):
         raise DataError(
             "this sentencepiece model puts spaces or line ends into its pieces; learn one with "
             "syncattn-bpe learn"
         )
-    return pieces
+    return tag + pieces
+
+
+def read_tags(dictionary: Path) -> frozenset[str]:
+    """Return the names of languages in a dictionary of fairseq, such as ``>>de<<``."""
+    symbols = (line.partition(" ")[0] for line in read_lines(dictionary))
+    return frozenset(filter(TAG.fullmatch, symbols))
 
 
 def normalise_sentence(processor: sentencepiece.SentencePieceProcessor, sentence: str) -> str:

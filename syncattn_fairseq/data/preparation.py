@@ -83,20 +83,11 @@ class Preparation:
             )
         return lower_case(text, self.language) if self.case == "lower" else text
 
-    def find_first(self, words: Sequence[str]) -> int | None:
-        """Return the index of the word with the sentence-initial capital; None for no word."""
-        if self.rules == 1:
-            return next((i for i, word in enumerate(words) if word[:1].isalpha()), 0)
-        first = next((i for i, word in enumerate(words) if any(map(str.isalnum, word))), None)
-        return first if first is not None and words[first][0].isalpha() else None
-
     def detokenise(self, lines: Sequence[str]) -> list[str]:
         """Return sentences as people write them."""
         texts = [self._detokenize(line) for line in lines]
-        if self.case == "true" and self.rules > 1:
-            texts = [raise_first(text, self.language) for text in texts]
-        elif self.case == "true":
-            texts = [re.sub(r"[^\W\d_]", lambda m: m[0].upper(), t, count=1) for t in texts]
+        if self.case == "true":
+            texts = [raise_first(text, self.language, self.rules) for text in texts]
         return texts
 
     @cached_property

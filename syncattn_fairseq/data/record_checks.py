@@ -7,8 +7,9 @@ from pathlib import Path
 
 from ..base.errors import DataError
 from .moses import load_sacremoses
+from .pieces import TAG
 from .preparation import Preparation
-from .segmenters import TAG, Codes, Pieces, RawPieces, Segmenter, SubwordModel
+from .segmenters import Codes, Pieces, RawPieces, Segmenter, SubwordModel
 from .words import is_raw, join_subwords, join_text
 
 

@@ -18,7 +18,7 @@ from ..base.errors import BadSentence, DataError
 from ..base.files import open_file
 from ..base.numbers import read_whole
 from ..base.text import clean_line, is_encodable, read_file_lines
-from .moses import lower_case
+from .moses import find_first, lower_first
 from .pieces import apply_pieces, open_pieces, reads_raw_text
 from .preparation import Preparation, stored_preparations
 from .splitters import UAX29, find_splitter
@@ -30,9 +30,6 @@ _REMEDY = "give the codes that subword-nmt learned, or a sentencepiece model"
 _MOST_UNKNOWN = 10_000
 #: A model that serves for months must not keep every word that it has ever split.
 _MOST_CACHED = 100_000
-
-#: What Marian's models of several languages read first.
-TAG = re.compile(">>[^<>\\s]+<<")
 
 #: Marks of subwords, how text that has them looks, and what joins it.
 _CUT = {
@@ -124,16 +121,13 @@ class Segmenter(ABC):
 
     def _lower_first(self, line: str) -> str:
         """Lower-case the first word of a sentence if the model knows the lower-case form better."""
-        words = line.split(" ")
         assert self.preparation is not None
-        index = self.preparation.find_first(words)
-        if index is None:
-            return line
-        small = words[index][:1].lower()
-        if self.preparation.rules > 1:
-            small = lower_case(words[index][:1], self.preparation.language)
-        spellings = words[index], small + words[index][1:]
-        words[index] = min(spellings, key=self._rate)
+        words, rules = line.split(" "), self.preparation.rules
+        index = find_first(words, rules)
+        if index is not None:
+            word = words[index]
+            small = lower_first(word, self.preparation.language, rules)
+            words[index] = min((word, small), key=self._rate)
         return " ".join(words)
 
     def _rate(self, word: str) -> tuple[int, int, int]:
@@ -221,13 +215,8 @@ class Pieces(Segmenter):
         self.processor = processor
 
     def segment(self, words: Sequence[str]) -> list[str]:
-        """Return the pieces; U+2581 in a word becomes ``_``.
-
-        What names a language at the beginning, such as ``>>de<<``, stays whole if the model's
-        dictionary has it.
-        """
-        tag = [*words[:1]] if words and TAG.fullmatch(words[0]) and words[0] in self.known else []
-        return tag + apply_pieces(self.processor, " ".join(words[len(tag) :]))
+        """Return the pieces; see `apply_pieces`."""
+        return apply_pieces(self.processor, " ".join(words), self.known)
 
 
 class RawPieces(Pieces):

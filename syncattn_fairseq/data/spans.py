@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, compress, count, pairwise
 from typing import TypeAlias
@@ -38,29 +38,36 @@ def find_owners(pieces: Sequence[Span], words: Sequence[Span]) -> list[int]:
     # A word without characters owns nothing, nor does the second word of a span.
     numbers = [n for n, (begin, end) in enumerate(words) if begin < end]
     numbers = [n for n in numbers if n == numbers[0] or words[n] != words[n - 1]]
-    owners: list[int | None] = []
-    first = 0
-    for begin, end in pieces:
-        while first < len(numbers) and words[numbers[first]][1] <= begin:
-            first += 1
-        best, most, place = None, 0, first
-        while place < len(numbers) and words[numbers[place]][0] < end:
-            shared = _overlap((begin, end), words[numbers[place]])
-            if shared > most:
-                best, most = numbers[place], shared
-            place += 1
-        owners.append(best)
+    owners = []
+    for shared in _count_shared(pieces, [words[n] for n in numbers]):
+        owners.append(numbers[max(shared, key=shared.__getitem__)] if shared else None)
     known = [owner for owner in owners if owner is not None]
-    following = known[-1] if known else 0
+    return _fill(owners, known[-1] if known else 0)
+
+
+def _count_shared(spans: Sequence[Span], others: Sequence[Span]) -> Iterator[dict[int, int]]:
+    """Yield the number of characters that each span has in common with others, by their index."""
+    first = 0
+    for begin, end in spans:
+        while first < len(others) and others[first][1] <= begin:
+            first += 1
+        shared = {}
+        for place in range(first, len(others)):
+            if others[place][0] >= end:
+                break
+            size = min(end, others[place][1]) - max(begin, others[place][0])
+            if size > 0:
+                shared[place] = size
+        yield shared
+
+
+def _fill(values: Sequence[int | None], following: int) -> list[int]:
+    """Return values with the next known one in the place of None; at the end a given one."""
     filled = []
-    for owner in reversed(owners):
-        following = following if owner is None else owner
+    for value in reversed(values):
+        following = following if value is None else value
         filled.append(following)
     return filled[::-1]
-
-
-def _overlap(one: Span, other: Span) -> int:
-    return min(one[1], other[1]) - max(one[0], other[0])
 
 
 def find_runs(starts: Sequence[bool]) -> list[Span]:
@@ -115,25 +122,15 @@ def find_units(pieces: Sequence[Span], words: Sequence[Span]) -> Units:
     owners = find_owners(pieces, words)
     numbers = {owner: number for number, owner in enumerate(dict.fromkeys(owners))}
     starts = [True, *(one != other for one, other in pairwise(owners))][: len(owners)]
-    of_words: list[int | None] = []
-    first = 0
-    for word, span in enumerate(words):
-        while first < len(pieces) and pieces[first][1] <= span[0]:
-            first += 1
-        held: Counter[int] = Counter()
-        place = first
-        while word not in numbers and place < len(pieces) and pieces[place][0] < span[1]:
-            held[owners[place]] += max(0, _overlap(pieces[place], span))
-            place += 1
-        most = max([*held.values(), 0])
-        holders = [owner for owner in held if held[owner] == most > 0]
-        of_words.append(numbers.get(min(holders, default=word)))
-    following = len(numbers) - 1
-    filled = []
-    for unit in reversed(of_words):
-        following = following if unit is None else unit
-        filled.append(following)
-    return Units(starts, filled[::-1])
+    of_words = [numbers.get(word) for word in range(len(words))]
+    alone = [word for word, unit in enumerate(of_words) if unit is None]
+    held = _count_shared([words[word] for word in alone], pieces)
+    for word, shared in zip(alone, held, strict=True):
+        sizes: Counter[int] = Counter()
+        for place, size in shared.items():
+            sizes[numbers[owners[place]]] += size
+        of_words[word] = max(sizes, key=sizes.__getitem__, default=None)
+    return Units(starts, _fill(of_words, len(numbers) - 1))
 
 
 def measure_depths(heads: Sequence[int]) -> list[int]:
@@ -220,6 +217,15 @@ def align_places(text: str, sentence: str) -> tuple[list[int], list[int]]:
             "another sentence", f"the subwords are of {text[:60]!r}, not of {sentence[:60]!r}"
         )
     return before, places
+
+
+def skip_spaces(spans: Sequence[Span], text: str) -> list[Span]:
+    """Return spans counted in non-space characters.
+
+    So they hold in another copy of the text, whose spaces differ.
+    """
+    before = _count_characters(text)
+    return [(before[begin], before[end]) for begin, end in spans]
 
 
 def _count_characters(text: str) -> list[int]:

@@ -6,7 +6,7 @@ from itertools import accumulate, groupby, pairwise
 from typing import TypeAlias
 
 from ..base.errors import DataError
-from .spans import Span, Units, align_places, check_spans, find_owners, find_runs, find_units
+from .spans import Span, Units, align_places, check_spans, find_runs, find_units, move_spans
 
 Link: TypeAlias = tuple[int, int]
 """A source and a target word, or two subwords, that are linked; both from 0."""
@@ -45,9 +45,7 @@ def find_word_starts(tokens: Sequence[str], scheme: str) -> list[bool]:
         DataError: what the splitter needs is not installed.
     """
     if is_raw(scheme):
-        text, spans = read_pieces(tokens)
-        owners = find_owners(spans, find_words(text, scheme))
-        return [True, *(one != other for one, other in pairwise(owners))][: len(owners)]
+        return split_units(tokens, scheme).starts
     check_choice("scheme", scheme, SCHEMES)
     if scheme == "none" or not tokens:
         return [True] * len(tokens)
@@ -156,9 +154,9 @@ def split_units(
         starts = find_word_starts(pieces, scheme)
         return Units(starts, [*range(sum(starts))])
     text, spans = read_pieces(pieces)
-    sentence = sentence or text
     if words is None:
-        sentence, words = text, find_words(text, scheme)
+        return find_units(spans, find_words(text, scheme))
+    sentence = sentence or text
     before, places = align_places(text, without_mark(sentence))
     check_spans(words, len(sentence))
     return find_units(
@@ -186,15 +184,18 @@ def locate_words(words: Iterable[str], text: str) -> list[Span] | None:
         text: as people write it.
     """
     letters = ["".join(word.split()) for word in words]
-    places = [n for n, character in enumerate(text) if not character.isspace()]
-    if "".join(letters) != without_mark("".join(text.split())):
+    if find_letters("".join(letters)) != find_letters(text):
         return None
-    spans, at = [], 0
-    for word in letters:
-        end = at + len(word)
-        spans.append((places[at], places[end - 1] + 1) if word else (0, 0))
-        at = end
-    return spans
+    spans = [*pairwise(accumulate(map(len, letters), initial=0))]
+    return move_spans(spans, find_letters("".join(letters)), without_mark(text))
+
+
+def find_letters(text: str) -> str:
+    """Return the characters by which sentences are compared: all but white space.
+
+    U+2581 is ``_``, as in subwords.
+    """
+    return without_mark("".join(text.split()))
 
 
 def _join_pieces(pieces: Sequence[str]) -> str:

@@ -73,8 +73,8 @@ class CTranslate2Format(Format):
             spec.register_source_vocabulary([*folded.label_names])
         spec.decoder.embeddings.weight = _array(folded.model.decoder.embed_tokens.weight)
         spec.register_target_vocabulary([*folded.target_words])
-        spec.decoder.start_from_zero_embedding = getattr(folded.original.cfg, "zero_start", False)
-        spec.config.decoder_start_token = spec.config.eos_token
+        starts_padded = getattr(folded.original.cfg, "zero_start", False)
+        spec.config.decoder_start_token = "<pad>" if starts_padded else spec.config.eos_token
         spec.config.add_source_eos = True
         spec.config.layer_norm_epsilon = 1e-5
         spec.validate()

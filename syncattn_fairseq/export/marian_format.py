@@ -9,8 +9,7 @@ from torch import Tensor
 
 from ..base.errors import DataError
 from ..base.files import read_file
-from ..data.pieces import add_line_reading
-from ..data.segmenters import TAG
+from ..data.pieces import TAG, add_line_reading
 from ..data.words import is_raw
 from .card import describe_words, sentence_code
 from .check import Sample, target_scores
@@ -23,8 +22,6 @@ _ACTIVATIONS = {"relu": "relu", "gelu": "gelu", "swish": "swish"}
 _CLASS = "MarianMT of Hugging Face"
 #: A symbol whose score is below this is never written, and need not be a word of the other program.
 _UNLIKELY = -50.0
-#: The score of what no translation may have.
-_NEVER = -100.0
 
 
 class MarianFormat(Format):
@@ -63,7 +60,7 @@ class MarianFormat(Format):
         cfg, order = folded.model.cfg, _Order(folded)
         source, target = order.words
         pad = source.index("<pad>")
-        start = pad if order.starts_with_zeros else target.index("</s>")
+        start = pad if order.starts_padded else target.index("</s>")
         state = _convert(folded, order)
         config = transformers.MarianConfig(
             vocab_size=len(source),
@@ -155,7 +152,7 @@ class _Order:
 
     def __init__(self, folded: FoldedModel) -> None:
         self.folded = folded
-        self.starts_with_zeros = bool(getattr(folded.original.cfg, "zero_start", False))
+        self.starts_padded = bool(getattr(folded.original.cfg, "zero_start", False))
         tables = [
             folded.model.encoder.embed_tokens.weight,
             folded.model.decoder.embed_tokens.weight,
@@ -220,13 +217,8 @@ def _convert(folded: FoldedModel, order: _Order) -> dict[str, Tensor]:
     }
     rows = [state[key][numbers] for key, numbers in zip(tables, order.ours, strict=True)]
     target = order.ours[1]
-    pads = [words.index("<pad>") for words in order.words]
-    for table, pad in zip(rows, pads, strict=True):
-        table[pad] = 0  # which starts a translation there
     head = rows[1] if order.tied else state[output][target]
     scores = state[bias][target] if bias in state else head.new_zeros(len(target))
-    if bias not in state:
-        scores[pads[1]] = _NEVER
     made |= {f"model.{key}": table for key, table in zip(tables, rows, strict=True)}
     if order.shared:
         made["model.shared.weight"] = rows[0]

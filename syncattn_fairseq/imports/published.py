@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from ..base.errors import DataError, shorten
 from ..base.files import read_json, read_text_file
 from ..data.pieces import open_pieces
@@ -29,6 +31,16 @@ _UNREAD = {
     "static_position_embeddings": False,
 }
 _SPECIAL = ("<s>", "<pad>", "</s>", "<unk>")
+#: The subword models of Marian.
+SUBWORDS = ("source.spm", "target.spm")
+#: The largest numbers among the settings.
+_MOST = {
+    "d_model": 2**14,
+    **{f"{side}_ffn_dim": 2**17 for side in ("encoder", "decoder")},
+    **{f"{side}_layers": 200 for side in ("encoder", "decoder")},
+    **{f"{side}_attention_heads": 512 for side in ("encoder", "decoder")},
+    "max_position_embeddings": 2**20,
+}
 #: The subword model of M2M100 and NLLB, and the most symbols without meaning after all others.
 PIECES, _MADE_UP = "sentencepiece.bpe.model", 64
 #: Symbols that name a language: of M2M100, and of NLLB.
@@ -90,7 +102,7 @@ class Published:
         return {language: Preparation("raw", language, first=first) for language, first in pairs}
 
     def _name_pieces(self) -> list[str]:
-        return [PIECES] * 2 if self.kind == "m2m_100" else ["source.spm", "target.spm"]
+        return [PIECES] * 2 if self.kind == "m2m_100" else [*SUBWORDS]
 
     def find_schemes(self) -> dict[str, str]:
         """Return how subwords are marked; nothing if these are not pieces of sentences."""
@@ -131,6 +143,7 @@ def read_published(folder: Path, source: str | None, target: str | None) -> Publ
             f"{folder / 'config.json'}: the activation {activation!r}; only "
             f"{', '.join(_ACTIVATIONS)} can be imported"
         )
+    _check_settings(folder / "config.json", config)
     _check_files(folder, config)
     first = ("", "")
     if kind == "m2m_100":
@@ -141,10 +154,47 @@ def read_published(folder: Path, source: str | None, target: str | None) -> Publ
     else:
         languages = _find_languages(folder, config, source, target)
         words = _read_vocabularies(folder, config)
+    _check_vocabularies(folder / "config.json", config, kind, words)
     model = _load(folder, CLASSES[kind])
     published = Published(folder, model, kind, languages, words, first, _ACTIVATIONS[activation])
     _check(published)
     return published
+
+
+def _check_settings(path: Path, config: dict[str, Any]) -> None:
+    """Check the sizes before anything is made of them, as a stranger may have written them.
+
+    Those that are missing have Transformers' defaults.
+    """
+    for name, most in _MOST.items():
+        value = config.get(name, 2)
+        if type(value) is not int or not (2 if "position" in name else 1) <= value <= most:
+            raise DataError(f"{path}: {name} is {shorten(repr(value), 40)}; get it again")
+    for name in ("dropout", "attention_dropout", "activation_dropout"):
+        value = config.get(name, 0)
+        if type(value) not in (int, float) or not 0 <= value < 1:
+            raise DataError(f"{path}: {name} is {shorten(repr(value), 40)}; get it again")
+
+
+def _check_vocabularies(
+    path: Path, config: dict[str, Any], kind: str, words: Sequence[Sequence[str]]
+) -> None:
+    """Check the sizes of vocabularies and the end of sentences in the settings."""
+    names = ("src_vocab_size", "tgt_vocab_size") if kind == "fsmt" else ("vocab_size", "")
+    if kind == "marian" and config.get("decoder_vocab_size") is not None:
+        names = ("vocab_size", "decoder_vocab_size")
+    for name, symbols in zip(names, words, strict=True):
+        if name and config.get(name) != len(symbols):
+            raise DataError(
+                f"{path}: {name} is {shorten(repr(config.get(name)), 40)}, but its vocabulary has "
+                f"{len(symbols)} symbols; get it again"
+            )
+    end = config.get("eos_token_id", 0 if kind == "marian" else 2)
+    if "</s>" in words[1] and end != words[1].index("</s>"):
+        raise DataError(
+            f"{path}: eos_token_id is {shorten(repr(end), 40)}, but </s> is "
+            f"{words[1].index('</s>')}; get it again"
+        )
 
 
 def _check_files(folder: Path, config: dict[str, Any]) -> None:
@@ -160,12 +210,16 @@ def _check_files(folder: Path, config: dict[str, Any]) -> None:
                 f"{folder / 'config.json'}: {name} names weights or code of another kind; get the "
                 "model as it was first published"
             )
+    present = [name for name in SUBWORDS if (folder / name).is_file()]
+    if len(present) == 1:
+        missing = next(name for name in SUBWORDS if name not in present)
+        raise DataError(f"{folder / missing}: no such file; give a folder as published, complete")
     for path in sorted(folder.glob("*.index.json")):
         parts = _read_table(path).get("weight_map")
         names = parts.values() if isinstance(parts, dict) else [None]
-        for name in names:
-            if not is_file_name(name) or not (folder / str(name)).is_file():
-                raise DataError(f"{path}: {shorten(repr(name), 60)} is no file of this folder")
+        for part in names:
+            if not is_file_name(part) or not (folder / str(part)).is_file():
+                raise DataError(f"{path}: {shorten(repr(part), 60)} is no file of this folder")
 
 
 def _name_languages(folder: Path, source: str | None, target: str | None) -> tuple[str, str]:
@@ -247,6 +301,7 @@ def load_transformers() -> Any:
             "an import needs transformers; pip install 'syncattn-fairseq[transformers]'"
         ) from None
     transformers.utils.logging.disable_progress_bar()
+    transformers.utils.logging.set_verbosity_error()  # what is wrong is said in a line
     return transformers
 
 
@@ -255,21 +310,39 @@ def _load(folder: Path, name: str) -> Any:
     kind = getattr(load_transformers(), name)
     try:
         model, found = kind.from_pretrained(
-            folder, local_files_only=True, trust_remote_code=False, output_loading_info=True
+            folder,
+            local_files_only=True,
+            trust_remote_code=False,
+            weights_only=True,
+            ignore_mismatched_sizes=True,  # they are named below
+            output_loading_info=True,
         )
     except Exception as error:
+        if "Weights only load failed" in str(error):
+            raise DataError(
+                f"{folder}: its weights are a pickle that runs code when it is read; get the model "
+                "as safetensors"
+            ) from None
         raise DataError(
             f"{folder}: {name} cannot load it ({shorten(error)}); get it again"
         ) from None
     missing = [key for key in found["missing_keys"] if "embed_positions" not in key]
-    if missing or found["mismatched_keys"]:
-        names = [*missing, *map(str, found["mismatched_keys"])]
-        raise DataError(f"{folder}: weights are missing, such as {names[0]}; get it again")
-    if more := [key for key in found["unexpected_keys"] if "embed_positions" not in key]:
+    if missing:
+        raise DataError(f"{folder}: weights are missing, such as {min(missing)}; get it again")
+    if other := sorted(str(key[0]) for key in found["mismatched_keys"]):
+        raise DataError(
+            f"{folder}: weights are of other sizes than config.json says, such as {other[0]}; get "
+            "it again"
+        )
+    ignored = ("embed_positions.weight", "embed_positions.weights", ".version")
+    if more := [key for key in found["unexpected_keys"] if not key.endswith(ignored)]:
         raise DataError(
             f"{folder}: has weights that {name} does not have, such as {shorten(min(more), 80)}; "
             "this model cannot be imported"
         )
+    for key, value in model.state_dict().items():
+        if not value.isfinite().all():
+            raise DataError(f"{folder}: {key} holds NaN or infinity; get it again")
     return model.float().eval()
 
 
@@ -358,8 +431,9 @@ def _check(published: Published) -> None:
     start, first = config.decoder_start_token_id, tables[1].embed_tokens.weight
     if type(start) is not int or not 0 <= start < len(target):
         raise DataError(f"{folder}: decoder_start_token_id is {start!r}; get it again")
-    if target[start] != "</s>" and first[start].any():
+    pad = first[target.index("<pad>")]
+    if target[start] != "</s>" and not torch.equal(first[start], pad):
         raise DataError(
-            f"{folder}: its translations start with {target[start]!r}, which is not a vector of "
-            "zeros; only that, or a start with </s>, can be imported"
+            f"{folder}: its translations start with {target[start]!r}, which has another vector "
+            "than <pad>; only a start with </s> or <pad> can be imported"
         )

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from .answers import Alignment, Distances, Parse, Sentence, Translation
+from .attention_heads import AttentionHeads
 
 
 @dataclass(frozen=True)
@@ -20,6 +21,7 @@ class Question:
         layer: the decoder layer of the links, from 1. None: the one that the model aligns with.
         head: the head of a decoder layer whose links are read, from 1. None: the mean of all.
         every_layer: ask for the links of each decoder layer, too.
+        heads: ask where each head of each layer attends.
     """
 
     parses: bool = False
@@ -29,6 +31,7 @@ class Question:
     layer: int | None = None
     head: int | None = None
     every_layer: bool = False
+    heads: bool = False
 
 
 @dataclass(frozen=True)
@@ -49,6 +52,7 @@ class Analysis:
         head: the head, from 1, whose attention the alignments show. None: the mean of all.
         source_distances: the syntactic distances of the source.
         target_distances: those of the translation.
+        heads: where each head of each layer attends.
     """
 
     source: Sentence
@@ -63,3 +67,4 @@ class Analysis:
     head: int | None = None
     source_distances: Distances | None = None
     target_distances: Distances | None = None
+    heads: AttentionHeads | None = None

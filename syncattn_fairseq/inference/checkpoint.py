@@ -20,6 +20,7 @@ from ..data.dataset import SyntaxPairDataset
 from ..data.segmenters import Segmenter
 from .analysis import Analysis, Question
 from .answers import Alignment, Distances, Parse, Sentence, Translation
+from .attention_heads import PARTS, AttentionHeads, make_unread
 from .ensemble import Ensemble
 from .forced import ForcedDecoding
 from .model import FORKED, Model, make_batches, make_unaligned
@@ -99,6 +100,13 @@ class CheckpointModel(Model):
             raise DataError(f"{self.name}: {FORKED}")
         torch.set_num_threads(1)
 
+    def _check_heads(self) -> None:
+        """Allow a single model."""
+        if len(self.models) > 1:
+            raise DataError(
+                f"{self.name}: heads are those of a single model; give one of the checkpoints"
+            )
+
     def _list_layers_exposing(self, side: str, name: str) -> list[int]:
         """Return the layers of a side whose heads show something, in any of the models."""
         found: set[int] = set()
@@ -143,6 +151,7 @@ class CheckpointModel(Model):
             source_parse=parses[0],
             target_parse=parses[1],
             alignment=make_unaligned(source, translation) if question.links else None,
+            heads=make_unread(*sides) if question.heads else None,
             head=question.head,
             source_distances=distances[0],
             target_distances=distances[1],
@@ -178,6 +187,12 @@ class CheckpointModel(Model):
             for layer, rows in forced.read_links_of_layers().items():
                 for one, pair, matrix in zip(found, pairs, rows, strict=True):
                     one["layer_alignments"][layer] = Alignment(*pair, matrix)
+        if question.heads:
+            with naming(self.name):
+                read = forced.read_heads()
+            for one, pair, (arrays, kinds) in zip(found, pairs, read, strict=True):
+                encoder, decoder, cross = (arrays[part] for part in PARTS)
+                one["heads"] = AttentionHeads(*pair, encoder, decoder, cross, kinds)
         if question.scores and any(np.isnan(each.score) for each in batch):
             for one, each, score in zip(found, batch, forced.read_scores(), strict=True):
                 if np.isnan(each.score):  # the search has scored the model's own translations

@@ -14,6 +14,8 @@ import torch
 from fairseq.data import data_utils
 from torch import Tensor
 
+from .recorded_attention import record_attention
+
 #: What the sides of a sentence pair are called in what models expose.
 SIDES = {"source": "src", "target": "tgt"}
 
@@ -118,6 +120,34 @@ class ForcedDecoding:
         numbers = range(1, 1 + min(model.decoder.num_layers for model in self.models))
         found = zip(numbers, self._attend(numbers), strict=True)
         return {number: self._crop(attention, "target", "source") for number, attention in found}
+
+    def read_heads(self) -> list[tuple[dict[str, np.ndarray], dict[str, Any]]]:
+        """Return where each head of the only model attends.
+
+        Returns:
+            For each pair the attention of each of `PARTS`, ``(layers, heads, rows, columns)``, with
+            the end of sentence, and the kinds of these heads, for each layer.
+
+        Raises:
+            DataError: the model has attention of another form.
+        """
+        [model] = self.models
+        found = record_attention(model, {**self._encoder_input, "prev_output_tokens": self._before})
+        kinds = {part: tuple(layer.kinds for layer in layers) for part, layers in found.items()}
+        seen = {side: tokens.ne(self._pad) for side, tokens in self._tokens.items()}
+        sides = {"encoder": ("source",) * 2, "decoder": ("target",) * 2}
+        sides["cross"] = "target", "source"
+        sentences = []
+        for row in range(len(self._target)):
+            arrays = {}
+            for part, layers in found.items():
+                rows, columns = (seen[side][row] for side in sides[part])
+                cropped = [layer.attention[row].cpu()[:, rows][..., columns] for layer in layers]
+                size = int(rows.sum()), int(columns.sum())
+                every = torch.stack(cropped) if cropped else torch.zeros(0, 0, *size)
+                arrays[part] = every.float().numpy()
+            sentences.append((arrays, kinds))
+        return sentences
 
     @torch.no_grad()
     def read_scores(self) -> list[float]:

@@ -20,6 +20,7 @@ from ..parsing.parser import Parse as DependencyTree
 from ..parsing.subwords import parse_subwords
 from .analysis import Analysis, Question
 from .answers import Alignment, Distances, Pair, Parse, Sentence, Translation
+from .attention_heads import AttentionHeads
 from .decoding import DEFAULT, Decoding
 from .shared_batches import Search, SharedBatches
 from .sources import Parses, check_parse, place_parse, read_parses, read_texts
@@ -117,6 +118,17 @@ class Model(ABC):
         self, pairs: Sequence[tuple[Sentence, Translation]], question: Question, batch_size: int
     ) -> list[Analysis]:
         """Answer a question about sentence pairs."""
+
+    def _check_heads(self) -> None:
+        """Refuse to show single heads if the model cannot.
+
+        Raises:
+            DataError: it cannot.
+        """
+        raise DataError(
+            f"{self.name}: shows only the mean of a layer's heads; load the checkpoint that it was "
+            "made of"
+        )
 
     def _note_fork(self) -> None:
         """Drop batches shared with the parent in a forked child, where the threads do not exist."""
@@ -298,6 +310,30 @@ class Model(ABC):
         self._require("distances", "measures no syntactic distances")
         found = self._ask(Question(distances=True), sentences, translations, decoding, parses)
         return [Pair(x.translation, x.source_distances, x.target_distances) for x in found]
+
+    def heads(
+        self,
+        sentences: Sequence[str],
+        translations: Sequence[str] | None = None,
+        *,
+        decoding: Decoding = DEFAULT,
+        parses: Parses = None,
+    ) -> list[AttentionHeads]:
+        """Return where each head of each layer attends, of any kind.
+
+        Args:
+            sentences: the sources.
+            translations: one for each source. None: the model's own.
+            decoding: as in `analyse`.
+            parses: as in `translate`.
+
+        Raises:
+            DataError: the heads cannot be seen, as those of an ensemble or of an export for
+                CTranslate2; also as in `translate`.
+        """
+        self._check_heads()
+        found = self._ask(Question(heads=True), sentences, translations, decoding, parses)
+        return [each.heads for each in found if each.heads is not None]
 
     def list_warnings(
         self, translations: Sequence[Translation], faults: Collection[str] = tuple(FAULTS)

@@ -47,7 +47,9 @@ class EndOptions:
 
     output_bias: bool = option(False, "add a trained bias to the scores of the target's vocabulary")
     zero_start: bool = option(
-        False, "let the decoder read zeros where a translation starts, in place of </s>"
+        False,
+        "let the decoder read the vector of <pad> where a translation starts, in place of </s>; it "
+        "is zeros in Marian",
     )
 
 

@@ -5,10 +5,11 @@ from torch import Tensor, nn
 
 
 class ZeroStart(nn.Embedding):
-    """The decoder's embeddings, whose start is zeros.
+    """The decoder's embeddings, with the vector of padding where a translation starts.
 
-    A decoder reads ``</s>`` only where a translation starts. The weights are the same parameter as
-    those of the embeddings that it is made of, so they stay tied to other layers.
+    That vector is zeros in Marian. A model that Transformers has trained since may have another
+    one. A decoder reads ``</s>`` only where a translation starts. The weights are the same
+    parameter as those of the embeddings that it is made of, so they stay tied to other layers.
 
     Args:
         embedding: the embeddings.
@@ -16,6 +17,7 @@ class ZeroStart(nn.Embedding):
     """
 
     def __init__(self, embedding: nn.Embedding, start: int) -> None:
+        assert embedding.padding_idx is not None
         super().__init__(
             embedding.num_embeddings,
             embedding.embedding_dim,
@@ -27,7 +29,8 @@ class ZeroStart(nn.Embedding):
 
     def forward(self, input: Tensor) -> Tensor:
         """Return the embeddings of symbols."""
-        return super().forward(input).masked_fill(input.eq(self.start).unsqueeze(-1), 0)
+        assert self.padding_idx is not None
+        return super().forward(input.masked_fill(input.eq(self.start), self.padding_idx))
 
 
 def add_output_bias(projection: nn.Linear) -> None:

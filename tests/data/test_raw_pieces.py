@@ -14,6 +14,7 @@ from syncattn_fairseq.data.pieces import (
     learn_raw_pieces,
     list_pieces,
     open_pieces,
+    read_tags,
     reads_raw_text,
 )
 from syncattn_fairseq.data.preparation import stored_preparations, stored_schemes
@@ -328,3 +329,15 @@ def test_units_of_other_sentences_are_refused(processor):
     assert split_units(pieces, RAW, [(1, 4), (6, 9)], " The  dog").of_words == [0, 1]
     with pytest.raises(BadParse, match="the subwords are of 'The dog', not of 'The cat'"):
         split_units(pieces, RAW, [(0, 3), (4, 7)], "The cat")
+
+
+def test_names_of_languages_stay_whole_if_a_dictionary_has_them(tmp_path, processor):
+    dictionary = tmp_path / "dict.en.txt"
+    dictionary.write_text(">>de<< 1\n>>x y<< 2\n▁a 3\n>>fr<< 1 #fairseq:overwrite\n")
+    tags = read_tags(dictionary)
+    assert tags == {">>de<<", ">>fr<<"}
+    whole = apply_pieces(processor, "The dog")
+    assert apply_pieces(processor, " >>de<<  The dog", tags) == [">>de<<", *whole]
+    assert apply_pieces(processor, ">>fr<<", tags) == [">>fr<<"]
+    for text in ("The >>de<< dog", ">>de<<The dog", ">>it<< dog", ">>x y<< dog"):
+        assert apply_pieces(processor, text, tags) == apply_pieces(processor, text)

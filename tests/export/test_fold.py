@@ -118,5 +118,6 @@ def test_what_a_format_lacks_is_refused(format, options, reason):
     plain = folded("syntax_transformer", model, **chosen)
     values: dict[str, Any] = {field.name: None for field in fields(FoldedModel)}
     values |= {"name": "c.pt", "original": model, "model": plain, "labels": labels}
+    values["preparations"] = {}
     with pytest.raises(DataError, match=f"^c.pt: cannot be exported: .*{reason}"):
         FORMATS[format]().refuse(FoldedModel(**values))

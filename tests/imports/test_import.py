@@ -1,6 +1,7 @@
 """Small models with random weights, as Transformers saves them, become checkpoints of fairseq."""
 
 import json
+import os
 import re
 import shutil
 from pathlib import Path
@@ -11,6 +12,7 @@ import sentencepiece
 import torch
 from fairseq import checkpoint_utils, options, tasks
 from fairseq.data.indexed_dataset import MMapIndexedDataset
+from safetensors.torch import load_file, save_file
 
 import syncattn_fairseq
 from syncattn_fairseq.base.errors import DataError
@@ -68,6 +70,7 @@ MARIANS: list[dict[str, Any]] = [
     {"activation_function": "relu", "scale_embedding": False},
     {"activation_function": "gelu", "target": OTHERS},
     {"target": OTHERS},
+    {"start": 0.3},
 ]
 
 
@@ -150,7 +153,7 @@ def opus(small_corpus, tmp_path_factory):
     return folder, made
 
 
-def test_text_becomes_the_numbers_of_marians_tokenizer(small_corpus, opus):
+def test_text_becomes_the_numbers_of_marians_tokenizer(small_corpus, opus, tmp_path):
     folder, made = opus
     tokenizer = transformers.MarianTokenizer.from_pretrained(folder)
     model = syncattn_fairseq.load(made, device="cpu")
@@ -163,6 +166,12 @@ def test_text_becomes_the_numbers_of_marians_tokenizer(small_corpus, opus):
     assert model.source_segmenter([">>de<< the"])[0][0] == ">>de<<"
     assert model.source_segmenter([">>fr<< the"])[0][0] != ">>fr<<", "not of the model"
     assert len(model.translate(lines)) == len(lines)
+    text, split = tmp_path / "text", tmp_path / "split"
+    text.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    command = ["apply", f"--model={made / 'subwords.en'}", f"--dictionary={made / 'dict.en.txt'}"]
+    assert bpe.main([*command, f"--input={text}", f"--output={split}"]) == 0
+    found = [line.split() for line in split.read_text(encoding="utf-8").splitlines()]
+    assert found == model.source_segmenter(lines)
 
 
 #: A sentence as people write it, its words and their heads, and what a published model reads.
@@ -232,23 +241,82 @@ def change(name, **values):
     return apply
 
 
+def spoil_index(folder):
+    (folder / "model.safetensors.index.json").write_text('{"weight_map": {"x": "../opus/x"}}')
+
+
+class Hostile:
+    """What runs code as a pickle is read."""
+
+    def __reduce__(self):
+        return os.system, ("touch ran",)
+
+
+def write_pickle(folder):
+    (folder / "model.safetensors").unlink()
+    torch.save({"x": Hostile()}, folder / "pytorch_model.bin")
+
+
+def change_weights(folder, nan=False):
+    weights = load_file(folder / "model.safetensors")
+    if nan:
+        weights["final_logits_bias"][:] = float("nan")
+    else:
+        weights["model.encoder.layers.0.adapter.weight"] = torch.ones(1)
+    save_file(weights, folder / "model.safetensors", {"format": "pt"})
+
+
+def test_weights_of_earlier_times_are_read_without_running_code(tmp_path):
+    folder = write_marian(tmp_path / "opus")
+    torch.save(load_file(folder / "model.safetensors"), folder / "pytorch_model.bin")
+    (folder / "model.safetensors").unlink()
+    assert "the same log-probabilities" in import_model(folder, tmp_path / "made")
+
+
 @pytest.mark.parametrize(
     ("spoil", "reason"),
     [
         (change("config.json", normalize_before=True), "normalize_before is True, which"),
         (change("config.json", normalize_embedding=True), "normalize_embedding is True"),
         (change("config.json", static_position_embeddings=False), "static_position_embeddings is"),
-        (change("config.json", model_type="m2m_100"), "'m2m_100'; only marian and fsmt can be"),
+        (change("config.json", model_type="mbart"), "'mbart'; only marian, fsmt, m2m_100 can be"),
         (change("config.json", activation_function="tanh"), "the activation 'tanh'; only swish"),
-        (change("config.json", decoder_start_token_id=5), "start with '▁w3', which is not a vec"),
+        (change("config.json", decoder_start_token_id=5), "start with '▁w3', which has anoth"),
         (change("config.json", decoder_start_token_id=99), "decoder_start_token_id is 99"),
-        (change("config.json", d_model=32), "weights are missing|cannot load it"),
+        (change("config.json", d_model=32), "weights are of other sizes than config.json says"),
+        (change("config.json", d_model=10**9), "config.json: d_model is 1000000000; get it again"),
+        (change("config.json", d_model="16"), "config.json: d_model is '16'; get it again"),
+        (change("config.json", encoder_layers=10**6), "encoder_layers is 1000000; get it again"),
+        (change("config.json", max_position_embeddings=1), "max_position_embeddings is 1; get"),
+        (change("config.json", encoder_attention_heads=3), "cannot load it .embed_dim must be div"),
+        (change("config.json", dropout=7), "config.json: dropout is 7; get it again"),
+        (change("config.json", vocab_size=9), "vocab_size is 9, but its vocabulary has 27 symb"),
+        (change("config.json", eos_token_id=5), "eos_token_id is 5, but </s> is 0; get it again"),
+        (change("config.json", transformers_weights="../x"), "transformers_weights names weights"),
+        (spoil_index, "model.safetensors.index.json: '../opus/x' is no file of this folder"),
+        (write_pickle, "its weights are a pickle that runs code when it is read; get the model as"),
+        (
+            lambda folder: change_weights(folder, nan=True),
+            "final_logits_bias holds NaN or infinity",
+        ),
+        (
+            lambda folder: change_weights(folder),
+            "weights that MarianMTModel does not have, such as ",
+        ),
+        (
+            lambda folder: (folder / "source.spm").write_bytes(b"x"),
+            "target.spm: no such file; give",
+        ),
+        (
+            lambda folder: (folder / "tokenizer_config.json").write_text("{"),
+            "_config.json: not JSON",
+        ),
         (change("tokenizer_config.json", source_lang=None), "its languages; give --source-lang"),
         (change("tokenizer_config.json", source_lang="../x"), "its languages; give --source-lang"),
         (change("tokenizer_config.json", source_lang="de"), "both languages are de"),
         (change("vocab.json", x="1"), "expected a number for each symbol"),
         (change("vocab.json", x=1), "expected the numbers 0 to 26, each once"),
-        (change("vocab.json", more=27), "28 symbols for 27 vectors"),
+        (change("vocab.json", more=27), "vocab_size is 27, but its vocabulary has 28 symbols"),
         (change("vocab.json", x=None, **{"a\nb": 22}), "cannot stand in a dictionary"),
         (change("vocab.json", **{"<unk>": None, "y": 1}), "its vocabulary has no <unk>"),
         (lambda folder: (folder / "config.json").write_text("[1]"), "expected a table in braces"),
@@ -258,7 +326,8 @@ def change(name, **values):
         (lambda folder: shutil.rmtree(folder), "no such folder; download the model"),
     ],
 )
-def test_what_cannot_be_imported_is_refused_by_name(tmp_path, capsys, spoil, reason):
+def test_what_cannot_be_imported_is_refused_by_name(tmp_path, capsys, monkeypatch, spoil, reason):
+    monkeypatch.chdir(tmp_path)
     folder = write_marian(tmp_path / "opus")
     spoil(folder)
     assert main([str(folder), f"--output={tmp_path / 'made'}"]) == 1

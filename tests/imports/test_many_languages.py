@@ -153,6 +153,11 @@ def test_it_is_exported_to_ctranslate2_and_to_nothing_else(model, tmp_path):
             export(path, data, format, tmp_path / "other")
 
 
+@pytest.fixture(scope="module")
+def m2m(tmp_path_factory):
+    return write_m2m(tmp_path_factory.mktemp("m2m") / "hub", LINES)
+
+
 def spoil_index(folder):
     (folder / "model.safetensors.index.json").write_text('{"weight_map": {"x": "../../x"}}')
 
@@ -190,13 +195,8 @@ def change(name, **values):
         ),
     ],
 )
-def test_what_cannot_be_imported_is_refused_by_name(
-    model, tmp_path, capsys, languages, spoil, fault
-):
-    kind, hub, _ = model
-    if kind != "m2m":
-        pytest.skip("the same")
-    folder = shutil.copytree(hub, tmp_path / "hub")
+def test_what_cannot_be_imported_is_refused_by_name(m2m, tmp_path, capsys, languages, spoil, fault):
+    folder = shutil.copytree(m2m, tmp_path / "hub")
     if spoil:
         spoil(folder)
     assert main([str(folder), f"--output={tmp_path / 'made'}", *languages]) == 1

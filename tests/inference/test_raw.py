@@ -119,6 +119,12 @@ def test_transformers_has_the_pieces_of_the_training(raw_corpus, model, tmp_path
         ids = dictionary.encode_line(" ".join(pieces), add_if_not_exist=False).tolist()
         assert tokenizer(text).input_ids == ids
         assert tokenizer.decode(ids, skip_special_tokens=True) == lay_out(text)
+    # Marian's tokenizer takes these for languages, unless a space comes first, as in the card.
+    marked = [">>de<< The old man.", ">>the old man<<", ">>de<<"]
+    for text, pieces in zip(marked, model.source_segmenter(marked), strict=True):
+        ids = dictionary.encode_line(" ".join(pieces), add_if_not_exist=False).tolist()
+        assert tokenizer(f" {text}").input_ids == ids
+        assert tokenizer.decode(ids, skip_special_tokens=True) == text
 
 
 def test_records_say_where_words_are(raw_corpus, model, tmp_path, capsys):

@@ -238,6 +238,17 @@ def test_a_state_of_another_hypothesis_is_noticed(plugins, monkeypatch):
         testing.check_steps(testing.build_model(cover_layers="1"))
 
 
+def test_a_step_that_sees_the_padding_of_the_source_is_noticed(plugins):
+    def attend(self: Any, query: Tensor, key: Tensor, value: Tensor, scope: Scope) -> Tensor:
+        if scope.state is not None:
+            scope.mask = None
+        return Heads.attend(self, query, key, value, scope)
+
+    register_cover(attend=attend, exposes=None)
+    with pytest.raises(AssertionError, match="step 1 of incremental decoding has other scores"):
+        testing.check_steps(testing.build_model(cover_layers="1"))
+
+
 def test_heads_by_column_are_noticed(plugins):
     def bias(self: Any, query: Tensor, key: Tensor, scope: Scope) -> Tensor:
         return torch.arange(key.size(2)).double().square().expand(query.size(2), -1) / 10

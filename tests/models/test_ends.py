@@ -8,7 +8,7 @@ from syncattn_fairseq import testing
 from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.models.ends import ZeroStart
 from tests.models import build
-from tests.models.build import EOS, SIZE
+from tests.models.build import EOS, PAD, SIZE
 
 MARIAN = {
     "positions": "marian",
@@ -42,7 +42,8 @@ def test_each_of_them_changes_the_scores():
         assert (scores(model) - scores(other)).abs().max() > 1e-3, left_out
 
 
-def test_the_start_is_zeros_and_the_table_stays_one():
+@pytest.mark.parametrize("padding", [0.0, 0.5])
+def test_the_start_is_the_padding_and_the_table_stays_one(padding):
     model = build.model("syntax_transformer", **{**SIZE, **MARIAN})
     embedding = model.decoder.embed_tokens
     assert isinstance(embedding, ZeroStart)
@@ -51,7 +52,9 @@ def test_the_start_is_zeros_and_the_table_stays_one():
     tokens = torch.tensor([[EOS, 5, 6]])
     expected = F.embedding(tokens, embedding.weight)
     assert expected[0, 0].abs().min() > 0
-    expected[0, 0] = 0
+    with torch.no_grad():
+        embedding.weight[PAD] = padding
+    expected[0, 0] = padding
     assert embedding(tokens).tolist() == expected.tolist()
 
 

@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -189,11 +190,18 @@ def test_spacy_splits_with_its_own_tokenizer(tmp_path):
     assert blank == ([], [])
 
 
-class Tokenizer:
-    """Stands for Stanza's: words at spaces, and ``zum`` is two."""
+#: Words of Stanza that are several: with a surface of their own, and as parts of their surface.
+MULTIWORD = {"zum": ["zu", "dem"], "cannot": ["can", "not"]}
 
-    def __init__(self):
-        self.asked = []
+
+class Tokenizer:
+    """Stands for Stanza's pipeline: words at spaces, and some are several.
+
+    Paragraphs are sentences, as under ``tokenize_no_ssplit``. Documents are Stanza's own.
+    """
+
+    def __init__(self, *args, **options):
+        self.asked, self.args, self.options = [], args, options
 
     def __call__(self, text):
         from stanza.models.common.doc import Document
@@ -206,7 +214,7 @@ class Tokenizer:
             rows, number = [], 1
             for word in re.finditer(r"\S+", part):
                 place = f"start_char={begin + word.start()}|end_char={begin + word.end()}"
-                forms = ["zu", "dem"] if word[0] == "zum" else [word[0]]
+                forms = MULTIWORD.get(word[0], [word[0]])
                 if len(forms) == 2:
                     ids = (number, number + 1)
                     rows.append({"id": ids, "text": word[0], "misc": place})
@@ -221,14 +229,41 @@ class Tokenizer:
 
 @pytest.fixture
 def stanza(tmp_path, monkeypatch):
-    """A parser with models of Stanza's tokenizer, which are not opened."""
-    opened = Tokenizer()
-    monkeypatch.setattr(stanza_parser, "_open_tokenizer", lambda models, device: opened)
+    """A parser with files in the place of Stanza's models, and all pipelines that it opens."""
+    opened = []
+
+    def open_pipeline(*args, **options):
+        opened.append(Tokenizer(*args, **options))
+        return opened[-1]
+
+    monkeypatch.setattr("stanza.Pipeline", open_pipeline)
     parser = object.__new__(StanzaParser)
-    parser.models, parser.device, parser.tokenizer = StanzaModels("de", str(tmp_path)), None, None
+    parser.models, parser.device, parser.tokenizer = StanzaModels("de", str(tmp_path)), "cpu", None
     (tmp_path / "de" / "tokenize").mkdir(parents=True)
-    (tmp_path / "de" / "tokenize" / "gsd.pt").touch()
+    torch.save({}, tmp_path / "de" / "tokenize" / "gsd.pt")
     return parser, opened
+
+
+def test_stanza_gets_paragraphs_and_splits_no_sentences(stanza, tmp_path):
+    parser, opened = stanza
+    (tmp_path / "de" / "mwt").mkdir()
+    torch.save({}, tmp_path / "de" / "mwt" / "gsd.pt")
+    for _ in range(2):
+        parser.split(["Er geht. Sie nicht.", "Zug"], "no splitter")
+    [pipeline] = opened
+    assert pipeline.args == ("de",)
+    assert pipeline.options["processors"] == "tokenize,mwt"
+    assert pipeline.options["tokenize_no_ssplit"] is True
+    assert pipeline.options["download_method"] is None
+    assert (pipeline.options["dir"], pipeline.options["device"]) == (str(tmp_path), "cpu")
+    assert pipeline.asked == ["Er geht. Sie nicht.\n\nZug"] * 2
+
+
+def test_words_of_a_token_share_its_surface_or_are_its_parts(stanza):
+    parser, _ = stanza
+    [(words, spans)] = parser.split(["I cannot zum 😀 x"], "no splitter")
+    assert words == ["I", "can", "not", "zu", "dem", "😀", "x"]
+    assert spans == [(0, 1), (2, 5), (5, 8), (9, 12), (9, 12), (13, 14), (15, 16)]
 
 
 def test_stanzas_tokens_are_words_with_spans(stanza):
@@ -240,7 +275,7 @@ def test_stanzas_tokens_are_words_with_spans(stanza):
     ]
     assert found[0][1] == [(0, 2), (3, 7), (8, 11), (8, 11), (12, 15)]
     assert found[2][1] == [(0, 3), (5, 7)]
-    assert len(opened.asked) == 1
+    assert len(opened[0].asked) == 1
     assert parser.split([" ", ""], "no splitter") == [([], []), ([], [])]
 
 
@@ -259,7 +294,7 @@ def test_without_its_tokenizers_model_stanza_reads_the_words_of_the_splitter(sta
     (tmp_path / "de" / "tokenize" / "gsd.pt").unlink()
     assert parser.models.splitting_files() is None
     assert parser.split(["Er, zum"], "uax29")[0][0] == ["Er", ",", "zum"]
-    assert opened.asked == []
+    assert opened == []
 
 
 def test_a_damaged_tokenizer_of_stanza_is_named(tmp_path):

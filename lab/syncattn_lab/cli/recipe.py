@@ -84,12 +84,14 @@ def _write_corpus(folder: Path, args: argparse.Namespace) -> None:
     from ..recipes.new_corpus import write_corpus
 
     gpus = _choose_machines(args)[1]
-    sizes, findings, notes = write_corpus(folder, args.words, gpus > 0 and not args.cpu, args.start)
-    announce(folder, sizes)
-    for note in notes:
+    written = write_corpus(folder, args.words, gpus > 0 and not args.cpu, args.start)
+    announce(folder, written.sizes)
+    for note in written.notes:
         print(f"note: {note}", file=sys.stderr)
-    for finding in (each for each in findings if each.is_notable):
+    for finding in (each for each in written.findings if each.is_notable):
         print(f"warning: {finding}", file=sys.stderr)
+    for system in written.systems:
+        print(f"system {system}")
     print(f"next: syncattn-recipe {folder} @all --check")
     print(f"then: syncattn-recipe {folder} @all --report {folder.name}.html")
 
@@ -228,7 +230,10 @@ def make_parser() -> CommandLine:
         "may name one for the folder of its text.",
     )
     parser.add_argument(
-        "corpus", metavar="CORPUS", help="a folder of --configs, or any other with its files"
+        "corpus",
+        metavar="CORPUS",
+        help="name of a corpus in --configs, or a folder of your own with _data.yaml and "
+        "_corpus.yaml",
     )
     parser.add_argument(
         "words",
@@ -253,92 +258,95 @@ def make_parser() -> CommandLine:
         "--from",
         dest="first",
         metavar="STAGE",
-        help="redo this stage and later ones; a training that was interrupted continues",
+        help="first stage to run again, with all later ones; an interrupted training continues",
     )
     parser.add_argument(
         "--plan",
         action="store_true",
-        help="train the systems of the corpus's plan (_plan.yaml), or those given, with its seeds; "
-        "the table is that of its contrasts",
+        help="train the systems of the corpus's plan (_plan.yaml), or the given ones, with "
+        "the plan's seeds, and print the table of its contrasts",
     )
     parser.add_argument(
         "--idea",
         metavar="[NAME=]FOLDER:SECTION.OPTION=VALUE",
-        help="the folder of your plugin, and settings that switch your idea on: plan, train and "
-        "score it and its controls, with --seeds, and write a page that says whether it helps",
+        help="folder of your plugin and the settings that switch your idea on; plans, trains "
+        "and scores the idea and its controls, with --seeds, and writes a page that "
+        "says whether the idea helps",
     )
     parser.add_argument(
         "--init",
         action="store_true",
-        help="write the files of a new corpus into the folder CORPUS; then come, in place of "
-        "systems, two files of raw training text, such as train.en train.de, and perhaps those of "
-        "validation and test text, which are held out otherwise",
+        help="write the configs of a new corpus into the folder CORPUS; give, in place of "
+        "systems, two files of training text as people write it, such as train.en "
+        "train.de, and optionally those of validation and test text (default: held out "
+        "of the training text)",
     )
     parser.add_argument(
         "--start",
         type=Path,
         metavar="FOLDER",
-        help="with --init: every system starts from this model, a MarianMT as it was published, or "
-        "what syncattn-import has made of one",
+        help="with --init: model that every system starts from, a published MarianMT folder "
+        "or a folder of syncattn-import",
     )
-    parser.add_argument("--to", dest="last", metavar="STAGE", help="the last stage to do")
-    parser.add_argument("--dry-run", action="store_true", help="only print the commands")
+    parser.add_argument("--to", dest="last", metavar="STAGE", help="last stage to run")
+    parser.add_argument("--dry-run", action="store_true", help="print the commands and run nothing")
     parser.add_argument(
         "--check",
         action="store_true",
-        help="list all that is missing: programs, models of parsers, texts and their addresses, "
-        "disk and memory, subwords of the text; and what is wrong with the text, such as test "
-        "sentences in the training text; then run every stage on 20 sentences",
+        help="list what is missing (programs, parsers' models, texts, disk, memory) and "
+        "faults of the text, such as test sentences in the training text; then run "
+        "every stage on 20 sentences",
     )
     parser.add_argument(
         "--configs",
         type=Path,
         default=SHARED,
         metavar="DIR",
-        help="where the configs are (default: those of this package)",
+        help="folder of the corpora's configs (default: that of this package)",
     )
     parser.add_argument(
         "--programs",
         nargs="+",
         default=[],
         metavar="NAME",
-        help="programs besides cat, tr and kytea that the corpus of another --configs may start, "
-        "as it says in words",
+        help="further programs that the `words` key of a corpus outside this package may run "
+        "(default: cat, tr and kytea)",
     )
     parser.add_argument(
         "--work",
         type=Path,
         default=Path(),
         metavar="DIR",
-        help="where corpora/, data-bin/, checkpoints/, logs/ and results/ go (default: here)",
+        help="folder for corpora/, data-bin/, checkpoints/, logs/ and results/ (default: the "
+        "current folder)",
     )
     group = parser.add_argument_group("results")
     group.add_argument(
         "--results",
         type=Path,
-        help="JSON with a result for each system and seed, kept from run to run (default: "
-        "results/CORPUS.json in --work)",
+        help="JSON file with the result of each system and seed, which later runs extend "
+        "(default: results/CORPUS.json in --work)",
     )
     group.add_argument(
-        "--table", action="store_true", help="print the table of these results; run nothing"
+        "--table", action="store_true", help="print the table of the results and run nothing"
     )
     group.add_argument(
         "--figure",
         type=Path,
-        help="also draw the differences to the baseline, in the groups given, with intervals over "
-        "seeds: .svg, .png or .pdf",
+        help="picture to draw (.svg, .png or .pdf): differences to the baseline with "
+        "intervals over seeds",
     )
     group.add_argument(
         "--report",
         type=Path,
         metavar="FILE.html",
-        help="also write a page that shows the systems side by side, see syncattn-report",
+        help="HTML page to write, which shows the systems side by side",
     )
     group.add_argument("--markdown", action="store_true", help="print tables in Markdown")
     group.add_argument(
         "--baseline",
         metavar="SYSTEM",
-        help="the system to compare with (default: the baseline of each system's paper)",
+        help="system to compare with (default: the baseline of each system's paper)",
     )
     group = parser.add_argument_group(
         "training", "The batch is the config's, whatever the number of GPUs."
@@ -346,8 +354,8 @@ def make_parser() -> CommandLine:
     group.add_argument(
         "--processes",
         type=positive,
-        help="processes of a training, one for each GPU (default: the GPUs of this machine, "
-        "divided by --jobs, or 1)",
+        help="number of processes of a training, one for each GPU (default: the number of "
+        "GPUs divided by --jobs, at least 1)",
     )
     group.add_argument("--cpu", action="store_true", help="train without GPUs")
     parser.claims_outputs = False  # syncattn-report, in a process of its own, claims the report

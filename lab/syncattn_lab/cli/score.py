@@ -306,7 +306,7 @@ def make_parser() -> CommandLine:
     )
     add_arguments(parser)
     parser.add_argument(
-        "--by-length", action="store_true", help="also BLEU by the number of words in the source"
+        "--by-length", action="store_true", help="add BLEU by the number of words in the source"
     )
     parser.add_argument(
         "--compound-split",
@@ -318,8 +318,8 @@ def make_parser() -> CommandLine:
         "--parts",
         type=_parts,
         metavar="NAME:N,...",
-        help="the references are several test sets in a row, of so many sentences: also BLEU of "
-        "each, and its mean",
+        help="numbers of sentences of the test sets that the references consist of, in "
+        "order; adds the BLEU of each, and their mean",
     )
     parser.add_argument(
         "--sentence-scores",
@@ -327,24 +327,30 @@ def make_parser() -> CommandLine:
         nargs=3,
         default=[],
         metavar=("MEASURE", "NAME", "FILE"),
-        help="what another program says of each sentence of the system NAME, such as the output of "
-        "comet-score or a number on each line, higher is better; to compare means, with the tests "
-        "of BLEU",
+        help="scores of each sentence of the system NAME by another program, such as the "
+        "output of comet-score or a number on each line, higher is better; the means "
+        "are compared by the tests of BLEU",
     )
     for side in ("source", "target"):
         parser.add_argument(
             f"--{side}-counts",
             nargs="+",
             metavar=("PIECES", "HEADS"),
-            help=f"training text of the {side} in subwords, and its heads: also UAS of a table of "
-            "counts, which knows the subwords before a word and no syntax; of raw sentences also "
-            "the places of their words, and the sentences, PIECES HEADS SPANS TEXT",
+            help=f"training text of the {side} in subwords and its heads (for raw sentences "
+            "also their spans and text): adds the UAS of a table of counts, which knows "
+            "only the subwords before a word",
         )
     score_words.add_word_arguments(parser)
-    parser.add_argument("--json", metavar="FILE", help="write all numbers; -: instead of the table")
+    parser.add_argument(
+        "--json",
+        metavar="FILE",
+        help="JSON file to write with all numbers; '-' prints them in place of the table",
+    )
     parser.add_argument("--markdown", action="store_true", help="print the tables as Markdown")
-    parser.add_argument("--latex", type=Path, help="write a table for a paper (booktabs)")
-    parser.add_argument("--text", type=Path, help="write the translations as text")
+    parser.add_argument(
+        "--latex", type=Path, help="LaTeX file to write with the table, for booktabs"
+    )
+    parser.add_argument("--text", type=Path, help="text file to write with the translations")
     parser.name_files(
         inputs=["sentence_scores", "source_counts", "target_counts"],
         outputs=["json", "latex", "text"],
@@ -368,10 +374,11 @@ def add_arguments(command: CommandLine, group: Any = None, required: bool = True
         action="append",
         nargs="+",
         metavar=("NAME", "FILE"),
-        help="NAME TRANSLATIONS [ANALYSES], once per system. TRANSLATIONS: plain text, or what "
-        "syncattn-translate, fairseq-generate, fairseq-interactive, Marian, Moses or Sockeye "
-        "printed. ANALYSES: what syncattn-translate --jsonl --force REFERENCES printed, or "
-        "fairseq-generate --score-reference --print-alignment without --remove-bpe",
+        help="NAME TRANSLATIONS [ANALYSES]; repeat for each system. TRANSLATIONS: plain "
+        "text, or output of syncattn-translate, fairseq-generate, fairseq-interactive, "
+        "Marian, Moses or Sockeye. ANALYSES: output of syncattn-translate --jsonl "
+        "--force REFERENCES, or of fairseq-generate --score-reference --print-alignment "
+        "without --remove-bpe",
     )
     parser.add_argument(
         "--references",
@@ -389,8 +396,9 @@ def add_arguments(command: CommandLine, group: Any = None, required: bool = True
         parser.add_argument(
             f"--{side}-spans",
             metavar="FILE",
-            help=f"where the words of gold are in the sentences of {text}, as syncattn-parse "
-            "--spans writes it; for models of raw sentences, whose own words may be others",
+            help=f"character spans of the gold words in the sentences of {text}, as "
+            "syncattn-parse --spans writes them, for models of raw sentences, which may "
+            "split words otherwise",
         )
     parser.add_argument("--alignments", help="gold alignments: i-j sure, i?j possible, for AER")
     parser.add_argument("--one-based", action="store_true", help="--alignments counts from 1")
@@ -400,7 +408,7 @@ def add_arguments(command: CommandLine, group: Any = None, required: bool = True
         type=_moses_language,
         default="none",
         metavar="none|moses:LANGUAGE",
-        help="undo the Moses tokenizer in the translations (default: none)",
+        help="language of the Moses tokenizer to undo in the translations (default: none)",
     )
     parser.add_argument(
         "--tokenize",
@@ -412,18 +420,18 @@ def add_arguments(command: CommandLine, group: Any = None, required: bool = True
     parser.add_argument(
         "--baseline",
         metavar="NAME",
-        help="test whether the other systems' BLEU differs from this one's by chance",
+        help="system that the BLEU of all others is compared with, by a test of significance",
     )
     parser.add_argument(
         "--source",
-        help="words of the source, for BLEU by length (default: those of the first output that "
-        "has them)",
+        help="text of the source, for BLEU by length (default: that of the first output that "
+        "has it)",
     )
     parser.add_argument(
         "--words-by",
         metavar="COMMAND",
-        help="remove the spaces of translations and references, and split both into words with "
-        "this command, such as 'kytea -notags -out tok'; goes with --tokenize none",
+        help="command that splits translations and references into words after their spaces "
+        "were removed, such as 'kytea -notags -out tok'; needs --tokenize none",
     )
     command.name_files(
         inputs=[

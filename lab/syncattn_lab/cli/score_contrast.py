@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import asdict
+from functools import partial
 
 from tqdm import tqdm
 
@@ -47,7 +48,7 @@ def run(argv: Sequence[str]) -> None:
         ):
             verdicts[name] = judge_pairs(
                 pairs,
-                lambda sources, texts, model=model: model.score(sources, texts, decoding=decoding),
+                partial(model.score, decoding=decoding),
                 bar.update,
             )
         warn_of_unknown(model)
@@ -82,18 +83,27 @@ def make_parser() -> CommandLine:
         nargs=2,
         required=True,
         metavar=("NAME", "MODEL"),
-        help="a checkpoint, several of them separated by ':', or the folder of an export; once per "
-        "system",
+        help="a checkpoint, several checkpoints separated by ':', or the folder of an "
+        "exported model; repeat for each system",
     )
     parser.add_argument(
-        "--baseline", metavar="NAME", help="test whether the others differ from it by chance"
+        "--baseline",
+        metavar="NAME",
+        help="system that all others are compared with, by a test of significance",
     )
     parser.add_argument(
-        "--batch-size", type=positive, default=32, help="translations scored together (default: 32)"
+        "--batch-size",
+        type=positive,
+        default=32,
+        help="translations scored at a time (default: 32)",
     )
     add_model_files(parser)
     add_tokenised(parser)
-    parser.add_argument("--json", metavar="FILE", help="write all numbers; -: instead of the table")
+    parser.add_argument(
+        "--json",
+        metavar="FILE",
+        help="JSON file to write with all numbers; '-' prints them in place of the table",
+    )
     parser.add_argument("--markdown", action="store_true", help="print the tables as Markdown")
     parser.name_files(inputs=["pairs"], outputs=["json"])
     return parser

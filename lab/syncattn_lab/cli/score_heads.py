@@ -1,9 +1,8 @@
-"""``syncattn-score heads``: score every self-attention head of models as a parser."""
+"""``syncattn-score heads``: score every attention head of models as a parser, beside controls."""
 
 from collections.abc import Sequence
 
 from syncattn_fairseq.base.loggers import hushed
-from syncattn_fairseq.base.text_tables import format_table
 from syncattn_fairseq.cli.command_line import CommandLine
 from syncattn_fairseq.cli.common import new_parser, publish
 
@@ -11,47 +10,50 @@ from syncattn_fairseq.cli.common import new_parser, publish
 @hushed("fairseq.tasks", "fairseq.data")
 def run(argv: Sequence[str]) -> None:
     """Score the heads."""
-    from ..evaluation.attachment_baselines import describe_baselines
-    from ..evaluation.head_probe import Probe, choose_best  # imports fairseq
-
     args = make_parser().parse_args(argv)
-    probe = Probe(args.data, args.split)
-    rows = [["checkpoint", "side", "rows", "best head", "UAS"]]
-    document = {}
-    for path in args.checkpoints:
-        heads = probe.probe(path)
-        for head in choose_best(heads):
-            rows.append([path, head.side, head.rows, head.name, f"{100 * head.uas:.1f}"])
-        document[path] = [
-            {"side": head.side, "head": head.name, "rows": head.rows, "uas": head.uas}
-            for head in heads
-        ]
-    baselines = probe.score_baselines(args.checkpoints[0])
-    notes = [
-        f"UAS {side} of parses that know no syntax: {describe_baselines(scores)}"
-        for side, scores in baselines.items()
-    ]
-    notes.append("the best head is chosen on this very text, so its UAS is somewhat too high")
-    notes.append("on the target, only words whose parent is the root or to their left count")
-    known = {
-        side: {name: score.as_dict() for name, score in scores.items()}
-        for side, scores in baselines.items()
-    }
-    table = "\n".join([format_table(rows), "", *notes])
-    publish({"checkpoints": document, "baselines": known}, table, args.json)
+    from ..evaluation.head_probe import Probe  # imports fairseq
+    from ..evaluation.head_tables import choose_strongest, describe_heads, format_models
+
+    given = {"source": args.source_labels, "target": args.target_labels}
+    labels = {side: path for side, path in given.items() if path}
+    probe = Probe(args.data, args.split, labels)
+    models = {}
+    for path in dict.fromkeys(args.checkpoints):
+        model = probe.probe(path)
+        models[path] = model, choose_strongest(model)
+    document = {path: describe_heads(*found) for path, found in models.items()}
+    publish({"checkpoints": document}, format_models(models, args.markdown), args.json)
 
 
 def make_parser() -> CommandLine:
     """Make the parser of the command's arguments."""
     parser = new_parser(
         "syncattn-score heads",
-        "Find the self-attention head of each model that looks at parents most often, whether or "
-        "not it was trained to. A word's last subword stands for it.",
-        example="syncattn-score heads data-bin/demo checkpoints/demo/checkpoint_best.pt",
+        "Score each attention head of each layer as a parser, whether or not it was trained to "
+        "parse: by UAS and, with labels, by the recall of each label, beside parses that know no "
+        "syntax. A second table has the strongest head for each label, chosen on one half of the "
+        "sentences and scored on the other. A word's last subword stands for it.",
+        example="syncattn-score heads data-bin/demo checkpoints/demo/checkpoint_best.pt \\\n"
+        "--source-labels words/test.labels.en --target-labels words/test.labels.de",
     )
-    parser.add_argument("data", help="the binarised text, with heads")
-    parser.add_argument("checkpoints", nargs="+", help="checkpoints of Transformers")
-    parser.add_argument("--split", default="test", help="the part that is parsed (default: test)")
-    parser.add_argument("--json", metavar="FILE", help="write all numbers; -: instead of the table")
-    parser.name_files(inputs=["checkpoints"], outputs=["json"])
+    parser.add_argument("data", help="folder of the binarised text, with heads")
+    parser.add_argument(
+        "checkpoints", nargs="+", help="checkpoints of Transformers, syntactic or plain"
+    )
+    parser.add_argument(
+        "--split", default="test", help="split of the text to score (default: test)"
+    )
+    for side in ("source", "target"):
+        parser.add_argument(
+            f"--{side}-labels",
+            metavar="FILE",
+            help=f"gold dependency labels of the {side}, a line for each sentence of that part",
+        )
+    parser.add_argument("--markdown", action="store_true", help="print tables in Markdown")
+    parser.add_argument(
+        "--json",
+        metavar="FILE",
+        help="JSON file to write with all numbers; '-' prints them in place of the table",
+    )
+    parser.name_files(inputs=["checkpoints", "source_labels", "target_labels"], outputs=["json"])
     return parser

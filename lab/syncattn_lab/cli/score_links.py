@@ -213,21 +213,23 @@ def make_parser() -> CommandLine:
         "--forward",
         **system,
         metavar=("NAME", "FILE"),
-        help="what syncattn-translate --jsonl --force, or fairseq-generate --score-reference "
-        "--print-alignment, printed of a model from source to target; or a Pharaoh file such as "
-        "fast_align's: i-j, source-target, 0-based; repeat for each system",
+        help="links of a model from source to target: output of syncattn-translate --jsonl "
+        "--force or of fairseq-generate --score-reference --print-alignment, or a "
+        "Pharaoh file such as fast_align's (i-j, source-target, from 0); repeat for "
+        "each system",
     )
     parser.add_argument(
         "--backward",
         **system,
         metavar=("NAME", "FILE"),
-        help="output of a model from target to source on the same sentences, or a Pharaoh file, "
-        "source-target as well (fast_align -r); with the NAME of a --forward, both are symmetrised",
+        help="links of a model from target to source on the same sentences, or a Pharaoh "
+        "file, source-target as well (fast_align -r); links of the same NAME in "
+        "--forward are symmetrised with them",
     )
     parser.add_argument(
         "--gold",
         metavar="FILE",
-        help="gold alignments of words, source-target, for AER: i-j sure; i?j (Pharaoh) or ipj "
+        help="gold links of words, source-target, for AER: i-j is sure, i?j (Pharaoh) or ipj "
         "(talp) possible",
     )
     parser.add_argument(
@@ -248,11 +250,15 @@ def make_parser() -> CommandLine:
         action="append",
         default=[],
         metavar=("NAME", "ALIGNMENT", "FILE"),
-        help="write the links of words, 0-based i-j, one line per sentence, empty if the sentence "
-        "is left out; ALIGNMENT: forward, backward or a symmetrised one, such as "
-        "grow-diag-final-and-moses",
+        help="file to write with links of words, i-j from 0, one line for each sentence, "
+        "empty if the sentence is left out; ALIGNMENT is forward, backward or a way to "
+        "symmetrise, such as grow-diag-final-and-moses",
     )
-    parser.add_argument("--json", metavar="FILE", help="write all numbers; -: instead of the table")
+    parser.add_argument(
+        "--json",
+        metavar="FILE",
+        help="JSON file to write with all numbers; '-' prints them in place of the table",
+    )
     add_subword_marks(parser)
     parser.name_files(
         inputs=["forward", "backward", "gold", "source", "target"], outputs=["output", "json"]

@@ -127,7 +127,7 @@ def make_parser() -> CommandLine:
         "--gold",
         required=True,
         metavar="FILE",
-        help="gold trees; an empty line or (()) leaves the sentence out",
+        help="gold trees, one on each line; an empty line or (()) leaves the sentence out",
     )
     parser.add_argument(
         "--debinarise",
@@ -141,8 +141,9 @@ def make_parser() -> CommandLine:
         action="append",
         nargs=2,
         metavar=("NAME", "FILE"),
-        help="trees over as many words as those of the gold trees, or what syncattn-translate "
-        "--jsonl printed: then the trees that the distances of each layer induce; once per system",
+        help="trees over the words of the gold trees, or output of syncattn-translate "
+        "--jsonl, for the trees that the distances of each layer induce; repeat for "
+        "each system",
     )
     parser.add_argument(
         "--side",
@@ -150,6 +151,10 @@ def make_parser() -> CommandLine:
         default="target",
         help="the side whose distances induce trees (default: target)",
     )
-    parser.add_argument("--json", metavar="FILE", help="write all numbers; -: instead of the table")
+    parser.add_argument(
+        "--json",
+        metavar="FILE",
+        help="JSON file to write with all numbers; '-' prints them in place of the table",
+    )
     parser.name_files(inputs=["gold", "system"], outputs=["json"])
     return parser

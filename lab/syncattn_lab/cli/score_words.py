@@ -89,14 +89,16 @@ def read_word_groups(
         DataError: a file is wrong or missing.
     """
     from ..evaluation.grouped_text import Fitting
-    from ..evaluation.scoring import prepare_references, prepare_texts
-    from ..evaluation.translation import split_words
+    from ..evaluation.scoring import prepare_texts
+    from ..evaluation.translation import split_words, words_by
     from ..evaluation.word_groups import SystemWords, list_kinds, score_word_groups
 
     linked = _choose_links(args, outputs, gold)
     parses = _read_parses(args, len(gold.references))
     source = _choose_source(parses, gold, linked, outputs)
-    prepared = prepare_references(gold.references, options, lambda message: None)
+    prepared = gold.references
+    if options.words is not None:
+        prepared = words_by(options.words, prepared)
     references = [*split_words(prepared, options.tokenize)]
     fitting = Fitting()
     links = fitting.fit(linked, source, references) if linked and source else None

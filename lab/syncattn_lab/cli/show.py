@@ -45,6 +45,10 @@ def _check_modes(parser: argparse.ArgumentParser, args: argparse.Namespace) -> N
                 name = [action.dest, *action.option_strings][-1]
                 rule = "does not go with --html" if args.html else f"goes {group.title} FILE"
                 parser.error(f"{name} {rule}")
+    if args.heads is None and args.rows:
+        parser.error("--rows goes with --heads")
+    if args.heads is not None and args.kind != parser.get_default("kind"):
+        parser.error("--kind does not go with --heads, which is a kind of its own")
     if args.html and not (args.system and args.references):
         parser.error("--html needs --system and --references")
 
@@ -72,27 +76,49 @@ def make_parser() -> CommandLine:
     )
     sentences = parser.add_argument_group("sentences")
     sentences.add_argument(
-        "sentence", nargs="*", default=[], help="what to show (default: standard input)"
+        "sentence", nargs="*", default=[], help="sentences to show (default: standard input)"
     )
     sentences.add_argument(
         "--gold",
         metavar="PREFIX",
-        help="in place of sentences: a test set, PREFIX.en and PREFIX.de, whose references are "
-        "analysed, with its gold if there is any: PREFIX.heads.en, PREFIX.labels.en, "
-        "PREFIX.trees.en, PREFIX.align; errors are marked, and models that read the source's parse "
-        "read it there",
+        help="prefix of a test set, PREFIX.en and PREFIX.de, to show its references in place "
+        "of sentences; with gold (PREFIX.heads.en, .labels.en, .trees.en, "
+        "PREFIX.align), errors are marked, and models that read the source's parse read "
+        "the gold parse",
     )
     sentences.add_argument(
-        "--number", type=positive, nargs="+", default=[1], help="which sentences, from 1 (1)"
+        "--number",
+        type=positive,
+        nargs="+",
+        default=[1],
+        help="numbers of the sentences to show, from 1 (default: 1)",
     )
     sentences.add_argument(
         "--analyses",
         metavar="FILE",
-        help="in place of a model: what syncattn-translate --jsonl printed",
+        help="output of syncattn-translate --jsonl to show, in place of a model",
     )
-    sentences.add_argument("--layer", type=positive, help="layer of the links and trees, from 1")
     sentences.add_argument(
-        "--path", metavar="CHECKPOINT", help="the model, or the folder of an exported one"
+        "--layer", type=positive, help="layer whose links and trees are shown, from 1"
+    )
+    sentences.add_argument(
+        "--heads",
+        nargs="*",
+        metavar="HEAD",
+        help="also show where these attention heads look, such as encoder.1.2, decoder.2.1 or "
+        "cross.2.4, by layer and number, of any model; with --figure, these alone; without a name: "
+        "the strongest of each side, which look at parents most often in the first 200 other "
+        "sentences of --gold",
+    )
+    sentences.add_argument(
+        "--rows",
+        choices=("input", "predicted"),
+        help="with --heads: whether a row of the decoder stands for the word that its state reads "
+        "or predicts (default: input in decoder heads and predicted in cross-attention; of the "
+        "strongest, the better one)",
+    )
+    sentences.add_argument(
+        "--path", metavar="CHECKPOINT", help="checkpoint, or the folder of an exported model"
     )
     add_model_files(parser)
     add_tokenised(parser)
@@ -100,25 +126,28 @@ def make_parser() -> CommandLine:
         "--figure",
         type=Path,
         metavar="FILE",
-        help="draw one sentence into this file, .svg, .png or .pdf",
+        help="picture of one sentence to draw: .svg, .png or .pdf",
     )
     parser.add_argument(
         "--html",
         type=Path,
         metavar="FILE",
-        help="write a page of systems side by side into this file",
+        help="HTML page to write, which shows systems side by side",
     )
     figure = parser.add_argument_group(
         "with --figure",
         "Blue: right; orange: wrong; grey: there is no gold to compare with.",
     )
     figure.add_argument(
-        "--kind", choices=[*KINDS], default="parses", help="what to draw, see below (parses)"
+        "--kind",
+        choices=[*KINDS],
+        default="parses",
+        help="kind of picture, explained below (default: parses)",
     )
     figure.add_argument(
         "--translation",
         metavar="TEXT",
-        help="the sentence's translation (default: the model's own)",
+        help="translation of the sentence to analyse (default: the model's own)",
     )
     for letter, side in (("s", "source"), ("t", "target")):
         text = f"{side} language of --gold (default: the model's)"

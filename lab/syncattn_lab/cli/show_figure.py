@@ -34,7 +34,8 @@ def write_figure(args: argparse.Namespace) -> None:
     from ..report import picture_files
 
     picture_files.check_format(args.figure)
-    model = None if args.kind in GOLD_KINDS else load_model(args)
+    kind = args.kind if args.heads is None else "heads"
+    model = None if kind in GOLD_KINDS else load_model(args)
     example = _read_example(args, model)
     picture = _draw(args, example, model)
     picture_files.save(picture, args.figure)
@@ -46,14 +47,14 @@ def write_figure(args: argparse.Namespace) -> None:
             "boxes; install one (Debian: apt install fonts-noto-cjk or fonts-noto), or write .svg",
             file=sys.stderr,
         )
-    print(f"{args.figure}: {args.kind} of: {printable(example.source.text)}")
+    print(f"{args.figure}: {kind} of: {printable(example.source.text)}")
 
 
 def _draw(args: argparse.Namespace, example: Example, model: Model | None) -> Any:
     """Return the picture in a form for `picture_files.save`."""
     from ..report import figures
 
-    if args.kind == "tree-distances":
+    if model is None and args.kind == "tree-distances":
         return figures.draw_tree_distances(example).specification()
     if model is None:
         from syncattn_fairseq.inference.answers import Sentence
@@ -64,6 +65,10 @@ def _draw(args: argparse.Namespace, example: Example, model: Model | None) -> An
         segmenter = models[0].open()
         pieces = Sentence(segmenter([example.source.text])[0], segmenter.scheme)
         return figures.draw_parents(example, pieces).specification()
+    if args.heads is not None:
+        from .show_heads import choose_heads
+
+        return figures.draw_heads(model, example, *choose_heads(args, model)).specification()
     if args.kind == "parses":
         return figures.draw_parses(model, example)
     draw: Any = getattr(figures, f"draw_{args.kind}")

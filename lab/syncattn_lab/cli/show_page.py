@@ -9,7 +9,7 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from syncattn_fairseq.base.errors import DataError
+from syncattn_fairseq.base.errors import DataError, printable
 from syncattn_fairseq.base.files import replacing
 from syncattn_fairseq.base.loggers import hushed
 from syncattn_fairseq.cli.common import positive, warn_of_unknown
@@ -19,6 +19,7 @@ from .score import read_input, scoring_options, warn
 from .score_words import read_word_groups
 
 if TYPE_CHECKING:
+    from syncattn_fairseq.data.doctor import Finding
     from syncattn_fairseq.inference.model import Model
 
     from ..evaluation.scoring import Gold, Output, ScoringOptions, SystemScore
@@ -28,13 +29,12 @@ if TYPE_CHECKING:
     from .score_words import WordGroups
 
 
-@hushed("sacrebleu")
+@hushed("sacrebleu", "fairseq")
 def write_page(args: argparse.Namespace, trainings: Trainings | None = None) -> None:
     """Write the page, and say so; ``trainings`` is what is known of all seeds, if several."""
     # Imported here, since they take seconds.
     from tqdm import tqdm
 
-    from ..evaluation.findings_file import load_findings
     from ..evaluation.scoring import score_systems
     from ..printed.training_log import read_training_log
     from ..report.heat_maps import with_heat_maps
@@ -69,11 +69,11 @@ def write_page(args: argparse.Namespace, trainings: Trainings | None = None) -> 
     bar = {"desc": "sentences", "unit": "", "leave": False, "disable": None}
     sentences = tqdm(described, total=count_shown, **bar)
     title = args.title or f"{', '.join(outputs)} on {Path(args.references).name}"
-    findings = load_findings(args.examined) if args.examined else None
+    findings = _find_faults(args.examined) if args.examined else None
     found = Groups(groups.scores, groups.tabulate()) if groups else None
     page = render(title, scores, sentences, logs, trainings, findings, found, trivial)
     with replacing(args.html) as temporary:
-        temporary.write_text(page, encoding="utf-8")
+        temporary.write_text(page.html, encoding="utf-8")
     for model in models.values():
         warn_of_unknown(model)
     size = args.html.stat().st_size / 1e6
@@ -81,6 +81,8 @@ def write_page(args: argparse.Namespace, trainings: Trainings | None = None) -> 
     count = f"{every} sentences" if count_shown == every else f"{count_shown} of {every} sentences"
     systems = f"{len(outputs)} system" + ("s" if len(outputs) > 1 else "")
     print(f"{args.html}: {count}, {systems}, {size:.1f} MB; open it in a browser")
+    for question, answer in page.answers.items():
+        print(printable(f"{question} {answer}"))
 
 
 def _read_groups(
@@ -117,6 +119,17 @@ def _score_trivial(
     return score_systems(outputs, Gold(gold.references), plain) if outputs else {}
 
 
+def _find_faults(path: Path) -> list[Finding]:
+    """Return what is wrong with the text of a corpus, from a recipe's file or binarised data."""
+    if path.is_dir():
+        from ..evaluation.examined_data import examine_data
+
+        return examine_data(path)
+    from ..evaluation.findings_file import load_findings
+
+    return load_findings(path)
+
+
 def _models(args: argparse.Namespace, systems: list[str]) -> dict[int, Model]:
     for name, _ in args.attention:
         if name not in systems:
@@ -132,8 +145,7 @@ def add_page_arguments(parser: Any) -> None:
         nargs=2,
         default=[],
         metavar=("NAME", "FILE"),
-        help="what fairseq-train printed for this system, to draw curves of its losses; once for "
-        "each seed",
+        help="log of fairseq-train of this system, for curves of its losses; repeat for each seed",
     )
     parser.add_argument(
         "--attention",
@@ -141,18 +153,20 @@ def add_page_arguments(parser: Any) -> None:
         nargs=2,
         default=[],
         metavar=("NAME", "CHECKPOINT"),
-        help="this system's model, to show its attention to sources and references",
+        help="model of this system, to show its attention in sources and references",
     )
     parser.add_argument(
         "--examined",
         type=Path,
-        metavar="FILE",
-        help="what a recipe found in its corpus's text, corpora/CORPUS/examined.json, for a table",
+        metavar="FILE|DIR",
+        help="faults of the text, for a table: those that a recipe found, "
+        "corpora/CORPUS/examined.json, or the folder of the binarised text, which is then examined",
     )
     parser.add_argument(
         "--sentences",
         type=positive,
         default=5000,
-        help="show the first N sentences (5000); the scores are those of all",
+        help="number of sentences on the page, from the first; scores are those of all "
+        "sentences (default: 5000)",
     )
     parser.add_argument("--title", help="heading of the page")

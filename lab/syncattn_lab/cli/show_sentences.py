@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from syncattn_fairseq.base.errors import DataError, printable
 from syncattn_fairseq.base.text import read_lines
 from syncattn_fairseq.cli.common import colour, warn_of_unknown
-from syncattn_fairseq.parsing.parser import Parse as DependencyTree
 
 from .models import load_model
 
@@ -33,17 +32,31 @@ def _describe_all(args: argparse.Namespace) -> Iterator[str]:
     if args.analyses:
         yield from _describe_file(args)
         return
+    from .show_heads import choose_heads, describe_heads, list_parses  # imports numpy
+
     sentences = _read_sentences(args)
     model = load_model(args)
+    names, rows = ([], None) if args.heads is None else choose_heads(args, model)
     if args.gold:
         from ..report.example import read_example
 
         for number in args.number:
             example = read_example(args.gold, *model.languages, number)
-            yield _describe_gold(model, example, args.layer)
+            parses = list_parses(model, [example])
+            assert example.target is not None
+            pair = [example.source.text], [example.target.text]
+            lines = [_describe_gold(model, example, args.layer)]
+            heads = model.heads(*pair, parses=parses) if names else []
+            for each in heads:
+                lines += describe_heads(each, names, rows, "reference", example)
+            yield "\n".join(lines)
     else:
         for sentence in sentences:
-            yield _describe_sentence(model, sentence, args.layer)
+            lines = [_describe_sentence(model, sentence, args.layer)]
+            heads = model.heads([sentence]) if names else []
+            for each in heads:
+                lines += describe_heads(each, names, rows, "translation", None)
+            yield "\n".join(lines)
     warn_of_unknown(model)
 
 
@@ -62,6 +75,8 @@ def _read_sentences(args: argparse.Namespace) -> list[str]:
 def _describe_file(args: argparse.Namespace) -> Iterator[str]:
     from ..printed.output import read_output
 
+    if args.heads is not None:
+        raise DataError("--heads: a file of analyses has none; give the model, --path")
     if args.sentence or args.gold or args.path:
         raise DataError("--analyses has its own sentences; give no others, and no --path")
     printed = read_output(args.analyses)
@@ -91,9 +106,10 @@ def _describe_gold(model: Model, example: Example, layer: int | None) -> str:
     from syncattn_fairseq.inference.record import make_record
 
     from ..printed.sentences import from_record
+    from .show_heads import list_parses
 
     sources = [example.source.text]
-    parses = _list_parses(model, example)
+    parses = list_parses(model, [example])
     assert example.target is not None
     [translation] = model.translate(sources, parses=parses)
     [analysis] = model.analyse(
@@ -153,13 +169,3 @@ def _draw_arcs(side: PrintedSide, gold: Side | None, causal: bool) -> str:
         if causal and head > word:
             arcs[word - 1] = None
     return draw_arcs(side.words, arcs, heads, labels)
-
-
-def _list_parses(model: Model, example: Example) -> list[DependencyTree] | None:
-    """Return the source's gold parse; None: there is none, or the model reads none."""
-    source = example.source
-    if not model.reads or source.heads is None:
-        return None
-    if "labels" in model.reads and source.labels is None:
-        return None
-    return [DependencyTree(source.heads, source.labels or [], spans=source.spans or ())]

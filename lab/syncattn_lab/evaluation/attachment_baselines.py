@@ -96,6 +96,7 @@ def score_baselines(
     left_only: bool,
     table: OffsetTable | None = None,
     sentences: Iterable[tuple[Sequence[str], Sequence[int]]] = (),
+    labels: Sequence[Sequence[str] | None] | None = None,
 ) -> dict[str, AttachmentScore]:
     """Score parses made without knowledge of syntax against gold heads.
 
@@ -104,21 +105,41 @@ def score_baselines(
         left_only: as for `score_attachment`.
         table: counts of another text, if there are any.
         sentences: the subwords of each sentence, and how many each word has, for the table.
+        labels: gold labels of each sentence.
 
     Returns:
         Scores by name: ``best offset N``, the best fixed one on this very text; ``counts``, if
         there is a table; and ``random trees``.
     """
+    parses = guess_parses(gold, left_only, table, sentences)
+    return {name: score_attachment(x, gold, left_only, labels) for name, x in parses.items()}
+
+
+def guess_parses(
+    gold: Sequence[Heads | None],
+    left_only: bool,
+    table: OffsetTable | None = None,
+    sentences: Iterable[tuple[Sequence[str], Sequence[int]]] = (),
+) -> dict[str, Sequence[Heads]]:
+    """Return parses made without knowledge of syntax, by the names of `score_baselines`.
+
+    Args:
+        gold, left_only, table, sentences: as for `score_baselines`.
+    """
     offset = _find_best_offset(gold, left_only)
     generator = np.random.default_rng(_SEED)
     fixed: Packed[Heads] = Packed(_shift(len(heads or ()), offset) for heads in gold)
     drawn: Packed[Heads] = Packed(draw_tree(len(x), generator).tolist() if x else [] for x in gold)
-    name = "root" if offset == ROOT else f"{offset:+d}".replace("-", "−")
-    parses: dict[str, Sequence[Heads]] = {f"best offset {name}": fixed}
+    parses: dict[str, Sequence[Heads]] = {f"best offset {say_offset(offset)}": fixed}
     if table is not None:
         parses["counts"] = Packed(table.predict(*sentence) for sentence in sentences)
     parses["random trees"] = drawn
-    return {name: score_attachment(heads, gold, left_only) for name, heads in parses.items()}
+    return parses
+
+
+def say_offset(offset: int) -> str:
+    """Return an offset to the head in words: ``+1``, ``−2``, or ``root``."""
+    return "root" if offset == ROOT else f"{offset:+d}".replace("-", "−")
 
 
 def _find_best_offset(gold: Sequence[Heads | None], left_only: bool) -> int:

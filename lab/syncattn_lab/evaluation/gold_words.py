@@ -17,7 +17,7 @@ from syncattn_fairseq.base.errors import DataError, naming
 from syncattn_fairseq.base.packed import Packed
 from syncattn_fairseq.data.parses import read_spans
 from syncattn_fairseq.data.spans import Span, Units, check_spans, find_units, skip_spaces
-from syncattn_fairseq.data.words import Link, without_mark
+from syncattn_fairseq.data.words import Link, find_letters
 
 from ..printed.sentences import PrintedSentence, PrintedSide
 
@@ -69,7 +69,7 @@ def _read_words(
             with naming(f"{path}:{number + 1}"):
                 check_spans(spans[number], len(sentence))
             places = skip_spaces(spans[number], sentence)
-        yield GoldWords(without_mark("".join(words)), places)
+        yield GoldWords(find_letters(sentence), places)
 
 
 def find_groups(side: PrintedSide, gold: GoldWords) -> Units:
@@ -80,7 +80,7 @@ def find_groups(side: PrintedSide, gold: GoldWords) -> Units:
     """
     words = ["".join(word.split()) for word in side.words]
     letters = "".join(words)
-    if without_mark(letters) != gold.letters:
+    if find_letters(letters) != gold.letters:
         raise DataError(
             f"an analysis of another sentence: {letters[:40]!r} and, in gold, {gold.letters[:40]!r}"
         )
@@ -129,6 +129,8 @@ def group_words(
 ) -> tuple[dict[str, Output], Gold]:
     """Return analyses and gold of groups of words, in the place of words; see `find_groups`.
 
+    The source of gold becomes the text of the groups, separated by spaces.
+
     Args:
         outputs: of each system, by its name.
         gold: whose heads, labels and links are of the gold words.
@@ -147,22 +149,36 @@ def group_words(
             starts: dict[str, list[bool]] = {}
             for side in sides:
                 printed: PrintedSide = getattr(sentence, side)
-                units = None
+                of_words = None
                 if words[side][number].spans and printed.words and not printed.hides_words:
                     with naming(f"system {name}: sentence {number + 1}: {side}"):
                         units = find_groups(printed, words[side][number])
-                    starts[side] = units.starts
-                found[side].append(units and units.of_words)
+                    starts[side], of_words = units.starts, units.of_words
+                found[side].append(of_words)
             analysed.append(sentence.group_words(starts.get("source"), starts.get("target")))
         part = "beam" if output.forced is None else "forced"
         grouped[name] = replace(output, **{part: analysed})
         for side in sides:
+            if not any(found[side]):  # it printed no words
+                continue
+            if side == "source" and side not in known:
+                gold = replace(gold, source=Packed(_list_sources(gold, analysed, found[side])))
             if known.setdefault(side, found[side]) != found[side]:
                 raise DataError(
                     f"system {name}: its words of the {side} are not those of other systems; give "
                     "analyses of models whose record names the same splitter"
                 )
     return grouped, _move_gold(gold, known)
+
+
+def _list_sources(
+    gold: Gold, analysed: Sequence[PrintedSentence], known: Sequence[list[int] | None]
+) -> Iterator[str]:
+    """Yield the groups of each source, or the sentence as it is if it has none."""
+    assert gold.source is not None  # its words were read of it
+    for text, sentence, of_words in zip(gold.source, analysed, known, strict=True):
+        words = ("".join(word.split()) for word in sentence.source.words)
+        yield text if of_words is None else " ".join(words)
 
 
 def _move_gold(gold: Gold, known: Mapping[str, Sequence[list[int] | None]]) -> Gold:

@@ -33,13 +33,14 @@ def tabulate_groups(scores: Iterable[GroupScore], unit: str) -> list[Table]:
 def describe_groups(scores: Sequence[GroupScore], baseline: str | None) -> list[str]:
     """Say how groups were compared, and what the signs in their tables mean."""
     notes = ["[low, high]: the 95 % interval, by bootstrap resampling of sentences"]
-    if baseline is not None:
-        tests = sum(score.p is not None for score in scores)
+    tests = sum(score.p is not None for score in scores)
+    if tests:
         notes += [
             f"difference: to {baseline}; p Holm: how often chance alone makes it so large, by "
             "paired approximate randomisation of sentences, corrected for all of the "
             f"{tests} tests here",
-            f"better, worse: p Holm < {LEVEL}, for these outputs; other seeds may differ",
+            f"better, worse: p Holm < {LEVEL}, for these systems as trained; other seeds may "
+            "differ",
         ]
     if any(score.interval is None for score in scores):
         notes.append(

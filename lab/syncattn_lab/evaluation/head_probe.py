@@ -1,61 +1,80 @@
-"""Score every self-attention head of a model as a parser, with or without training as a parser."""
+"""Look at every attention head of a model on a binarised text, trained to parse or not."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import torch
-from torch import Tensor
+import numpy as np
 
-from syncattn_fairseq.base.errors import DataError
-from syncattn_fairseq.data.dataset import pad_marks
-from syncattn_fairseq.data.subwords import CONTINUATION, NO_TOKEN, find_parents
+import syncattn_fairseq.plugin  # noqa: F401  (mends fairseq, before models are built)
+from syncattn_fairseq.base.errors import DataError, naming
+from syncattn_fairseq.data.dataset import load_marks
+from syncattn_fairseq.data.parses import read_labels
+from syncattn_fairseq.data.subwords import CONTINUATION
+from syncattn_fairseq.inference.attention_heads import ROWS, HeadName, find_parents
 from syncattn_fairseq.inference.ensemble import Ensemble
+from syncattn_fairseq.inference.forced import ForcedDecoding
 
-from .attachment import AttachmentScore
-from .attachment_baselines import OffsetTable, score_baselines
-from .self_attention import attend
+from .attachment_baselines import OffsetTable, guess_parses
+from .head_scores import View, Words
 
-#: Whose parent a row is asked for: that of the word that it reads, or that it predicts.
-ROWS = ("input", "predicted")
-#: How many tokens a batch has at most.
-_BATCH = 2048
+#: The side of the text that a part attends to itself in.
+SIDES = {"encoder": "source", "decoder": "target"}
+#: How many sentences a batch has at most.
+_BATCH = 32
 
 
 @dataclass(frozen=True)
-class ProbedHead:
-    """A self-attention head and how often it looks at the parent.
+class Spread:
+    """How a head spreads its attention, as means over the subwords of a text.
 
     Attributes:
-        side: ``source`` or ``target``.
-        layer: from 1.
-        kind: of the head, such as ``ordinary``.
-        number: within its kind in this layer, from 1.
-        rows: one of `ROWS`; a source's rows read their word.
-        correct: of how many words the last subword attends most to a subword of the parent, or of
-            the word itself where that is the root.
-        counted: how many words were counted; on the target those whose parent is to the left.
+        entropy: of a subword's attention, in nats; 0: it looks at one token alone.
+        distance: in subwords, of its attention to subwords of its own side. None: to the other.
+        end: the share that goes to the end of sentence; in the decoder, which has not read it, to
+            the token that it reads first.
     """
 
-    side: str
-    layer: int
-    kind: str
-    number: int
-    rows: str
-    correct: int
-    counted: int
+    entropy: float
+    distance: float | None
+    end: float
 
-    @property
-    def uas(self) -> float:
-        """Unlabelled attachment score, as a fraction."""
-        return self.correct / self.counted if self.counted else 0.0
 
-    @property
-    def name(self) -> str:
-        """Where the head is."""
-        return f"layer {self.layer}, {self.kind} {self.number}"
+@dataclass(frozen=True)
+class ProbedModel:
+    """What all heads of a model do with a text.
+
+    Attributes:
+        views: its self-attention heads as parsers.
+        spreads: how each head spreads its attention.
+        kinds: of each head.
+        sentences: how many were read.
+        left_out: how many were longer than the model reads.
+    """
+
+    views: Sequence[View]
+    spreads: Mapping[HeadName, Spread]
+    kinds: Mapping[HeadName, str]
+    sentences: int
+    left_out: int
+
+
+@dataclass(frozen=True)
+class _Side:
+    """The words of a side of the text, by sentence.
+
+    Attributes:
+        subwords: of each sentence, without its end.
+        lengths: the number of subwords of each word.
+        parents: of the words; empty: the sentence has no parse.
+    """
+
+    subwords: Sequence[Sequence[str]]
+    lengths: Sequence[Sequence[int]]
+    parents: Sequence[Sequence[int]]
 
 
 class Probe:
@@ -64,139 +83,228 @@ class Probe:
     Args:
         data: the folder of the binarised text.
         split: which part of it is parsed.
+        labels: the file with the labels of ``source`` and ``target``, if they are known.
     """
 
-    def __init__(self, data: str, split: str) -> None:
+    def __init__(self, data: str, split: str, labels: Mapping[str, str] | None = None) -> None:
         self.data = data
         self.split = split
+        self.labels = dict(labels or {})
+        self._tables: dict[tuple[str, str], OffsetTable] = {}
 
-    @torch.no_grad()
-    def probe(self, path: str) -> list[ProbedHead]:
-        """Score all self-attention heads of a checkpoint.
+    def probe(self, path: str) -> ProbedModel:
+        """Look at all heads of a checkpoint.
+
+        Args:
+            path: the checkpoint.
 
         Raises:
-            DataError: it is no Transformer, or the text has no heads.
+            DataError: it has no self-attention heads, the text has no heads, or labels are not
+                those of its words.
         """
         ensemble = Ensemble(path, self.data)
+        if len(ensemble.models) > 1:
+            raise DataError(f"{path}: heads are those of a single model; give one checkpoint")
         [model], task = ensemble.models, ensemble.task
-        if not hasattr(model.encoder, "layers") or not hasattr(model.encoder, "view"):
-            raise DataError(f"{path}: has no self-attention heads of ours; give a Transformer")
+        model.eval()
         dataset = self._load(task, self.split)
-        counts: dict[tuple[str, int, str, str], Tensor] = {}
-        words = dict.fromkeys(("source", "target"), 0)
-        batches = task.get_batch_iterator(dataset, max_tokens=_BATCH)
-        for batch in batches.next_epoch_itr(shuffle=False):
-            seen: set[str] = set()
-            for side, layer, kind, attention in _run(model, batch):
-                gold = dataset.heads[side]
-                if gold is None:
+        sides = {side: self._read(ensemble, dataset, side) for side in SIDES.values()}
+        if not any(sides.values()):
+            raise DataError(
+                f"{self.data}: {self.split} has no heads; binarise it with --{self.split}heads, "
+                "which syncattn-preprocess has"
+            )
+        labels = {side: self._read_labels(side, sides[side]) for side in self.labels}
+        looked: dict[tuple[str, str], dict[int, np.ndarray]] = defaultdict(dict)
+        sums: dict[str, np.ndarray] = {}
+        kinds: dict[HeadName, str] = {}
+        read = 0
+        for index, arrays, of_layers in _run(task, model, dataset):
+            read += 1
+            for part, attention in arrays.items():
+                sums[part] = sums.get(part, 0) + _sum_spread(part, attention)
+                kinds |= _name_heads(part, of_layers[part])
+                side = sides.get(SIDES.get(part, ""))
+                if side is None or not attention.size or not side.parents[index]:
                     continue
-                marks = [gold[index] for index in batch["id"].tolist()]
-                left = side == "source" and dataset.dataset.left_pad_source
-                found = pad_marks(marks, attention.size(-1), left)
-                for rows in ROWS if side == "target" else ROWS[:1]:
-                    correct, counted = count(attention, found, side == "target", rows)
-                    key = side, layer, kind, rows
-                    counts[key] = counts.get(key, torch.zeros(())) + correct
-                words[side] += counted if side not in seen else 0
-                seen.add(side)
-        return [
-            ProbedHead(side, layer, kind, number, rows, int(correct), words[side])
-            for (side, layer, kind, rows), each in counts.items()
-            for number, correct in enumerate(each.tolist(), 1)
-        ]
-
-    def score_baselines(self, path: str) -> dict[str, dict[str, AttachmentScore]]:
-        """Score parses made without syntax, by side, with counts of the training text."""
-        task = Ensemble(path, self.data).task
-        test, train = (self._load(task, split) for split in (self.split, "train"))
-        found = {}
-        for side in ("source", "target"):
-            if test.heads[side] is None or train.heads[side] is None:
-                continue
-            table = OffsetTable(sees_word=side == "source", left_only=side == "target")
-            for subwords, lengths, heads in _read(train, side):
-                if heads:
-                    table.add(subwords, lengths, heads)
-            text = list(_read(test, side))
-            pieces = [(subwords, lengths) for subwords, lengths, _ in text]
-            gold = [heads for *_, heads in text]
-            found[side] = score_baselines(gold, side == "target", table, pieces)
-        return found
+                for rows in ROWS if part == "decoder" else ROWS[:1]:
+                    inner = _select_subwords(attention, part, rows)
+                    looked[part, rows][index] = find_parents(inner, side.lengths[index])
+        if not any(name.part in SIDES for name in kinds):
+            raise DataError(f"{path}: has no self-attention heads; give a Transformer")
+        views = []
+        for (part, rows), parents in looked.items():
+            side = sides[SIDES[part]]
+            assert side is not None
+            own = {name: kind for name, kind in kinds.items() if name.part == part}
+            table = self._count(ensemble, part, rows)
+            views.append(_make_view(part, rows, own, side, parents, labels, table))
+        spreads = {name: _average(sums[name.part], name) for name in kinds}
+        return ProbedModel(views, spreads, kinds, read, len(dataset) - read)
 
     def _load(self, task: Any, split: str) -> Any:
         if split not in task.datasets:
             task.load_dataset(split)
-        dataset = task.dataset(split)
-        if all(heads is None for heads in dataset.heads.values()):
+        return task.dataset(split)
+
+    def _read(self, ensemble: Ensemble, dataset: Any, side: str) -> _Side | None:
+        """Return the words of a side; None if it has no heads."""
+        every = [*self._read_words(ensemble, dataset, side, self.split)]
+        return _Side(*zip(*every, strict=True)) if every else None
+
+    def _read_words(
+        self, ensemble: Ensemble, dataset: Any, side: str, split: str
+    ) -> Iterator[tuple[list[str], list[int], list[int]]]:
+        """Yield each sentence's subwords, the number of each word's, and the words' parents.
+
+        Nothing if the side has no heads.
+        """
+        pair = ensemble.languages
+        language = pair[0] if side == "source" else pair[1]
+        gold = load_marks("heads", str(ensemble.data), split, *pair, language)
+        if gold is None:
+            return
+        for index in range(len(dataset)):
+            tokens, marks = dataset.dataset[index][side].tolist(), gold[index].tolist()
+            starts = [place for place, mark in enumerate(marks) if mark != CONTINUATION]
+            ends = [*starts[1:], len(marks)]
+            parents = [marks[start] for start in starts]
+            lengths = [end - start for start, end in zip(starts, ends, strict=True)]
+            known = parents if all(0 <= parent <= len(parents) for parent in parents) else []
+            yield [str(token) for token in tokens[: len(marks)]], lengths, known
+
+    def _read_labels(self, side: str, words: _Side | None) -> list[list[str]]:
+        path = self.labels[side]
+        if words is None:
+            raise DataError(f"{path}: the {side} has no heads; leave its labels out")
+        rows = [row or [] for row in read_labels(path)]
+        if len(rows) != len(words.lengths):
             raise DataError(
-                f"{self.data}: {split} has no heads; binarise it with --{split}heads, which "
-                "syncattn-preprocess has"
+                f"{path}: {len(rows)} lines, but {self.split} has {len(words.lengths)} sentences"
             )
-        return dataset
+        for number, (row, lengths) in enumerate(zip(rows, words.lengths, strict=True), 1):
+            if row and len(row) != len(lengths):
+                with naming(f"{path}:{number}"):
+                    raise DataError(f"{len(row)} labels, but the sentence has {len(lengths)} words")
+        return rows
+
+    def _count(self, ensemble: Ensemble, part: str, rows: str) -> OffsetTable | None:
+        """Count offsets in the training text, once for all models; None if it has no heads."""
+        side = SIDES[part]
+        language = ensemble.languages[side == "target"]
+        if not any(ensemble.data.glob(f"train.heads.*.{language}.idx")):
+            return None
+        if (part, rows) not in self._tables:
+            table = OffsetTable(sees_word=rows == "input", left_only=part == "decoder")
+            dataset = self._load(ensemble.task, "train")
+            for subwords, lengths, parents in self._read_words(ensemble, dataset, side, "train"):
+                if parents:
+                    table.add(subwords, lengths, parents)
+            self._tables[part, rows] = table
+        return self._tables[part, rows]
 
 
-def _read(dataset: Any, side: str) -> Iterator[tuple[list[str], list[int], list[int]]]:
-    """Yield the subwords of each sentence, the number of each word's, and the words' heads."""
-    for index in range(len(dataset)):
-        tokens, marks = dataset.dataset[index][side].tolist(), dataset.heads[side][index].tolist()
-        starts = [place for place, mark in enumerate(marks) if mark != CONTINUATION]
-        ends = [*starts[1:], len(marks)]
-        heads = [marks[start] for start in starts]
-        lengths = [end - start for start, end in zip(starts, ends, strict=True)]
-        known = heads if all(head >= 0 for head in heads) else []
-        yield [str(token) for token in tokens[: len(marks)]], lengths, known
+def _run(
+    task: Any, model: Any, dataset: Any
+) -> Iterator[tuple[int, dict[str, np.ndarray], dict[str, Any]]]:
+    """Yield the number of each sentence, from 0, its attention by part, and the heads' kinds."""
+    batches = task.get_batch_iterator(
+        dataset,
+        max_sentences=_BATCH,
+        max_positions=model.max_positions(),
+        ignore_invalid_inputs=True,
+    )
+    pad = task.target_dictionary.pad()
+    for batch in batches.next_epoch_itr(shuffle=False):
+        targets = [row[row.ne(pad)] for row in batch["target"]]
+        forced = ForcedDecoding([model], batch["net_input"], targets, task.target_dictionary)
+        for index, found in zip(batch["id"].tolist(), forced.read_heads(), strict=True):
+            yield index, *found
 
 
-def _run(model: Any, batch: dict[str, Any]) -> Iterator[tuple[str, int, str, Tensor]]:
-    """Yield the attention ``(B, h, T, T)`` of each kind of heads of each layer of each side."""
-    inputs = dict(batch["net_input"])
-    tokens, earlier = inputs["src_tokens"], inputs.pop("prev_output_tokens")
-    out = model.encoder(**inputs, return_all_hiddens=True)
-    states = model.decoder(earlier, encoder_out=out)[1]["inner_states"]
-    sides = {"source": (model.encoder, tokens, out["encoder_states"])}
-    sides["target"] = model.decoder, earlier, states
-    for side, (module, read, layers) in sides.items():
-        padding = read.eq(module.padding_idx)
-        for number, (layer, x) in enumerate(zip(module.layers, layers, strict=False), 1):
-            for kind, attention in attend(layer, x, padding, module.view, side == "target"):
-                yield side, number, kind, attention
+def _name_heads(part: str, layers: Sequence[Sequence[str]]) -> dict[HeadName, str]:
+    """Return the kind of each head of a part by its name."""
+    return {
+        HeadName(part, layer, number): kind
+        for layer, kinds in enumerate(layers, 1)
+        for number, kind in enumerate(kinds, 1)
+    }
 
 
-def count(attention: Tensor, marks: Tensor, left_only: bool, rows: str) -> tuple[Tensor, int]:
-    """Count the words whose last subword attends most to the parent, or the root's to itself.
+def _select_subwords(attention: np.ndarray, part: str, rows: str) -> np.ndarray:
+    """Return the rows and columns that stand for subwords, without the end of sentence."""
+    reads = part == "decoder" and rows == "input"
+    inner = slice(1, None) if reads else slice(None, -1)
+    return attention[:, :, inner, inner]
 
-    Args:
-        attention: ``(B, h, T, T)``; on the target, row and column t read the token before t.
-        marks: ``(B, T)``, as for `find_parents`.
-        left_only: whether only words count whose parent is the root or to their left.
-        rows: on the target, which token a row and a column stand for, see `ROWS`.
+
+def _sum_spread(part: str, attention: np.ndarray) -> np.ndarray:
+    """Sum up how heads spread the attention of a sentence's subwords.
 
     Returns:
-        The number of such words for each head, ``(h,)``, and of the words counted.
+        ``(layers, heads, 5)``: the sums of the entropies, of attention times distance, of attention
+        to subwords and of that to the end, and the number of rows.
     """
-    length = marks.size(1)
-    columns = torch.arange(length).expand_as(marks)
-    tokens = marks != NO_TOKEN
-    starts = tokens & (marks != CONTINUATION)
-    own = torch.where(starts, columns, -1).cummax(1).values.masked_fill(~tokens, -1)
-    ends = tokens & (own != torch.nn.functional.pad(own, (0, 1), value=-1)[:, 1:])
-    parents = find_parents(marks, "first")
-    counted = ends & (parents >= 0) & (~torch.tensor(left_only) | (parents <= own))
-    looked = attention.argmax(-1)
-    if left_only and rows == "input":  # row t + 1 reads token t
-        looked = torch.nn.functional.pad(looked[:, :, 1:] - 1, (0, 1), value=-1)
-    found = own.unsqueeze(1).expand_as(looked).gather(2, looked.clamp_min(0))
-    found = found.masked_fill(looked < 0, -1)
-    right = (found == parents.unsqueeze(1)) & counted.unsqueeze(1)
-    return right.sum((0, 2)), int(counted.sum())
+    rows = attention[:, :, 1:] if part == "decoder" else attention[:, :, :-1]
+    inner, end = rows[..., :-1], rows[..., -1]
+    if part == "decoder":
+        inner, end = rows[..., 1:], rows[..., 0]
+    places = [np.arange(size) for size in inner.shape[2:]]
+    distances = np.abs(places[0][:, None] - places[1])
+    entropies = -(rows * np.log(np.maximum(rows, np.finfo(np.float32).tiny))).sum((-2, -1))
+    sums = [entropies, (inner * distances).sum((-2, -1)), inner.sum((-2, -1)), end.sum(-1)]
+    return np.stack([*sums, np.full_like(entropies, rows.shape[2])], -1)
 
 
-def choose_best(heads: Sequence[ProbedHead]) -> list[ProbedHead]:
-    """Return the best head of each side, of each kind of rows, and of each kind of heads."""
-    best: dict[tuple[str, str, str], ProbedHead] = {}
-    for head in heads:
-        key = head.side, head.rows, head.kind
-        if key not in best or head.correct > best[key].correct:
-            best[key] = head
-    return list(best.values())
+def _average(sums: np.ndarray, name: HeadName) -> Spread:
+    """Return the means of a head from the sums of `_sum_spread`."""
+    entropy, distance, inner, end, rows = sums[name.layer - 1, name.number - 1].tolist()
+    own = distance / inner if inner else 0.0
+    return Spread(entropy / rows, None if name.part == "cross" else own, end / rows)
+
+
+def _make_view(
+    part: str,
+    rows: str,
+    kinds: Mapping[HeadName, str],
+    side: _Side,
+    found: Mapping[int, np.ndarray],
+    labels: Mapping[str, Sequence[Sequence[str]]],
+    table: OffsetTable | None,
+) -> View:
+    """Compare where heads look with the parents.
+
+    Args:
+        part, rows: of the view.
+        kinds: of its heads.
+        side: the words.
+        found: for each sentence that was read, where its words look, ``(layers, heads, words)``.
+        labels: of the words, by side, if they are known.
+        table: counts of the training text, if it has heads.
+    """
+    left_only = part == "decoder"
+    order = sorted(found)
+    gold = [side.parents[index] for index in order]
+    pieces = ((side.subwords[index], side.lengths[index]) for index in order)
+    parses = guess_parses(gold, left_only, table, pieces)
+    sizes = np.array([len(parents) for parents in gold])
+    parents = np.concatenate(gold)
+    positions = np.concatenate([np.arange(1, 1 + size) for size in sizes])
+    named = None
+    if SIDES[part] in labels:
+        own = labels[SIDES[part]]
+        rows_of_labels = [own[index] or [""] * len(side.parents[index]) for index in order]
+        named = np.concatenate([np.array(row, dtype=object) for row in rows_of_labels])
+    counted = (parents <= positions) | (not left_only)
+    every = np.concatenate([found[index] for index in order], -1).reshape(len(kinds), -1)
+    words = Words(
+        np.repeat(order, sizes)[counted],
+        positions[counted],
+        np.repeat(sizes, sizes)[counted],
+        parents[counted],
+        None if named is None else named[counted],
+    )
+    controls = {name: np.concatenate([*parse])[counted] for name, parse in parses.items()}
+    right = {name: guess == words.parents for name, guess in controls.items()}
+    looked = every.T[counted] == words.parents[:, None]
+    return View(part, rows, [*kinds], [*kinds.values()], words, looked, right)

@@ -25,6 +25,14 @@ class Interval:
         """Return both."""
         return f"{format_signed(self.difference, digits)} {self.format_ends(digits)}"
 
+    def scale(self, factor: float) -> "Interval":
+        """Return both in another unit, such as per cent.
+
+        Args:
+            factor: what they are multiplied by, above 0.
+        """
+        return Interval(factor * self.difference, factor * self.low, factor * self.high)
+
     def format_ends(self, digits: int) -> str:
         """Return the ends of the interval."""
         return f"[{format_signed(self.low, digits)}, {format_signed(self.high, digits)}]"

@@ -153,10 +153,13 @@ def holm(p_values: Sequence[float | None]) -> list[float | None]:
 
 
 def format_p(p: float | None) -> str:
-    """Return p with three digits."""
+    """Return p with three digits, and so that what is below `LEVEL` looks so."""
     if p is None:
         return NONE
-    return "<0.001" if p < 0.0005 else f"{p:.3f}"
+    if p < 0.0005:
+        return "<0.001"
+    text = f"{p:.3f}"
+    return f"<{text}" if p < LEVEL <= float(text) else text
 
 
 def say_p(p: float | None) -> str:

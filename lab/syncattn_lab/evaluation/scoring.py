@@ -211,7 +211,7 @@ def score_systems(
     """
     check_numbers(outputs, gold)
     lengths = _count_lengths(outputs, gold) if options.by_length else None
-    gold = replace(gold, references=prepare_references(gold.references, options, warn))
+    gold = replace(gold, references=_prepare_references(gold.references, options, warn))
     tokenised = looks_tokenised(gold.references)
     counts: dict[str, np.ndarray] = {}
     scores: dict[str, SystemScore] = {}
@@ -241,7 +241,7 @@ def _count_lengths(outputs: Mapping[str, Output], gold: Gold) -> list[int]:
     return count_source_words(printed)
 
 
-def prepare_references(
+def _prepare_references(
     references: Sequence[str], options: ScoringOptions, warn: Callable[[str], None]
 ) -> Sequence[str]:
     """Split references into words if asked; warn if undoing a tokenizer changes them."""

@@ -111,10 +111,10 @@ def compare_scores(
             ends = _find_ends(samples[name] - samples[baseline])
             test = replace(test, difference=difference, p=p, interval=ends)
         tests[name] = test
-    corrected = holm([test.p for test in tests.values()])
-    for (name, test), p in zip(tests.items(), corrected, strict=True):
-        verdict = None if p is None else decide(test.difference, p)
-        tests[name] = replace(test, corrected=p, verdict=verdict)
+    every = holm([test.p for test in tests.values()])
+    for (name, test), corrected in zip(tests.items(), every, strict=True):
+        verdict = None if corrected is None else decide(test.difference, corrected)
+        tests[name] = replace(test, corrected=corrected, verdict=verdict)
     return tests
 
 

@@ -95,19 +95,27 @@ def make_parser() -> CommandLine:
         "archive, or a plain FILE; {language} in it stands for SRC or TGT, {role} for src or ref",
     )
     parser.add_argument(
-        "--archives", type=Path, required=True, metavar="DIR", help="folder that ADDRESSes are in"
+        "--archives",
+        type=Path,
+        required=True,
+        metavar="DIR",
+        help="folder of the archives and files that ADDRESSes name",
     )
     parser.add_argument(
         "--languages",
         nargs=2,
         required=True,
         metavar=("SRC", "TGT"),
-        help="the languages, as in the names of the files",
+        help="the two languages, as in the names of the files",
     )
     parser.add_argument(
-        "--output", type=Path, required=True, metavar="PREFIX", help="write PREFIX.SRC, PREFIX.TGT"
+        "--output",
+        type=Path,
+        required=True,
+        metavar="PREFIX",
+        help="prefix of the two files to write, PREFIX.SRC and PREFIX.TGT",
     )
-    parser.add_argument("--first", type=positive, help="stop after N pairs (default: write all)")
+    parser.add_argument("--first", type=positive, help="most pairs to write (default: all)")
     parser.add_argument(
         "--keep-empty",
         action="store_true",
@@ -116,7 +124,8 @@ def make_parser() -> CommandLine:
     parser.add_argument(
         "--alignments",
         metavar="ADDRESS",
-        help="also write PREFIX.align from this file: a line for each pair, blank lines aside",
+        help="gold alignments to write as PREFIX.align, a line for each pair; blank lines "
+        "are skipped",
     )
     parser.name_files(inputs=[_archives], outputs=[_outputs])
     return parser

@@ -42,12 +42,25 @@ def make_parser() -> CommandLine:
         example="python -m syncattn_lab.recipes.examine words --languages en de \\\n"
         "--output found.json",
     )
-    parser.add_argument("texts", type=Path, metavar="DIR", help="the folder of train.SRC and so on")
     parser.add_argument(
-        "--languages", nargs=2, required=True, metavar=("SRC", "TGT"), help="suffixes of the files"
+        "texts",
+        type=Path,
+        metavar="DIR",
+        help="folder of the texts: train.SRC, train.TGT, valid.SRC and so on",
     )
     parser.add_argument(
-        "--output", type=Path, required=True, metavar="FILE", help="JSON with all that is found"
+        "--languages",
+        nargs=2,
+        required=True,
+        metavar=("SRC", "TGT"),
+        help="the two languages, which are the suffixes of the files",
+    )
+    parser.add_argument(
+        "--output",
+        type=Path,
+        required=True,
+        metavar="FILE",
+        help="JSON file to write with all findings",
     )
     parser.name_files(inputs=[_texts], outputs=["output"])
     return parser

@@ -27,17 +27,27 @@ def make_parser() -> argparse.ArgumentParser:
         example="python -m syncattn_lab.recipes.fetch \\\n"
         "https://www.statmt.org/wmt14/test-full.tgz --directory download",
     )
-    parser.add_argument("source", metavar="URL", help="the file's URL (with --licence: its name)")
-    parser.add_argument("--directory", type=Path, required=True, metavar="DIR", help="its folder")
-    parser.add_argument("--name", metavar="FILE", help="its name there (default: as in the URL)")
+    parser.add_argument("source", metavar="URL", help="URL of the file; with --licence, its name")
+    parser.add_argument(
+        "--directory", type=Path, required=True, metavar="DIR", help="folder to download into"
+    )
+    parser.add_argument(
+        "--name", metavar="FILE", help="name of the downloaded file (default: that in the URL)"
+    )
     for name, digits, what in (("sha256", 64, "its checksum"), ("md5", 32, "its MD5 sum")):
         check = partial(_hexadecimal, digits=digits)
         parser.add_argument(f"--{name}", type=check, metavar="HEX", help=what)
-    parser.add_argument("--size", type=positive, metavar="BYTES", help="its size")
+    parser.add_argument(
+        "--size",
+        type=positive,
+        metavar="BYTES",
+        help="size of the file in bytes; another size is an error",
+    )
     parser.add_argument(
         "--licence",
         metavar="TEXT",
-        help="for a file that cannot be downloaded: check that it is there, or say how to get it",
+        help="for a file that must be got by hand: how to get it; the command only checks "
+        "that the file is there",
     )
     return parser
 

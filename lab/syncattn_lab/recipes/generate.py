@@ -28,10 +28,14 @@ def make_parser() -> argparse.ArgumentParser:
         "and labels, word alignments, phrase structure and CoNLL-U.",
         example="python -m syncattn_lab.recipes.generate words --train 20000 --seed 1",
     )
-    parser.add_argument("directory", type=Path, help="output folder; created if missing")
+    parser.add_argument("directory", type=Path, help="folder to write; made if it is missing")
     for split, size in (("train", 20000), ("valid", 500), ("test", 500)):
         parser.add_argument(
-            f"--{split}", type=positive, default=size, metavar="N", help=f"pairs (default: {size})"
+            f"--{split}",
+            type=positive,
+            default=size,
+            metavar="N",
+            help=f"number of pairs (default: {size})",
         )
     parser.add_argument("--seed", type=int, default=1, help="random seed (default: 1)")
     return parser

@@ -7,6 +7,7 @@ import re
 from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -55,8 +56,8 @@ _PARTS = re.compile(
 #: The longest training sentences in words, and the most uneven pairs; letters count as words where
 #: a splitter is not installed.
 _LIMITS = {True: {"max_words": 100, "ratio": 9}, False: {"max_words": 400, "ratio": 36}}
-#: Subwords besides characters that a model of raw sentences has at least.
-_BYTES = 300
+#: Subwords of a model of raw sentences that are bytes; others besides characters, at least.
+_BYTES, _OTHERS = 256, 44
 
 _DATA = """\
 # {name}: {languages}, {pairs:,} pairs, written by syncattn-recipe --init.
@@ -84,13 +85,36 @@ _STARTED = """\
 # The model that every system starts from. Its subwords and dictionaries are used.
 start: {start}
 """
-#: The systems, with parses of both languages, parses of the user's own, or without.
+#: The systems that are suggested: what each is, what it needs, and what it can be exported to.
 _SYSTEMS = {
-    "stanza": "# What @all trains. syncattn also needs parses; models of Stanza are downloaded for "
-    "them.\nsystems: [transformer, lpsi, syncattn]",
-    "own": "# What @all trains. syncattn also needs the parses.\n"
-    "systems: [transformer, lpsi, syncattn]",
-    "none": "# What @all trains, without parses.\nsystems: [transformer, lpsi]",
+    "transformer": (
+        "the baseline of most papers",
+        "no parser",
+        "exports to CTranslate2, transformers and fairseq",
+    ),
+    "rotary": ("a strong baseline, with rotary positions", "no parser", "exports to CTranslate2"),
+    "lpsi": ("phrases that it learns by itself", "no parser", "no exports"),
+    "dbsa": (
+        "heads that learn to parse",
+        "{parses} in training, no parser in translating",
+        "exports to CTranslate2, transformers and fairseq",
+    ),
+    "syncattn": (
+        "what syntax adds: trees of both languages, and links",
+        "{parses} in training, no parser in translating",
+        "exports to CTranslate2, transformers and fairseq",
+    ),
+}
+#: Which of them are suggested, without and with parses; first for models that start from nothing.
+#: Gates change what a trained model computes, and need many updates to learn.
+_SUGGESTED = (
+    (["transformer", "rotary", "lpsi"], ["transformer", "rotary", "lpsi", "syncattn"]),
+    (["transformer", "lpsi"], ["transformer", "dbsa", "syncattn"]),
+)
+#: Where parses come from, if there are any.
+_PARSES = {
+    "stanza": "parsers of both languages, models of Stanza that are downloaded,",
+    "own": "your parses",
 }
 _CORPUS = """\
 # {name}: sizes for {pairs:,} pairs, trained {where}.
@@ -114,9 +138,26 @@ _TRAINED = {"model": "model: {dropout: 0.1} # other options are those of start",
 _FEW_PASSES = 5
 
 
+@dataclass(frozen=True)
+class NewCorpus:
+    """What was written of a new corpus.
+
+    Attributes:
+        sizes: the sizes that were chosen, in a line.
+        systems: a line about each suggested system: what it needs, and what it exports to.
+        findings: what is wrong with the text.
+        notes: lines about its languages.
+    """
+
+    sizes: str
+    systems: list[str]
+    findings: list[Finding]
+    notes: list[str]
+
+
 def write_corpus(
     folder: Path, files: Sequence[str], gpu: bool, start: Path | None = None
-) -> tuple[str, list[Finding], list[str]]:
+) -> NewCorpus:
     """Write ``_data.yaml`` and ``_corpus.yaml``; and the text, if parts of it are held out.
 
     Nothing that is there already is written over.
@@ -128,10 +169,6 @@ def write_corpus(
         gpu: whether it will be trained on a GPU.
         start: the folder of a published model, or of an import, that every system starts from;
             None: they start from nothing.
-
-    Returns:
-        The sizes that were chosen, in a line; what is wrong with the text; and lines about its
-        languages.
 
     Raises:
         DataError: the files are no parallel text, or the folder has a corpus or texts already.
@@ -189,6 +226,8 @@ def write_corpus(
         place, names = "texts", {split: f"{split}.{{language}}" for split in SPLITS}
     else:
         names = {split: os.path.relpath(name, place) for split, name in names.items()}
+    parser = "own" if own else "stanza" if parsing else ""
+    systems = _describe_systems(parser, start is not None)
     sizes = _choose_sizes(survey.sample, languages, pairs, gpu)
     values = {
         **{"name": folder.name, "languages": "-".join(languages), "pairs": pairs},
@@ -198,7 +237,13 @@ def write_corpus(
         "tokenize": name_scoring(languages[1]),
         "start": _quote(os.path.abspath(start)) if start else "",
         "parsed": f"  parsed: {parsed} # of all texts\n" if parsed else "",
-        "systems": _SYSTEMS["own" if own else "stanza" if parsing else "none"],
+        "systems": "\n".join(
+            [
+                "# What @all trains, and what each system needs:",
+                *(f"# {name}: {line}" for name, line in systems.items()),
+                f"systems: [{', '.join(systems)}]",
+            ]
+        ),
         **_LIMITS[all(map(can_split, languages))],
     }
     values["subwords"] = (_STARTED if start else _LEARNT).format(**values)
@@ -207,9 +252,6 @@ def write_corpus(
         updates = max(100, 100 * round(_FEW_PASSES / each / 100))
         values |= {**_TRAINED, "updates": updates, "warmup": updates // 10}
         values["passes"] = max(1, round(updates * each))
-        # Gates change what a trained model computes, and need many updates to learn.
-        systems = values["systems"].replace("lpsi, syncattn", "dbsa, syncattn")
-        values["systems"] = systems.replace("syncattn also needs", "dbsa and syncattn also need")
     else:
         values["model"] = _MODEL.format(**values)
     folder.mkdir(parents=True, exist_ok=True)
@@ -221,7 +263,18 @@ def write_corpus(
         f"{pairs:,} pairs, {f'from {start}' if start else model}, {values['updates']:,} updates "
         f"{values['where']}"
     )
-    return said, findings, [note for x in languages for note in describe_language(x, own)]
+    notes = [note for language in languages for note in describe_language(language, own)]
+    about = [f"{name}: {line}" for name, line in systems.items()]
+    return NewCorpus(said, about, findings, notes)
+
+
+def _describe_systems(parser: str, started: bool) -> dict[str, str]:
+    """Return what is said of each suggested system; a started one exports as its start does."""
+    described = {}
+    for name in _SUGGESTED[started][bool(parser)]:
+        parts = _SYSTEMS[name][: 2 if started else 3]
+        described[name] = "; ".join(parts).format(parses=_PARSES.get(parser))
+    return described
 
 
 def _quote(text: str) -> str:
@@ -362,7 +415,7 @@ def _choose_sizes(
     most = min(map(count_subwords, texts)) // 4 if pairs <= _SAMPLE else 32_000
     size = min(32_000, most, 500 * math.ceil(40 * math.sqrt(pairs) / 500))
     characters = max(len(set[str]().union(*lines)) for lines in texts)
-    size = max(size, characters + _BYTES)
+    size = _BYTES + max(size, characters + _OTHERS)
     layers, width, inner, heads, dropout, lr = _MODELS[max(n for n in _MODELS if n <= pairs)]
     longer = max(len(" ".join(side).split()) for side in words) / len(sample)
     tokens = 1.3 * max(longer, 1) * pairs

@@ -8,6 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from syncattn_fairseq.base.errors import DataError
+from syncattn_fairseq.data.fingerprint import read_words
+from syncattn_fairseq.data.pieces import TAG
+from syncattn_fairseq.data.preparation import stored_preparations
 
 if TYPE_CHECKING:
     from .corpus_facts import Corpus
@@ -91,10 +94,22 @@ def with_options(corpus: Corpus, work: Path) -> Corpus:
         raise DataError(
             f"{corpus.start}: not imported yet; syncattn-recipe {corpus.name} --to import does it"
         )
+    for preparation in stored_preparations(folder).values():
+        if preparation.first:
+            raise DataError(
+                f"{corpus.start}: reads {preparation.first} first, which recipes do not write; "
+                "take a MarianMT of two languages"
+            )
     for language in corpus.languages:
         if not (folder / f"dict.{language}.txt").is_file():
             raise DataError(
                 f"{folder / f'dict.{language}.txt'}: no such file; import the model with "
                 f"--source-lang {corpus.source} --target-lang {corpus.target}"
             )
+    words = read_words(folder / f"dict.{corpus.source}.txt")
+    if tag := next(filter(TAG.fullmatch, words), None):
+        raise DataError(
+            f"{corpus.start}: reads the target language first, such as {tag}, which recipes do not "
+            "write; take a model of one target language"
+        )
     return replace(corpus, start_options=read_options(folder))

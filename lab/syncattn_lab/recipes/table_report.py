@@ -90,6 +90,9 @@ class TableReport:
                 path = words / f"test.{kind}.{language}"
                 if path.exists():
                     given[f"{side}_{kind}"] = path
+        parses = words / f"test.{corpus.source}.conllu"
+        if parses.exists():
+            given["source_parses"] = parses
         links = self.work / gold_alignments(corpus)
         if links.exists() and not corpus.subwords.raw:  # whose gold is of other words
             given |= {"alignments": links, "one_based": not corpus.generated}

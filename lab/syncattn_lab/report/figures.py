@@ -16,6 +16,7 @@ from syncattn_fairseq.functional.pascal import density_peak, parent_gaussian
 from syncattn_fairseq.functional.sdatt import tree_distances
 from syncattn_fairseq.functional.syncattn import project_attention
 from syncattn_fairseq.inference.answers import Alignment, Pair, Parse, Sentence
+from syncattn_fairseq.inference.attention_heads import HeadName
 from syncattn_fairseq.inference.drawing import DrawnSide, check_length, draw_pair
 from syncattn_fairseq.inference.model import Model
 from syncattn_fairseq.trees.tree import Tree
@@ -116,6 +117,42 @@ def draw_alignment(model: Model, example: Example, layer: int | None = None) -> 
     target = _fit(example.target or Side(alignment.target.words), alignment.target).words
     figure = Figure()
     figure.add(charts.links, "", **link_data(alignment.links, source, target, example.links))
+    return figure
+
+
+def draw_heads(
+    model: Model, example: Example, names: Sequence[HeadName], rows: str | None = None
+) -> Figure:
+    """Draw where heads attend between words, with rings for gold.
+
+    Args:
+        model: a model that shows its heads.
+        example: the sentence; the translation is the model's own if there is none.
+        names: of the heads.
+        rows: which token a row of the decoder stands for, see :meth:`.AttentionHeads.of_words`.
+
+    Raises:
+        DataError: the model has no such head, or other words.
+    """
+    [heads] = model.heads([example.source.text], _translations(example))
+    source = _fit(example.source, heads.source)
+    target = _fit(example.target or Side(heads.target.words), heads.target)
+    gold = {
+        "encoder": _tree_cells(source.heads),
+        "decoder": {(i, j) for i, j in _tree_cells(target.heads) if j <= i},
+        "cross": {(j, i) for i, j in example.links.all} if example.links else set(),
+    }
+    sides = {"encoder": (source, source), "decoder": (target, target), "cross": (target, source)}
+    figure = Figure()
+    for number, name in enumerate(names):
+        if number and number % 2 == 0:
+            figure.new_row()
+        part = heads.find(name).part
+        of_rows, of_columns = (side.words for side in sides[part])
+        weights = heads.of_head(name, None if part == "encoder" else rows)
+        title = f"{name}, {heads.kinds[part][name.layer - 1][name.number - 1]}"
+        causal = part == "decoder"
+        _add_heat(figure, title, weights, of_rows, of_columns, gold[part], causal)
     return figure
 
 

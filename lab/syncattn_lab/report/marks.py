@@ -66,7 +66,7 @@ def mark_translations(
     """
     spans = split_words(reference, by_spaces)
     words = cut(reference, spans)
-    places = linked and locate_words(linked.target, reference, spans)
+    places = None if linked is None else locate_words(linked.target, reference, spans)
     sources: dict[int, set[int]] = defaultdict(set)
     if linked and places is not None:
         for source, target in linked.links:
@@ -87,8 +87,12 @@ def mark_translations(
         lost: list[int] = []
         if linked and places is not None:
             lost = find_untranslated(pairs.find_gaps(), linked.links, linked.source, places)
-        kinds = {"added": pairs.added, "missing": pairs.missing, "moved": pairs.moved}
-        counts = {name: len(some) for name, some in (kinds | {"untranslated": lost}).items()}
+        counts = {
+            "added": len(pairs.added),
+            "missing": len(pairs.missing),
+            "moved": len(pairs.moved),
+            "untranslated": len(lost),
+        }
         pieces = lay_out(pairs, text, own, reference, spans, name_sources)
         marked.append(Marked(pieces, counts, _join_words(linked.source, lost) if linked else ""))
     return marked

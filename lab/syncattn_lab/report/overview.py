@@ -163,7 +163,7 @@ def _points(
     present = [name for name in systems if name in drawn]
     channels = tell_apart(systems, present, "shape")
     base = alt.Chart(alt.NamedData("rows")).encode(
-        y=alt.Y("part:N", title=None, sort=None, axis=alt.Axis(labelLimit=150, grid=True)),
+        y=alt.Y("part:N", title=None, sort=shown, axis=alt.Axis(labelLimit=150, grid=True)),
         yOffset=alt.YOffset("system:N", scale=alt.Scale(domain=present, paddingOuter=0.7)),
         color=channels["color"],
         tooltip=["system:N", "part:N", "value:Q", "low:Q", "high:Q", "n:N"],

@@ -70,6 +70,19 @@ class Groups:
     tables: Tables
 
 
+@dataclass(frozen=True)
+class Page:
+    """A page.
+
+    Attributes:
+        html: the file.
+        answers: what it begins with, by the question.
+    """
+
+    html: str
+    answers: Mapping[str, str]
+
+
 def render(
     title: str,
     scores: Mapping[str, SystemScore],
@@ -79,7 +92,7 @@ def render(
     findings: Sequence[Finding] | None = None,
     groups: Groups | None = None,
     trivial: Mapping[str, SystemScore] | None = None,
-) -> str:
+) -> Page:
     """Render the page of several systems on a test set.
 
     Args:
@@ -126,7 +139,8 @@ def render(
     environment = jinja2.Environment(
         autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    return environment.from_string((folder / "report.html").read_text("utf-8")).render(
+    answers = _answer(scores, summaries, trainings, groups, trivial, findings)
+    html = environment.from_string((folder / "report.html").read_text("utf-8")).render(
         title=title,
         scores=scores,
         names=[*scores, *trivial],
@@ -135,7 +149,7 @@ def render(
         shown=f"{len(summaries):,}" + (f" of {size:,}" if len(summaries) < size else ""),
         charts=_number(charts_of, first=1 if trainings and trainings.forest else 0),
         trainings=trainings,
-        answers=_answer(scores, summaries, trainings, groups, trivial, findings),
+        answers=answers,
         groups=groups,
         findings=None if findings is None else [*map(_list_cells, findings)],
         has_brackets=any(s.source_brackets or s.target_brackets for s in scores.values()),
@@ -144,6 +158,7 @@ def render(
         scripts=[*map(markupsafe.Markup, scripts)],
         hashes=" ".join(f"'sha256-{digest}'" for digest in digests),
     )
+    return Page(html, answers)
 
 
 def _number(
@@ -184,12 +199,15 @@ def _answer(
     else:
         comparisons = in_words.compare_scores(scores)
         parents, errors = _select(scores, "UAS source"), _select(scores, "AER")
-    if len(names) > 1 or trainings:
+    if len(names) > 1 or comparisons:
         size = next(iter(scores.values())).sentences
+        where = say_where_they_differ(in_groups)
+        if trainings and where:
+            where.append("These are words of one training of each system.")
         same = in_words.say_sameness([each["translations"] for each in sentences])
         answers = {
             "Which is better?": " ".join([*in_words.say_differences(comparisons), same]).strip(),
-            "Where?": " ".join(say_where_they_differ(in_groups)),
+            "Where?": " ".join(where),
             "How sure?": in_words.say_certainty(comparisons, trainings is not None, size),
         }
     else:

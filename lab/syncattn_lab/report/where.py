@@ -63,7 +63,7 @@ def name_group(kind: str, group: str) -> str:
         "pos": f"words tagged {group}",
         "depth": "roots" if group == "root" else f"words {group} below the root",
         "frequency": f"words that training {f'had {group} times' if group != '0' else 'never had'}",
-        "length": f"words in sentences of {group}",
+        "length": f"words in sentences of {group} words",
         "unseen": _SEEN.get(group, group),
     }.get(kind, group)
 
@@ -71,7 +71,7 @@ def name_group(kind: str, group: str) -> str:
 def say_where_they_differ(scores: Sequence[GroupScore]) -> list[str]:
     """Name the groups in which each system is better or worse than the baseline, by the tests.
 
-    If there is none, the group with the largest difference is named, with its p.
+    If there is none, the group with the smallest p is named.
     """
     recalls = [score for score in scores if score.measure == RECALL and score.kind != ALL]
     tested = [score for score in recalls if score.p is not None]
@@ -96,11 +96,11 @@ def say_where_they_differ(scores: Sequence[GroupScore]) -> list[str]:
         if parts:
             sentences.append(f"{system} finds {'; '.join(parts)}: more than chance.")
     if tested and not sentences:
-        largest = _rank(tested)[0]
+        clearest = min(tested, key=lambda score: score.p or 0.0)
         sentences.append(
-            f"No group of words is known to differ, of {len({*theirs})}. The largest difference is "
-            f"{largest.system}’s in {name(largest)}, which may be chance "
-            f"({say_p(largest.corrected)})."
+            f"None of {len({*theirs})} groups of words is known to differ. The clearest difference "
+            f"is {clearest.system}’s in {name(clearest)}, which may be chance "
+            f"({say_p(clearest.corrected)})."
         )
     return sentences
 

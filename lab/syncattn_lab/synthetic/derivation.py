@@ -182,7 +182,7 @@ def _list_wrong(positions: Mapping[Token, int]) -> Iterator[WrongTranslation]:
             # The pronoun depends on the verb of its clause, and that on the noun.
             noun = token.governor.governor
             others = [other for other in nouns if token.forms[other.gender] != token.word]
-            if noun in positions and others:
+            if noun is not None and others:
                 nearest = min(others, key=lambda other: abs(positions[other] - place))
                 wrong = (*words[:place], token.forms[nearest.gender], *words[place + 1 :])
                 yield WrongTranslation("attachment", wrong, abs(place - positions[noun]))

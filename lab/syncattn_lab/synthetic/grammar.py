@@ -178,6 +178,7 @@ class Grammar(PhraseGrammar):
         if auxiliary.en:
             vp = phrase("VP", head.en, auxiliary.en, negation.en, vp)
         verbs = [head.de, auxiliary.de] if auxiliary.de else [head.de]
+        assert verbs[-1] is not None
         finite_verb = verbs[-1].head
         finite_verb.subject = subject.de
         other_form = before + verb.conjugate_german(german_form, not plural)

@@ -106,7 +106,8 @@ def test_json_of_everything(files, capsys):
     assert ours["ribes"]["score"] == 100
     assert ours["significance"]["baseline"] == "Plain"
     assert ours["significance"].keys() == {
-        *("baseline", "difference", "confidence", "p", "corrected", "verdict", "signature")
+        *("baseline", "difference", "confidence", "p", "corrected", "verdict", "signature"),
+        "interval",
     }
     assert plain["significance"]["p"] is None
     assert plain["bleu_by_length"] == {"1-10": {"sentences": 2, "bleu": 0, "interval": None}}

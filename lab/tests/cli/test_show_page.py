@@ -14,7 +14,7 @@ from sacrebleu.metrics.bleu import BLEU
 from scipy.stats import binomtest
 
 from lab.tests.printed.making import line
-from lab.tests.report.corpus import LONG, SCRIPT, SOURCE, TARGET, TRANSLATED, write_corpus
+from lab.tests.report.corpus import LONG, SCRIPT, SOURCE, TARGET, TRANSLATED, write, write_corpus
 from syncattn_fairseq.data.doctor import Finding
 from syncattn_lab.cli import score, show
 from syncattn_lab.evaluation.findings_file import store_findings
@@ -53,7 +53,7 @@ def content(page: str) -> tuple[dict[str, Any], list[dict[str, Any]]]:
 def table(page: str, heading: str) -> list[list[str]]:
     """Return the text of the cells of the table below a heading."""
     body = page.split(f"<h2>{heading}</h2>")[1].split("</table>")[0]
-    rows = body.split("<tr>")[1:]
+    rows = re.split("<tr[^>]*>", body)[1:]
     return [re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row, re.DOTALL) for row in rows]
 
 
@@ -284,6 +284,71 @@ def test_plain_text_alone(tmp_path, monkeypatch, capsys):
     assert "B has as much BLEU as A" in page
     assert "The translations of 0 of 2 sentences differ." in page
     assert "Where?" not in page and '<h1 dir="auto">A, B on ref</h1>' in page
+
+
+@pytest.fixture(scope="module")
+def single(small_corpus, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[str]]:
+    """A system that lost a word of each sentence of a small corpus, with gold."""
+    folder = tmp_path_factory.mktemp("single")
+    words = small_corpus.folder / "words"
+    references = small_corpus.lines("test.de")
+    write(folder / "lost", [" ".join(line.split()[:1] + line.split()[2:]) for line in references])
+    arguments = ["--references", f"{words}/test.de", "--source", f"{words}/test.en"]
+    arguments += ["--alignments", f"{words}/test.align", "--tokenize", "none"]
+    for kind in ("heads", "labels"):
+        arguments += [f"--source-{kind}", f"{words}/test.{kind}.en"]
+    return folder, [*arguments, "--system", "A", f"{folder}/lost", "--html", f"{folder}/r.html"]
+
+
+def test_a_page_of_one_system_says_whether_it_is_good(single, small_corpus, capsys):
+    folder, arguments = single
+    assert show.main([*arguments, "--examined", str(small_corpus.data)]) == 0
+    out = capsys.readouterr().out
+    page = (folder / "r.html").read_text(encoding="utf-8")
+    assert '<h1 dir="auto">A on test.de</h1>' in page
+    questions = ["Is it good?", "Where is it weak?", "What is missing?", "Is the text sound?"]
+    assert [*answers(page)] == questions
+    said = [line.partition("? ")[0] + "?" for line in out.splitlines()]
+    assert said[-4:] == questions
+    references = small_corpus.lines("test.de")
+    sources = small_corpus.lines("test.en")
+    bleu = BLEU(tokenize="none", force=True).corpus_score(sources, [references]).score
+    rows = {row[0]: row for row in table(page, "Scores")}
+    assert [*rows] == ["system", "A", "the source itself", "a translation word by word"]
+    assert rows["the source itself"][1:3] == [f"{bleu:.2f}", "–"]
+    assert float(rows["the source itself"][1]) < float(rows["a translation word by word"][1])
+    assert f"For comparison, the source itself has {bleu:.1f} BLEU" in page
+    for absent in ("p Holm", "better, worse", "systems disagree", 'id="of"', "largest loss"):
+        assert absent not in page.split("<script")[0], "there is nothing to compare"
+    assert "role-legend" not in page and "The worst translations" in page
+
+
+def test_words_that_are_marked_are_those_of_a_slow_loop(single, small_corpus):
+    folder, arguments = single
+    assert show.main(arguments) == 0
+    head, details = content((folder / "r.html").read_text(encoding="utf-8"))
+    links = small_corpus.lines("test.align")
+    lines = zip(small_corpus.lines("test.en"), small_corpus.lines("test.de"), links, strict=True)
+    for detail, summary, (source, target, linked) in zip(
+        details, head["sentences"], lines, strict=True
+    ):
+        [[pieces, untranslated]] = detail["marked"]
+        lost = target.split()[1]
+        assert [text.strip() for kind, text, *_ in pieces if kind == "-"] == [lost]
+        assert summary["counts"] == [
+            {"added": 0, "missing": 1, "moved": 0, "untranslated": len(untranslated.split())}
+        ]
+        assert lost != target.split()[0], "so it is clear which word is missing"
+        places: dict[int, set[int]] = {}
+        for link in filter(lambda link: "?" not in link, linked.split()):
+            i, j = map(int, link.split("-"))
+            places.setdefault(i, set()).add(j)
+        words = source.split()
+        gone = [words[i] for i, found in sorted(places.items()) if found == {1}]
+        assert untranslated.split() == gone
+        named = " ".join(words[i] for i, found in sorted(places.items()) if 1 in found)
+        [noted] = [note for kind, _, *note in pieces if kind == "-"]
+        assert noted == ([named] if named else [])
 
 
 def test_only_the_first_sentences_are_shown_and_no_picture_of_long_ones(

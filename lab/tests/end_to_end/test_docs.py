@@ -89,13 +89,16 @@ NOT_RUN = {
     "syncattn-recipe multi30k_tiny_en_de_3625 syncattn": "needs Multi30k",
     "syncattn-recipe multi30k_tiny_en_de_3625 @nearby": "test_forest.py draws these",
     "python -m study.counted_parents": "lab/tests/study/test_analyses.py does",
-    "syncattn-import opus-mt": "needs a published model; tests/imports makes small ones",
-    "fairseq-train data-bin --user-dir syncattn_fairseq --task translation_with_syntax --arch "
-    "transformer_dbsa $(cat": "the same",
-    "for side in en de; do syncattn-bpe": "the same",
-    "for side in en de; do syncattn-parse": "the same",
-    "syncattn-preprocess -s en -t de --destdir data-bin --trainpref pieces/train --trainheads raw/"
-    "train --start": "the same",
+    "syncattn-import opus-mt": "needs a published model; test_start.py runs these with a small one",
+    'echo "The old man sees the dogs." | syncattn-translate --path imported': "the same",
+    "syncattn-recipe --init tuned": "the same",
+    "syncattn-recipe tuned": "the same",
+    "syncattn-export --path checkpoints/tuned": "the same",
+    "for side in en de; do for split in train valid test": "the same",
+    "syncattn-preprocess -s en -t de --start": "the same",
+    "fairseq-train data-bin/by_hand": "the same",
+    "syncattn-recipe --init mine raw/train.en raw/train.de --start": "the same",
+    "syncattn-recipe mine @all --seeds 1 2 3": "the same",
     "python examples/fine_tune_marian.py": "downloads; tests/test_examples.py does",
     "bash study/start.sh": "takes an hour; lab/tests/study/test_start.py does",
     "syncattn-score heads": "lab/tests/evaluation/test_head_probe.py does",
@@ -106,7 +109,7 @@ NOT_RUN = {
     "python -m study.parser_noise": "takes minutes",
 }
 #: The first lines of blocks of Python that are parts of a file that is run.
-PARTS = {"@dataclass": "examples/user_dir/__init__.py"}
+PARTS = {"@dataclass": [f"examples/{name}/__init__.py" for name in ("user_dir", "length_aware")]}
 
 #: What a page takes for granted before the command that begins so.
 BEFORE = {
@@ -193,8 +196,8 @@ def test_block(block, folder, monkeypatch):
             pytest.importorskip(extra)
     if block.language == "python":
         monkeypatch.chdir(folder)
-        if whole := PARTS.get(block.code.splitlines()[0]):
-            assert block.code in Path(whole).read_text()
+        if files := PARTS.get(block.code.splitlines()[0]):
+            assert any(block.code in Path(file).read_text() for file in files)
         else:
             run([made for start, made in BEFORE.items() if start in block.code], folder)
             exec(compile(shorten(block.code), f"{block.page}:{block.line}", "exec"), {})

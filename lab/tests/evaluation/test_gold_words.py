@@ -41,6 +41,7 @@ def make_gold(**changed):
     fields = {
         "source_heads": [HEADS["source"], None],
         "target_heads": [HEADS["target"], None],
+        "source": [SOURCE, "No parse."],
         "source_labels": [["det", "subj", "aux", "neg", "root", "p"], None],
         "alignments": ([{(0, 0), (2, 1)}, set()], [{(3, 2)}, set()]),
     }
@@ -58,6 +59,7 @@ def test_parts_of_a_gold_word_are_one_word_and_gold_words_of_one_word_are_one(wo
     assert (sentence.target.words, sentence.target.heads) == (["Im", "Zoo", "."], [2, 0, 1])
     assert sentence.links == {(0, 0), (2, 0), (4, 1)}
     assert gold.source_heads[0] == [2, 4, 4, 0, 4], "did and n't depend on end"
+    assert [*gold.source] == ["The re-run didn't end .", "No parse."]
     assert gold.source_labels[0] == ["det", "subj", "aux", "root", "p"]
     assert gold.target_heads[0] == [2, 0, 2], "Im has the head of its shallowest word"
     assert [part[0] for part in gold.alignments] == [{(0, 0), (2, 0)}, {(2, 1)}]
@@ -77,6 +79,14 @@ def test_words_of_translations_are_not_those_of_references(words):
     [sentence, _] = outputs["A"].beam
     assert len(sentence.source.words) == 5 and gold.source_heads[0] == [2, 4, 4, 0, 4]
     assert sentence.target == analyse()[0].target and gold.target_heads[0] == HEADS["target"]
+
+
+def test_systems_without_words_do_not_count(words):
+    plain = Output([printed("Im Zoo ."), printed("No")])
+    outputs, gold = group_words({"P": plain, "A": Output(analyse(), analyse())}, make_gold(), words)
+    assert [*outputs["P"].beam] == [*plain.beam]
+    assert gold.source_heads[0] == [2, 4, 4, 0, 4] and gold.target_heads[0] == [2, 0, 2]
+    assert gold.source[0] == "The re-run didn't end ."
 
 
 def test_gold_of_other_words_is_refused(words):

@@ -44,6 +44,7 @@ def test_holm():
     assert holm([0.5, 0.6]) == [1, 1]
     assert holm([0.02, 0.021, 0.02]) == pytest.approx([0.06] * 3)
     assert [format_p(p) for p in (None, 0.0004, 0.0005)] == ["–", "<0.001", "0.001"]
+    assert [format_p(p) for p in (0.0494, 0.0496, 0.05)] == ["0.049", "<0.050", "0.050"]
 
 
 def test_a_new_score_is_one_entry(tmp_path, monkeypatch):

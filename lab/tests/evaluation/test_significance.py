@@ -13,7 +13,7 @@ from syncattn_lab.evaluation.significance import (
     compare_with_baseline,
     randomisation,
 )
-from syncattn_lab.evaluation.translation import count_ngrams, score_bleu
+from syncattn_lab.evaluation.translation import count_ngrams, score_bleu, sum_bleu
 
 REFERENCES = [f"man {n} saw a dog and it saw him" + " too" * (n % 3) for n in range(20)]
 
@@ -120,6 +120,19 @@ def test_randomisation_agrees_with_all_ways_to_swap(compared):
     exact = np.mean([value > differences[0] - 1e-9 for value in differences])
     assert 0 < exact < 0.5
     assert compared["better"].p == pytest.approx(exact, abs=0.02)
+
+
+def test_the_interval_of_the_difference_is_of_the_same_samples_of_both(compared):
+    assert compared["base"].interval is None and compared["copy"].interval == (0.0, 0.0)
+    ours, theirs = (count_ngrams(SYSTEMS[name], REFERENCES) for name in ("good", "base"))
+    generator = np.random.default_rng(12345)
+    differences = []
+    for _ in range(1000):
+        drawn = generator.integers(len(ours), size=len(ours))
+        differences.append(
+            float(sum_bleu(ours[drawn]).score) - float(sum_bleu(theirs[drawn]).score)
+        )
+    assert compared["good"].interval == pytest.approx(np.quantile(differences, [0.025, 0.975]))
 
 
 def test_what_is_no_difference_and_the_baseline(compared):

@@ -178,6 +178,21 @@ def test_a_group_in_few_sentences_is_not_tested():
     assert all((s.p is not None) == (s.system == "better") for s in scores)
 
 
+def test_a_group_that_is_small_in_the_baseline_is_not_tested():
+    """It has an interval, where it is large enough itself."""
+    references = [["a", "b"]] * 40
+    text = GroupedText(references, target_training={"b": 1})
+    few = SystemWords([["a", "b"] if n < 5 else ["a"] for n in range(40)])
+    many = SystemWords([["a", "b"] if n % 2 else ["b"] for n in range(40)])
+    scores = score_word_groups(text, {"few": few, "many": many}, ["frequency"], "few")
+    [score] = [
+        score
+        for score in scores
+        if (score.measure, score.group, score.system) == ("precision", "1-9", "many")
+    ]
+    assert score.sentences == 40 and score.difference is None and score.p is None
+
+
 def test_frequent_labels_come_first_and_other_groups_in_their_order():
     sizes = {"rare": 1, "often": 3}
     labels = [label for label, size in sizes.items() for _ in range(size)]

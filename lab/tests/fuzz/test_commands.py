@@ -151,6 +151,17 @@ CALLS = {
         },
         ["j", "x", "o"],
     ),
+    "score words": Call(
+        score.main,
+        "--references r --system a f --system b d --baseline a --source-parses c --links g "
+        "--by all --translation-links a m --target-training t --source-training t --json j "
+        "--tokenize none",
+        {
+            **{"r": "der Mann schläft\nja\n", "f": "der Mann\nja\n", "d": "ein Mann\n\n"},
+            **{"c": CONLLU, "g": "0-0 1-1\n0-0\n", "m": "0-0\n0-0\n", "t": TEXT},
+        },
+        ["j"],
+    ),
     "tokenise": Call(
         tokenise.main, "--lang en --input a b --output o p", {"a": TEXT, "b": WORDS}, ["o", "p"]
     ),

@@ -7,8 +7,11 @@ from typing import Any
 
 import pytest
 
+from lab.tests.evaluation.test_contrastive import CONTRAPRO, LINGEVAL
 from lab.tests.printed.making import line
 from syncattn_lab.evaluation.alignment import read_alignments
+from syncattn_lab.evaluation.contrastive import read_contrastive
+from syncattn_lab.evaluation.grouped_text import read_parses
 from syncattn_lab.evaluation.results_file import load_results, record
 from syncattn_lab.evaluation.results_tables import tabulate_rows
 from syncattn_lab.evaluation.table_rows import make_rows
@@ -60,6 +63,21 @@ def read_results(path: Path) -> None:
     record(path, results["corpus"], [])
 
 
+def read_pairs(path: Path) -> None:
+    """What is accepted can be scored: each text is a line."""
+    for pair in read_contrastive(path):
+        for text in (pair.source, pair.right, *pair.wrong):
+            assert text.strip() and "\n" not in text and "\r" not in text
+        assert pair.distance is None or pair.distance >= 0
+
+
+def read_json_pairs(path: Path) -> None:
+    """The same of JSON, which a file's name says."""
+    renamed = path.with_name(f"{path.name}.json")
+    path.rename(renamed)
+    read_pairs(renamed)
+
+
 READERS: dict[str, tuple[str, Callable[[Path], Any]]] = {
     "references": (TEXT, read_text),
     "alignments": ("0-0 1?1 2p3\n\n7-7\n", read_links),
@@ -70,6 +88,10 @@ READERS: dict[str, tuple[str, Callable[[Path], Any]]] = {
     "Sockeye's output": ('{"translation": "der Mann"}\n{"translation": "ja"}\n', read_output),
     "results": (json.dumps(RESULTS), read_results),
     "training log": (LOG, read_training_log),
+    "contrastive pairs": ("the man\tder Mann\tdie Mann\tagreement\t1\na\tb\tc\n", read_pairs),
+    "LingEval97": (json.dumps(LINGEVAL), read_json_pairs),
+    "ContraPro": (json.dumps(CONTRAPRO), read_json_pairs),
+    "parses": ("1\tthe\t_\tDET\t_\t_\t0\troot\t_\t_\n\n", read_parses),
 }
 
 

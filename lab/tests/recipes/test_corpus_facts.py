@@ -6,13 +6,14 @@ from pathlib import Path
 
 import pytest
 
+from lab.tests.recipes.test_cell import make_cell
 from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.data.doctor import Limits
 from syncattn_fairseq.data.pieces import learn_raw_pieces
 from syncattn_lab.cli.recipe import main
 from syncattn_lab.recipes.corpus_facts import Corpus, Subwords, load_corpus
 from syncattn_lab.recipes.corpus_texts import Archive, Here
-from syncattn_lab.recipes.new_corpus import write_corpus
+from syncattn_lab.recipes.new_corpus import _SYSTEMS, write_corpus
 from syncattn_lab.recipes.text_formats import collect
 from syncattn_lab.synthetic.generated_corpus import generate
 from tests.cli.errors import read_error
@@ -21,6 +22,19 @@ CONFIGS = Path(__file__).parents[3] / "configs"
 FOLDERS = sorted(path.parent for path in CONFIGS.glob("*/_data.yaml"))
 PAGE = (Path(__file__).parents[3] / "docs" / "recipes.md").read_text(encoding="utf-8")
 OWN = PAGE[PAGE.index("## Your own corpus") : PAGE.index("## What is wrong")]
+
+
+@pytest.mark.parametrize("name", _SYSTEMS)
+def test_what_is_said_of_a_system_is_what_the_page_says(name):
+    line = "; ".join(_SYSTEMS[name])
+    page = (CONFIGS.parent / "docs" / "systems.md").read_text("utf-8")
+    [row, *_] = [row for row in page.splitlines() if f"`{name}`" in row]
+    _, _, _, training, translating, exports, _ = row.split("|")
+    assert ("; no parser;" in line) == (training.strip() == "none")
+    assert "no parser" in line and translating.strip() == "none"
+    formats = ("CTranslate2", "transformers", "fairseq")
+    assert [f in line for f in formats] == [f in exports for f in formats]
+    assert (make_cell(name).settings.needs == set()) == ("; no parser;" in line)
 
 
 @pytest.fixture
@@ -43,15 +57,19 @@ def names(*splits: str) -> list[str]:
 
 def test_a_corpus_is_written_for_texts(raw, capsys):
     assert main(["--init", "mine", *names("train", "valid", "test")]) == 0
-    said, *following = capsys.readouterr().out.splitlines()
+    said, *systems, first, second = capsys.readouterr().out.splitlines()
+    following = [first, second]
     assert said.startswith("mine: 400 pairs, ") and "3 layers of 256, 500 updates" in said
     assert [line.split()[1:4] for line in following] == [["syncattn-recipe", "mine", "@all"]] * 2
     corpus = load_corpus(Path("mine"))
+    assert [line.split()[:2] for line in systems] == [["system", f"{n}:"] for n in corpus.systems]
+    commented = Path("mine/_data.yaml").read_text()
+    assert all(line.replace("system ", "\n# ") in commented for line in systems)
     assert corpus.languages == ("en", "de") and corpus.here and corpus.here.path == raw
     assert corpus.here.test == "{language}/test.{language}.txt"
-    assert corpus.subwords.joint and corpus.subwords.size == 1000
+    assert corpus.subwords.joint and corpus.subwords.size == 1256  # with bytes
     texts = [(name, "uax29") for name in names("train")]
-    assert learn_raw_pieces(texts, 1000)[0], "the text has as many"
+    assert learn_raw_pieces(texts, 1256)[0], "the text has as many"
     assert main([*following[0].split()[2:4], "--dry-run"]) == 0
     out = capsys.readouterr().out
     assert f"--archives {raw} --languages en de" in out and "train: " not in out
@@ -273,7 +291,8 @@ def test_every_corpus_has_its_facts(folder: Path) -> None:
     if corpus.generated:
         return
     assert [bool(corpus.valid), bool(corpus.every), bool(corpus.last)].count(True) == 1
-    assert {*corpus.words} == {*corpus.languages} and {*corpus.parses} == {*corpus.languages}
+    assert {*corpus.words} == (set() if corpus.subwords.raw else {*corpus.languages})
+    assert {*corpus.parses} == {*corpus.languages}
     for text in (*corpus.train, *corpus.valid, *corpus.test):
         assert text.partition("=")[2].partition("!")[0].replace("{language}", "en") in names
     for name in corpus.systems:

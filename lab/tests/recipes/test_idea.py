@@ -64,6 +64,9 @@ def test_controls_stand_where_the_idea_does():
             "model.constant_gate_decoder_layers=same",
         )
     ]
+    in_cross_attention = read(f"{OWN}:model.cross_attention_tree_window=2")
+    labels = [row.label.removeprefix("syncattn_fairseq_") for row in in_cross_attention.controls]
+    assert labels == ["plain", "plain_rotary", *TREES], "no control stands there"
     without_layers = read(f"{OWN}:criterion.label_smoothing=0.2")
     assert [row.label for row in without_layers.controls] == ["plain", "plain_rotary"]
 

@@ -59,7 +59,7 @@ def test_treebanks_are_texts_and_parses(folder, splits, capsys):
     assert main(["--init", "mine", *files]) == 0
     assert "note:" not in capsys.readouterr().err
     corpus = load_corpus(Path("mine"))
-    assert corpus.systems == ["transformer", "lpsi", "syncattn"]
+    assert corpus.systems == ["transformer", "rotary", "lpsi", "syncattn"]
     [text] = corpus.list_texts("train")
     form, _, address = text.partition("=")
     pairs = [*collect(corpus.here.path, form, address, corpus.languages)]
@@ -192,10 +192,10 @@ def test_parsers_are_stanzas(monkeypatch):
 @pytest.mark.parametrize(
     "source, target, systems, parser",
     [
-        ("english.txt", "german.txt", 3, "--lang de"),
-        ("x.eng", "x.deu", 3, "--lang de"),
-        ("z.en", "z.pt_BR", 3, "--lang pt"),
-        ("z.en", "z.yo", 2, "--lang yo"),
+        ("english.txt", "german.txt", 4, "--lang de"),
+        ("x.eng", "x.deu", 4, "--lang de"),
+        ("z.en", "z.pt_BR", 4, "--lang pt"),
+        ("z.en", "z.yo", 3, "--lang yo"),
     ],
 )
 def test_languages_are_known_by_the_names_of_files(raw, source, target, systems, parser, capsys):  # noqa: F811
@@ -204,7 +204,7 @@ def test_languages_are_known_by_the_names_of_files(raw, source, target, systems,
         Path(old).rename(new)
     assert main(["--init", "mine", source, target]) == 0
     notes = [x for x in capsys.readouterr().err.splitlines() if x.startswith("note:")]
-    assert len(notes) == (systems == 2)
+    assert len(notes) == (systems == 3)
     corpus = load_corpus(Path("mine"))
     assert len(corpus.systems) == systems
     language = corpus.target

@@ -7,6 +7,7 @@ import pytest
 
 from lab.tests.recipes.test_corpus_facts import names, raw, read_error  # noqa: F401
 from syncattn_fairseq.base.errors import DataError
+from syncattn_fairseq.data.preparation import Preparation, store_preparations
 from syncattn_fairseq.imports import read_options
 from syncattn_lab.cli.recipe import main
 from syncattn_lab.recipes.cell import list_stages, make_cells
@@ -90,6 +91,22 @@ def test_a_published_model_is_imported_first(started, tmp_path):
     with pytest.raises(
         DataError, match="dict.de.txt: no such file; import the model with --source"
     ):
+        with_options(corpus, tmp_path)
+
+
+def test_models_that_read_a_language_first_are_refused(started, tmp_path):
+    folder = tmp_path / "imported"
+    shutil.copytree(started.imported, folder)
+    corpus = load_corpus(write(tmp_path, folder))
+    path = folder / "dict.en.txt"
+    kept = path.read_text()
+    path.write_text(f"{kept}>>de<< 1\n")
+    with pytest.raises(DataError, match="reads the target language first, such as >>de<<, which"):
+        with_options(corpus, tmp_path)
+    path.write_text(kept)
+    record = {name: Preparation("raw", name, first=f"__{name}__") for name in ("en", "de")}
+    store_preparations(folder, record)
+    with pytest.raises(DataError, match="reads __en__ first, which recipes do not write"):
         with_options(corpus, tmp_path)
 
 

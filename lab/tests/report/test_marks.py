@@ -63,6 +63,22 @@ def test_gaps_have_few_other_words_in_their_place(ours, reference):
     assert pairs.find_gaps() == expected
 
 
+def test_a_gap_may_have_few_other_words():
+    def find(ours: str, reference: str) -> list[int]:
+        pairs = pair_words(ours.split(), reference.split())
+        assert pairs is not None
+        return pairs.find_gaps()
+
+    assert find("a x z", "a b c d e z") == [1, 2, 3, 4], "one word for four"
+    assert find("a x z", "a b c d z") == [], "one word for three"
+    assert find("a x z", "a z b") == [2], "another place"
+
+
+def test_the_first_of_the_same_words_moves_to_the_first_place():
+    pairs = pair_words(["a", "a", "x", "y", "z"], ["x", "y", "z", "a", "a"])
+    assert pairs is not None and pairs.moved == [(0, 3), (1, 4)]
+
+
 @given(WORDS, WORDS)
 def test_pieces_are_the_translation_and_what_it_lacks(ours, reference):
     texts = " ".join(ours), " ".join(reference)

@@ -43,9 +43,10 @@ def test_no_group_differs_by_more_than_chance():
         *compared("label", "amod", 71.8, 66.1, "not known"),
         *compared("length", "1-10", 50, 60, "not known"),
     ]
-    assert say_where_they_differ(scores) == [
-        "No group of words is known to differ, of 2. The largest difference is New’s in words in "
-        "sentences of 1-10 (50.0 %, Old 60.0 %), which may be chance (p = 0.200)."
+    clearest = replace(scores[1], p=0.01, corrected=0.061)
+    assert say_where_they_differ([scores[0], clearest, *scores[2:]]) == [
+        "None of 2 groups of words is known to differ. The clearest difference is New’s in "
+        "adjectives (amod) (71.8 %, Old 66.1 %), which may be chance (p = 0.061)."
     ]
     alone = [score("New", "label", "amod", 50)]
     assert say_where_they_differ(alone) == say_where_they_differ([]) == []
@@ -78,7 +79,7 @@ def test_where_a_single_system_is_weak():
         ("depth", "5+", "words 5+ below the root"),
         ("depth", "root", "roots"),
         ("frequency", "1-9", "words that training had 1-9 times"),
-        ("length", "51+", "words in sentences of 51+"),
+        ("length", "51+", "words in sentences of 51+ words"),
         ("unseen", "seen", "words that training had"),
     ],
 )

@@ -2,7 +2,6 @@
 
 import json
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -11,43 +10,22 @@ from fairseq import checkpoint_utils
 
 from lab.tests.evaluation.test_results import cell
 from study import counted_parents, likelihood, locality, loops, trials
-from study.where_heads_look import attend, look
+from study.where_heads_look import look, measure
 from syncattn_fairseq.base.errors import DataError
-from syncattn_fairseq.modules.heads.heads import split_heads
 from syncattn_lab.evaluation.results_file import load_results
 from tests.checkpoints import make_checkpoint
 from tests.importing import ROOT
-from tests.models import build
-
-KINDS = ("dbsa", "lisa", "lpsi", "pascal", "local_attn")
-SYSTEMS: list[tuple[str, dict[str, Any]]] = [
-    *(("syntax_transformer", {}), *((f"transformer_{kind}", {}) for kind in KINDS)),
-    ("syntax_transformer", {"positions": "rotary", "forget_gate_layers": "1"}),
-    ("transformer_dbsa", {"positions": "rotary", "dependency_heads": 2}),
-    ("syntax_transformer", {"positions": "bias", "local_decoder_layers": "1"}),
-]
 
 
-@pytest.mark.parametrize(("arch", "options"), SYSTEMS)
-@torch.no_grad()
-def test_the_attention_is_what_the_layer_attends_with(arch, options):
-    model = build.model(f"{arch}_tiny", **options)
-    inputs = build.net_input(build.sentences([5, 3]), build.sentences([4, 4]))
-    tokens, earlier = inputs["src_tokens"], inputs.pop("prev_output_tokens")
-    out = model.encoder(**inputs, return_all_hiddens=True)
-    states = model.decoder(earlier, encoder_out=out)[1]["inner_states"]
-    sides = {"encoder": (tokens, out["encoder_states"]), "decoder": (earlier, states)}
-    for side, (read, found) in sides.items():
-        module, causal = getattr(model, side), side == "decoder"
-        padding = read.eq(module.padding_idx)
-        hidden = torch.full((read.size(1),) * 2, -torch.inf).triu(1) if causal else None
-        for layer, x in zip(module.layers, found, strict=False):
-            attention = layer.self_attn
-            values = split_heads(attention.v_proj(x), attention.head_dim)
-            every = [w for _, w in attend(layer, x, padding, module.view, causal)]
-            context = (torch.cat(every, dim=1) @ values).permute(2, 0, 1, 3).flatten(2)
-            expected, _ = attention(x, x, x, padding, attn_mask=hidden, need_weights=False)
-            torch.testing.assert_close(attention.out_proj(context), expected, rtol=1e-3, atol=1e-3)
+def test_where_the_heads_of_a_model_look(small_corpus):
+    path = small_corpus.checkpoint("transformer_dbsa")
+    rows = measure(path, str(small_corpus.data))
+    assert [row[1:3] for row in rows[:3]] == [
+        *(["encoder 1", "1 dependency"], ["encoder 1", "3 ordinary"], ["encoder 2", "4 ordinary"])
+    ]
+    assert [row[1] for row in rows[3:]] == ["decoder 1", "decoder 1", "decoder 2", "decoder 3"]
+    assert len({row[3] for row in rows[:3]}) == len({row[3] for row in rows[3:]}) == 1, "flat"
+    assert all(row[6] == "–" for row in rows[3:]), "the decoder's parents are not asked for"
 
 
 def test_what_the_places_get():
