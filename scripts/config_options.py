@@ -23,7 +23,7 @@ from syncattn_lab.recipes.systems import (
 
 @command
 def main(argv: Sequence[str] | None = None) -> None:
-    """Print the options."""
+    """Print the options of the system that the arguments name."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else "")
     parser.add_argument("corpus")
     parser.add_argument("system")

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""Kills commands at random moments: the same command must then give what it would have given.
+"""Kill commands at random moments, and check that repeating them gives the usual output.
 
-Trains, exports, parses, binarises and learns subwords on a small drawn corpus, once to the end and
-then with kills. Ends with status 1 where a loss or a byte differs, or a file is left over.
+The commands train, export, parse, binarise and learn subwords on a small generated corpus, once to
+the end and then with kills. The script ends with status 1 if a loss or a byte differs, or a file is
+left over.
 """
 
 import argparse
@@ -25,7 +26,7 @@ BIN = Path(sys.executable).parent
 PLUGIN = Path(syncattn_fairseq.__file__).parent
 COMMANDS = ("train", "export", "parse", "preprocess", "bpe")
 
-#: A parser for syncattn-parse that takes its time.
+#: The program of a slow parser for syncattn-parse.
 PARSER = """\
 import sys, time
 for line in sys.stdin:
@@ -46,7 +47,7 @@ TRAINING = [
 
 
 def start(command: Sequence[str], folder: Path) -> subprocess.Popen[str]:
-    """Start a command in a folder."""
+    """Start a command of this environment in a folder, on one CPU thread."""
     return subprocess.Popen(
         [str(BIN / command[0]), *command[1:]],
         cwd=folder,
@@ -58,7 +59,10 @@ def start(command: Sequence[str], folder: Path) -> subprocess.Popen[str]:
 
 
 def run(command: Sequence[str], folder: Path, seconds: float | None = None) -> str:
-    """Run a command in a folder, and kill the command after a number of seconds, if given."""
+    """Run a command in a folder and return its output; kill it after ``seconds``, if given.
+
+    If a command that should not be killed fails, the script ends.
+    """
     process = start(command, folder)
     try:
         output, _ = process.communicate(timeout=seconds)
@@ -73,7 +77,7 @@ def run(command: Sequence[str], folder: Path, seconds: float | None = None) -> s
 def run_for_updates(
     command: Sequence[str], folder: Path, updates: int, seconds: float
 ) -> tuple[str, bool]:
-    """Train for a number of updates and then of seconds, and kill the training.
+    """Start a training, and kill it some seconds after a number of updates.
 
     Args:
         command: the command of the training.
@@ -99,7 +103,7 @@ def run_for_updates(
 
 
 def content(folder: Path, names: Sequence[str]) -> dict[str, bytes | None]:
-    """Read files, also in folders; None for the contents of logs, which have times and paths."""
+    """Return the content of files, also in folders, by path; None for logs, which always differ."""
     found: dict[str, bytes | None] = {}
     for name in names:
         for path in sorted([folder / name, *(folder / name).rglob("*")]):
@@ -110,7 +114,7 @@ def content(folder: Path, names: Sequence[str]) -> dict[str, bytes | None]:
 
 
 def losses(output: str) -> dict[int, str]:
-    """Return the logged loss of each update."""
+    """Return the loss of each update from the output of a training."""
     logs = (
         json.loads(line.split(" | ")[-1]) for line in output.splitlines() if "inner | {" in line
     )
@@ -118,7 +122,10 @@ def losses(output: str) -> dict[int, str]:
 
 
 def kill_training(folder: Path, kills: int, generator: random.Random) -> list[str]:
-    """Kill trainings, most of their time spent in writing checkpoints."""
+    """Kill a training again and again, and return the faults of the resumed one.
+
+    Most of its time is spent on writing checkpoints.
+    """
     command = [*TRAINING, f"--max-update={4 + 3 * kills}", "--save-interval-updates=1"]
     command += ["--keep-interval-updates=3", "--log-format=json", "--log-interval=1"]
     straight = losses(run([*command, "--save-dir=straight"], folder))
@@ -156,7 +163,7 @@ def kill_files(
     kills: int,
     generator: random.Random,
 ) -> list[str]:
-    """Kill a command at random moments, and compare its output files with a whole run.
+    """Kill a command at random moments; return how its output differs from that of a whole run.
 
     Args:
         folder: the folder to run in.
@@ -199,7 +206,7 @@ def kill_files(
 
 
 def main() -> None:
-    """Run the tests."""
+    """Kill the requested commands, and print the faults that are found."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--kills", type=int, default=20, help="of each command (default: 20)")
     parser.add_argument("--seed", type=int, default=1)

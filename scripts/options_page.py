@@ -15,7 +15,7 @@ dependency head into layer 1, `transformer_lpsi` gates layers 1 and 2, and so on
 are counted from 1. Options that end in `-layers` take a list such as `1,2`, `all`, or nothing; a
 decoder's also `same`, the encoder's.
 """
-#: What the head of the page says for all options.
+#: Parts of help texts that are left out, since the head of the page says them for all options.
 SAID = (", such as 1,2, or all (none)", "; same: those of the encoder")
 FOOT = """
 
@@ -30,7 +30,7 @@ TITLES = {
 
 
 def format_group(group: OptionGroup) -> str:
-    """Format a table of options."""
+    """Return a group of options as a Markdown table with a heading."""
     rows = []
     for field in group.fields:
         default = "off" if field.default is False else f"`{field.default}`"
@@ -43,7 +43,7 @@ def format_group(group: OptionGroup) -> str:
 
 
 def make_page() -> str:
-    """Return the page."""
+    """Return the text of docs/options.md."""
     groups = list_groups()
     sections = (
         "\n".join([f"\n## {title}", *(format_group(g) for g in groups if g.owner == owner)])

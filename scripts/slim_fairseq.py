@@ -23,7 +23,8 @@ PURE = {
 DROPPED = re.compile(r".*\.so|fairseq/examples/.*|.*\.dist-info/(RECORD|top_level\.txt)")
 
 NAME = "fairseq-pure"
-#: Of fairseq-fixed. A later change here needs a number of its own, such as 0.12.3.1.post1.
+#: The version of fairseq-fixed that the wheel is made from. A later change here needs a number of
+#: its own, such as 0.12.3.1.post1.
 VERSION = "0.12.3.1"
 README = Path(__file__).parent / "pure_fairseq" / "README.md"
 HOME = "https://github.com/syncattn-fairseq/syncattn-fairseq"
@@ -154,7 +155,7 @@ if hasattr(argparse.ArgumentParser, "_check_help"):
 
 
 def slim(wheel: Path, folder: Path) -> Path:
-    """Write the new wheel into ``folder`` and return its path.
+    """Write the wheel of fairseq-pure, made from ``wheel``, into ``folder``; return its path.
 
     The same wheel gives the same bytes.
 
@@ -201,7 +202,7 @@ def slim(wheel: Path, folder: Path) -> Path:
 
 
 def edit(text: str, changes: list[tuple[str, str]], where: str) -> str:
-    """Make each change in ``text``, once.
+    """Return ``text`` with each change, a pair of old and new text, made once.
 
     Raises:
         ValueError: a text to replace is not there exactly once.
@@ -214,7 +215,7 @@ def edit(text: str, changes: list[tuple[str, str]], where: str) -> str:
 
 
 def digest(data: bytes) -> str:
-    """Return the SHA-256 sum in the form of wheels."""
+    """Return the SHA-256 of data in the form that the RECORD of a wheel has."""
     return urlsafe_b64encode(hashlib.sha256(data).digest()).decode().rstrip("=")
 
 

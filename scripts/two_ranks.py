@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Trains every system with two processes of which each lacks parses, labels and links by turns.
+"""Train every system with two processes that lack parses, labels and links by turns.
 
 fairseq sums what the processes log by its names, and waits for ever for a name that only one of
-them logs. Each training makes a few updates of one sentence per process, on a small drawn corpus
-where half of the sentences have no parse and another half no links, once for each update and once
-with ``--update-freq 2``, and validates. Ends with status 1 if one of them does not end.
+them logs. Each training makes a few updates of one sentence per process, on a small generated
+corpus where half of the sentences have no parse and another half no links, once for each update and
+once with ``--update-freq 2``, and validates. The script ends with status 1 if a training does not
+end.
 
 Usage: ``python scripts/two_ranks.py [NAME ...]``; without names, all systems. It prints the losses
 that each system had.
@@ -30,13 +31,13 @@ from syncattn_fairseq.criterions.terms import TERMS
 from syncattn_lab.synthetic.generated_corpus import write_corpus
 from tests.systems import SYSTEMS, weights_of
 
-#: Seconds after which a training that has not ended waits for ever.
+#: Seconds after which a training that has not ended is taken to wait for ever.
 PATIENCE = 600
 UPDATES = 6
 
 
 def make_data(folder: Path) -> Path:
-    """Binarise a corpus with a missing annotation in every second sentence."""
+    """Write a corpus whose sentences lack an annotation by turns; return its binarised folder."""
     write_corpus(folder, {"train": 32, "valid": 6}, seed=1)
     options = ["-s=en", "-t=de", "--joined-dictionary", f"--destdir={folder / 'bin'}"]
     for split in ("train", "valid"):
@@ -53,7 +54,7 @@ def make_data(folder: Path) -> Path:
 
 
 def list_words(data: Path, system: str, frequency: int) -> list[str]:
-    """List the arguments of a system's training."""
+    """Return the command line that trains a system, with ``frequency`` batches per update."""
     arch, options = SYSTEMS[system]
     weights = weights_of(system) | ({} if "rnn" in arch else {"guided_alignment_weight": 0.1})
     words = [
@@ -102,7 +103,7 @@ def train(words: Sequence[str], rank: int, port: int, log: Path) -> int:
 
 
 def train_both(words: Sequence[str], folder: Path) -> str:
-    """Train with two processes; return the reason of a failure, or nothing."""
+    """Train with two processes; return why that failed, or ``""``."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
@@ -124,14 +125,14 @@ def train_both(words: Sequence[str], folder: Path) -> str:
 
 
 def read_losses(log: Path) -> tuple[int, list[str]]:
-    """Return the number of logged updates, and the names of all logged losses."""
+    """Return the number of logged updates, and the names of the logged losses, from a log."""
     lines = [line for line in log.read_text().splitlines() if "train_inner" in line]
     steps: list[dict[str, Any]] = [json.loads(line[line.index("{") :]) for line in lines]
     return len(steps), [name for name in TERMS if any(name in step for step in steps)]
 
 
 def main(names: Sequence[str]) -> int:
-    """Train all systems, and print the updates and losses of each."""
+    """Train the named systems, by default all; print the updates and losses of each."""
     if unknown := {*names} - {*SYSTEMS}:
         sys.exit(f"{min(unknown)}: no such system; choose from {', '.join(SYSTEMS)}")
     failures = 0

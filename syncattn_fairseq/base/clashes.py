@@ -14,13 +14,19 @@ def check_files(
     files: Iterable[str | Path] = (),
     outputs: Iterable[str | Path] = (),
 ) -> None:
-    """Check the files of a command before it reads or writes any.
+    """Check that no output file of a command is also an input, or is given twice.
 
-    Links and different spellings of a path are the same file. Inputs are read from their beginning
-    and may be pipes, files in any order or by others; ``-`` and devices are no outputs.
+    A command calls this before it reads or writes a file. Links and different spellings of a path
+    are the same file.
+
+    Args:
+        inputs: files that are read once, from the beginning to the end; they may be pipes.
+        files: files that are read in any order or by other programs; they may not be pipes.
+        outputs: files to write; ``-`` and devices are not checked.
 
     Raises:
-        DataError: one of the files is a pipe, or an output is also read or is written twice.
+        DataError: one of ``files`` is a pipe or a device; or an output is also read, is given
+            twice, or has the suffix of a compressed file.
     """
     files = list(files)
     for path in files:
@@ -46,7 +52,7 @@ def check_files(
 
 
 def _mode(path: str | Path) -> int:
-    """Return the mode of a file; 0 if there is none."""
+    """Return the mode of a file (``st_mode``); 0 if the file does not exist."""
     try:
         return os.stat(path).st_mode
     except OSError:
@@ -54,7 +60,7 @@ def _mode(path: str | Path) -> int:
 
 
 def _identify(path: str | Path) -> Any:
-    """Return an equal key for all paths of a file (device and inode); None for devices."""
+    """Return a key that is equal for all paths of a file; None for ``-`` and for devices."""
     try:
         found = os.stat(path)
     except OSError:

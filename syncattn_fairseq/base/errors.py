@@ -6,21 +6,21 @@ from contextlib import contextmanager
 from difflib import get_close_matches
 from pathlib import Path
 
-#: What PyTorch says of a write that fails, and what the system says, as safetensors quotes it.
+#: Parts of the messages of failed writes: PyTorch's, and the system's as safetensors quotes it.
 _NOT_WRITTEN = ("unexpected pos ", "PytorchStreamWriter failed", "No space left on device")
 
 
 class DataError(ValueError):
-    """Unusable input; ``str(error)`` is the line that the command prints."""
+    """Error for unusable input; ``str(error)`` is the one-line message that a command prints."""
 
 
 def printable(text: str) -> str:
-    """Return a text on one line, with unprintable characters such as line ends escaped."""
+    """Return a text on one line: unprintable characters, such as line ends, are escaped."""
     return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
 
 
 def describe(error: OSError) -> str:
-    """Describe a system error with the file's name and without the error's number."""
+    """Return the message of a system error with the file's name and without the error number."""
     if error.strerror is None:
         return str(error)
     return error.strerror if error.filename is None else f"{error.filename}: {error.strerror}"
@@ -36,11 +36,11 @@ def describe_lack_of_memory(error: BaseException) -> str | None:
 
 
 class BadSentence(DataError):
-    """One of several sentences cannot be used.
+    """Error for one unusable sentence among several, with the sentence's number.
 
     Args:
-        number: which one, from 1.
-        fault: what is wrong with it.
+        number: the number of the sentence, counted from 1.
+        fault: what is wrong with the sentence.
     """
 
     def __init__(self, number: int, fault: str) -> None:
@@ -49,7 +49,7 @@ class BadSentence(DataError):
 
 
 class BadParse(DataError):
-    """The parse of one sentence is not a dependency tree over the sentence's words.
+    """Error for a parse of a sentence that is not a dependency tree over the sentence's words.
 
     The reason is the same for all sentences with such a fault; the detail is of this one.
     """
@@ -60,20 +60,20 @@ class BadParse(DataError):
 
 
 def shorten(text: object, longest: int = 400) -> str:
-    """Return a message of a library or file as a single line of limited length."""
+    """Return a text, such as an error message, on one line, cut after ``longest`` characters."""
     line = " ".join(str(text).splitlines())
     return line if len(line) <= longest else f"{line[:longest]}..."
 
 
 def suggest(name: str, known: Iterable[str]) -> str:
-    """Return ``; did you mean NAME?`` if a known name is similar; otherwise an empty text."""
+    """Return ``; did you mean NAME?`` with the most similar known name; "" if none is similar."""
     found = get_close_matches(name, sorted(known), n=1)
     return f"; did you mean {found[0]}?" if found else ""
 
 
 @contextmanager
 def naming(place: object) -> Iterator[None]:
-    """Put a place, such as a file and a line, in front of the errors of a block."""
+    """Put a place, such as a file and a line, before the message of the block's `DataError`."""
     try:
         yield
     except DataError as error:
@@ -82,10 +82,10 @@ def naming(place: object) -> Iterator[None]:
 
 @contextmanager
 def naming_full_disk(path: Path) -> Iterator[None]:
-    """Add a file or folder to errors of a full disk, since Python and libraries name none.
+    """Name the path in the block's errors about a full disk, which name no file themselves.
 
     Raises:
-        DataError: PyTorch or safetensors could not write.
+        DataError: PyTorch or safetensors could not write a file.
     """
     try:
         yield

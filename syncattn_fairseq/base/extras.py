@@ -7,11 +7,11 @@ def require(extra: str, *libraries: str) -> None:
     """Check that the libraries of an extra are installed, without importing any.
 
     Args:
-        extra: its name in pyproject.toml, such as ``train``.
+        extra: the name of the extra in pyproject.toml, such as ``train``.
         libraries: the names that the libraries are imported by.
 
     Raises:
-        ImportError: one is missing; the message is one line with the command that installs it.
+        ImportError: a library is missing; the message has the command that installs the extra.
     """
     for name in libraries:
         if find_spec(name) is None:
@@ -19,5 +19,5 @@ def require(extra: str, *libraries: str) -> None:
 
 
 def describe_missing(extra: str, library: str) -> str:
-    """Return a line with the name of the missing library and the command to install it."""
+    """Return an error message with a missing library's name and the command to install it."""
     return f"{library}, which this needs, is not installed: pip install 'syncattn-fairseq[{extra}]'"

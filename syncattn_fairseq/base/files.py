@@ -18,7 +18,7 @@ from .errors import DataError, naming_full_disk
 from .systems import NO_LINKS, NO_WAITING, lock_file
 
 MAX_SIZE = 2**28
-"""In bytes. No settings, results, dictionary or subword model is larger."""
+"""Default limit of a file's size, in bytes; settings, dictionaries, subword models are smaller."""
 
 
 def open_file(path: Path | str) -> io.BufferedReader:
@@ -35,7 +35,7 @@ def open_file(path: Path | str) -> io.BufferedReader:
 
 
 def read_file(path: Path | str, largest: int = MAX_SIZE) -> bytes:
-    """Read a regular file as a whole; `DataError` if the file exceeds ``largest`` bytes."""
+    """Return the bytes of a regular file; raise `DataError` if there are more than ``largest``."""
     with open_file(path) as file:
         content = file.read(largest + 1)
     if len(content) > largest:
@@ -44,7 +44,7 @@ def read_file(path: Path | str, largest: int = MAX_SIZE) -> bytes:
 
 
 def read_text_file(path: Path | str, largest: int = MAX_SIZE) -> str:
-    """Read a regular UTF-8 text file as a whole; `DataError` if the file is not UTF-8."""
+    """Return the text of a regular UTF-8 file; raise `DataError` if the file is not UTF-8."""
     try:
         return read_file(path, largest).decode("utf-8-sig")
     except UnicodeDecodeError:
@@ -52,7 +52,7 @@ def read_text_file(path: Path | str, largest: int = MAX_SIZE) -> str:
 
 
 def read_json(path: Path | str, largest: int = MAX_SIZE) -> Any:
-    """Read a JSON file; `DataError` if the content is not JSON, or nested too deeply."""
+    """Return the value in a JSON file; raise `DataError` if it is not JSON or nested too deeply."""
     try:
         return json.loads(read_text_file(path, largest))
     except (ValueError, RecursionError) as error:
@@ -62,7 +62,7 @@ def read_json(path: Path | str, largest: int = MAX_SIZE) -> Any:
 
 
 def hash_file(path: Path, algorithm: str = "sha256") -> str:
-    """Return the SHA-256 of a file, or its sum by another algorithm of hashlib."""
+    """Return the hexadecimal SHA-256 of a file, or its hash by another algorithm of hashlib."""
     digest = hashlib.new(algorithm)
     with open_file(path) as file:
         while block := file.read(1 << 20):
@@ -72,19 +72,19 @@ def hash_file(path: Path, algorithm: str = "sha256") -> str:
 
 @contextmanager
 def replacing(path: Path, follow: bool = True) -> Iterator[Path]:
-    """Yield a temporary file next to ``path``, renamed to ``path`` when the block succeeds.
+    """Yield the path of a temporary file, which replaces ``path`` when the block succeeds.
 
     A link is followed: the file that it points to is replaced. Anything else, such as ``/dev/null``
     or a pipe, is yielded itself. Leftovers of killed runs are removed. What was written is on the
     disk before the file has its name.
 
     Args:
-        path: of the file.
+        path: the path of the file to write.
         follow: False: a link to a file is itself replaced, as nobody has named it as an output.
 
     Raises:
         DataError: the folder does not exist, or another process is writing the file.
-        OSError: of the system; the error names ``path``, not the temporary file.
+        OSError: the system cannot write; the error names ``path``, not the temporary file.
     """
     with naming_full_disk(path):
         if _is_stream(path):
@@ -130,7 +130,7 @@ def _is_stream(path: Path) -> bool:
 
 
 def flush(path: Path) -> None:
-    """Wait until a file or folder is on the disk."""
+    """Wait until the contents of a file or folder are on the disk (fsync)."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)

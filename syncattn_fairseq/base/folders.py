@@ -14,7 +14,7 @@ _UNFINISHED = ".unfinished"
 
 @contextmanager
 def filling(folder: Path) -> Iterator[Path]:
-    """Yield an empty folder; the files move to ``folder`` when the block succeeds.
+    """Yield a temporary folder, whose files move into ``folder`` when the block succeeds.
 
     It is a hidden folder inside ``folder``, which is made if it does not exist. A run that is
     killed early leaves nothing else; if a run is killed or fails while its files are being moved,
@@ -52,7 +52,7 @@ def filling(folder: Path) -> Iterator[Path]:
 
 @contextmanager
 def making(folder: Path) -> Iterator[Path]:
-    """Yield an empty folder, and rename the folder to ``folder`` when the block succeeds.
+    """Yield a temporary folder, which is renamed to ``folder`` when the block succeeds.
 
     It is in a hidden folder beside ``folder``, which the next run removes if this one is killed.
     `DataError`: another process is making the folder, or a link is in the way.
@@ -73,7 +73,7 @@ def making(folder: Path) -> Iterator[Path]:
 
 
 def check_places(files: Path, folder: Path) -> None:
-    """Check that each file of a folder can move into another folder.
+    """Check that no folder or link is in the place of a file that has to move into ``folder``.
 
     Raises:
         DataError: a folder or a link is in the place of a file.

@@ -13,12 +13,12 @@ from .errors import naming_full_disk
 
 
 def name_input(path: Path | str | int) -> str:
-    """Return the name of a file or an open file descriptor for error messages."""
+    """Return the name of an input for error messages: the path, or ``<stdin>`` for descriptor 0."""
     return "<stdin>" if path == 0 else str(path)
 
 
 class _Replay(io.RawIOBase):
-    """Reads a pipe from its beginning, even if parts were read before."""
+    """Reader of a pipe from its beginning, even if parts of the pipe were read before."""
 
     def __init__(self, pipe: io.RawIOBase, copy: IO[bytes]) -> None:
         self._pipe, self._copy, self._position = pipe, copy, 0
@@ -39,13 +39,13 @@ class _Replay(io.RawIOBase):
         return len(block)
 
 
-#: Pipes by device and number, each with a file of what was read from it.
+#: Pipes by device and inode number, each with a file of what was read from the pipe.
 _pipes: dict[tuple[int, int], tuple[io.RawIOBase, IO[bytes]]] | None = None
 
 
 @contextmanager
 def keeping_pipes() -> Iterator[None]:
-    """Keep the content of pipes within the block, so that `open_text` can open a pipe repeatedly.
+    """Keep what the block reads from pipes, so that `open_text` can open a pipe repeatedly.
 
     A pipe gives its contents once. Many commands read their input twice: to count its lines, or to
     find out what it is.

@@ -5,16 +5,16 @@ from typing import Any
 
 from .errors import DataError
 
-#: No text may be longer, and no list may grow beyond it.
+#: The most characters of a text to evaluate, and the most items of a list that a product makes.
 LONGEST = 10_000
 
 
 def evaluate(text: Any) -> Any:
-    """Evaluate a literal, or sums and multiples of literals, such as ``[(512, 3)] * 2``.
+    """Evaluate a text of literals, and of their sums and multiples, such as ``[(512, 3)] * 2``.
 
     Raises:
-        TypeError: it is not a string; ``eval`` raises the same.
-        DataError: it is something else.
+        TypeError: ``text`` is not a string; ``eval`` raises the same.
+        DataError: ``text`` holds anything but literals, or is too long.
     """
     if not isinstance(text, str):
         raise TypeError(f"expected a string, got {type(text).__name__}")

@@ -14,7 +14,7 @@ from .systems import lock_file
 
 @contextmanager
 def locked(path: Path, busy: str | Callable[[], object], shared: bool = False) -> Iterator[int]:
-    """Hold a lock file during a block; yield the open file, which child processes may inherit.
+    """Hold a lock file during a block; yield its descriptor, which child processes may inherit.
 
     The file is made, with its folder, if it does not exist; the block may remove both
     (`remove_locked`). If another process is in it, ``busy`` is a `DataError`'s message, or what
@@ -39,10 +39,11 @@ def locked(path: Path, busy: str | Callable[[], object], shared: bool = False) -
 
 @contextmanager
 def claiming(*paths: Path) -> Iterator[None]:
-    """Claim files during a block that may take hours; other processes cannot claim the same files.
+    """Claim files during a block, so that no other process can claim them.
 
-    A hidden file beside each is locked meanwhile, and removed at the end. Errors of the system name
-    the file, not the hidden one. `DataError`: another process has claimed one.
+    The block may take hours. A hidden file beside each is locked meanwhile, and removed at the end.
+    Errors of the system name the file, not the hidden one. `DataError`: another process has claimed
+    one.
     """
     with ExitStack() as stack:
         for path in {path.resolve() for path in paths}:
@@ -58,7 +59,7 @@ def claiming(*paths: Path) -> Iterator[None]:
 
 
 def lock(descriptor: int, busy: str | Callable[[], object], shared: bool = False) -> bool:
-    """Lock an open file as `locked` does; return False if it was removed in the meantime."""
+    """Lock an open file as `locked` does; return False if the file was removed in the meantime."""
     try:
         lock_file(descriptor, shared)
     except BlockingIOError:
@@ -74,7 +75,7 @@ def lock(descriptor: int, busy: str | Callable[[], object], shared: bool = False
 
 
 def can_share_locks() -> bool:
-    """Return whether processes can share locks in memory, and thus share work."""
+    """Return whether locks of `multiprocessing` work here, which a pool of processes needs."""
     if os.access("/dev/shm", os.W_OK):  # without what makes locks, whose import takes time
         return True
     import multiprocessing
@@ -87,9 +88,9 @@ def can_share_locks() -> bool:
 
 
 def refuse_links(*paths: Path) -> None:
-    """Raise `DataError` if a path to write or remove is a link, since links may lead anywhere.
+    """Raise `DataError` if a path to write or remove is, or contains, a symbolic link.
 
-    Files, and folders with all that is in them, need not exist.
+    A link may lead anywhere. Files, and folders with all that is in them, need not exist.
     """
     for path in paths:
         inside = (Path(folder, name) for folder, *lists in os.walk(path) for name in chain(*lists))
@@ -99,7 +100,7 @@ def refuse_links(*paths: Path) -> None:
 
 
 def remove_locked(lock: Path) -> None:
-    """Remove the folder of a lock held by this process.
+    """Remove the folder of a lock file that this process holds, with all that is in the folder.
 
     The lock goes last: without it, other processes may enter. Then their folder stays.
     """

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def keeping_root() -> Iterator[None]:
-    """After the block, the root logger has the level and handlers that it had before.
+    """Restore the level and the handlers of the root logger after the block.
 
     Libraries that set it when they are imported would decide what the whole program logs.
     """
@@ -22,7 +22,7 @@ def keeping_root() -> Iterator[None]:
 
 @contextmanager
 def hushed(*names: str) -> Iterator[None]:
-    """Within the block or function, loggers say no more than warnings and errors."""
+    """Let the named loggers log only warnings and errors during the block or decorated function."""
     levels = {logger: logger.level for logger in map(logging.getLogger, names)}
     try:
         for logger in levels:

@@ -8,7 +8,10 @@ _DECIMAL = re.compile("-?[0-9.]{1,40}(e[-+]?[0-9]{1,2})?", re.IGNORECASE)
 
 
 def read_whole(text: str) -> int:
-    """Read a whole number of up to nine digits, else `ValueError`: not ``1_0``, ``+1``, ``٣``."""
+    """Read a whole number of up to nine digits; raise `ValueError` for any other text.
+
+    Unlike ``int``, it refuses ``1_0``, ``+1`` and ``٣``.
+    """
     if not _WHOLE.fullmatch(text):
         raise ValueError(f"{text[:60]!r} is not a whole number")
     return int(text)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def flag(name: str) -> str:
-    """Return an option in the form of the command line."""
+    """Return the command-line form of an option: ``--max-tokens`` for ``max_tokens``."""
     return "--" + name.replace("_", "-")
 
 
@@ -25,7 +25,7 @@ def option(
     at_least: float | None = None,
     above: float | None = None,
 ) -> Any:
-    """Make the field of an option; ``above`` is the exclusive lower bound.
+    """Make the dataclass field of an option, with its help text and allowed values.
 
     Args:
         default: the default value.
@@ -42,7 +42,7 @@ def option(
 
 
 def check_numbers(cfg: Any, options: type) -> None:
-    """Raise ``DataError`` if a number among the options in ``cfg`` is too small."""
+    """Raise ``DataError`` if a value in ``cfg`` is below the bound of its field in ``options``."""
     for each in fields(options):
         value = getattr(cfg, each.name, None)
         at_least, above = each.metadata.get("at_least"), each.metadata.get("above")
@@ -53,7 +53,7 @@ def check_numbers(cfg: Any, options: type) -> None:
 
 
 def add_named(registry: dict[str, Any], name: str, added: Any, what: str) -> None:
-    """Register a class under a name; the ``Options`` of the class must be a dataclass.
+    """Add a class under a name to a registry, if fairseq's command line can have its ``Options``.
 
     Args:
         registry: the named classes, which get another entry.
@@ -62,8 +62,8 @@ def add_named(registry: dict[str, Any], name: str, added: Any, what: str) -> Non
         what: the kind of class, for error messages.
 
     Raises:
-        DataError: the name is taken, by what is a ``what``, or the options are none that the
-            command line can have.
+        DataError: the name is taken, ``Options`` is not a dataclass itself, or one of its fields
+            has no default.
     """
     if name in registry:
         raise DataError(f"there is already a {what} named {name}: choose another name")
@@ -77,7 +77,7 @@ def add_named(registry: dict[str, Any], name: str, added: Any, what: str) -> Non
 
 @cache
 def as_fairseq(options: type) -> type[FairseqDataclass]:
-    """Convert a plain dataclass of options into a fairseq dataclass."""
+    """Return a fairseq dataclass with the fields of a plain dataclass of options."""
     from fairseq.dataclass import ChoiceEnum, FairseqDataclass
 
     if issubclass(options, FairseqDataclass):

@@ -8,21 +8,21 @@ from typing import Any, TypeVar, overload
 Item = TypeVar("Item")
 
 BLOCK = 1000
-"""Items that are compressed together."""
+"""Number of items that are compressed together."""
 
 
 def pack(value: Any) -> bytes:
-    """Compress any value without deep nesting; see `unpack`."""
+    """Pickle and compress a value that is not deeply nested; `unpack` restores the value."""
     return zlib.compress(pickle.dumps(value, pickle.HIGHEST_PROTOCOL), 1)
 
 
 def unpack(packed: bytes) -> Any:
-    """Return the value compressed by `pack`."""
+    """Return the value that `pack` compressed."""
     return pickle.loads(zlib.decompress(packed))
 
 
 class Packed(Sequence[Item]):
-    """A sequence kept in compressed blocks, to be read in order.
+    """A sequence that is stored in compressed blocks, and is best read in order.
 
     A sentence takes a tenth of the memory that its lists and sets would. Items cannot be changed:
     reading gives copies of them.
@@ -36,7 +36,7 @@ class Packed(Sequence[Item]):
             self.append(item)
 
     def append(self, item: Item) -> None:
-        """Add an item at the end."""
+        """Add an item at the end of the sequence."""
         self._rest.append(item)
         if len(self._rest) == BLOCK:
             self._blocks.append(pack(self._rest))

@@ -1,4 +1,4 @@
-"""What operating systems do not all have.
+"""Functions and flags that not all operating systems have.
 
 macOS has all but how many cores a process may use. Windows has no locks, pipes that do not wait
 and alarms; models are loaded and served there, and no more.
@@ -12,14 +12,14 @@ try:
 except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
-#: For ``os.open``: never wait for a pipe's writer.
+#: Flag of ``os.open``: never wait for a pipe's writer. It is 0 where the system has no such flag.
 NO_WAITING = getattr(os, "O_NONBLOCK", 0)
-#: For ``os.open``: refuse a link.
+#: Flag of ``os.open``: refuse a symbolic link. It is 0 where the system has no such flag.
 NO_LINKS = getattr(os, "O_NOFOLLOW", 0)
 
 
 def count_cores() -> int:
-    """Return how many cores this process may use; where that is not known, all."""
+    """Return the number of CPU cores that this process may use, or of all if that is unknown."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
@@ -29,7 +29,7 @@ def lock_file(descriptor: int, shared: bool = False, wait: bool = False) -> None
     """Lock an open file until it is closed.
 
     Args:
-        descriptor: of the file.
+        descriptor: the file descriptor of the open file.
         shared: whether others may hold a shared lock, too.
         wait: whether to wait for another process that holds the lock.
 

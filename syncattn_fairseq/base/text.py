@@ -37,23 +37,26 @@ _XML = re.compile(r"\s*<(\?xml\s|!doctype\s|tmx\b|xliff\b)", re.IGNORECASE)
 _CONTROL = re.compile("[\x00-\x08\n-\x1f\x7f-\x9f]")
 
 MAX_LINE = 2**24
-"""In characters, including the line end. No sentence, parse or tree is longer: a file with such
-a line is not text, and would fill the memory."""
+"""The most characters of a line, including the line end. No sentence, parse or tree is longer: a
+file with such a line is not text, and would fill the memory."""
 
 
 def clean_line(line: str) -> str:
-    """Return a line without its end; control characters become spaces, an unseen line empty."""
+    """Return a line without its line end, and with control characters replaced by spaces.
+
+    A line without a visible character becomes empty.
+    """
     line = _CONTROL.sub(" ", line.rstrip("\r\n"))
     return line if any(map(_is_seen, line.lstrip())) else ""
 
 
 def _is_seen(character: str) -> bool:
-    """Return whether it is neither white space nor Cf, such as zero-width spaces, directions."""
+    """Return whether a character is visible: neither white space nor a format character (Cf)."""
     return not character.isspace() and category(character) != "Cf"
 
 
 def is_encodable(text: str) -> bool:
-    """Return whether a text can be UTF-8: it has no half of a character (lone surrogates)."""
+    """Return whether a text can be encoded as UTF-8, which is false if it has lone surrogates."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -62,7 +65,7 @@ def is_encodable(text: str) -> bool:
 
 
 def join_line(text: str) -> str:
-    """Return a text on a single line, with a space for each run of white space.
+    """Return a text on a single line, with one space for each run of white space.
 
     White space is Unicode's, such as line ends, tabs, no-break and ideographic spaces, and control
     characters. What is at either end is removed.
@@ -71,22 +74,22 @@ def join_line(text: str) -> str:
 
 
 def read_lines(path: Path | str | int) -> Iterator[str]:
-    """Yield the lines (`clean_line`) of a UTF-8 text, a file or an open file descriptor.
+    """Yield the lines of a UTF-8 text, cleaned by `clean_line`.
 
-    `DataError` names a line that is not UTF-8, or longer than `MAX_LINE`, a damaged file, or one of
-    another kind (`check_first_line`).
+    The text is a file, a pipe or an open file descriptor. `DataError` names a line that is not
+    UTF-8, or longer than `MAX_LINE`, a damaged file, or one of another kind (`check_first_line`).
     """
     with open_text(path, errors="surrogateescape") as file:
         yield from _lines(file, name_input(path))
 
 
 def check_first_line(line: str, name: str, is_xml: bool = False) -> None:
-    """Raise `DataError` if a file begins like XML or UTF-16, to avoid reading odd sentences.
+    """Raise `DataError` if the first line of a file shows that the file is XML or UTF-16.
 
     Args:
-        line: its first line; bytes that are not UTF-8 are lone surrogates.
-        name: what the error calls the file.
-        is_xml: whether it should be XML.
+        line: the first line of the file; bytes that are not UTF-8 are lone surrogates.
+        name: the name of the file in the error.
+        is_xml: whether the file should be XML.
     """
     if _UTF_16.match(line):
         raise DataError(
@@ -100,13 +103,16 @@ def check_first_line(line: str, name: str, is_xml: bool = False) -> None:
 
 
 def read_file_lines(path: Path | str) -> Iterator[str]:
-    """Yield the lines of a file, no large one, as `read_lines` does; errors as of `read_file`."""
+    """Yield the lines of a small file, which is read as a whole first.
+
+    Lines and errors are those of `read_lines`; `read_file` limits the size.
+    """
     text = io.BytesIO(read_file(path))
     return _lines(io.TextIOWrapper(text, "utf-8-sig", "surrogateescape", newline="\n"), str(path))
 
 
 def split_lines(data: bytes) -> Iterator[str]:
-    """Yield the lines of a UTF-8 text in memory, as `read_lines` does those of a file."""
+    """Yield the lines of a UTF-8 text in memory, cleaned by `clean_line`."""
     return map(clean_line, io.TextIOWrapper(io.BytesIO(data), "utf-8", newline="\n"))
 
 
@@ -132,14 +138,14 @@ def _lines(file: TextIO, name: str) -> Iterator[str]:
 
 
 def read_blocks(*paths: Path | str, characters: int = 2**18) -> Iterator[tuple[list[str], ...]]:
-    """Yield the lines of texts (`read_lines`) in blocks for parallel processing.
+    """Yield the lines of parallel texts in blocks, for processing in several processes.
 
     Args:
-        paths: of texts with as many lines each.
-        characters: a block ends with the line that makes its texts so long together.
+        paths: the texts, which all have the same number of lines.
+        characters: a block ends as soon as the lines of all texts have this many characters.
 
     Yields:
-        the block's lines of each text.
+        for each block, a list of lines for each text.
     """
     block: list[tuple[str, ...]] = []
     size = 0
@@ -154,7 +160,7 @@ def read_blocks(*paths: Path | str, characters: int = 2**18) -> Iterator[tuple[l
 
 
 def count_lines(*paths: Path) -> int:
-    """Return how many lines each file has, at least one; `DataError` if their numbers differ."""
+    """Return the number of lines of files; raise `DataError` if the files differ or are empty."""
     counts = [sum(1 for _ in read_lines(path)) for path in paths]
     for path, count in zip(paths, counts, strict=True):
         if count == 0:
@@ -170,9 +176,10 @@ def count_lines(*paths: Path) -> int:
 
 @contextmanager
 def open_text(path: Path | str | int, errors: str = "strict") -> Iterator[TextIO]:
-    """Open a UTF-8 text, without its byte order mark; decompress gzip and bzip2, or `DataError`.
+    """Open a UTF-8 text for reading, without its byte order mark; decompress gzip and bzip2.
 
-    Its lines end at line feeds alone. Bytes that are not UTF-8 are ``errors``, see `codecs`.
+    Lines end at line feeds alone. ``errors`` says, as for `codecs`, what becomes of bytes that are
+    not UTF-8. `DataError`: a compressed file is damaged.
     """
     with open_input(path) as file:
         opener = _find_opener(file.peek(16))
@@ -189,7 +196,7 @@ def open_text(path: Path | str | int, errors: str = "strict") -> Iterator[TextIO
 
 
 def find_text(path: Path) -> Path:
-    """Return the path of a text, or of the compressed file beside it if the text does not exist."""
+    """Return ``path``, or the path of its ``.gz`` or ``.bz2`` file if only that exists."""
     if not path.exists():
         for suffix in _SUFFIXES:
             compressed = path.with_name(path.name + suffix)
@@ -199,7 +206,7 @@ def find_text(path: Path) -> Path:
 
 
 def is_plain(path: Path) -> bool:
-    """Return whether a text is a regular, uncompressed file without a byte-order mark."""
+    """Return whether a path is a regular, uncompressed file without a byte order mark."""
     if not stat.S_ISREG(path.stat().st_mode):
         return False
     with open_file(path) as file:

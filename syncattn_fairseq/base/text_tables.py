@@ -3,12 +3,12 @@
 import re
 from collections.abc import Sequence
 
-#: What begins HTML.
+#: The beginning of an HTML tag.
 _TAG = re.compile(r"<(?=[A-Za-z/!?])")
 
 
 def format_table(rows: Sequence[Sequence[str]]) -> str:
-    """Align the columns of a table: the first to the left, the others to the right."""
+    """Return rows as aligned plain text: the first column to the left, the others to the right."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return "\n".join(
         "  ".join(
@@ -20,9 +20,9 @@ def format_table(rows: Sequence[Sequence[str]]) -> str:
 
 
 def markdown_table(rows: Sequence[Sequence[str]]) -> str:
-    """Format rows as a Markdown table; the first row has the names of the columns.
+    """Return rows as a Markdown table; the first row has the names of the columns.
 
-    Names come from files: in them, nothing is HTML or the end of a cell.
+    Cells may come from files, so HTML tags and ``|`` in them are escaped.
     """
     head, *rest = (f"| {' | '.join(map(_cell, row))} |" for row in rows)
     return "\n".join([head, "|" + "---|" * len(rows[0]), *rest])
@@ -33,5 +33,5 @@ def _cell(text: str) -> str:
 
 
 def escape_html(text: str) -> str:
-    """Escape HTML in Markdown."""
+    """Return a Markdown text with ``<`` escaped wherever an HTML tag would begin."""
     return _TAG.sub("&lt;", text)

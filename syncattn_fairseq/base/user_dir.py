@@ -8,7 +8,7 @@ from .errors import DataError
 
 
 def hash_user_dir(folder: Path) -> str:
-    """Return a checksum of a plugin's files: their names and contents."""
+    """Return a SHA-256 over the names and contents of the files in a plugin's folder."""
     total = hashlib.sha256()
     for path in sorted(folder.rglob("*")):
         if path.is_file() and "__pycache__" not in path.parts:
@@ -18,7 +18,7 @@ def hash_user_dir(folder: Path) -> str:
 
 
 def import_user_dir(folder: Path) -> None:
-    """Import a user's plugin folder; `DataError` if nothing would be registered."""
+    """Import the plugin folder of ``--user-dir``; raise `DataError` if that is impossible."""
     from fairseq.utils import import_user_module
 
     if folder.is_file():

@@ -17,9 +17,9 @@ from .locks import can_share_locks
 T = TypeVar("T")
 R = TypeVar("R")
 
-#: Items sent to a process together, unless it is said.
+#: Default number of items that are sent to a process together.
 BLOCK = 1000
-#: Blocks per process that wait to be processed, or whose results wait to be read.
+#: Number of blocks per process that may wait to be processed, or for their results to be read.
 AHEAD = 3
 
 _work: Callable[[Any], Any]
@@ -28,15 +28,15 @@ _work: Callable[[Any], Any]
 def map_in_order(
     work: Callable[[T], R], items: Iterable[T], workers: int, together: int = BLOCK
 ) -> Iterator[R]:
-    """Yield the result of each item, in the order of the items.
+    """Apply a function to items in several processes; yield the results in the order of the items.
 
     At most ``(AHEAD * workers + 1) * together`` items are read ahead of the results. ``work`` is
-    copied to each process once; one worker means this process, as no shared memory does. Its errors
-    are passed on; a process that is killed is a `DataError`.
+    copied to each process once. With one worker, or without shared memory, this process does the
+    work. Errors of ``work`` are raised again here; a process that is killed is a `DataError`.
 
     Args:
-        work: what to do with an item.
-        items: what may be many.
+        work: the function, called with each item.
+        items: the items, which are read as they are needed.
         workers: the number of processes.
         together: how many items are sent to a process at once; 1 for items that are large.
     """
@@ -63,7 +63,7 @@ def map_in_order(
 
 
 def end_with_parent() -> None:
-    """End this process as soon as the parent process has died."""
+    """Start a thread that ends this process as soon as the parent process has died."""
     Thread(target=_await_parent, daemon=True).start()
 
 

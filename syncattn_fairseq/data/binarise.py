@@ -21,17 +21,17 @@ from .parses import are_trees, check_parsed, check_tree, parse_heads, parse_span
 from .subwords import CONTINUATION, NO_HEAD
 from .words import MARK, find_word_starts, is_raw, join_subwords, split_units, without_mark
 
-#: What there may be of every word, as in file names.
+#: Kinds of annotation that each word may have, as in file names: dependency heads and labels.
 KINDS = HEADS, LABELS = "heads", "labels"
 
 T = TypeVar("T")
 Block: TypeAlias = tuple[int, tuple[list[str], ...]]
-"""Which line of its files a block begins with, from 1, and their lines (`read_blocks`)."""
+"""The number of a block's first line, from 1, and its lines of each file (`read_blocks`)."""
 
 
 @dataclass
 class TextCounts:
-    """The contents of one file, counted."""
+    """Counts of sentences, words, subwords and parses in a file of heads or labels."""
 
     sentences: int = 0
     words: int = 0
@@ -42,7 +42,7 @@ class TextCounts:
     dropped: Counter[str] = field(default_factory=Counter)
 
     def add(self, other: "TextCounts") -> None:
-        """Add what another part of the file has."""
+        """Add the counts of another part of the file."""
         for name, value in vars(other).items():
             setattr(self, name, getattr(self, name) + value)
 
@@ -58,15 +58,15 @@ class TextCounts:
 
 @dataclass(frozen=True)
 class AnnotatedText:
-    """A text in subwords, and the heads or labels of its words.
+    """A text in subwords, with a file of the dependency heads or labels of its words.
 
     Args:
-        kind: of the values, ``heads`` or ``labels``.
+        kind: what each word has, ``heads`` or ``labels``.
         scheme: how the text's subwords are written; see `find_word_starts`.
         words: the text before it was split into subwords, to compare with; or None.
-        spans: where the words are in the sentences of ``words``; None: as the scheme finds them.
-            Only subwords of raw sentences have these.
-        heads: of labels of raw sentences, the heads of their words; or None.
+        spans: the character spans of the words in the sentences of ``words``; None: the words are
+            found by the scheme. Only for subwords of raw sentences.
+        heads: for labels of raw sentences, the heads of the same words; or None.
         on_bad_parse: ``stop`` if heads or labels do not fit their sentence, or ``drop`` them and
             keep the sentence without.
         min_parsed: the smallest share of sentences whose heads or labels must fit them.
@@ -85,11 +85,11 @@ class AnnotatedText:
     def process(
         self, work: Callable[[Block], tuple[T, TextCounts]], counts: TextCounts, workers: int
     ) -> Iterator[T]:
-        """Yield what each block of sentences becomes, in order, and update ``counts``.
+        """Apply ``work`` to each block of sentences; yield the results in order, update ``counts``.
 
         Args:
-            work: what to do with a block, in another process if there are several.
-            counts: of all blocks that were yielded.
+            work: the function for a block, which may run in another process.
+            counts: the counts of all blocks that were yielded.
             workers: the number of processes.
 
         Raises:
@@ -118,15 +118,15 @@ class AnnotatedText:
         return self.words, self.spans, self.heads
 
     def list_files(self) -> list[Path]:
-        """Return the files besides the text with a line for each line of the text."""
+        """List the files, except the text, that have a line for each line of the text."""
         return [self.values, *(path for path in self._others if path)]
 
     def check(self, block: Block) -> tuple[list[list[Any]], list[list[bool]], TextCounts]:
-        """Return the heads or labels of a block's sentences, and where its words begin.
+        """Return the heads or labels of a block's sentences, and which subwords begin a word.
 
         Returns:
-            the values of each sentence, none if it has no parse or was dropped; whether each
-            subword of each sentence begins a word; and what was counted.
+            the heads or labels of each sentence, none if it has no parse or the parse was dropped;
+            whether each subword of each sentence begins a word; and the counts of the block.
 
         Raises:
             DataError: the first fault, with file and line.
@@ -172,7 +172,7 @@ class AnnotatedText:
     def _map_words(
         self, values: list[Any], subwords: list[str], other: Sequence[str], number: int
     ) -> tuple[list[Any], list[bool]]:
-        """Return the values of the units of a raw sentence, and where they begin."""
+        """Return the values of the units of a raw sentence, and which subwords begin a unit."""
         sentence, spans, heads = other
         words = parse_spans(spans, self.spans, number) if self.spans else None
         units = split_units(subwords, self.scheme, words, sentence)
@@ -198,9 +198,9 @@ class AnnotatedText:
         return parse_heads(line, self.values, number) if self.kind == HEADS else line.split()
 
     def _read_sound(self, lines: Sequence[str], begin: int) -> list[list[Any]] | None:
-        """Read the values of a block; None if some heads form no tree, for a look at each.
+        """Return the heads or labels of a block; None if some heads are no tree.
 
-        A look at all at once takes a tenth of the time.
+        Each line is then checked alone. A look at all at once takes a tenth of the time.
         """
         if self.kind == LABELS:
             return [line.split() for line in lines]
@@ -240,7 +240,7 @@ class AnnotatedText:
 
 
 def _comparable(words: str) -> list[str]:
-    """Return words as they are compared.
+    """Return the words of a line in the form in which they are compared.
 
     fairseq loses white space inside a word (U+3000, say), or a word that is nothing else,
     sentencepiece normalises by default, and syncattn-bpe replaces U+2581: words that differ in
@@ -251,7 +251,11 @@ def _comparable(words: str) -> list[str]:
 
 
 def are_words(plain: str, subwords: list[str], scheme: str) -> bool:
-    """Return whether these certainly are the words of subwords; joining them takes much longer."""
+    """Return True if a line certainly consists of the words of given subwords, else False.
+
+    This is much faster than to join the subwords (`join_subwords`); where it is False, the words
+    may still be the same.
+    """
     text = " ".join(subwords)
     if scheme == "subword_nmt":
         text = f"{text} ".replace("@@ ", "")
@@ -263,7 +267,7 @@ def are_words(plain: str, subwords: list[str], scheme: str) -> bool:
 
 
 def count_values(source: AnnotatedText, workers: int = 1) -> Counter[Any]:
-    """Count the heads or labels that a text has, in so many processes; errors as of `process`."""
+    """Count how often each head or label occurs in a text; raise the errors of `process`."""
     counted: Counter[Any] = Counter()
     for block in source.process(partial(_count, source), TextCounts(), workers):
         counted.update(block)
@@ -281,16 +285,19 @@ def binarise(
     dictionary: Dictionary | None = None,
     workers: int = 1,
 ) -> TextCounts:
-    """Write the marks of a text (:mod:`.subwords`) as a memory-mapped dataset, whole or not at all.
+    """Write the heads or labels of a text's subwords as a memory-mapped dataset of fairseq.
+
+    These numbers, one for each subword, are the marks of :mod:`.subwords`. The dataset appears
+    whole or not at all.
 
     Args:
         source: the text and its heads or labels.
         destination: the dataset's path without suffix.
-        dictionary: of the labels, whose indices are the marks; heads have none.
+        dictionary: the dictionary of labels, whose indices are the marks; None for heads.
         workers: the number of processes.
 
     Raises:
-        DataError: as of :meth:`AnnotatedText.process`.
+        DataError: see :meth:`AnnotatedText.process`.
     """
     try:
         return _write(source, destination, np.int16, dictionary, workers)
@@ -317,7 +324,7 @@ def _mark(
     dictionary: Dictionary | None,
     block: Block,
 ) -> tuple[tuple[np.ndarray, np.ndarray], TextCounts]:
-    """Return the marks of a block's subwords, and how many each sentence has."""
+    """Return the marks of a block's subwords, and the number of subwords of each sentence."""
     values, starts, counts = source.check(block)
     numbers: list[int] = []
     for row, begins in zip(values, starts, strict=True):
@@ -335,7 +342,7 @@ def _mark(
 
 
 def check_lengths(source: AnnotatedText, marks: Path, text: Path) -> None:
-    """Raise `DataError` unless a text has a mark for each of fairseq's subwords.
+    """Raise `DataError` unless a binarised text has one mark (head or label) for each subword.
 
     ``marks`` and ``text``, which fairseq binarised, are paths without suffix.
     """

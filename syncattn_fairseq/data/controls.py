@@ -1,10 +1,10 @@
-"""Fake parses as controls for heads with access to the source's parse.
+"""Fake parses, such as random trees, as controls for models that read the source's parse.
 
-Each takes the marks of one sentence (:mod:`.subwords`), ``(n,)``, and a generator of random
-numbers, and returns other marks, ``(n,)``. The generator's seed is computed from the sentence
-alone, so that a sentence has the same control in every epoch, in every batch and at decoding time.
-Another sentence's tree also depends on the other sentences of the text. Numpy does the work, which
-takes a tenth of PyTorch's time for arrays of this size.
+Each function takes the marks of one sentence (:mod:`.subwords`), ``(n,)``, and a generator of
+random numbers, and returns other marks, ``(n,)``. The generator's seed is computed from the
+sentence alone, so that a sentence has the same control in every epoch, in every batch and at
+decoding time. Another sentence's tree also depends on the other sentences of the text. Numpy does
+the work, which takes a tenth of PyTorch's time for arrays of this size.
 """
 
 from bisect import bisect_left
@@ -18,16 +18,16 @@ from .subwords import CONTINUATION
 
 
 def shuffle_heads(marks: Tensor, generator: np.random.Generator) -> Tensor:
-    """Permute the heads of a sentence's words; the result need not be a tree.
+    """Permute the dependency heads of a sentence's words; the result need not be a tree.
 
-    A word may keep its own, or get the equal one of a sibling: about a quarter of the words of the
-    built-in corpus do.
+    A word may keep its own head, or get the equal head of a sibling: about a quarter of the words
+    of the built-in corpus do.
     """
     return _change_heads(marks, lambda heads: heads[generator.permutation(len(heads))])
 
 
 def draw_heads(marks: Tensor, generator: np.random.Generator) -> Tensor:
-    """Replace the tree by a random one (:func:`draw_tree`)."""
+    """Replace the dependency tree of a sentence by a random tree (:func:`draw_tree`)."""
     return _change_heads(marks, lambda heads: draw_tree(len(heads), generator))
 
 
@@ -44,9 +44,10 @@ def draw_tree(size: int, generator: np.random.Generator) -> np.ndarray:
 
 
 def mirror_tree(marks: Tensor, generator: np.random.Generator) -> Tensor:
-    """Mirror the tree: the first word gets the place of the last one, and so on.
+    """Mirror the dependency tree: the first word gets the place of the last one, and so on.
 
-    It says nothing about these words, but is as local as the parse: all arcs keep their lengths.
+    The mirrored tree says nothing about these words, but is as local as the parse: all arcs keep
+    their lengths.
     """
     return _change_heads(marks, _mirror)
 
@@ -56,7 +57,7 @@ def _mirror(heads: np.ndarray) -> np.ndarray:
 
 
 class SameLength:
-    """Find the sentences of a text with as many words.
+    """Index of the sentences of a text by their number of words.
 
     Args:
         words: how many words each sentence has, ``(sentences,)``; 0 without a parse.
@@ -67,7 +68,7 @@ class SameLength:
         self._sorted = words[self._order]
 
     def find(self, words: int) -> np.ndarray:
-        """Return the numbers of the sentences with so many words, in ascending order."""
+        """Return the indices of the sentences with ``words`` words, in ascending order."""
         begin, end = np.searchsorted(self._sorted, (words, words + 1))
         return self._order[begin:end]
 
@@ -75,9 +76,14 @@ class SameLength:
 def draw_other(
     index: int, alike: Sequence[int] | np.ndarray, generator: np.random.Generator
 ) -> int | None:
-    """Draw a different sentence of the same length; the candidates are in ascending order.
+    """Draw the index of another sentence from ``alike``, sorted indices of equally long ones.
 
     None: there is no other. The text may have millions of sentences: none of them is read.
+
+    Args:
+        index: the index of the sentence itself, which is never drawn.
+        alike: the indices of the sentences of the same length, in ascending order.
+        generator: the generator of random numbers.
     """
     position = bisect_left(alike, index)
     own = int(index in alike[position : position + 1])
@@ -88,11 +94,15 @@ def draw_other(
 
 
 def take_tree(marks: Tensor, other: Tensor | None) -> Tensor:
-    """Give the words the tree of another sentence with as many words, by its marks.
+    """Give the words of a sentence the tree of another sentence with as many words.
 
-    It is right for other words, so that it is as local as the parse and of the same shape, at the
-    end of the sentence, too (a mirrored tree is not: it turns the end of a verb-final language
-    into its beginning). Without another one, the tree is mirrored.
+    The tree is right for other words, so that it is as local as the parse and of the same shape, at
+    the end of the sentence, too (a mirrored tree is not: it turns the end of a verb-final language
+    into its beginning).
+
+    Args:
+        marks: the sentence's marks.
+        other: the marks of the other sentence; None: there is none, and the own tree is mirrored.
     """
     if other is None:
         return _change_heads(marks, _mirror)
@@ -101,14 +111,14 @@ def take_tree(marks: Tensor, other: Tensor | None) -> Tensor:
 
 
 def count_words(marks: Tensor) -> int:
-    """Count the words of a sentence; 0 without a parse."""
+    """Count the words of a sentence from the marks of its subwords; 0 without a parse."""
     array = marks.numpy()
     heads = array[array != CONTINUATION]
     return 0 if (heads < 0).any() else len(heads)
 
 
 def _change_heads(marks: Tensor, change: Callable[[np.ndarray], np.ndarray]) -> Tensor:
-    """Change the heads of the words; a sentence without a parse does not change."""
+    """Change the heads of a sentence's words; leave a sentence without a parse as it is."""
     array = marks.numpy()
     starts = array != CONTINUATION
     heads = array[starts]
@@ -124,5 +134,5 @@ CONTROLS: dict[str, Callable[[Tensor, np.random.Generator], Tensor]] = {
     "random": draw_heads,
     "mirrored": mirror_tree,
 }
-#: Those whose heads form no tree.
+#: Names of the controls (fake parses) whose dependency heads do not form a tree.
 NO_TREES = frozenset(["shuffled"])

@@ -1,4 +1,4 @@
-"""Sentence pairs with their parses: the extra fields of fairseq's batches."""
+"""Sentence pairs with their parses, and the batch fields that are made from parses."""
 
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
@@ -29,7 +29,7 @@ from .words import detect_scheme, find_word_starts
 
 
 class SyntaxPairDataset(BaseWrapperDataset):
-    """fairseq's sentence pairs, with parent indices of subwords.
+    """fairseq's dataset of sentence pairs, with the dependency parents of subwords.
 
     Batches gain ``src_parents`` (B, S) and ``tgt_parents`` (B, T) for the losses: columns of
     ``src_tokens`` and of ``target``, -1 = no parent, as for the end of sentence and padding, and
@@ -39,11 +39,11 @@ class SyntaxPairDataset(BaseWrapperDataset):
     Args:
         pairs: the sentence pairs; without targets if they are only to be translated.
         src_heads, tgt_heads: one integer tensor of marks (:mod:`.subwords`) per sentence, or None.
-        src_labels: the same with the index of a label in place of a head, or None.
-        fields: what the model needs.
+        src_labels: tensors like ``src_heads``, with the index of a label for a head, or None.
+        fields: the batch fields that the model requests.
         gold: make dependency heads attend to the source's parents: pass these to the encoder, as
             ``forced_parents`` in ``net_input``.
-        loss_fields: what the losses need besides parents; without heads, only what needs none.
+        loss_fields: the batch fields that losses request; without heads, those that need none.
         schemes: how both sides' subwords are marked (:mod:`.words`), for words without heads; None
             if this must be seen from the dictionary.
         lengths_on_cpu: also pass the encoder a list of the sentences' lengths, which stays where it
@@ -53,8 +53,8 @@ class SyntaxPairDataset(BaseWrapperDataset):
         plan: the shapes to which batches are padded (:mod:`.shapes`), with rows of padding after
             their sentences (:mod:`.padding`); None for fairseq's own, as wide as a batch's longest
             sentences.
-        drawn: the controls of a side that are in files (:mod:`.drawn_controls`), by both names;
-            others are drawn when their sentence is read.
+        drawn: datasets of the controls that are in files (:mod:`.drawn_controls`), by the names of
+            side and control; others are drawn when their sentence is read.
     """
 
     plan: Plan | None = None
@@ -93,16 +93,16 @@ class SyntaxPairDataset(BaseWrapperDataset):
 
     @property
     def src(self) -> Any:
-        """The source text."""
+        """The dataset of source sentences."""
         return self.dataset.src
 
     @property
     def tgt(self) -> Any:
-        """The target text, or None."""
+        """The dataset of target sentences; None if there is only the source."""
         return self.dataset.tgt
 
     def __getitem__(self, index: int) -> dict[str, Any]:
-        """Return a sentence pair with the marks of both sides."""
+        """Return a sentence pair, with the marks (heads or labels) of its subwords."""
         item = dict(self.dataset[index])
         for side, heads in self.heads.items():
             if heads is not None:
@@ -123,12 +123,12 @@ class SyntaxPairDataset(BaseWrapperDataset):
         return item
 
     def draw(self, side: str, control: str, index: int, tokens: Tensor, marks: Tensor) -> Tensor:
-        """Draw a sentence's control, always the same for a sentence.
+        """Return a control (fake parse) of a sentence, as marks; it is the same at each call.
 
         Args:
             side: ``source`` or ``target``.
-            control: one of :mod:`.controls`.
-            index: the sentence's number.
+            control: the name of the control, one of :mod:`.controls`.
+            index: the index of the sentence in the text, from 0.
             tokens, marks: the sentence and its marks, ``(n + 1,)`` and ``(n,)``.
         """
         generator = np.random.default_rng(zlib.crc32(tokens.numpy().tobytes()))
@@ -143,13 +143,16 @@ class SyntaxPairDataset(BaseWrapperDataset):
         return take_tree(marks, None if other is None else self.heads[side][other])
 
     def _mark_words(self, tokens: Tensor, side: str) -> Tensor:
-        """Mark the word beginnings of a sentence without heads; the last token is the end."""
+        """Return marks that say where words begin, for a sentence without heads.
+
+        The last token is the end of sentence.
+        """
         pieces = [self.dictionaries[side][token] for token in tokens[:-1]]
         starts = find_word_starts(pieces, self.schemes[side])
         return torch.tensor(mark_subwords(repeat(NO_HEAD), starts), dtype=torch.long)
 
     def list_unparsed(self) -> list[int]:
-        """List the sentences without a parse or labels needed by the encoder."""
+        """List the indices of sentences that lack a parse or labels which the encoder reads."""
         read = {_name_marks_for(field) for field in self.fields}
         if not read:
             return []
@@ -163,7 +166,7 @@ class SyntaxPairDataset(BaseWrapperDataset):
     def collater(
         self, samples: Sequence[dict[str, Any]], pad_to_length: dict[str, int] | None = None
     ) -> dict[str, Any]:
-        """Make a batch, as fairseq does, padded to a shape of the plan if there is one."""
+        """Make a batch with fairseq's fields and the parses', padded to a shape of ``plan``."""
         pairs = self.dataset
         shape = self._choose_shape(samples)
         if shape is not None:
@@ -209,7 +212,7 @@ class SyntaxPairDataset(BaseWrapperDataset):
         return batch
 
     def _choose_shape(self, samples: Sequence[dict[str, Any]]) -> Shape | None:
-        """Return the plan's shape for a batch; None if it has none, or there is no plan."""
+        """Return the plan's shape for a batch; None if all are too small, or without a plan."""
         if self.plan is None or not samples:
             return None
         sides = ("source", "target")
@@ -225,9 +228,10 @@ def _name_marks_for(field: SourceField) -> str:
 
 
 def pad_marks(marks: Sequence[Tensor], width: int, left: bool) -> Tensor:
-    """Lay out the marks of sentences like their tokens; the end of sentence and padding get none.
+    """Pad the marks (heads) of sentences' subwords to a matrix, in the columns of their tokens.
 
-    Each sentence has n tokens, whose marks are ``(n,)``, and its end; the result is ``(B, width)``.
+    The end of sentence and padding get `NO_TOKEN`. Each sentence has n tokens, whose marks are
+    ``(n,)``, and its end; the result is ``(B, width)``.
     """
     lengths = torch.tensor([len(m) for m in marks]).unsqueeze(1)
     first = width - 1 - lengths if left else torch.zeros_like(lengths)
@@ -244,7 +248,7 @@ def _find_positions(sought: Tensor, ids: Tensor) -> list[int]:
 
 
 class Unparsed:
-    """Marks of a text without parses."""
+    """Dataset of marks for a text without parses, in which no word has a head."""
 
     def __init__(self, sizes: np.ndarray) -> None:
         self.sizes = sizes
@@ -266,22 +270,22 @@ def load_marks(
     combine: bool = False,
     upsample_primary: int = 1,
 ) -> Any | None:
-    """Load the heads or labels (``kind``) of a language, as fairseq loads its text.
+    """Load the binarised heads or labels of a language, from the parts that fairseq loads.
 
     Args:
         kind: ``heads`` or another suffix of binarised marks.
         folder: the folder of the binarised corpus.
-        split: such as ``train``.
-        source, target: the languages.
+        split: the name of the split, such as ``train``.
+        source, target: the source and the target language.
         language: the language of the marks.
         combine: also load ``train1``, ``train2``, ...; parts without marks are unparsed.
-        upsample_primary: how often the first part counts.
+        upsample_primary: how many times the first part is in the dataset.
 
     Returns:
         A memory-mapped dataset of marks, or None if no sentence of any part has a parse.
 
     Raises:
-        DataError: they do not belong to the text.
+        DataError: the marks do not belong to the text.
     """
     parts: list[Any] = []
     any_parse = False
@@ -311,12 +315,12 @@ def load_marks(
 def list_texts(
     folder: str, split: str, source: str, target: str, combine: bool
 ) -> Iterator[tuple[str, str]]:
-    """Yield the path, without suffix, and the language of each text; see `load_marks`.
+    """Yield the path, without suffix, and the language of each binarised text of a split.
 
     Args:
         folder: the folder of the binarised corpus.
-        split: such as ``train``.
-        source, target: the languages.
+        split: the name of the split, such as ``train``.
+        source, target: the source and the target language.
         combine: whether to include ``train1``, ``train2``, ...
     """
     for prefix, pair in find_parts(Path(folder), split, source, target, combine):
@@ -329,12 +333,12 @@ def list_texts(
 def find_parts(
     folder: Path, split: str, source: str, target: str, combine: bool
 ) -> Iterator[tuple[Path, str]]:
-    """Yield the prefix and the language pair of each part of a split, as fairseq finds them.
+    """Yield the path prefix and the language pair of each part of a split, as fairseq does.
 
     Args:
         folder: the folder of the binarised corpus.
-        split: such as ``train``.
-        source, target: the languages.
+        split: the name of the split, such as ``train``.
+        source, target: the source and the target language.
         combine: whether to include ``train1``, ``train2``, ...
     """
     for number in count():

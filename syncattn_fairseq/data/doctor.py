@@ -1,4 +1,4 @@
-"""Faults of a parallel text: test sentences in the training text, swapped sides, and more.
+"""Find faults of a parallel text: test sentences in the training text, swapped sides, and more.
 
 Each text is read once, line by line. Of the training text, eight bytes for each pair are kept; of
 the others, the sentences.
@@ -21,9 +21,9 @@ from .parallel_text import simplify
 from .text_profile import SCRIPTS, Profile, are_swapped, find_script, have_other_names, join_pieces
 from .words import MARK
 
-#: The split whose text is learnt.
+#: Name of the split that models are trained on.
 TRAINING = "train"
-#: From this share of sentences on, a finding is worth a line; some are at once.
+#: Share of sentences from which a fault gets a line, and faults that get one at once.
 _NOTABLE, _ALWAYS = 0.01, ("test_in_training", "twice", "swapped", "forms")
 #: The fewest lines that show how a text is written, and their share of it.
 _FEWEST_ENDS, _ENDS = 5, 0.05
@@ -43,19 +43,19 @@ _ODD = re.compile(
 
 
 _Place: TypeAlias = tuple[int, int, bool]
-"""The number of a text, that of a pair in it, and whether the sentence is a long one."""
+"""The index of a text, the number of a pair in the text, and whether the sentence is long."""
 
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of finding: a description and advice."""
+    """A kind of fault that `examine` can find in a corpus, with its description and advice."""
 
     about: str
     advice: str = ""
 
 
 _EXCLUDE = "leave them out of it: syncattn-clean --exclude, or in a recipe clean: {exclude: test}"
-#: All kinds, by the names of their limits.
+#: All kinds of faults, by the names of their limits in `Limits`.
 KINDS = {
     "test_in_training": Kind("test sentences are in the training text", _EXCLUDE),
     "valid_in_training": Kind(
@@ -78,7 +78,7 @@ KINDS = {
 
 @dataclass(frozen=True)
 class Limits:
-    """The shares of sentences from which findings are severe; None for never.
+    """Shares of sentences from which each kind of fault is severe; None if it never is.
 
     Each attribute but the first has the name of a kind in `KINDS`.
 
@@ -86,17 +86,17 @@ class Limits:
         words: test sentences of fewer words may be in the training text; two characters of a script
             without spaces count as a word.
         test_in_training: 0 by default: a single one is severe.
-        valid_in_training: of validation sentences.
-        short_in_training: of test and validation sentences of fewer words.
-        repeated: of training pairs.
+        valid_in_training: share of validation sentences.
+        short_in_training: share of test and validation sentences of fewer words.
+        repeated: share of training pairs.
         twice: 0 by default: all sentences of the file count.
         swapped: 0 by default: all sentences of both files count.
         forms: all sentences of the file count.
-        untranslated: of pairs; 0.5 by default.
-        uneven: of pairs.
-        script: of lines of a side.
-        empty: of pairs.
-        odd: of pairs.
+        untranslated: share of pairs; 0.5 by default.
+        uneven: share of pairs.
+        script: share of lines of a side.
+        empty: share of pairs.
+        odd: share of pairs.
     """
 
     words: int = 8
@@ -114,13 +114,13 @@ class Limits:
     odd: float | None = None
 
     def are_passed(self, kind: str, count: int, total: int) -> bool:
-        """Tell whether so many sentences of a kind, of so many in all, are severe."""
+        """Return whether ``count`` of ``total`` sentences reach the limit for a kind of fault."""
         limit: float | None = getattr(self, kind)
         return limit is not None and count >= limit * total
 
 
 def read_limits(values: Mapping[str, Any]) -> Limits:
-    """Return limits from names and numbers; `DataError` for an unknown name or an invalid share."""
+    """Make `Limits` from names and numbers; raise `DataError` for a bad name or share."""
     known = [each.name for each in fields(Limits)]
     for name, value in values.items():
         if name not in known:
@@ -136,12 +136,12 @@ def read_limits(values: Mapping[str, Any]) -> Limits:
 
 @dataclass(frozen=True)
 class Text:
-    """A parallel text.
+    """A parallel text to examine, with its split and its file names.
 
     Attributes:
-        split: ``train``, ``valid`` or ``test``; several texts may be of one.
-        names: what findings call the files of source and target.
-        pairs: the pairs of lines, which are read once.
+        split: ``train``, ``valid`` or ``test``; a split may have several texts.
+        names: the names of the source and the target file in findings.
+        pairs: the source and target lines; they are read once.
     """
 
     split: str
@@ -151,15 +151,15 @@ class Text:
 
 @dataclass(frozen=True)
 class Finding:
-    """A problem of a number of sentences.
+    """A fault that a number of sentences of a split have, with an example.
 
     Attributes:
         kind: a name in `KINDS`.
         split: the split that the sentences are in.
-        count: how many sentences.
-        total: how many the split has.
-        example: the first one, ``FILE:LINE`` and perhaps more.
-        severe: whether the text should not be used like that.
+        count: the number of sentences that have the fault.
+        total: the number of sentences of the split.
+        example: the first of these sentences, ``FILE:LINE`` and perhaps more.
+        severe: whether the text should not be used with this fault.
         advice: what to do.
     """
 
@@ -173,16 +173,16 @@ class Finding:
 
     @property
     def share(self) -> float:
-        """The share of affected sentences in the split."""
+        """The share of the split's sentences that have the fault, from 0 to 1."""
         return self.count / max(self.total, 1)
 
     @property
     def is_notable(self) -> bool:
-        """Whether the finding is worth a line on a terminal; a table has all findings."""
+        """Whether the fault is severe, of a grave kind, or frequent enough for a terminal."""
         return self.severe or self.kind in _ALWAYS or self.share >= _NOTABLE
 
     def __str__(self) -> str:
-        """Return the finding on one line."""
+        """Return the fault on one line, with the number of sentences, an example and advice."""
         size = f"{self.count:,} of {self.total:,}, {100 * self.share:.3g} %"
         about, advice = KINDS[self.kind].about, f"; {self.advice}" if self.advice else ""
         return f"{self.split}: {about} ({size}), such as {self.example}{advice}"
@@ -194,12 +194,12 @@ def examine(
     limits: Limits = Limits(),
     excluded: Collection[str] = (),
 ) -> list[Finding]:
-    """Find faults in the texts of a corpus, the severe findings first.
+    """Examine the texts of a corpus; return the faults that were found, severe ones first.
 
     Args:
-        texts: all of them; a split that is not there is not compared.
-        languages: of source and target.
-        limits: from which share on a finding is severe.
+        texts: all texts of the corpus; missing splits are not compared.
+        languages: the source and the target language.
+        limits: the shares of sentences from which a fault is severe.
         excluded: splits whose sentences are left out of the training text later.
 
     Raises:
@@ -222,12 +222,12 @@ def examine(
 def examine_files(
     prefixes: Mapping[str, Path | str], languages: tuple[str, str], limits: Limits = Limits()
 ) -> list[Finding]:
-    """Find faults in the files of a corpus, see `examine`.
+    """Examine the files of a corpus; return the faults that were found, as `examine` does.
 
     Args:
         prefixes: for each split, ``PREFIX`` of its files ``PREFIX.LANGUAGE``.
-        languages: of source and target.
-        limits: from which share on a finding is severe.
+        languages: the source and the target language.
+        limits: the shares of sentences from which a fault is severe.
 
     Raises:
         DataError: a file cannot be read, or the sides of a text differ in length.
@@ -238,7 +238,7 @@ def examine_files(
 
 
 def open_files(split: str, source: Path | str, target: Path | str) -> Text:
-    """Return a text in two files, opened only when the text is read."""
+    """Return the parallel text in two files, which are opened only when the text is read."""
     return Text(split, (str(source), str(target)), _read_files(source, target))
 
 
@@ -253,7 +253,7 @@ def _read_files(source: Path | str, target: Path | str) -> Iterator[tuple[str, s
 
 @dataclass
 class _Tally:
-    """Sentences with something in common: how many, and the first."""
+    """The number of sentences with something in common, and the first of them."""
 
     count: int = 0
     example: str = ""
@@ -265,7 +265,7 @@ class _Tally:
 
 @dataclass
 class _Side:
-    """Statistics of one side's file."""
+    """Statistics of the file of one language."""
 
     name: str
     digest: int = 0
@@ -289,7 +289,7 @@ class _Side:
             tally.add("" if tally.count else f"{self.name}:{number} ({script}): {_show(line)}")
 
     def describe_form(self, lines: int) -> str | None:
-        """Describe the form of the text; None if the form is not recognisable."""
+        """Return how the file is written (raw text, words, subwords); None if that is unclear."""
         if 2 * self.pieces[0] > lines:
             return "subwords of sentencepiece"
         if self.pieces[1] and 100 * self.pieces[1] >= lines:
@@ -301,7 +301,7 @@ class _Side:
 
 
 class _Text:
-    """Statistics of a text."""
+    """Statistics of a parallel text."""
 
     def __init__(self, text: Text) -> None:
         self.split, self.names, self.size = text.split, text.names, 0
@@ -316,7 +316,7 @@ class _Text:
 
 
 class _Examination:
-    """Reads texts, the training texts last, and counts."""
+    """Reader of texts, the training texts last, which counts faults."""
 
     def __init__(self, words: int) -> None:
         self._words = words
@@ -374,7 +374,7 @@ class _Examination:
                 self._leaked[index, number] = is_long, place
 
     def list_findings(self, languages: tuple[str, str]) -> Iterator[tuple[str, str, int, int, str]]:
-        """Yield the kind, split, count, total and first example of each finding."""
+        """Yield the kind, split, count, total and first example of each fault."""
         totals: Counter[str] = Counter()
         for text in self._texts:
             totals[text.split] += text.size
@@ -447,7 +447,7 @@ class _Examination:
                     break
 
     def _find_mixed(self, languages: tuple[str, str]) -> Iterator[tuple[str, _Text, str]]:
-        """Find texts with swapped sides, or with a different style from the first text."""
+        """Yield texts with swapped sides, or written in another form than the first text."""
         first, *others = self._order()
         usual, forms = first.profiles, first.list_forms()
         if have_other_names(usual, languages):
@@ -469,7 +469,7 @@ class _Examination:
 
 
 def _key(line: str) -> str:
-    """Return an equal key for sentences with differences only in case, spaces or subwords."""
+    """Return a key that is equal for sentences that differ only in case, spaces or subwords."""
     if MARK in line:
         line = line.replace(MARK, "")
     elif "@@ " in line:

@@ -1,4 +1,4 @@
-"""Draw the controls of a split (:mod:`.controls`) once, and read them from files from then on.
+"""Draw the control trees of a split (:mod:`.controls`) once, and read them from files later.
 
 Drawing takes longer than all else that a loader does for a sentence. The files are beside the
 heads: `train.random.en-de.en.bin` and ``.idx`` are those of `train.heads.en-de.en`, and a `.sha256`
@@ -20,20 +20,20 @@ from .dataset import SyntaxPairDataset, find_parts
 from .mmap_blocks import SUFFIX, have_sums, list_files, write_dataset, write_sums
 
 logger = logging.getLogger(__name__)
-#: Sentences that are written together.
+#: Number of sentences that are written together.
 _BLOCK = 1000
 
 
 def read_drawn_controls(
     dataset: SyntaxPairDataset, folder: str, split: str, source: str, target: str, combine: bool
 ) -> None:
-    """Let a split read control trees from files, and make missing files.
+    """Let a dataset read its control trees from files; make files that are missing.
 
     Sentences get the trees that they would be given one by one. That still happens where there can
     be no file: of text that is cut, of heads without checksums, in a folder that is read only.
 
     Args:
-        dataset: the split.
+        dataset: the dataset of the split.
         folder, split, source, target, combine: see :func:`.dataset.load_marks`.
     """
     parts = [*find_parts(Path(folder), split, source, target, combine)]
@@ -56,7 +56,7 @@ def read_drawn_controls(
 def _make(
     dataset: SyntaxPairDataset, side: str, control: str, path: str, made_from: list[Path]
 ) -> bool:
-    """Draw a control unless the file is up to date; return whether the file could be written."""
+    """Write the file of a control unless it is up to date; return whether that was possible."""
     sums, files = Path(path + SUFFIX), [*made_from, *list_files(path)]
     if have_sums(sums, files):
         return True

@@ -28,11 +28,11 @@ from .mmap_blocks import SUFFIX, check_dataset
 from .preparation import SCHEMES_NAME, Preparation, list_record
 from .segmenters import SubwordModel
 
-#: So many sentences are looked at, of the first of these texts that is there: the training's may
-#: be split at random.
+#: Number of sentences in a sample of a corpus, and the splits to draw it from: the first that
+#: exists. The training text comes last, since it may be split into subwords at random.
 SAMPLE = 200
 SAMPLED = ("valid", "test", "train")
-#: What a binarised file ends with.
+#: Endings of the names of binarised files.
 _SUFFIXES = (".idx", ".bin", SUFFIX)
 
 
@@ -42,16 +42,16 @@ def check_earlier(
     subwords: Sequence[SubwordModel] | None = None,
     preparations: Mapping[str, Preparation] | None = None,
 ) -> None:
-    """Check an existing binarised corpus before an addition.
+    """Check that an addition to a binarised corpus was prepared in the same way as the corpus.
 
     Args:
-        folder: of the corpus.
-        languages: of source and target.
-        subwords: the subword models of what is added; None: not said.
-        preparations: how that was prepared; None: not said.
+        folder: the folder of the binarised corpus.
+        languages: the source and the target language.
+        subwords: the subword models of the added text; None: unknown, and not checked.
+        preparations: how the added text was prepared; None: unknown, and not checked.
 
     Raises:
-        DataError: a file of the corpus was exchanged, or what is added was made in another way.
+        DataError: a file of the corpus was exchanged, or the added text was prepared differently.
     """
     here = read_fingerprint([folder], languages).meaning
     added = describe_preparations(preparations or {}, languages)
@@ -67,16 +67,16 @@ def check_earlier(
 def drop_same_dictionaries(
     folder: Path, destination: Path, languages: tuple[str, str], written: Iterable[Path]
 ) -> None:
-    """Remove the new dictionaries already present in the destination.
+    """Remove the new dictionaries that the destination already has.
 
     Args:
-        folder: with the files of the run.
-        destination: where they will go.
-        languages: of source and target.
+        folder: the folder with the new files of the run.
+        destination: the folder that these files will move to.
+        languages: the source and the target language.
         written: the texts of the run in their destination, without suffix.
 
     Raises:
-        DataError: a dictionary is another one, and texts that were binarised with it would stay.
+        DataError: a dictionary differs from the one with which texts that stay were binarised.
     """
     stored = read_stored(destination)
     names = {path.name for path in written}
@@ -110,12 +110,12 @@ def list_earlier(
     written: Iterable[Path],
     anew: bool,
 ) -> list[Path]:
-    """List the files of earlier runs that do not belong to the present text.
+    """List the files of earlier runs that do not belong to the texts of this run.
 
     Args:
         folder, destination, languages, written: as for `drop_same_dictionaries`.
-        anew: whether the text for training is among the texts. Then the record of how it was
-            prepared, its subword models and the dictionaries of its labels are earlier ones, too.
+        anew: whether the training text is among the texts. Then the stored record of preparation,
+            subword models and label dictionaries are of an earlier run, too.
 
     Returns:
         Heads, labels, controls and links of the texts, and the record; perhaps not all of them
@@ -138,7 +138,7 @@ def list_earlier(
 def store_fingerprint(
     folder: Path, destination: Path, languages: tuple[str, str], gone: Iterable[Path]
 ) -> None:
-    """Store the fingerprint of a corpus after a run.
+    """Write the fingerprint of a corpus, as it is after this run, into the run's folder.
 
     Args:
         folder, destination, languages: as for `drop_same_dictionaries`.
@@ -154,12 +154,12 @@ def store_fingerprint(
 
 
 def read_rows(folder: Path, languages: tuple[str, str], language: str) -> list[list[str]]:
-    """Read the subwords of a sample of a binarised corpus; an empty list if there is no text.
+    """Return the subwords of a sample of a binarised corpus, by sentence; [] without a text.
 
     Args:
-        folder: of the corpus.
-        languages: of source and target.
-        language: of the sentences.
+        folder: the folder of the binarised corpus.
+        languages: the source and the target language.
+        language: the language of the sentences to read.
     """
     dictionary = folder / f"dict.{language}.txt"
     for split in SAMPLED:

@@ -24,15 +24,16 @@ from .mmap_blocks import write_dataset
 from .words import UNKNOWN
 
 Block: TypeAlias = tuple[list[str], ...]
-"""Lines of one text (`read_blocks`)."""
+"""The lines of one text (`read_blocks`)."""
 
-#: Characters of a block whose words are counted; adding up the counts takes time, too.
+#: Number of characters of the blocks in which words are counted. Adding up counts takes time, so
+#: these blocks are large.
 _COUNTED = 2**21
 
 
 @contextmanager
 def encoding_blocks() -> Iterator[None]:
-    """Within the block, let ``fairseq-preprocess`` binarise texts and count words with this module.
+    """Let ``fairseq-preprocess`` binarise texts and count words with this module in the block.
 
     Its texts must have passed the checks of :mod:`.preprocess_texts`, so that both read the same
     lines. Whatever is no text in the ``mmap`` format, fairseq binarises.
@@ -98,7 +99,7 @@ def _binarise(
 def _encode(
     indices: Mapping[str, int], unknown: int, end: int, block: Block
 ) -> tuple[np.ndarray, np.ndarray, int]:
-    """Return the tokens of a block, how many each line has, and how many words are unknown."""
+    """Return the token indices of a block, the length of each line, and how many are unknown."""
     tokens: list[int] = []
     sizes = []
     said = 0

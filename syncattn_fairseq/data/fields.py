@@ -1,4 +1,4 @@
-"""Requests of models and losses for tensors made from parses."""
+"""Batch fields that models and losses request, made from parses."""
 
 from __future__ import annotations
 
@@ -13,22 +13,24 @@ from ..base.errors import DataError
 from .subwords import NO_HEAD, NO_TOKEN, find_parents, spread_over_subwords
 from .tree_distances import measure_between_words, measure_tree_distances
 
-#: Takes the marks of a batch, its tokens, and their dictionary; see :attr:`SourceField.collate`.
+#: Function that makes a field from a batch's marks and tokens, and their dictionary; see
+#: :attr:`SourceField.collate`.
 Collate = Callable[[Tensor, Tensor, Any], Tensor]
 
 
 @dataclass(frozen=True)
 class SourceField:
-    """A tensor made from the source's parse, an input of the encoder in ``net_input``.
+    """A batch field made from the source's parse, which the encoder gets in ``net_input``.
 
     Attributes:
-        name: its name there.
-        collate: makes it from marks ``(B, S)`` (:mod:`.subwords`), the batch's tokens ``(B, S)``
-            and the source's dictionary.
+        name: the key of the field in ``net_input``.
+        collate: makes the field from marks ``(B, S)`` (:mod:`.subwords`), the batch's tokens
+            ``(B, S)`` and the source's dictionary.
         kind: what the marks are: ``heads``, or ``labels`` for indices of dependency labels.
-        control: whose heads: those of the ``parse``, or of a control (:mod:`.controls`).
-        needs_tree: whether they must form a tree, as for distances. ``--source-trees shuffled``,
-            whose heads form none, is then refused.
+        control: whether the heads are those of the ``parse``, or the name of a control
+            (:mod:`.controls`).
+        needs_tree: whether the heads must form a tree, as for distances. ``--source-trees
+            shuffled``, whose heads form none, is then refused.
     """
 
     name: str
@@ -40,13 +42,13 @@ class SourceField:
 
 @dataclass(frozen=True)
 class LossField:
-    """A tensor in the batch for a loss, made from the words and parse of a single side.
+    """A batch field for a loss, made from the words and the parse of the source or target.
 
     Attributes:
-        name: its name there.
+        name: the key of the field in the batch.
         side: ``source`` or ``target``.
-        collate: as for :class:`SourceField`; the target's tokens are those to be predicted.
-        control: whose heads, as there; or ``words``, for marks that only say where words begin,
+        collate: see :class:`SourceField`; the target's tokens are those to be predicted.
+        control: see :class:`SourceField`; or ``words``, for marks that only say where words begin,
             which every text has.
     """
 
@@ -58,22 +60,25 @@ class LossField:
 
 @dataclass(frozen=True)
 class SourceFields:
-    """The batch fields for a model; ``|`` combines the fields of an ensemble's models.
+    """The batch fields that a model requests; ``|`` combines those of an ensemble's models.
 
     Attributes:
-        rules: for training its dependency heads (:func:`.subwords.find_parents`).
-        fields: what its encoder reads.
+        rules: the rules for training dependency heads (:func:`.subwords.find_parents`).
+        fields: the fields that the encoder reads.
     """
 
     rules: frozenset[str] = frozenset()
     fields: frozenset[SourceField] = frozenset()
 
     def __or__(self, other: SourceFields) -> SourceFields:
-        """Combine the needs of two models."""
+        """Return the fields that either of two models requests."""
         return SourceFields(self.rules | other.rules, self.fields | other.fields)
 
     def of_trees(self, control: str) -> SourceFields:
-        """Read a control's heads wherever the parse's are read (:attr:`SourceField.control`)."""
+        """Return the fields with the trees of a control in place of the parse's.
+
+        See :attr:`SourceField.control`.
+        """
         changed = (
             replace(field, control=control)
             if (field.kind, field.control) == ("heads", "parse")
@@ -83,15 +88,18 @@ class SourceFields:
         return replace(self, fields=frozenset(changed))
 
     def reads(self, kind: str) -> bool:
-        """Return whether decoding needs the source's ``heads``, or its ``labels``."""
+        """Return whether the encoder reads the source's heads or its labels, as ``kind`` says."""
         return any(field.kind == kind for field in self.fields)
 
     def choose_rule(self) -> str:
-        """Return the rule for training dependency heads; of several, the first by name."""
+        """Return the rule that maps heads of words to parents of subwords in training.
+
+        Of several models' rules, it is the first by name.
+        """
         return min(self.rules, default="chain")
 
     def list_by_name(self) -> list[SourceField]:
-        """List the fields by name; `DataError` if two models use a name for different fields."""
+        """List the fields by name; raise `DataError` if two different fields have one name."""
         fields = sorted(self.fields, key=lambda field: (field.name, field.control))
         for one, other in zip(fields, fields[1:], strict=False):
             if one.name == other.name:
@@ -123,24 +131,31 @@ def _collate_tree_distances(marks: Tensor, tokens: Tensor, dictionary: Any) -> T
     return measure_tree_distances(marks, tokens.eq(dictionary.eos()))
 
 
-#: ``src_parent_positions``: ``(B, S)`` columns where each token's parent stands: the middle of
-#: the parent word, maybe between two columns; NaN = no parent. The end of a sentence that has a
-#: parse is its own parent. float64, since fairseq would halve float32, and bfloat16 is too coarse.
+#: Field ``src_parent_positions``, ``(B, S)``: the column of each token's parent, which is the
+#: middle of the parent word, maybe between two columns; NaN = no parent. The end of a sentence that
+#: has a parse is its own parent. float64, since fairseq would halve float32, and bfloat16 is too
+#: coarse.
 PARENT_POSITIONS = SourceField("src_parent_positions", _collate_positions)
 
-#: ``src_labels``: ``(B, S)`` indices of dependency labels, or of tokens that are not words.
+#: Field ``src_labels``, ``(B, S)``: the index of the dependency label of each token's word; the end
+#: of sentence and padding keep their token.
 LABELS = SourceField("src_labels", _collate_labels, kind="labels")
 
-#: ``src_tree_distances``: ``(B, S, S)`` edges between the words of any two tokens, int16.
+#: Field ``src_tree_distances``, ``(B, S, S)`` int16: the number of edges in the dependency tree
+#: between the words of any two tokens.
 TREE_DISTANCES = SourceField("src_tree_distances", _collate_tree_distances, needs_tree=True)
 
 
-#: The distances between words that a loss can ask for, and whose heads they need.
+#: Kinds of distances between words that a loss can request, and the control
+#: (:attr:`LossField.control`) that each is measured with.
 WORD_DISTANCES = {"tree": "parse", "linear": "words", "random": "random"}
 
 
 def ask_for_word_distances(side: str, distance: str) -> LossField:
-    """Ask for one of :data:`WORD_DISTANCES` between the words of ``source`` or ``target``."""
+    """Return the loss field for word distances in ``source`` or ``target``, of a given kind.
+
+    The kinds are in :data:`WORD_DISTANCES`.
+    """
     collate = _collate_linear_distances if distance == "linear" else _collate_word_distances
     return LossField(f"{side}_{distance}_distances", side, collate, WORD_DISTANCES[distance])
 

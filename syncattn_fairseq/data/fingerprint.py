@@ -35,9 +35,9 @@ from .segmenters import (
 
 NAME = "fingerprint.json"
 IN_CHECKPOINTS = "fingerprint"
-"""What it is called in the state of the task, which checkpoints hold."""
+"""Key of the fingerprint in the state of the task, which checkpoints hold."""
 _DIGEST = re.compile("[0-9a-f]{64}")
-#: How the name of a binarised file begins: with its split, and with what there is of its words.
+#: Beginning of a binarised file's name: its split, and the kind of its annotation, if any.
 _BEGINNING = re.compile(r"(\w+?)\d*\.(heads|labels|align)?\b")
 _LARGEST = 2**24
 
@@ -46,40 +46,40 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Dataset:
-    """The identity of a binarised file.
+    """Size and checksum of a binarised file, by which it is recognised.
 
     Attributes:
-        size: in bytes.
-        sha256: of its bytes; empty if nobody has computed it.
+        size: the size of the file in bytes.
+        sha256: the SHA-256 of the file; empty if it was not computed.
     """
 
     size: int
     sha256: str = ""
 
     def differs(self, other: Dataset) -> bool:
-        """Return whether these are certainly two different files."""
+        """Return whether two descriptions certainly are of different files."""
         known = self.sha256 and other.sha256
         return self.size != other.size or bool(known and self.sha256 != other.sha256)
 
 
 @dataclass(frozen=True)
 class Fingerprint:
-    """The identity of a binarised corpus.
+    """Hashes that identify a binarised corpus: of dictionaries, preparation and text files.
 
     Attributes:
-        meaning: a SHA-256 of each part, by the name of its file.
-        provenance: of each folder of the corpus, its binarised files by their names.
+        meaning: the SHA-256 of each dictionary, model and record, by file name.
+        provenance: for each folder of the corpus, its binarised files by name.
     """
 
     meaning: Mapping[str, str] = field(default_factory=dict)
     provenance: Sequence[Mapping[str, Dataset]] = ()
 
     def as_plain(self) -> dict[str, Any]:
-        """Return tables, lists, strings and numbers, for JSON and checkpoints."""
+        """Return the fingerprint as dictionaries, lists, strings and numbers, for JSON."""
         return asdict(self)
 
     def of_reader(self, labels: bool) -> Fingerprint:
-        """Return the relevant parts for a model, with or without dependency labels."""
+        """Return the fingerprint, without label dictionaries unless a model reads ``labels``."""
         if labels:
             return self
         meaning = {k: v for k, v in self.meaning.items() if not k.startswith("dict.labels.")}
@@ -87,10 +87,10 @@ class Fingerprint:
 
     @classmethod
     def from_plain(cls, plain: Any) -> Fingerprint:
-        """Read the result of `as_plain`.
+        """Make a fingerprint from what `as_plain` returned.
 
         Raises:
-            ValueError: it is something else.
+            ValueError: ``plain`` is no fingerprint.
         """
         try:
             meaning = {str(name): digest for name, digest in plain["meaning"].items()}
@@ -108,7 +108,7 @@ class Fingerprint:
         return cls(meaning, folders)
 
     def write(self, folder: Path) -> None:
-        """Write the fingerprint into a folder without other users."""
+        """Write the fingerprint to its file in a folder that no other process uses."""
         text = json.dumps(self.as_plain(), indent=1, sort_keys=True)
         (folder / NAME).write_text(text + "\n", encoding="utf-8")
 
@@ -136,12 +136,14 @@ def read_stored(folder: Path) -> Fingerprint | None:
 def describe_meaning(
     folders: Sequence[Path], languages: Iterable[str], without: Iterable[str] = ()
 ) -> dict[str, str]:
-    """Return the meaning of a binarised corpus.
+    """Return hashes of a binarised corpus's dictionaries, subword models and preparation.
+
+    They are the corpus's meaning (see the module), by the names of their files.
 
     Args:
-        folders: where its files are; of two with a name, that in the first folder counts.
-        languages: of the corpus.
-        without: the names of files that do not count.
+        folders: the folders of the corpus; of two files with one name, the first counts.
+        languages: the languages of the corpus.
+        without: the names of files to leave out.
 
     Raises:
         DataError: a file is damaged.
@@ -171,7 +173,7 @@ def describe_meaning(
 
 
 def describe_subwords(language: str, model: SubwordModel) -> dict[str, str]:
-    """Return the hashes of a language's subword model and vocabulary."""
+    """Return the hashes of a language's subword model and vocabulary, by file name."""
     return {
         name_subwords(language): hash_file(Path(model.path)),
         name_vocabulary(language): _hash(format_vocabulary(model)),
@@ -181,7 +183,7 @@ def describe_subwords(language: str, model: SubwordModel) -> dict[str, str]:
 def describe_preparations(
     preparations: Mapping[str, Preparation], languages: Iterable[str]
 ) -> dict[str, str]:
-    """Return the meaning of how the text of each language was prepared."""
+    """Return a hash of how the text of each language was prepared."""
     return {
         f"{PREPARATION} ({language})": _hash(json.dumps(each.as_plain(), sort_keys=True))
         for language, each in preparations.items()
@@ -190,13 +192,13 @@ def describe_preparations(
 
 
 def read_words(path: Path) -> list[str]:
-    """Return the words of a file with a dictionary, in order, without counts."""
+    """Return the words in a dictionary's file, in order and without their counts."""
     lines = (line.rstrip().removesuffix(" #fairseq:overwrite") for line in read_file_lines(path))
     return [line.rpartition(" ")[0] for line in lines]
 
 
 def hash_words(words: Iterable[str]) -> str:
-    """Return the SHA-256 of a dictionary's words, without fairseq's special symbols."""
+    """Return the SHA-256 of a list of words, such as those in a dictionary's file."""
     return _hash("\n".join(words))
 
 
@@ -211,13 +213,13 @@ def describe_datasets(
     complete: bool = False,
     without: Iterable[str] = (),
 ) -> dict[str, Dataset]:
-    """Return the binarised files of a corpus, by their names without suffix.
+    """Return size and checksum of each binarised file of a corpus, by name without suffix.
 
     Args:
         folders, without: as for `describe_meaning`.
-        languages: of source and target.
-        known: files that are described already; those of another size are not believed.
-        complete: compute the SHA-256 of files that are not known.
+        languages: the source and the target language.
+        known: earlier descriptions, which are used for files that still have the same size.
+        complete: whether to compute the SHA-256 of all other files.
     """
     found: dict[str, Path] = {}
     without = {*without}
@@ -240,11 +242,11 @@ def describe_datasets(
 
 
 def read_fingerprint(folders: Sequence[Path], languages: Sequence[str]) -> Fingerprint:
-    """Return the checked fingerprint of a corpus in one or several folders.
+    """Return the fingerprint of a corpus in one or several folders, after checks of its files.
 
     Args:
         folders: the folders; the dictionaries are those of the first.
-        languages: of source and target.
+        languages: the source and the target language.
 
     Raises:
         DataError: a file is not the one that the fingerprint in its folder was made of.
@@ -275,7 +277,7 @@ def _read_folder(folder: Path, languages: Sequence[str]) -> Fingerprint:
 
 
 def list_differences(one: Mapping[str, str], other: Mapping[str, str]) -> list[str]:
-    """List the parts with different hashes; parts present on one side only do not count."""
+    """List the names that two tables of hashes have in common, but with different hashes."""
     return [name for name in other if name in one and one[name] != other[name]]
 
 
@@ -286,13 +288,13 @@ def check_meaning(
     folder: Path | str,
     remedy: str = "give the data of its training",
 ) -> None:
-    """Compare the data of a model's training with the data for its use.
+    """Check that data have the dictionaries and preparation that a model was trained with.
 
     Args:
-        name: the model's, such as the path of its checkpoint.
-        trained, here: both meanings.
-        folder: of the parts that are here.
-        remedy: what to do.
+        name: the model's name for messages, such as the path of its checkpoint.
+        trained, here: the meanings of the training data and of the present data.
+        folder: the folder of the present data, for messages.
+        remedy: the advice at the end of the message.
 
     Raises:
         DataError: a part differs.
@@ -307,13 +309,13 @@ def check_meaning(
 def check_data(
     name: str, trained: Fingerprint | None, folder: Path, languages: Sequence[str]
 ) -> None:
-    """Compare a model's training data with the folder of a binarised corpus.
+    """Check that a binarised corpus has the dictionaries and preparation of a model's training.
 
     Args:
-        name: the model's.
-        trained: its fingerprint; None: it has none, which is logged.
-        folder: of the corpus.
-        languages: of the corpus.
+        name: the model's name, for messages.
+        trained: the model's fingerprint; None: it has none, which is logged.
+        folder: the folder of the binarised corpus.
+        languages: the languages of the corpus.
 
     Raises:
         DataError: a part differs.
@@ -331,7 +333,7 @@ def check_text_steps(
     languages: tuple[str, str],
     tokenised: bool = False,
 ) -> None:
-    """Compare the text processing in training with the processing of the text to translate.
+    """Check that text to translate is processed like the text that models were trained on.
 
     Args:
         trained: the fingerprint of each model, by its name; None: it has none.
@@ -366,8 +368,8 @@ def check_same_meaning(paths: Sequence[Path | str], states: Sequence[Any]) -> No
     """Check that checkpoints were trained with the same dictionaries, subwords and preparation.
 
     Args:
-        paths: of the checkpoints, which messages name.
-        states: their contents.
+        paths: the paths of the checkpoints, for messages.
+        states: the contents of the checkpoints.
 
     Raises:
         DataError: a part of two of them differs.
@@ -381,10 +383,10 @@ def check_same_meaning(paths: Sequence[Path | str], states: Sequence[Any]) -> No
 
 
 def find_fingerprint(path: Path | str, state: Any) -> Fingerprint | None:
-    """Return the fingerprint in the contents of a checkpoint; None if there is none.
+    """Return the fingerprint stored in a checkpoint, from its contents; None if there is none.
 
     Raises:
-        DataError: it is damaged.
+        DataError: the fingerprint is damaged.
     """
     kept = state.get("task_state")
     if not isinstance(kept, dict) or kept.get(IN_CHECKPOINTS) is None:
@@ -403,18 +405,18 @@ def check_resumed(
     splits: tuple[str, str],
     same_text: bool,
 ) -> None:
-    """Compare the earlier corpus of a resumed training with the present corpus.
+    """Check that a resumed training goes on with the corpus of its checkpoint.
 
     Args:
-        name: the path of its checkpoint.
-        before: what it was trained on; None: it does not say, which is logged.
-        here: what it will be trained on.
-        folders: of the latter.
+        name: the path of the checkpoint, for messages.
+        before: the fingerprint in the checkpoint; None: it has none, which is logged.
+        here: the fingerprint of the corpus to train on now.
+        folders: the folders of the corpus to train on now.
         splits: the names of the texts for training and for validation.
-        same_text: whether it goes on in the same text, not just with the same words.
+        same_text: whether the texts must be the same, and not only the dictionaries.
 
     Raises:
-        DataError: meanings differ, or the texts of the training.
+        DataError: the meanings differ, or the training texts do.
     """
     if before is None:
         say_unknown(name)
@@ -445,7 +447,7 @@ def check_resumed(
 
 
 def _list_changes(old: Mapping[str, Dataset], new: Mapping[str, Dataset], split: str) -> list[str]:
-    """List the changed, added and missing files of a split.
+    """List the files of a split that were changed, added or removed.
 
     Heads, labels and links may be added to a text later.
     """
@@ -465,7 +467,7 @@ _said: set[str] = set()
 
 
 def say_unknown(name: str) -> None:
-    """Log, once, that a model has no fingerprint."""
+    """Log a warning, once for each model, that the model has no fingerprint of its data."""
     if name not in _said:
         _said.add(name)
         logger.warning(

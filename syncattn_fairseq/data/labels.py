@@ -12,7 +12,7 @@ from ..base.errors import DataError
 from ..base.files import replacing
 from ..base.text import read_file_lines
 
-#: A line of Marian's vocabulary, and by how many the file is known.
+#: A line of Marian's vocabulary, and how many lines are enough to recognise its file.
 _MARIANS, _FIRST = re.compile(r".*: [0-9]+ *"), 100
 
 
@@ -22,7 +22,7 @@ def locate_dictionary(folder: Path | str, language: str) -> Path:
 
 
 def build_dictionary(tally: Counter[str]) -> Dictionary:
-    """Make a dictionary of counted labels, the most frequent first."""
+    """Make a fairseq dictionary of labels and their counts, the most frequent label first."""
     dictionary = Dictionary()
     for label, count in tally.items():
         dictionary.add_symbol(label, count)
@@ -31,7 +31,7 @@ def build_dictionary(tally: Counter[str]) -> Dictionary:
 
 
 def load_dictionary(path: Path) -> Dictionary:
-    """Read a dictionary; `DataError` if the file is not one of fairseq's."""
+    """Read a fairseq dictionary from a file; raise `DataError` if the file is none."""
     dictionary = Dictionary()
     lines = [*read_file_lines(path)]
     if len(lines) > 1 and all(map(_MARIANS.fullmatch, lines[:_FIRST])):
@@ -49,7 +49,7 @@ def load_dictionary(path: Path) -> Dictionary:
 
 
 def load_unambiguous(path: Path) -> Dictionary:
-    """Read a dictionary for fairseq to store; `DataError`, too, for a repeated word."""
+    """Read a dictionary that fairseq will save; raise `DataError`, too, for a repeated word."""
     dictionary = load_dictionary(path)
     word, count = Counter(dictionary.symbols).most_common(1)[0]
     if count > 1:
@@ -75,6 +75,6 @@ def check_same_dictionaries(folders: Sequence[str], languages: Iterable[str | No
 
 
 def save_dictionary(dictionary: Dictionary, path: Path) -> None:
-    """Write a dictionary atomically."""
+    """Write a dictionary to a file, which appears whole or not at all."""
     with replacing(path) as temporary:
         dictionary.save(str(temporary))

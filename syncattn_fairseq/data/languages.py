@@ -247,14 +247,14 @@ def _read_table() -> tuple[dict[str, str], dict[str, str]]:
 
 
 _CODES, LANGUAGES = _read_table()
-"""English names of languages by code: of two letters, or three where there is no other."""
+"""English names of languages by ISO 639 code, of two letters or, if there is none, of three."""
 
 #: What follows a language in a tag: a script, and a region of letters or digits.
 _TAG = re.compile(r"([a-z]{2,3})(?:[-_][a-z]{4})?(?:[-_](?:[a-z]{2}|\d{3}))?", re.IGNORECASE)
 
 
 def know_language(name: str) -> str | None:
-    """Return the code of a language; None for an unknown language.
+    """Return the ISO 639 code of a language, from a code or name; None for an unknown one.
 
     Args:
         name: a code of two or three letters, perhaps with a script and a region, such as ``pt_BR``
@@ -266,7 +266,7 @@ def know_language(name: str) -> str | None:
 
 
 def find_language(path: str | PurePath) -> str | None:
-    """Return the language code in a file name; None if there is none.
+    """Return the ISO 639 code of the language in a file's name; None if it names none.
 
     Args:
         path: the file, such as ``english.txt``, ``train.eng`` or ``test_pt-BR.gz``. The last part

@@ -1,4 +1,4 @@
-"""Read lines of word alignments, as aligners and people write them."""
+"""Read lines of word alignments, in the formats of aligners and of alignments made by hand."""
 
 import re
 
@@ -16,7 +16,7 @@ _OTHER_FORMATS = {
 
 
 def read_links(line: str) -> list[tuple[int, int, bool]]:
-    """Read the links of a sentence pair: source, target, and whether the link is sure.
+    """Return the links on a line of word alignments: source word, target word, and if sure.
 
     They are separated by spaces, tabs or commas, with or without fast_align's score (``0-0 1-2 |||
     -3.2``). ``i-j`` is sure, whatever probability follows it (``i-j:0.9``). ``i?j``, or ``ipj`` in
@@ -42,7 +42,7 @@ def read_links(line: str) -> list[tuple[int, int, bool]]:
 
 
 def _describe_fault(line: str, token: str) -> str:
-    """Describe the content of a line without valid links."""
+    """Return what is wrong with a line that has no valid links."""
     for name, pattern in _OTHER_FORMATS.items():
         if pattern.match(line):
             return f"links in the format {name}; write those of a sentence on a line, as 3-4 1-2"

@@ -1,4 +1,4 @@
-"""Binarise links between the words of sentence pairs, for guided alignment."""
+"""Binarise word alignments of sentence pairs, for the loss of guided alignment."""
 
 import sys
 from collections.abc import Iterator, Sequence
@@ -16,18 +16,18 @@ from .parses import parse_spans
 from .spans import find_runs
 from .words import split_units
 
-#: How many pairs have links if none of them can lack a 0 by chance.
+#: Number of linked pairs from which it cannot be chance that no link has a 0.
 _MANY = 10
 
 
 class LinkedText(NamedTuple):
-    """The source or target text of linked sentence pairs.
+    """The source or target text of word-aligned sentence pairs.
 
     Attributes:
         text: the sentences in subwords.
-        scheme: how these are marked.
-        sentences: raw sentences as people wrote them, if `spans` are of these.
-        spans: where the words of raw sentences are; None: as the scheme finds them.
+        scheme: how the subwords are marked.
+        sentences: the raw sentences that `spans` refer to; None: the subwords join to them.
+        spans: the spans of the words of raw sentences; None: the words are found by the scheme.
     """
 
     text: Path
@@ -36,7 +36,10 @@ class LinkedText(NamedTuple):
     spans: Path | None = None
 
     def locate_words(self) -> Iterator[list[range]]:
-        """Yield where the subwords of each word of a sentence are; words of a unit share them."""
+        """Yield, for each sentence, the positions of the subwords of each word.
+
+        Words of one unit share its subwords.
+        """
         paths = self.sentences, self.spans
         others = (read_lines(path) if path else repeat("") for path in paths)
         lines = zip(read_lines(self.text), *others)  # noqa: B905  (repeat)
@@ -52,17 +55,19 @@ class LinkedText(NamedTuple):
 
 
 def binarise_links(path: Path, sides: Sequence[LinkedText], dataset: Path) -> None:
-    """Expand word links to links of all their subwords, and write a dataset for fairseq.
+    """Write word alignments as a fairseq dataset of links between subwords.
+
+    A link between two words becomes links between all of their subwords.
 
     Args:
-        path: the links, one sentence pair per line, see `.link_lines`: words of source and target,
-            from 0. Those that are only possible do not count.
-        sides: source and target.
-        dataset: path without suffix.
+        path: the file of links between words, one sentence pair per line (`.link_lines`), counted
+            from 0. Links that are only possible, and not sure, are left out.
+        sides: the source and the target text.
+        dataset: the path of the dataset to write, without suffix.
 
     Raises:
-        DataError: a line is wrong, there are too many or too few, or the links of many pairs count
-            from 1.
+        DataError: a line is wrong, there are too many or too few lines, or many pairs have links
+            and none has a 0, as if words were counted from 1.
     """
     others = [side[2:] for side in sides]
     more = [path for paths in others for path in paths if path]

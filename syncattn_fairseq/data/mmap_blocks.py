@@ -27,19 +27,19 @@ from ..base.files import hash_file, open_file, replacing
 from ..base.text import read_file_lines
 
 SUFFIX = ".sha256"
-"""Of the checksums of marks and of the text that they belong to, as ``sha256sum`` writes them."""
+"""Suffix of the file with checksums of a text and its marks, as ``sha256sum`` writes them."""
 _LINE = re.compile("([0-9a-f]{64})  .+")
 _MEND = "binarise the text and its parses again, with syncattn-preprocess"
 _HEADER = struct.Struct("<9sQBQ")
-#: Sentences whose sizes are read together.
+#: Number of sentences whose sizes are read together.
 _SENTENCES = 2**18
 _DAMAGED = "damaged or cut short; binarise the text again"
-#: How the indices of fairseq's other kinds of dataset begin.
+#: Beginnings of the index files of fairseq's other kinds of dataset.
 _OTHERS = (IndexedDataset._HDR_MAGIC, HuffmanMMapIndex._HDR_MAGIC[:8])
 
 
 def check_dataset(dataset: str) -> None:
-    """Raise `DataError`, with the file, unless a dataset's index fits its data file."""
+    """Raise `DataError` unless the index of a memory-mapped dataset fits its data file."""
     if not _is_mapped(dataset):
         return
     index_path, data_path = map(Path, (index_file_path(dataset), data_file_path(dataset)))
@@ -71,12 +71,12 @@ def _read_header(path: Path) -> tuple[Any, int]:
 
 
 def count_sentences(dataset: str) -> int:
-    """Return the number of sentences in a dataset; `DataError` if the index is damaged."""
+    """Return the number of sentences in a dataset; raise `DataError` for a damaged index."""
     return _read_header(Path(index_file_path(dataset)))[1]
 
 
 def read_sizes(dataset: str) -> Iterator[np.ndarray]:
-    """Yield how many entries each sentence of a dataset has, in arrays of `_SENTENCES`.
+    """Yield the number of entries of each sentence of a dataset, in arrays of many sentences.
 
     `DataError`: the index is damaged.
     """
@@ -91,7 +91,7 @@ def read_sizes(dataset: str) -> Iterator[np.ndarray]:
 
 
 def check_symbols(dataset: str, symbols: int) -> None:
-    """Raise `DataError` unless a dictionary of so many symbols has all words of a text."""
+    """Raise `DataError` if a binarised text has words beyond a dictionary of ``symbols`` words."""
     if not _is_mapped(dataset):
         return
     if any(block.max() >= symbols or block.min() < 0 for block in _read_entries(dataset)):
@@ -107,7 +107,10 @@ def _is_mapped(dataset: str) -> bool:
 
 
 def has_entry(dataset: str, least: int) -> bool:
-    """Return whether an entry of a dataset is at least so large; stop reading at the first."""
+    """Return whether any entry of a dataset is ``least`` or more.
+
+    Reading stops at the first.
+    """
     return any((block >= least).any() for block in _read_entries(dataset))
 
 
@@ -121,15 +124,15 @@ def _read_entries(dataset: str) -> Iterator[np.ndarray]:
 def write_dataset(
     dataset: Path, dtype: Any, blocks: Iterable[tuple[np.ndarray, np.ndarray]]
 ) -> None:
-    """Write a dataset, named without suffix, byte for byte as fairseq does, but in little memory.
+    """Write a memory-mapped dataset, byte for byte as fairseq does, but in little memory.
 
     It appears whole or not at all.
 
     Args:
-        dataset: its path without suffix.
-        dtype: numpy's type of its entries.
-        blocks: the entries of some sentences, one after the other, ``(entries,)``, and how many
-            each sentence has, ``(sentences,)``.
+        dataset: the path of the dataset, without suffix.
+        dtype: numpy's type of the entries.
+        blocks: for each block of sentences, all their entries, ``(entries,)``, and the number of
+            entries of each sentence, ``(sentences,)``.
     """
     index_path, data_path = index_file_path(str(dataset)), data_file_path(str(dataset))
     # The index appears last: without it, the dataset does not exist for fairseq.
@@ -140,7 +143,7 @@ def write_dataset(
 def write_files(
     index_path: Path, data_path: Path, dtype: Any, blocks: Iterable[tuple[np.ndarray, np.ndarray]]
 ) -> None:
-    """Write the two files of a dataset; see `write_dataset`.
+    """Write the index file and the data file of a memory-mapped dataset.
 
     Args:
         index_path: the index to write.
@@ -169,19 +172,22 @@ def write_files(
 
 
 def store_checksums(text: str, marks: str) -> None:
-    """Write the checksums of a text and of its marks, both binarised; paths without suffix."""
+    """Write the checksums of a binarised text and its marks to a file beside the marks.
+
+    ``text`` and ``marks`` are paths without suffix.
+    """
     write_sums(Path(marks + SUFFIX), list_files(text, marks))
 
 
 def write_sums(path: Path, files: Iterable[Path]) -> None:
-    """Write the checksums of files into a checksum file."""
+    """Write the SHA-256 sums of files to a checksum file."""
     with replacing(path) as temporary:
         lines = [f"{hash_file(file)}  {file.name}\n" for file in files]
         temporary.write_text("".join(lines), encoding="utf-8")
 
 
 def check_checksums(text: str, marks: str) -> None:
-    """Raise `DataError` if a text or the marks differ from the checksums of `store_checksums`."""
+    """Raise `DataError` if a binarised text or its marks differ from their stored checksums."""
     path = Path(marks + SUFFIX)
     if not path.exists():  # from an earlier version
         return
@@ -195,7 +201,7 @@ def check_checksums(text: str, marks: str) -> None:
 
 
 def have_sums(path: Path, files: Sequence[Path]) -> bool:
-    """Return whether files match a checksum file of `write_sums`."""
+    """Return whether files exist and have the checksums that `write_sums` wrote."""
     if not all(file.exists() for file in (path, *files)):
         return False
     sums = [line.split(" ")[0] for line in read_file_lines(path)]
@@ -203,5 +209,5 @@ def have_sums(path: Path, files: Sequence[Path]) -> bool:
 
 
 def list_files(*datasets: str) -> list[Path]:
-    """Return the files of datasets, from paths without suffix."""
+    """Return the paths of the index and data files of datasets, named without suffix."""
     return [Path(name(path)) for path in datasets for name in (index_file_path, data_file_path)]

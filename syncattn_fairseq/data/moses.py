@@ -16,11 +16,11 @@ import regex
 
 from ..base.errors import DataError
 
-#: Languages of our recipes without rules in Moses: treating them as English, as it does, is right.
+#: Languages of our recipes that have no rules in Moses, and for which its English rules are right.
 AS_ENGLISH = ("tr",)
 
 
-#: The rules, the last ones for new texts.
+#: Versions of the rules by which texts are tokenised (see the module); new texts get the last one.
 RULES = 1, 2
 
 
@@ -36,7 +36,10 @@ def load_sacremoses() -> Any:
 
 
 def check_language(language: str) -> None:
-    """Raise `DataError` unless Moses knows a language: sacremoses would silently use English."""
+    """Raise `DataError` if Moses has no rules for a language.
+
+    sacremoses would silently use the English ones.
+    """
     load_sacremoses()
     from sacremoses.corpus import NonbreakingPrefixes
 
@@ -60,11 +63,11 @@ _WITH_COLONS = ("fi", "sv")
 
 
 def open_tokenizer(language: str, rules: int = RULES[-1]) -> Any:
-    """Return sacremoses's tokenizer of a language; English rules apply to unknown languages.
+    """Return sacremoses's tokenizer for a language, with English rules for an unknown one.
 
     Args:
-        language: its code.
-        rules: one of `RULES`.
+        language: the code of the language.
+        rules: the version of the rules, one of `RULES`.
     """
     tokenizer = load_sacremoses().MosesTokenizer(language)
     if rules == 1:
@@ -99,7 +102,8 @@ _ENDINGS = (
 #: Where the detokeniser must leave no space, and where it must leave one.
 _GLUE, _GAP = "\ue000", "\ue001"
 _BOTH, _LEFT, _RIGHT = rf"\1\2{_GLUE} ", rf"\1\2{_GAP} ", rf"\1 \2{_GLUE} "
-#: What the tokenizer takes apart and its detokeniser does not put together, in text between spaces.
+#: What the tokenizer splits and the detokeniser of sacremoses does not join, by language, in text
+#: between spaces.
 _APART = {
     "": (  # where every apostrophe is separated: O'Brien, d'Ivoire, McDonald's
         ("(?<!\\S)([DLOdl]) (['’]) (?=[^\\W\\d_])", _BOTH),
@@ -129,17 +133,17 @@ _LAST = "\ue002"
 
 
 def open_detokenizer(language: str, rules: int = RULES[-1]) -> Callable[[str], str]:
-    """Return a function to undo the Moses tokenizer in a line of words.
+    """Return a function that undoes the Moses tokenizer in a line of words.
 
     Apostrophes are put back as the language has them: Moses's own detokeniser takes those of most
     languages for quotation marks.
 
     Args:
-        language: its code.
-        rules: one of `RULES`.
+        language: the code of the language.
+        rules: the version of the rules, one of `RULES`.
 
     Raises:
-        DataError: as `check_language`.
+        DataError: sacremoses is missing, or has no rules for the language.
     """
     check_language(language)
     detokenizer = load_sacremoses().MosesDetokenizer(language)
@@ -165,18 +169,18 @@ def open_detokenizer(language: str, rules: int = RULES[-1]) -> Callable[[str], s
 
 
 def lower_case(text: str, language: str) -> str:
-    """Return a text in a language's lower case: Turkish and Azeri have an i without a dot."""
+    """Return a text in lower case, by the rules of a language (Turkish i without a dot)."""
     if _has_two_i(language):
         text = text.replace("I\u0307", "i").replace("I", "ı").replace("İ", "i")
     return text.lower()
 
 
 def find_first(words: Sequence[str], rules: int = RULES[-1]) -> int | None:
-    """Return the index of the word with the sentence-initial capital; None for no word.
+    """Return the index of the word that takes a sentence's initial capital; None if none does.
 
     Args:
-        words: those of a sentence.
-        rules: one of `RULES`.
+        words: the words of a sentence.
+        rules: the version of the rules, one of `RULES`.
     """
     if rules == 1:
         return next((i for i, word in enumerate(words) if word[:1].isalpha()), 0)
@@ -185,21 +189,21 @@ def find_first(words: Sequence[str], rules: int = RULES[-1]) -> int | None:
 
 
 def lower_first(word: str, language: str, rules: int = RULES[-1]) -> str:
-    """Return a word with its first letter in lower case; see `raise_first`."""
+    """Return a word with its first letter in lower case, by the rules of its language."""
     small = word[:1].lower() if rules == 1 else lower_case(word[:1], language)
     return small + word[1:]
 
 
 def raise_first(text: str, language: str, rules: int = RULES[-1]) -> str:
-    """Return a sentence with a capital at the first word, unless the word keeps its lower case.
+    """Return a sentence with a capital on the first word, unless it is a word such as *iPhone*.
 
     Numbers do not, nor do words with a capital inside, such as *iPhone*, and letters without a
     capital of one character, such as *ß*. By rules 1, the first letter becomes a capital.
 
     Args:
         text: the sentence.
-        language: its code.
-        rules: one of `RULES`.
+        language: the code of the language.
+        rules: the version of the rules, one of `RULES`.
     """
     if rules == 1:
         return re.sub(r"[^\W\d_]", lambda match: match[0].upper(), text, count=1)

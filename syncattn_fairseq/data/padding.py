@@ -12,13 +12,13 @@ from torch import Tensor
 
 
 def add_rows(batch: dict[str, Any], count: int, pairs: Any) -> None:
-    """Add rows of padding to a batch of fairseq's, after its sentences.
+    """Append ``count`` rows of padding to a batch of fairseq.
 
     The numbers of tokens and of sentences stay those of the sentences.
 
     Args:
-        batch: the batch, which is changed.
-        count: how many rows.
+        batch: the batch, which is changed in place.
+        count: the number of rows to add.
         pairs: fairseq's dataset, which knows the symbols and on which side padding is.
     """
     if not count:
@@ -42,9 +42,9 @@ def add_rows(batch: dict[str, Any], count: int, pairs: Any) -> None:
 
 
 def repeat_links(batch: dict[str, Any]) -> None:
-    """Repeat a batch's links of words until there are as many as tokens of the target, or twice...
+    """Pad a batch's word alignments to a multiple of its target tokens, so that shapes are few.
 
-    A loss that marks the links in a table marks the same. Those that are repeated get no weight.
+    The first link is repeated, with weight 0. A loss that marks links in a table marks the same.
     """
     links: Tensor | None = batch.get("alignments")
     if links is None:

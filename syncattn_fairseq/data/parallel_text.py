@@ -1,4 +1,4 @@
-"""Parallel text on disk, ``PREFIX.en`` and ``PREFIX.de`` line by line, and filtering of pairs."""
+"""Read, write and filter parallel text in two files, ``PREFIX.en`` and ``PREFIX.de``."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -9,7 +9,7 @@ from ..base.errors import DataError
 from ..base.files import replacing
 from ..base.text import count_lines, find_text, read_lines
 
-#: Why pairs are left out by the rules of Moses's ``clean-corpus-n``, in the order of the checks.
+#: Reasons to leave out a pair by the rules of Moses's ``clean-corpus-n``, in the order of checks.
 FAULTS = EMPTY, LONG, UNEVEN, EXCLUDED = (
     "a side has no words",
     "a side is longer than --max-words",
@@ -19,7 +19,7 @@ FAULTS = EMPTY, LONG, UNEVEN, EXCLUDED = (
 
 
 def sides(prefix: Path, languages: Sequence[str]) -> list[Path]:
-    """Return the names of both files; `DataError` if prefix and languages name no two files."""
+    """Return the paths of both files, ``PREFIX.LANGUAGE``; raise `DataError` for bad names."""
     first, second = languages
     if first == second or "/" in first + second:
         raise DataError(f"languages {first} and {second}: give two codes, such as en and de")
@@ -31,12 +31,12 @@ def sides(prefix: Path, languages: Sequence[str]) -> list[Path]:
 
 
 def find_sides(prefix: Path, languages: Sequence[str]) -> list[Path]:
-    """Return the paths of both sides of a text, compressed or not."""
+    """Return the paths of both files of a parallel text, which may be compressed."""
     return [find_text(path) for path in sides(prefix, languages)]
 
 
 def read_pairs(prefix: Path, languages: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Yield the pairs of two files; both must have the same number of lines (`count_lines`)."""
+    """Yield the sentence pairs of two files, which must have the same number of lines."""
     paths = find_sides(prefix, languages)
     number = 0
     try:
@@ -52,20 +52,20 @@ def read_pairs(prefix: Path, languages: Sequence[str]) -> Iterator[tuple[str, st
 
 
 class PairWriter:
-    """Writes pairs into two open files."""
+    """Writer of sentence pairs to two open files."""
 
     def __init__(self, source: TextIO, target: TextIO) -> None:
         self._source, self._target = source, target
 
     def write(self, source: str, target: str) -> None:
-        """Write a pair of lines without line ends."""
+        """Write a source and a target line, given without line ends."""
         self._source.write(source + "\n")
         self._target.write(target + "\n")
 
 
 @contextmanager
 def write_pairs(prefixes: Sequence[Path], languages: Sequence[str]) -> Iterator[list[PairWriter]]:
-    """Yield a writer for each prefix; all files appear if the block succeeds, otherwise none.
+    """Yield a `PairWriter` for each prefix; all files appear if the block succeeds, else none.
 
     Missing folders are created.
     """
@@ -81,16 +81,16 @@ def write_pairs(prefixes: Sequence[Path], languages: Sequence[str]) -> Iterator[
 
 
 def simplify(sentence: str) -> str:
-    """Return an equal key for sentences with differences only in case or spaces."""
+    """Return a key that is equal for sentences that differ only in case or spaces."""
     return "".join(sentence.split()).lower()
 
 
 def find_fault(source: int, target: int, max_words: int | None, ratio: float | None) -> str | None:
-    """Return the reason for rejecting a pair of sentences, or None to keep the pair.
+    """Return why to leave out a sentence pair, by its lengths; None to keep the pair.
 
     Args:
-        source: the number of its words.
-        target: that of the other side.
+        source: the number of words of the source.
+        target: the number of words of the target.
         max_words: the most words of a side; None: any number.
         ratio: how many times longer than the other a side may be; None: any number.
     """

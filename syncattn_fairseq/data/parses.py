@@ -1,4 +1,4 @@
-"""Read the dependency heads, labels and spans of words, and check trees."""
+"""Read the dependency heads, labels and character spans of words, and check trees."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -11,42 +11,46 @@ from ..base.text import read_lines
 from .spans import Span
 
 SPLITS = ("train", "valid", "test")
-"""The parts of a corpus, as fairseq-preprocess names them."""
+"""The splits of a corpus, as fairseq-preprocess names them."""
 LINKS = "align"
-"""The name of links between words, as in file names; fairseq's."""
+"""The part of file names that stands for word alignments, as in fairseq."""
 
 SPANS = "spans"
-"""The name of the words' spans in raw sentences, as in file names."""
+"""The part of file names that stands for the character spans of words in raw sentences."""
 
 _SPANS = re.compile("([0-9]{1,9}-[0-9]{1,9}( |$))*")
 _HEADS = re.compile("[0-9]{1,9}(?: [0-9]{1,9})*")
 
 POLICIES = ("stop", "drop")
-"""What to do about a parse that does not fit its sentence."""
+"""What to do about a parse that does not fit its sentence: stop, or drop the parse."""
 
 
 def read_heads(path: Path | str) -> Iterator[list[int] | None]:
-    """Yield each sentence's heads, 1-based, 0 = root; None: no parse. Errors: `parse_heads`."""
+    """Yield the dependency heads of each sentence, from 1, 0 = root; None without a parse.
+
+    Errors are those of `parse_heads`.
+    """
     for number, line in enumerate(read_lines(path), 1):
         yield parse_heads(line, path, number) or None
 
 
 def read_labels(path: Path | str) -> Iterator[list[str] | None]:
-    """Yield each sentence's labels, one per word; None for an empty line, no parse."""
+    """Yield the labels of each sentence, one for each word; None without a parse (empty line)."""
     for line in read_lines(path):
         yield line.split() or None
 
 
 def read_spans(path: Path | str) -> Iterator[list[Span]]:
-    """Yield the spans of each sentence's words; see `parse_spans`."""
+    """Yield the character spans of the words of each sentence; see `parse_spans`."""
     for number, line in enumerate(read_lines(path), 1):
         yield parse_spans(line, path, number)
 
 
 def parse_spans(line: str, path: Path | str, number: int) -> list[Span]:
-    """Return the spans on a line such as ``0-3 4-7``; `DataError` names path and line of bad spans.
+    """Return the character spans of words on a line such as ``0-3 4-7``.
 
-    They are in characters of the sentence, from 0; a span ends before its second number.
+    `DataError` names path and line of bad spans. They are in characters of the sentence, from 0; a
+    span ends before its second number.
     """
     if not _SPANS.fullmatch(line):
         raise DataError(
@@ -58,7 +62,7 @@ def parse_spans(line: str, path: Path | str, number: int) -> list[Span]:
 
 
 def parse_heads(line: str, path: Path | str, number: int) -> list[int]:
-    """Return the heads on a line; `DataError` names path and number of a line without integers."""
+    """Return the dependency heads on a line; raise `DataError` if one is not an integer."""
     try:
         if _HEADS.fullmatch(line):
             return [*map(int, line.split(" "))]  # much faster
@@ -71,11 +75,11 @@ def parse_heads(line: str, path: Path | str, number: int) -> list[int]:
 
 
 MIN_PARSED = 0.1
-"""The smallest share of sentences with a parse that does not look like a mistake."""
+"""Default for the smallest share of sentences with a parse; less looks like a mistake."""
 
 
 def check_parsed(where: Path | str, parsed: int, sentences: int, least: float) -> None:
-    """Raise `DataError` if the share of sentences with a fitting parse is too low.
+    """Raise `DataError` if too few sentences have a parse that fits their words.
 
     Args:
         where: the file of the parses, for the message.
@@ -91,7 +95,7 @@ def check_parsed(where: Path | str, parsed: int, sentences: int, least: float) -
 
 
 def check_tree(heads: Sequence[int]) -> None:
-    """Raise `BadParse` unless the heads of a sentence form a tree; takes linear time."""
+    """Raise `BadParse` unless a sentence's dependency heads form one tree; takes linear time."""
     size = len(heads)
     for head in (min(heads, default=0), max(heads, default=0)):
         if not 0 <= head <= size:
@@ -112,7 +116,10 @@ def check_tree(heads: Sequence[int]) -> None:
 
 
 def are_trees(sentences: Sequence[Sequence[int]]) -> bool:
-    """Return whether the heads of every sentence form one tree (`check_tree`), all at once."""
+    """Return whether the dependency heads of every sentence form one tree.
+
+    All sentences are checked at once, faster than by `check_tree`.
+    """
     import numpy as np  # commands that read parses begin without it
 
     sizes = np.array([len(heads) for heads in sentences], np.int64)

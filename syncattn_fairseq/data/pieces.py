@@ -24,15 +24,15 @@ from ..base.files import read_file
 from ..base.text import clean_line, read_lines
 from .words import MARK, RAW, REPLACEMENT, SYMBOLS, UNKNOWN, find_words, without_mark
 
-#: What reading a line makes a space of.
+#: Characters that become a space when a line is read.
 SPACES = [c for c in map(chr, range(1, 0x3001)) if clean_line(f"a{c}b").split() == ["a", "b"]]
-#: What a line is read as, by character.
+#: Characters that are replaced when a line is read, with their replacements.
 _READING = {space: " " for space in SPACES if space != " "} | {MARK: REPLACEMENT}
 
 
-#: Lines that sentencepiece gets, which holds each in some 415 bytes.
+#: Default for the most lines that sentencepiece learns from; it holds each in some 415 bytes.
 MAX_LINES = 10_000_000
-#: Of the random choice among more lines.
+#: Seed of the random choice among more lines.
 SEED = 1
 
 
@@ -44,9 +44,9 @@ def learn_pieces(
     The same text always gives the same model.
 
     Args:
-        paths: of the texts.
-        vocab_size: how many pieces, including <unk>, <s> and </s>.
-        max_lines: of longer texts, so many lines are drawn, all with the same probability.
+        paths: the paths of the texts.
+        vocab_size: the number of pieces, including <unk>, <s> and </s>.
+        max_lines: the most lines to learn from; of longer texts, as many are drawn at random.
 
     Returns:
         the content of the model's file; and which lines it was learnt from, if not from all.
@@ -69,7 +69,8 @@ def learn_pieces(
     )
 
 
-#: Of the characters of the training text, which occur as often as they do, so many are pieces.
+#: Share of the characters of the training text that must have pieces, counted as often as they
+#: occur.
 _COVERAGE = 0.9998
 #: Stands between words of the training text; U+241F is a picture of a separator, and no word's.
 _DELIMITER, _PICTURE = "\u241f", "\u241e"
@@ -86,11 +87,11 @@ def learn_raw_pieces(
     Args:
         texts: files with a sentence on each line, and what splits each into words (`.splitters`);
             None: pieces may have characters of several words.
-        vocab_size: how many pieces, with 256 bytes, <unk>, <s> and </s>.
+        vocab_size: the number of pieces, including 256 bytes, <unk>, <s> and </s>.
         max_lines: as for `learn_pieces`.
 
     Returns:
-        as of `learn_pieces`.
+        the same as `learn_pieces`.
 
     Raises:
         DataError: a text is not UTF-8, or they are too small or large for that size, or what a
@@ -115,7 +116,7 @@ def learn_raw_pieces(
 
 
 def _delimit(line: str, splitter: str | None) -> str:
-    """Put the delimiter between the words of a sentence; spaces stay with the following word."""
+    """Put the delimiter between the words of a sentence; spaces stay before the next word."""
     line = line.replace(_DELIMITER, _PICTURE)
     if splitter is None:
         return line
@@ -159,7 +160,7 @@ def _learn(
 
 
 def draw_lines(lines: Iterable[str], total: int, number: int) -> Iterator[str]:
-    """Draw so many of all lines, in their order; no line is held."""
+    """Yield ``number`` of ``total`` lines, drawn at random, in their order."""
     random = Random(SEED)
     for left, line in zip(range(total, 0, -1), lines, strict=True):
         if random.random() * left < number:
@@ -167,31 +168,32 @@ def draw_lines(lines: Iterable[str], total: int, number: int) -> Iterator[str]:
             yield line
 
 
-#: What tells a model that reads raw sentences: bytes, white space, U+2581, and what others change.
+#: A text by which a model of raw sentences is recognised (bytes, white space, U+2581, and what
+#: other models change), and how such a model reads it.
 _PROBE, _READ = f"ﬁ{MARK}\u3000 \t５：ำe\u0301 ", f"{MARK}ﬁ{REPLACEMENT}{MARK}５：ำe\u0301"
 
 
 def reads_raw_text(processor: sentencepiece.SentencePieceProcessor) -> bool:
-    """Return whether a model reads raw sentences, as those of `learn_raw_pieces` do."""
+    """Return whether a sentencepiece model reads raw sentences, as `learn_raw_pieces` does."""
     return processor.normalize(_PROBE) == _READ and all(
         processor.piece_to_id(f"<0x{byte:02X}>") != processor.unk_id() for byte in range(256)
     )
 
 
 def list_pieces(processor: sentencepiece.SentencePieceProcessor) -> list[str]:
-    """List the pieces a model can produce, without <unk>."""
+    """List the pieces that a sentencepiece model can produce, without <unk>."""
     pieces = (processor.id_to_piece(number) for number in range(len(processor)))
     return [piece for piece in pieces if piece not in SYMBOLS and piece != UNKNOWN]
 
 
-#: What Marian's models of several languages read first.
+#: Tag of the target language, such as ``>>de<<``, which Marian's multilingual models read first.
 TAG = re.compile(">>[^<>\\s]+<<")
 
 
 def apply_pieces(
     processor: sentencepiece.SentencePieceProcessor, sentence: str, known: Container[str] = ()
 ) -> list[str]:
-    """Return a sentence's pieces, U+2581 as ``_``.
+    """Split a sentence into pieces with sentencepiece; U+2581 in the sentence becomes ``_``.
 
     Args:
         processor: the sentencepiece model.
@@ -215,13 +217,13 @@ def apply_pieces(
 
 
 def read_tags(dictionary: Path) -> frozenset[str]:
-    """Return the names of languages in a dictionary of fairseq, such as ``>>de<<``."""
+    """Return the language tags in a fairseq dictionary, such as ``>>de<<``."""
     symbols = (line.partition(" ")[0] for line in read_lines(dictionary))
     return frozenset(filter(TAG.fullmatch, symbols))
 
 
 def normalise_sentence(processor: sentencepiece.SentencePieceProcessor, sentence: str) -> str:
-    """Return a sentence with the characters that its pieces join to, and plain single spaces.
+    """Return a sentence as its sentencepiece pieces spell it, with single plain spaces.
 
     A published model may replace characters, such as ``…`` by three points, so that parses must be
     of this sentence.
@@ -231,7 +233,7 @@ def normalise_sentence(processor: sentencepiece.SentencePieceProcessor, sentence
 
 
 def open_pieces(model: Path) -> sentencepiece.SentencePieceProcessor:
-    """Load a ``.model`` file; `DataError` if it is not a sentencepiece model."""
+    """Load a sentencepiece model from its file; raise `DataError` if the file is no such model."""
     processor = sentencepiece.SentencePieceProcessor()
     try:
         usable = processor.LoadFromSerializedProto(read_file(model)) and len(processor) > 0
@@ -243,7 +245,7 @@ def open_pieces(model: Path) -> sentencepiece.SentencePieceProcessor:
 
 
 def add_line_reading(model: bytes) -> bytes:
-    """Write our definition of a line into a ``.model`` file's content, for other programs.
+    """Return a sentencepiece model that reads lines as this package does, for other programs.
 
     White space of all kinds separates words, however much there is, at the ends, too, and U+2581
     is no space. `DataError`: this sentencepiece cannot.
@@ -264,5 +266,5 @@ def add_line_reading(model: bytes) -> bytes:
 
 
 def _cuttable(line: str) -> str:
-    """Return words in sentencepiece's form: separated by a single space, and without U+2581."""
+    """Return words in sentencepiece's form: separated by single spaces, and without U+2581."""
     return " ".join(word for word in without_mark(line).split(" ") if word)

@@ -1,6 +1,6 @@
-"""Conversion of sentences to words in preparation, and back.
+"""The record of how sentences were converted to words, by which words become sentences again.
 
-This, and how the words' subwords are marked, is stored beside data, whose text is not kept.
+It is stored beside binarised data, whose text is not kept, with how subwords are marked.
 """
 
 import json
@@ -38,18 +38,18 @@ _WITHOUT_KYTEA = "; install KyTea, which splits this model's text, or give words
 
 @dataclass(frozen=True)
 class Preparation:
-    """How sentences of one language became words.
+    """The way in which sentences of one language are converted to words, and words back.
 
     Attributes:
-        tokenizer: ``moses``, ``kytea`` (Japanese), ``spaces``: they are words already, or ``raw``:
-            subwords were made of the sentences themselves.
-        language: as Moses names it, or of raw sentences, as the text's files do.
+        tokenizer: ``moses``, ``kytea`` (Japanese), ``spaces``: the sentences are words already, or
+            ``raw``: subwords are made of the sentences themselves.
+        language: Moses's code of the language; for raw sentences, that in the names of files.
         normalise: whether quotes, dashes and the like were unified first.
         aggressive: whether Moses split words at hyphens.
         case: ``kept``; ``lower``; or ``true``: a sentence begins with a capital only if its first
             word always has one.
         rules: the version of the rules of :mod:`.moses`, and of how sentences get their capitals.
-            Records that do not say it have the first.
+            Records without a version have the first.
         first: the symbol before the subwords of every sentence, which names its language for a
             model of many languages, such as ``__en__``; empty: there is none.
     """
@@ -63,17 +63,17 @@ class Preparation:
     first: str = ""
 
     def as_plain(self) -> dict[str, Any]:
-        """Return its values, as records have them."""
+        """Return the preparation as a dictionary of plain values, for JSON."""
         return {name: value for name, value in asdict(self).items() if name != "first" or value}
 
     def tokenise(self, sentences: Sequence[str]) -> list[str]:
-        """Return the words of sentences, separated by spaces."""
+        """Return sentences as words that are separated by spaces."""
         if self.tokenizer == "kytea":
             sentences = split_by(_KYTEA, sentences, "kytea", _WITHOUT_KYTEA)
         return [self.tokenise_line(sentence) for sentence in sentences]
 
     def tokenise_line(self, text: str) -> str:
-        """Return the tokenised line; a line for KyTea must have been split by KyTea before."""
+        """Return a sentence as words; for KyTea, the line must be KyTea's output already."""
         if self.normalise:
             text = self._normalizer.normalize(text)
         if self.tokenizer == "moses":
@@ -84,7 +84,7 @@ class Preparation:
         return lower_case(text, self.language) if self.case == "lower" else text
 
     def detokenise(self, lines: Sequence[str]) -> list[str]:
-        """Return sentences as people write them."""
+        """Return lines of words as ordinary sentences, without the tokenizer's spaces."""
         texts = [self._detokenize(line) for line in lines]
         if self.case == "true":
             texts = [raise_first(text, self.language, self.rules) for text in texts]
@@ -112,7 +112,7 @@ class Preparation:
 def split_by(
     program: Sequence[str], sentences: Sequence[str], name: str, advice: str = ""
 ) -> list[str]:
-    """Split sentences without spaces by an external program; `DataError` names the program.
+    """Split sentences without spaces by an external program; raise `DataError` if it fails.
 
     Args:
         program: the program with arguments.
@@ -137,16 +137,17 @@ def split_by(
 
 
 def store_preparations(folder: Path, preparations: Mapping[str, Preparation]) -> None:
-    """Store how the text of each language was prepared."""
+    """Write a file with the preparation of each language's text into a folder."""
     record = {language: each.as_plain() for language, each in preparations.items()}
     with replacing(folder / NAME) as temporary:
         temporary.write_text(json.dumps(record, indent=2) + "\n", "utf-8")
 
 
 def stored_preparations(folder: Path) -> dict[str, Preparation]:
-    """Return the recorded preparation of each language, if known; `DataError` if damaged.
+    """Return the preparation of each language that a folder's record has; {} without a record.
 
-    Nothing in the record is run or opened: it chooses among our own tokenizers.
+    `DataError`: the record is damaged. Nothing in the record is run or opened: it chooses among our
+    own tokenizers.
     """
     path = folder / NAME
     try:
@@ -181,7 +182,7 @@ def _is_sound(preparation: Preparation) -> bool:
 
 
 def list_record(languages: Iterable[str]) -> list[str]:
-    """List the names of the files with the record of text preparation."""
+    """List the names of the files in which the preparation of texts is recorded."""
     names = [NAME, SCHEMES_NAME]
     for language in languages:
         names += [f"subwords.{language}", f"vocabulary.{language}"]
@@ -189,12 +190,12 @@ def list_record(languages: Iterable[str]) -> list[str]:
 
 
 def copy_record(source: Path, destination: Path, languages: Iterable[str], is_new: bool) -> None:
-    """Copy the record of text preparation and the subword models into another folder.
+    """Copy the record of how texts were prepared, with subword models, into another folder.
 
     Args:
         source, destination: the folders.
-        languages: of the text.
-        is_new: whether all that is in the destination is from somebody else.
+        languages: the languages of the text.
+        is_new: whether no file in the destination is from an earlier run of this training.
 
     Raises:
         DataError: a link is in the place of a file, or the record of another text is there.
@@ -216,7 +217,7 @@ def copy_record(source: Path, destination: Path, languages: Iterable[str], is_ne
 
 
 def score_round_trip(preparation: Preparation, references: Sequence[str]) -> float:
-    """Compute the BLEU of references after tokenizer and detokeniser: no model gets more."""
+    """Return the BLEU of references after tokenising and detokenising: no model gets more."""
     from sacrebleu.metrics.bleu import BLEU
 
     words = BLEU(tokenize="13a" if preparation.tokenizer == "moses" else "char")
@@ -227,7 +228,10 @@ def score_round_trip(preparation: Preparation, references: Sequence[str]) -> flo
 
 
 def stored_schemes(folder: Path | str) -> dict[str, str]:
-    """Return the schemes stored by `syncattn-preprocess`, if any; `DataError` if damaged."""
+    """Return each language's scheme of subword marks stored in a folder; {} if none is.
+
+    `DataError`: the file is damaged.
+    """
     path = Path(folder) / SCHEMES_NAME
     try:
         schemes = read_json(path)
@@ -244,6 +248,6 @@ def stored_schemes(folder: Path | str) -> dict[str, str]:
 
 
 def store_schemes(folder: Path | str, schemes: Mapping[str, str]) -> None:
-    """Store the schemes of languages."""
+    """Write a file with each language's scheme of subword marks into a folder."""
     with replacing(Path(folder) / SCHEMES_NAME) as temporary:
         temporary.write_text(json.dumps(schemes, sort_keys=True) + "\n", "utf-8")

@@ -1,4 +1,4 @@
-"""Binarise texts with ``fairseq-preprocess``, and their parses."""
+"""Binarise texts, with ``fairseq-preprocess``, and their parses."""
 
 from __future__ import annotations
 
@@ -82,27 +82,28 @@ from .segmenters import (
 from .splitters import find_splitter
 from .words import RAW, SYMBOLS, UNKNOWN, detect_scheme, find_schemes, is_raw
 
-#: What ends a line for fairseq (a carriage return), and what is no white space.
+#: Characters that fairseq reads otherwise: a carriage return ends its lines, and the others are no
+#: white space for it.
 _READ_OTHERWISE = re.compile("[\r\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f]")
 
 
 @dataclass(frozen=True)
 class Preprocessing:
-    """The settings of a binarisation; tuples are for source and target.
+    """The settings of ``syncattn-preprocess``; tuples are for source and target.
 
     Args:
-        languages: of both; with ``only_source``, the target has no text.
-        texts: of each split, the prefixes of its texts; `None`: there is no such split.
-        heads: of each split, the prefixes of its heads and labels; `None`: those of its texts.
-        dictionaries, label_dictionaries: of the text and of labels, to reuse.
+        languages: source and target; with ``only_source``, the target has no text.
+        texts: for each split, the path prefixes of its texts; `None`: there is no such split.
+        heads: for each split, the prefixes of its heads and labels; `None`: those of its texts.
+        dictionaries, label_dictionaries: the files of dictionaries to reuse, or `None`.
         destination: the folder to write into.
         scheme: how subwords are marked; `None`: detected.
         on_bad_parse, min_parsed: see :class:`.binarise.AnnotatedText`.
         add: the only heads or labels to binarise, for texts that are binarised already.
-        preparations: how sentences became the words of each language; empty: not said.
-        subwords: the subword models that split the words; `None`: not said.
-        raw_models: of these, those that read sentences as people write them, by language.
-        raw: the prefix of sentences as people write them, to see what is lost; or `None`.
+        preparations: how sentences became the words of each language; empty: unknown.
+        subwords: the subword models that split the words; `None`: unknown.
+        raw_models: the models among these that read raw sentences, by language.
+        raw: the path prefix of raw sentences, to measure what preparation loses; or `None`.
         fairseq: the arguments of ``fairseq-preprocess``, which binarises the texts.
     """
 
@@ -125,7 +126,7 @@ class Preprocessing:
 
     @property
     def written(self) -> tuple[str, ...]:
-        """The languages whose texts are binarised."""
+        """The languages whose texts are binarised: both, or the source's alone."""
         return self.languages[:1] if self.only_source else self.languages
 
     def locate(self, folder: Path, part: SplitText, kind: str = "") -> Path:
@@ -139,7 +140,7 @@ def read_arguments(
     preparations: Sequence[Preparation] = (),
     subwords: Sequence[SubwordModel] | None = None,
 ) -> Preprocessing:
-    """Read the arguments of ``syncattn-preprocess``; `DataError` if a language is missing."""
+    """Turn the arguments of ``syncattn-preprocess`` into settings; raise `DataError` if bad."""
     if args.source_lang is None or (args.target_lang is None and not args.only_source):
         raise DataError("--source-lang and --target-lang are needed to find the files")
     languages = args.source_lang, str(args.target_lang)  # fairseq writes en-None, too
@@ -191,7 +192,7 @@ def _use_dictionaries(
     languages: tuple[str, str],
     subwords: Sequence[SubwordModel] | None,
 ) -> None:
-    """Make fairseq use the dictionaries of a model to start from."""
+    """Make fairseq use the dictionaries of the model that training will start from."""
     for name in ("srcdict", "tgtdict", "joined_dictionary", "subword_marks", "subwords"):
         if subwords if name == "subwords" else getattr(args, name):
             raise DataError(
@@ -217,7 +218,7 @@ def _use_dictionaries(
 
 @dataclass(frozen=True)
 class SplitText:
-    """A text of a single language and split, with the prefix of the heads and labels."""
+    """The text of a language in a split, with the path prefix of its heads and labels."""
 
     split: str
     language: str
@@ -227,16 +228,16 @@ class SplitText:
 
     @property
     def links(self) -> Path:
-        """The path of the links between both languages; the file may not exist."""
+        """The path of the word alignments of the split; the file may not exist."""
         return find_text(Path(f"{self.prefix}.{LINKS}"))
 
     def values(self, kind: str) -> Path:
-        """Return the path of the heads or labels; the file may be compressed or missing."""
+        """Return the path of the text's heads or labels; the file may be compressed or missing."""
         return find_text(Path(f"{self.prefix}.{kind}.{self.language}"))
 
 
 def _list_parts(plan: Preprocessing) -> Iterator[SplitText]:
-    """List the texts for fairseq to binarise, with fairseq's order and names."""
+    """Yield the texts that fairseq binarises, in fairseq's order and with its names."""
     for split in SPLITS:
         texts, heads = plan.texts[split], plan.heads[split]
         if not texts:
@@ -277,7 +278,7 @@ def _check_plain(path: Path) -> None:
 
 
 def _check_lines(path: Path) -> None:
-    """Refuse lines and words that fairseq would read differently; count unknown words."""
+    """Refuse lines and words that fairseq reads otherwise; print how many lines have <unk>."""
     unknown = 0
     with open_text(path, errors="surrogateescape") as file:
         for number, line in enumerate(iter(partial(file.readline, MAX_LINE), ""), 1):
@@ -310,14 +311,14 @@ def _detect_scheme(paths: Sequence[Path]) -> str:
     return schemes.pop() if schemes else "none"
 
 
-#: Heads or labels to binarise: whose, and which of the two.
+#: A text, and the kind of its annotation to binarise: heads or labels.
 Annotation = tuple[SplitText, str]
 
 
 def _list_annotations(
     plan: Preprocessing, parts: Sequence[SplitText], linked: Sequence[SplitText]
 ) -> list[Annotation]:
-    """List the heads and labels to binarise; `DataError` if a requested file does not exist."""
+    """List the heads and labels to binarise; raise `DataError` if a requested file is missing."""
     found = [(part, kind) for kind in KINDS for part in parts if part.values(kind).exists()]
     if plan.add:
         found = [(part, kind) for part, kind in found if f"{kind}.{part.language}" in plan.add]
@@ -342,7 +343,7 @@ def _check_sides(parts: Sequence[SplitText]) -> None:
 
 
 def _examine(plan: Preprocessing, parts: Sequence[SplitText]) -> None:
-    """Print faults of the texts of both sides."""
+    """Print the faults that :mod:`.doctor` finds in the texts, as warnings."""
     sides: dict[str, list[Path]] = {}
     for part in parts:
         sides.setdefault(part.split, []).append(part.text)
@@ -354,7 +355,7 @@ def _examine(plan: Preprocessing, parts: Sequence[SplitText]) -> None:
 
 
 def _choose_schemes(plan: Preprocessing, used: Sequence[SplitText]) -> dict[str, str]:
-    """Return how each language's subwords are marked: as is said, stored, or seen in its texts."""
+    """Return the scheme of each language's subword marks: as given, stored or detected."""
     schemes = stored_schemes(plan.destination)
     for language in plan.raw_models:
         splitter, lack = find_splitter(language)
@@ -372,7 +373,7 @@ def _choose_schemes(plan: Preprocessing, used: Sequence[SplitText]) -> dict[str,
 
 
 def _say_what_lacks(parts: Sequence[SplitText], annotations: Sequence[Annotation]) -> None:
-    """Print which texts lack heads or labels present in other texts."""
+    """Print which texts lack heads or labels that other texts have."""
     for kind in dict.fromkeys(kind for _, kind in annotations):
         for part in parts:
             if (part, kind) not in annotations:
@@ -381,7 +382,7 @@ def _say_what_lacks(parts: Sequence[SplitText], annotations: Sequence[Annotation
 
 
 def _describe(plan: Preprocessing, part: SplitText, kind: str, scheme: str) -> AnnotatedText:
-    """Return a text with its heads or labels."""
+    """Return the `AnnotatedText` of a text with its heads or labels."""
     spans, heads = part.values(SPANS), part.values(HEADS)
     reads = is_raw(scheme)
     return AnnotatedText(
@@ -398,7 +399,7 @@ def _describe(plan: Preprocessing, part: SplitText, kind: str, scheme: str) -> A
 
 
 def _describe_side(part: SplitText, scheme: str) -> LinkedText:
-    """Return a side of linked texts."""
+    """Return the `LinkedText` of one side of word-aligned texts."""
     spans = part.values(SPANS)
     if not is_raw(scheme) or not spans.exists():
         return LinkedText(part.text, scheme)
@@ -434,7 +435,7 @@ def _load_label_dictionaries(
 
 
 def preprocess_texts(plan: Preprocessing) -> None:
-    """Binarise texts and parses; at a `DataError` about them, nothing was written."""
+    """Binarise texts and parses; if they have a fault, raise `DataError` and write nothing."""
     for path in filter(None, plan.dictionaries):
         _check_plain(Path(path))
         load_unambiguous(Path(path))  # or says what is wrong with it
@@ -511,7 +512,7 @@ def preprocess_texts(plan: Preprocessing) -> None:
 
 
 def _add_record(plan: Preprocessing) -> None:
-    """Record the preparation and subword marks of a text already in a folder."""
+    """Record preparation and subword marks of a text that a folder already has, binarised."""
     if not plan.destination.is_dir():
         raise DataError(f"{plan.destination}: no such folder; binarise the text first")
     with filling(plan.destination) as folder:
@@ -549,7 +550,7 @@ def _check_outputs(plan: Preprocessing, folder: Path, read: Sequence[Path] = ())
 def _check_record_of_texts(
     plan: Preprocessing, parts: Sequence[SplitText], schemes: Mapping[str, str]
 ) -> None:
-    """Check that the subword models and preparations fit the binarised texts."""
+    """Check that the subword models and preparations fit the texts to binarise."""
     for language in plan.written:
         texts = {part.split: part.text for part in parts if part.language == language}
         split = next((split for split in SAMPLED if split in texts), None)
@@ -581,7 +582,7 @@ def _binarise_values(
     source: AnnotatedText,
     dictionaries: dict[str, Dictionary],
 ) -> tuple[Path, TextCounts]:
-    """Binarise heads or labels; add the dictionary of labels that are the first of a language."""
+    """Binarise heads or labels; build the label dictionary from a language's first labels."""
     dictionary = None
     if source.kind == LABELS:
         if part.language not in dictionaries:  # labels of the training text
@@ -593,7 +594,7 @@ def _binarise_values(
 
 
 def _check_preparations(plan: Preprocessing) -> None:
-    """Open the subword models, and print losses of the target's tokenizer and detokenizer."""
+    """Open the subword models; print the BLEU that the target's tokenizer and detokeniser leave."""
     check_languages(plan.preparations, plan.languages, "--words-by")
     for model in plan.subwords or ():
         model.open()
@@ -612,7 +613,7 @@ def _store_preparations(plan: Preprocessing, folder: Path) -> None:
 
 
 def _binarise_texts(plan: Preprocessing, folder: Path) -> None:
-    """Binarise the texts into a folder, with the dictionaries of models for raw text.
+    """Binarise the texts into a folder, with dictionaries of all pieces for raw-text models.
 
     Others are made of the texts; of bytes, and of pieces that are only parts of others, few occur
     there.
@@ -645,12 +646,12 @@ def _run_fairseq(args: argparse.Namespace) -> None:
 
 
 def _names_no_folder(record: logging.LogRecord) -> bool:
-    """Drop fairseq's message about the temporary output folder."""
+    """Return False for fairseq's message that names the temporary folder, to drop it."""
     return not record.getMessage().startswith("Wrote preprocessed data to")
 
 
 def _refuse_dictionaries(plan: Preprocessing) -> None:
-    """Refuse to replace dictionaries, as fairseq does."""
+    """Raise `DataError` if a dictionary exists that fairseq would replace."""
     for reused, language in zip(plan.dictionaries, plan.languages, strict=True):
         path = plan.destination / f"dict.{language}.txt"
         if path.exists() and not reused and language in plan.written:

@@ -1,4 +1,4 @@
-"""Check the record of preparation against the text."""
+"""Check that the recorded preparation and the subword model of a text fit the text."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ def check_record(
     scheme: str,
     where: Path | str,
 ) -> None:
-    """Check a subword model and a preparation against a text.
+    """Check that a subword model and a recorded preparation fit a text.
 
     Args:
-        model: the subword model; None: not said.
-        preparation: how the text became words; None: not said.
+        model: the subword model; None: unknown, and not checked.
+        preparation: how the text became words; None: unknown, and not checked.
         rows: the subwords of sentences; those with unknown subwords are left out.
         scheme: how subwords are marked.
-        where: what the text is called.
+        where: the name of the text in messages.
 
     Raises:
-        DataError: they do not fit most of the sentences.
+        DataError: the model or the preparation does not fit most of the sentences.
     """
     if model is not None:
         segmenter = model.open()
@@ -50,18 +50,18 @@ def check_record(
 def check_subwords(
     path: Path | str, segmenter: Segmenter, rows: Sequence[Sequence[str]], where: Path | str
 ) -> None:
-    """Split sentences of a text again, and compare the subwords.
+    """Check that a subword model splits a text's sentences into the subwords that they have.
 
     A few may differ, such as those with white space inside words.
 
     Args:
-        path: of the subword model.
-        segmenter: the model.
+        path: the path of the subword model, for messages.
+        segmenter: the subword model.
         rows: the subwords of sentences; those with unknown subwords are left out.
-        where: what the text is called.
+        where: the name of the text in messages.
 
     Raises:
-        DataError: most are split in another way.
+        DataError: the model splits most sentences in another way.
     """
     rows = [row[1:] if row and TAG.fullmatch(row[0]) else row for row in rows]
     known = [[*row] for row in rows if row and "<unk>" not in row]
@@ -82,12 +82,12 @@ def check_subwords(
 def check_languages(
     preparations: Mapping[str, Preparation], languages: tuple[str, str], where: Path | str
 ) -> None:
-    """Check that source and target are not swapped.
+    """Check that the preparations of source and target are not swapped.
 
     Args:
         preparations: how the text of each language was prepared.
-        languages: of source and target.
-        where: what says so.
+        languages: the source and the target language.
+        where: the file or option that says so, for messages.
 
     Raises:
         DataError: each language was prepared as the other one.
@@ -108,13 +108,13 @@ def check_languages(
 def check_preparation(
     preparation: Preparation, rows: Sequence[Sequence[str]], scheme: str, where: Path | str
 ) -> None:
-    """Check the recorded preparation of a text: detokenising and tokenising must restore the words.
+    """Check that detokenising and tokenising a text, by its preparation, restores its words.
 
     Args:
         preparation: how the text is said to be prepared; only Moses's way is checked.
         rows: the subwords of sentences; those with unknown subwords are left out.
         scheme: how subwords are marked.
-        where: what the text is called.
+        where: the name of the text in messages.
 
     Raises:
         DataError: most sentences have other words.

@@ -1,4 +1,4 @@
-"""From plain text to a model's subwords."""
+"""Split plain text into the subwords of a model."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ from .words import MARK, RAW, SYMBOLS, UNKNOWN, detect_scheme, is_raw, join_text
 
 _REMEDY = "give the codes that subword-nmt learned, or a sentencepiece model"
 
-#: After so many different ones, no others are counted.
+#: The most different unknown subwords that are counted.
 _MOST_UNKNOWN = 10_000
-#: A model that serves for months must not keep every word that it has ever split.
+#: The most words whose subwords are cached, so that a long-running server does not keep them all.
 _MOST_CACHED = 100_000
 
-#: Marks of subwords, how text that has them looks, and what joins it.
+#: For each mark of subwords, a pattern of text in subwords, and the command that joins it.
 _CUT = {
     "▁": (re.compile("^▁ |(?<!\\S)▁+[^\\s▁]|[^\\s▁]▁+(?!\\S)"), "sed 's/ //g; s/▁/ /g'"),
     "@@": (re.compile("[^\\s@]@@(?!\\S)"), "sed 's/@@ //g'"),
@@ -40,13 +40,13 @@ _CUT = {
 
 @dataclass(frozen=True)
 class SubwordModel:
-    """The files of a subword model.
+    """The files of a subword model, with the vocabulary that restricts its subwords.
 
     Args:
         path: the codes that subword-nmt learned, or a sentencepiece model.
-        vocabulary: with codes, subwords and their counts, as subword-nmt writes them; words are
-            split until all subwords are in it. None: all that the codes make.
-        threshold: the smallest count of these subwords.
+        vocabulary: for codes, a file of allowed subwords and their counts, as subword-nmt writes
+            it; words are split until all subwords are allowed. None: all subwords are allowed.
+        threshold: the smallest count of an allowed subword.
     """
 
     path: str | Path
@@ -54,7 +54,7 @@ class SubwordModel:
     threshold: int = 1
 
     def open(self) -> Segmenter:
-        """Load the model; `DataError` if a file is invalid or a required package is missing."""
+        """Load the subword model; raise `DataError` for an invalid file or a missing package."""
         segmenter = open_segmenter(Path(self.path))
         if self.vocabulary is not None:
             if not isinstance(segmenter, Codes):
@@ -64,11 +64,14 @@ class SubwordModel:
 
 
 SubwordFiles: TypeAlias = "str | Path | SubwordModel | Sequence[str | Path | SubwordModel] | None"
-"""One model, or those of source and target; None: not said."""
+"""One subword model for both languages, or one each for source and target; None if not given."""
 
 
 def read_vocabulary(path: str | Path, threshold: int) -> dict[str, int]:
-    """Read the subwords that occur so often, and their counts; `DataError` if there are none."""
+    """Return the subwords of a vocabulary with counts of ``threshold`` or more.
+
+    `DataError`: there are none, or a line has no count.
+    """
     counts = {}
     for number, line in enumerate(read_file_lines(path), 1):
         subword, _, count = line.rpartition(" ")
@@ -86,16 +89,16 @@ def read_vocabulary(path: str | Path, threshold: int) -> dict[str, int]:
 
 
 class Segmenter(ABC):
-    """Splits words into subwords.
+    """Base class of subword models, which split the words of sentences into subwords.
 
     Attributes:
-        known: the subwords in the model's dictionary, and which they are there, the most frequent
-            first; empty: not said.
-        preparation: how sentences become words; None: not said, they are words already.
-        unknown: how often others occurred.
+        known: the rank of each subword in the model's dictionary, the most frequent first; empty:
+            the dictionary is unknown.
+        preparation: how sentences become words; None: unknown, and sentences are words.
+        unknown: how often each subword occurred that the model does not have.
     """
 
-    #: How it marks them, see :func:`..data.words.find_word_starts`.
+    #: The scheme of the model's subword marks, see :func:`..data.words.find_word_starts`.
     scheme: str
 
     def __init__(self) -> None:
@@ -106,21 +109,21 @@ class Segmenter(ABC):
 
     @abstractmethod
     def segment(self, words: Sequence[str]) -> list[str]:
-        """Return the subwords of a sentence."""
+        """Return the subwords of a sentence, which is given as words."""
 
     def tokenise(self, sentences: Sequence[str]) -> list[str]:
-        """Return the words of sentences as people write them, separated by spaces."""
+        """Return raw sentences as words that are separated by spaces, as the model expects."""
         if self.preparation is None:
             return [*sentences]
         lines = self.preparation.tokenise([*map(clean_line, sentences)])
         return [*map(self._lower_first, lines)] if self.preparation.case == "true" else lines
 
     def detokenise(self, lines: Sequence[str]) -> list[str]:
-        """Return sentences as people write them."""
+        """Return lines of words as raw sentences."""
         return [*lines] if self.preparation is None else self.preparation.detokenise(lines)
 
     def _lower_first(self, line: str) -> str:
-        """Lower-case the first word of a sentence if the model knows the lower-case form better."""
+        """Lower-case the first word of a sentence if the model has better subwords for that."""
         assert self.preparation is not None
         words, rules = line.split(" "), self.preparation.rules
         index = find_first(words, rules)
@@ -136,7 +139,7 @@ class Segmenter(ABC):
         return len(pieces) - len(ranks), len(pieces), sum(ranks)
 
     def __call__(self, sentences: Sequence[str]) -> list[list[str]]:
-        """Split sentences of words at white space; `BadSentence` if the words are already subwords.
+        """Split sentences of words into subwords; raise `BadSentence` if one is split already.
 
         What has another meaning in a dictionary, such as ``</s>``, becomes ``<unk>``.
         """
@@ -165,7 +168,7 @@ class Segmenter(ABC):
                 )
 
     def describe_unknown(self) -> str:
-        """Return a warning about subwords unknown to the model, if any."""
+        """Return a warning about subwords outside the model's dictionary; "" if there were none."""
         if not self.unknown:
             return ""
         examples = ", ".join(subword for subword, _ in self.unknown.most_common(3))
@@ -177,20 +180,20 @@ class Segmenter(ABC):
 
 
 class Words(Segmenter):
-    """Leaves words unchanged, for a model of words."""
+    """Segmenter of a model of words, which leaves words unchanged."""
 
     scheme = "none"
 
     def segment(self, words: Sequence[str]) -> list[str]:
-        """Return the words."""
+        """Return the words unchanged."""
         return list(words)
 
 
 class Subwords(Segmenter):
-    """Accepts text already in subwords, such as the text of a binarised corpus.
+    """Segmenter for text in subwords already, such as the text of a binarised corpus.
 
     Args:
-        scheme: how its subwords are marked.
+        scheme: how the text's subwords are marked.
     """
 
     def __init__(self, scheme: str) -> None:
@@ -198,15 +201,15 @@ class Subwords(Segmenter):
         self.scheme = scheme
 
     def segment(self, words: Sequence[str]) -> list[str]:
-        """Return the subwords of space-separated input."""
+        """Return the input unchanged, which is in subwords already."""
         return list(words)
 
     def _refuse_subwords(self, number: int, words: Sequence[str]) -> None:
-        """Take every line."""
+        """Accept every line."""
 
 
 class Pieces(Segmenter):
-    """Splits with a sentencepiece model."""
+    """Segmenter with a sentencepiece model, which splits words."""
 
     scheme = "sentencepiece"
 
@@ -215,12 +218,12 @@ class Pieces(Segmenter):
         self.processor = processor
 
     def segment(self, words: Sequence[str]) -> list[str]:
-        """Return the pieces; see `apply_pieces`."""
+        """Return the sentencepiece pieces of a sentence, which is given as words."""
         return apply_pieces(self.processor, " ".join(words), self.known)
 
 
 class RawPieces(Pieces):
-    """Splits sentences as people write them.
+    """Segmenter with a sentencepiece model of raw sentences, which need no tokenizer.
 
     Models of `.pieces.learn_raw_pieces` change no character; published ones may change some.
     """
@@ -228,7 +231,7 @@ class RawPieces(Pieces):
     scheme = f"{RAW}{UAX29}"
 
     def _refuse_subwords(self, number: int, words: Sequence[str]) -> None:
-        """Refuse a line that certainly consists of pieces; accept all other lines."""
+        """Raise `BadSentence` for a line that certainly is in pieces; accept all other lines."""
         marked = len(words) > 1 and words[0].startswith(MARK)
         if marked and self.segment([join_text(words, self.scheme)]) == [*words]:
             line, remedy = " ".join(words), _CUT[MARK][1]
@@ -238,7 +241,10 @@ class RawPieces(Pieces):
 
 
 class Codes(Segmenter):
-    """Splits words with subword-nmt codes; `DataError` if the package or the codes are unusable."""
+    """Segmenter with codes that subword-nmt learned.
+
+    `DataError`: the package or the codes are unusable.
+    """
 
     scheme = "subword_nmt"
 
@@ -266,12 +272,12 @@ class Codes(Segmenter):
             raise DataError(f"{path}:1: no version that subword-nmt knows; {_REMEDY}") from None
 
     def restrict(self, vocabulary: Container[str]) -> None:
-        """Split words until all subwords are in a vocabulary, or are characters."""
+        """Split words further, until each subword is in a vocabulary or is a character."""
         self.bpe.vocab = vocabulary
         self.bpe.cache = {}
 
     def segment(self, words: Sequence[str]) -> list[str]:
-        """Return the subwords."""
+        """Return the subwords of the words by the codes."""
         if len(self.bpe.cache) > _MOST_CACHED:
             self.bpe.cache = {}
         subwords: list[str] = self.bpe.segment_tokens(words)
@@ -279,7 +285,7 @@ class Codes(Segmenter):
 
 
 def open_segmenter(path: Path) -> Segmenter:
-    """Load a subword model of either kind; `DataError` if the file is neither."""
+    """Load a sentencepiece model or codes of subword-nmt; raise `DataError` for another file."""
     with open_file(path) as file:
         # Protocol buffers begin with a line feed, the tag of their first field; codes are text.
         if file.read(1) != b"\n":
@@ -289,22 +295,22 @@ def open_segmenter(path: Path) -> Segmenter:
 
 
 def is_file_name(name: object) -> bool:
-    """Return whether a name from a file, such as a language, can be a part of a file's name."""
+    """Return whether a value, such as a language from a file, can safely be part of a file name."""
     return isinstance(name, str) and re.fullmatch(r"[\w.+-]{1,100}", name) is not None
 
 
 def name_subwords(language: str) -> str:
-    """Return the name of one language's subword model in an export's folder."""
+    """Return the file name under which folders hold the subword model of a language."""
     return f"subwords.{language}"
 
 
 def name_vocabulary(language: str) -> str:
-    """Return the name, in an export's folder, of the vocabulary for restricting subwords."""
+    """Return the file name under which folders hold the allowed subwords of a language."""
     return f"vocabulary.{language}"
 
 
 def store_subwords(folder: Path, languages: Sequence[str], models: Sequence[SubwordModel]) -> None:
-    """Copy the subword models of languages, and the allowed subwords."""
+    """Copy the subword models of languages, and their allowed subwords, into a folder."""
     for model, language in zip(models, languages, strict=True):
         shutil.copyfile(model.path, folder / name_subwords(language))
         if model.vocabulary is not None:
@@ -313,10 +319,7 @@ def store_subwords(folder: Path, languages: Sequence[str], models: Sequence[Subw
 
 
 def format_vocabulary(model: SubwordModel) -> str:
-    """Return the allowed subwords and counts of a vocabulary, in the stored form.
-
-    It has none: nothing.
-    """
+    """Return the allowed subwords of a model, with counts, as text; "" without a vocabulary."""
     if model.vocabulary is None:
         return ""
     counts = read_vocabulary(model.vocabulary, model.threshold)
@@ -326,7 +329,7 @@ def format_vocabulary(model: SubwordModel) -> str:
 def find_subwords(
     folders: Sequence[Path], source: str, target: str
 ) -> tuple[SubwordModel, SubwordModel] | None:
-    """Find the subword models of both languages in the first folder with both."""
+    """Return the subword models of both languages, from the first folder with both; else None."""
     for folder in folders:
         models = []
         for language in (source, target):
@@ -346,12 +349,12 @@ def open_segmenters(
     schemes: tuple[str | None, str | None] = (None, None),
     in_subwords: bool = False,
 ) -> tuple[Segmenter, Segmenter]:
-    """Load the subword models of source and target.
+    """Return the segmenters of source and target, from given models or those in folders.
 
     Args:
         models: the subword models; None: those in the folders.
-        folders: where they are, and how the text was prepared, in the order of the search.
-        languages: of source and target.
+        folders: folders to search, in this order, for subword models and preparations.
+        languages: the source and the target language.
         vocabularies: the subwords that the model knows on each side, the most frequent first.
         schemes: how each side marks subwords; None: as its vocabulary shows.
         in_subwords: whether text is in subwords already, so that no model is needed.
@@ -396,7 +399,10 @@ def open_segmenters(
 
 
 def pair_subwords(models: SubwordFiles) -> tuple[SubwordModel, SubwordModel] | None:
-    """Return the models of source and target, perhaps one for both; `DataError` if more."""
+    """Return the subword models of source and target, from one or two; None if not given.
+
+    `DataError`: there are more than two, or none.
+    """
     if models is None:
         return None
     given = [models] if isinstance(models, str | Path | SubwordModel) else models

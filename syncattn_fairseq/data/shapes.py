@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-#: The share of tokens that padding may add, unless there would be too many shapes.
+#: Default for the share of tokens that padding may add, unless there would be too many shapes.
 ADDED = 0.10
-#: The most shapes of a plan.
+#: Default for the most shapes of a plan.
 MOST_SHAPES = 160
-#: How many numbers of rows the products of a training have on a CPU.
+#: Number of different row counts that matrix products of a training have on a CPU.
 ROW_COUNTS = 16
 #: Shapes that are compared pair by pair.
 _COMPARED = 1500
@@ -23,7 +23,7 @@ _CHUNK = 10_000
 
 
 class Shape(NamedTuple):
-    """The shape of a batch: how many sentences, and the lengths of both sides, padding included."""
+    """Shape of a batch: number of sentences, and padded lengths of source and target."""
 
     rows: int
     source: int
@@ -31,14 +31,14 @@ class Shape(NamedTuple):
 
 
 class Plan:
-    """A set of shapes; each batch is padded to the smallest sufficient shape.
+    """Set of batch shapes; a batch is padded to the smallest shape that is large enough.
 
     Args:
-        shapes: ``(n, 3)``: rows, source and target of each.
-        batches: ``(m, 3)``, those that the shapes were chosen for.
+        shapes: ``(n, 3)``: sentences, source length and target length of each shape.
+        batches: ``(m, 3)``, the batches that the shapes were chosen for.
 
     Attributes:
-        shapes: those of the argument, the fewest tokens first.
+        shapes: the shapes, sorted by their number of tokens, the fewest first.
         added: the share of tokens that padding adds to those batches.
     """
 
@@ -56,21 +56,21 @@ class Plan:
         return len(self.shapes)
 
     def equals(self, other: "Plan") -> bool:
-        """Tell whether another plan has the same shapes."""
+        """Return whether another plan has the same shapes."""
         return np.array_equal(self.shapes, other.shapes)
 
     def fit(self, rows: int, source: int, target: int) -> Shape | None:
         """Return the shape with the fewest tokens for a batch; None if every shape is too small.
 
         Args:
-            rows: sentences of the batch.
-            source, target: lengths of the longest one's sides.
+            rows: the number of sentences of the batch.
+            source, target: the length of the longest source and of the longest target.
         """
         holding = np.flatnonzero((self.shapes >= (rows, source, target)).all(1))
         return Shape(*map(int, self.shapes[holding[0]])) if len(holding) else None
 
     def round_rows(self, rows: int) -> int:
-        """Return the next of :data:`ROW_COUNTS` numbers of rows, of the matrix of a batch's tokens.
+        """Return a number of rows (tokens), rounded up to one of :data:`ROW_COUNTS` numbers.
 
         There are more of them only for matrices that are larger than any of the plan's batches.
         """
@@ -78,16 +78,16 @@ class Plan:
 
 
 def make_plan(batches: np.ndarray, added: float = ADDED, most: int = MOST_SHAPES) -> Plan:
-    """Choose few shapes to hold all batches of a training.
+    """Choose a few shapes that are large enough for all batches of a training.
 
     Beginning with the batches' own shapes, the two are joined that cost the fewest tokens, as long
     as all together cost no more than they may, or there are too many.
 
     Args:
-        batches: ``(m, 3)``: rows, source and target of each (:func:`measure_batches`).
-        added: the share of tokens that padding may add, to all batches together. It is more if
-            ``most`` shapes are too few for it.
-        most: the most shapes.
+        batches: ``(m, 3)``: the shape of each batch (:func:`measure_batches`).
+        added: the share of tokens that padding may add, to all batches together. Padding adds more
+            if ``most`` shapes are too few for this share.
+        most: the largest allowed number of shapes.
     """
     batches = np.asarray(batches, dtype=np.int64).reshape(-1, 3)
     had = _count_tokens(batches).sum()
@@ -104,7 +104,7 @@ def make_plan(batches: np.ndarray, added: float = ADDED, most: int = MOST_SHAPES
 def measure_batches(
     batches: Sequence[Any], source_sizes: np.ndarray, target_sizes: np.ndarray
 ) -> np.ndarray:
-    """Measure the shapes of batches before padding, ``(m, 3)``.
+    """Return the shape of each batch before padding, ``(m, 3)`` (see `Shape`).
 
     Args:
         batches: the indices of each batch's sentences.
@@ -123,12 +123,12 @@ def measure_batches(
 
 
 def _count_tokens(shapes: np.ndarray) -> np.ndarray:
-    """Return the tokens of both sides, ``(n)`` of ``(n, 3)``."""
+    """Return the number of source and target tokens of each shape, ``(n)`` of ``(n, 3)``."""
     return shapes[:, 0] * (shapes[:, 1] + shapes[:, 2])
 
 
 def _thin_out(batches: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return a limited number of distinct shapes for all batches, and the batches of each.
+    """Return a limited number of shapes that hold all batches, and each shape's batch count.
 
     Where there are too many, numbers within half a percent of each other become the largest of
     them, or within a percent, and so on.

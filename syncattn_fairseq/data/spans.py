@@ -1,4 +1,4 @@
-"""Words as character spans, and alignment units of words and subwords.
+"""Character spans of words, and alignment units of words and subwords.
 
 A unit is a word that owns a subword, with the words that own none and whose characters its subwords
 hold. Its head is the head of its shallowest word (the first of several). That leaves a tree: the
@@ -21,19 +21,19 @@ import regex
 from ..base.errors import BadParse
 
 Span: TypeAlias = tuple[int, int]
-"""Where characters of a sentence begin and end, counted from 0; the end is not among them."""
+"""Begin and end of a run of a sentence's characters, counted from 0; the end is exclusive."""
 
 
 def find_owners(pieces: Sequence[Span], words: Sequence[Span]) -> list[int]:
-    """Return the index of each subword's word, from 0.
+    """Return, for each subword, the index of the word that has most of its characters.
 
-    That is the word with most of its characters, the first of several. A subword without a
-    character of a word goes with the next one that has some, at the end with the last one.
+    Of several such words, it is the first. A subword without a character of any word goes with
+    the next subword that has some, at the end with the last one.
 
     Args:
         pieces: the spans of the subwords, in order; they do not overlap.
-        words: the spans of the words, in order; words may share one. None: all subwords are of
-            word 0.
+        words: the spans of the words, in order; words may share a span. If there are none, all
+            subwords belong to word 0.
     """
     # A word without characters owns nothing, nor does the second word of a span.
     numbers = [n for n, (begin, end) in enumerate(words) if begin < end]
@@ -46,7 +46,7 @@ def find_owners(pieces: Sequence[Span], words: Sequence[Span]) -> list[int]:
 
 
 def _count_shared(spans: Sequence[Span], others: Sequence[Span]) -> Iterator[dict[int, int]]:
-    """Yield the number of characters that each span has in common with others, by their index."""
+    """Yield, for each span, how many characters it shares with other spans, by their index."""
     first = 0
     for begin, end in spans:
         while first < len(others) and others[first][1] <= begin:
@@ -62,7 +62,7 @@ def _count_shared(spans: Sequence[Span], others: Sequence[Span]) -> Iterator[dic
 
 
 def _fill(values: Sequence[int | None], following: int) -> list[int]:
-    """Return values with the next known one in the place of None; at the end a given one."""
+    """Return values with each None replaced by the next value, at the end by ``following``."""
     filled = []
     for value in reversed(values):
         following = following if value is None else value
@@ -71,13 +71,13 @@ def _fill(values: Sequence[int | None], following: int) -> list[int]:
 
 
 def find_runs(starts: Sequence[bool]) -> list[Span]:
-    """Return where each run of items begins and ends, from whether each item begins one."""
+    """Return where each run of items begins and ends, from whether each item begins a run."""
     return [*pairwise([*compress(count(), starts), len(starts)])]
 
 
 @dataclass(frozen=True)
 class Units:
-    """The units of a sentence.
+    """The units of a sentence: groups of words, each with the subwords that they share.
 
     Attributes:
         starts: whether each subword is the first of its unit.
@@ -88,10 +88,10 @@ class Units:
     of_words: list[int]
 
     def find_tops(self, heads: Sequence[int]) -> list[int]:
-        """Return the shallowest word, from 0, of each unit.
+        """Return, for each unit, the index of the word that is nearest to the root of the tree.
 
         Args:
-            heads: those of the words, a tree; from 1, 0 for the root.
+            heads: the heads of the words, which form a tree; from 1, 0 for the root.
         """
         if len({*self.of_words}) == len(self.of_words):
             return [*range(len(self.of_words))]
@@ -103,17 +103,17 @@ class Units:
         return [tops[unit] for unit in range(len(tops))]
 
     def map_heads(self, heads: Sequence[int]) -> list[int]:
-        """Return the heads of the units, from 1, 0 for the root; see `find_tops`."""
+        """Return the dependency heads of the units, counted from 1; 0 for the root."""
         above = [heads[top] for top in self.find_tops(heads)]
         return [1 + self.of_words[head - 1] if head else 0 for head in above]
 
     def map_labels(self, labels: Sequence[str], heads: Sequence[int]) -> list[str]:
-        """Return the labels of the units: those of their shallowest words; see `find_tops`."""
+        """Return the dependency label of each unit, that of the word nearest to the root."""
         return [labels[top] for top in self.find_tops(heads)]
 
 
 def find_units(pieces: Sequence[Span], words: Sequence[Span]) -> Units:
-    """Find the units of a sentence; see `find_owners`.
+    """Group the words and subwords of a sentence into units, by their character spans.
 
     A word that owns no subword joins the unit whose subwords hold most of its characters, the
     first of several. If none of its characters is in a subword, it joins the next unit, at the end
@@ -134,7 +134,7 @@ def find_units(pieces: Sequence[Span], words: Sequence[Span]) -> Units:
 
 
 def measure_depths(heads: Sequence[int]) -> list[int]:
-    """Return how many heads are above each word of a tree; the root has none above it.
+    """Return the depth of each word in a dependency tree; the root has depth 0.
 
     Raises:
         BadParse: the heads have a cycle.
@@ -177,15 +177,15 @@ def move_spans(spans: Sequence[Span], sentence: str, text: str) -> list[Span]:
 
 
 def split_span(span: Span, surface: str, forms: Sequence[str]) -> list[Span]:
-    """Return the spans of all words of a multiword token.
+    """Return the character spans of the words of a multiword token.
 
     If the words are the parts of its surface but for their case, as in *cannot*, each has its part;
     else, as in *zum*, all of them have the whole.
 
     Args:
-        span: the token's.
-        surface: its characters.
-        forms: its words.
+        span: the span of the token in its sentence.
+        surface: the characters of the token.
+        forms: the words of the token.
     """
     same = "".join(forms).lower() == surface.lower() and sum(map(len, forms)) == len(surface)
     if not same or not all(forms):
@@ -220,7 +220,7 @@ def align_places(text: str, sentence: str) -> tuple[list[int], list[int]]:
 
 
 def skip_spaces(spans: Sequence[Span], text: str) -> list[Span]:
-    """Return spans counted in non-space characters.
+    """Return spans counted in characters that are not white space.
 
     So they hold in another copy of the text, whose spaces differ.
     """
@@ -247,12 +247,12 @@ def _count_letters(text: str) -> tuple[str, list[int]]:
 
 
 def format_spans(spans: Sequence[Span]) -> str:
-    """Return spans in the form of a file's line, ``0-3 4-7``."""
+    """Return spans as the text of a file's line, such as ``0-3 4-7``."""
     return " ".join(f"{begin}-{end}" for begin, end in spans)
 
 
 def check_spans(spans: Sequence[Span], size: int) -> None:
-    """Raise `BadParse` unless spans are those of words, in order, in a text of so many characters.
+    """Raise `BadParse` unless spans are in order and within a text of ``size`` characters.
 
     Words share a span, or do not overlap.
     """

@@ -1,4 +1,4 @@
-"""Where the words of a sentence are: character spans of the text as people wrote it.
+"""Split sentences into words, as character spans of the text as people wrote it.
 
 Nothing is changed, added or lost: the spans of a sentence cover all of its characters but white
 space, in order and without overlap. No word begins with a combining mark, which stays with its
@@ -28,7 +28,7 @@ from .languages import know_language
 from .spans import Span
 
 Split: TypeAlias = Callable[[str], Sequence[str]]
-"""Splits a text without white space into words."""
+"""Function that splits a text without white space into words."""
 
 UAX29, ELISION = "uax29", "elision"
 
@@ -44,13 +44,13 @@ _AFTER_VERB = regex.compile(r"(?i)(?<=\w\w)['’](?=(?:ls?|ns?|[mst])$)")
 
 
 class Dictionary(NamedTuple):
-    """A dictionary-based splitter for a language without spaces.
+    """A word splitter with a dictionary, for a language that is written without spaces.
 
     Attributes:
-        extra: of this package, which installs it.
-        libraries: the names that it is imported by.
+        extra: the extra of this package that installs the splitter.
+        libraries: the names of the modules that it needs.
         letters: a pattern of the characters that it splits.
-        load: imports a library, and returns what splits such characters into words.
+        load: imports a library, and returns the function that splits such characters into words.
     """
 
     extra: str
@@ -120,11 +120,11 @@ DICTIONARIES = {
     "laonlp": Dictionary("lao", ("laonlp",), r"\p{Lao}", _load_laonlp),
     "icu": Dictionary("icu", ("icu",), r"\p{Line_Break=Complex_Context}", _load_icu),
 }
-"""What splits languages without spaces, by the name of the splitter."""
+"""Word splitters for languages that are written without spaces, by name."""
 
 SPLITTERS = (UAX29, ELISION, *DICTIONARIES)
 
-#: The splitters of languages that the rules of Unicode alone do not suit, by ISO 639 code.
+#: Word splitters of languages, by ISO 639 code, for which Unicode's rules alone do not suffice.
 _CHOICES = {
     **dict.fromkeys(("ca", "fr", "it", "oc"), ELISION),
     **dict.fromkeys(("zh", "yue", "wuu", "lzh"), "rjieba"),
@@ -134,24 +134,24 @@ _CHOICES = {
 
 
 def choose_splitter(language: str) -> str:
-    """Return the name of the recommended splitter for a language, installed or not.
+    """Return the name of the recommended word splitter for a language, installed or not.
 
     Args:
-        language: its code, or any name that :func:`.languages.know_language` knows; of others,
-            ``uax29`` is the splitter.
+        language: a code or name of the language (:func:`.languages.know_language`); for an unknown
+            one, the splitter is ``uax29``.
     """
     return _CHOICES.get(know_language(language) or language, UAX29)
 
 
 def find_splitter(language: str) -> tuple[str, str]:
-    """Choose the splitter for a language that can run here.
+    """Return the recommended word splitter for a language if installed, else ``uax29``.
 
     Args:
-        language: as for `choose_splitter`.
+        language: a code or name of the language, see `choose_splitter`.
 
     Returns:
-        the name of the recommended splitter, and nothing; or ``uax29``, and a line that says what
-        to install for the recommended one.
+        the name of the recommended splitter, and an empty text; or ``uax29``, and a line that says
+        what to install for the recommended one.
     """
     name = choose_splitter(language)
     try:
@@ -162,10 +162,10 @@ def find_splitter(language: str) -> tuple[str, str]:
 
 
 def check_splitter(name: str) -> None:
-    """Check that a splitter exists and is installed.
+    """Check that there is a word splitter of this name, and that its library is installed.
 
     Raises:
-        DataError: it does not; the line says which extra to install.
+        DataError: it is missing; the message says which extra to install.
     """
     if name not in SPLITTERS:
         raise DataError(
@@ -179,17 +179,17 @@ def check_splitter(name: str) -> None:
 
 
 def split_words(text: str, splitter: str) -> list[Span]:
-    """Find the words of one sentence.
+    """Return the character spans of the words of a sentence.
 
     Args:
         text: any characters; white space, which is Unicode's, always separates words.
-        splitter: its name, one of `SPLITTERS`.
+        splitter: the name of the splitter, one of `SPLITTERS`.
 
     Returns:
         The spans of the words, which cover everything but white space.
 
     Raises:
-        DataError: as `check_splitter`.
+        DataError: the splitter does not exist or is not installed (`check_splitter`).
     """
     find = _open_splitter(splitter)
     plain = _SPACE.sub(" ", text)
@@ -230,7 +230,7 @@ def _open_splitter(name: str) -> Callable[[str, set[int]], None] | None:
 
 
 def _place(words: Sequence[str], text: str) -> Iterator[int]:
-    """Yield where words begin in a text; none from where they are not the text's."""
+    """Yield where words begin in a text, until a word is not the next one of the text."""
     at = 0
     for word in words:
         if not text.startswith(word, at):

@@ -1,4 +1,7 @@
-"""Turn the heads of words into the parents of subwords. (`.words` says where words begin.)
+"""Turn the dependency heads of words into the parents of subwords.
+
+:mod:`.words` says where words begin. The *marks* of a sentence are one integer for each subword:
+the head of its word if it is the word's first subword, else `CONTINUATION`.
 
 Rules for a parent (w a word, h its head word; positions are 0-based):
 
@@ -20,17 +23,19 @@ from torch import Tensor
 from .words import check_choice
 
 CONTINUATION = -1
-"""Mark of a subword that is not the first of its word."""
+"""Number that marks a subword that is not the first of its word."""
 NO_HEAD = -2
-"""Mark of the first subword of a word without a head: the sentence has no parse."""
+"""Number that marks the first subword of a word without a head, as the sentence has no parse."""
 NO_TOKEN = -3
-"""Mark of padding and of end-of-sentence columns in a batch; never on disk."""
+"""Number that marks padding and end-of-sentence columns in a batch; it is never on disk."""
 
 RULES = ("chain", "first", "middle")
 
 
 def find_parents(marks: Tensor, rule: str = "chain") -> Tensor:
-    """Map word heads to one parent per subword, for a batch, without leaving the device.
+    """Return the parent of each subword in a batch, from marks with the heads of words.
+
+    All of it is computed on the device of the marks.
 
     Args:
         marks: (B, T) integers: a word's first subword carries the word's head (0 = root, k = the
@@ -76,14 +81,14 @@ def find_parents(marks: Tensor, rule: str = "chain") -> Tensor:
 
 
 def spread_over_subwords(marks: Tensor) -> Tensor:
-    """Copy the mark of each word's first subword to all subwords of the word, ``(B, T)``."""
+    """Copy the mark of each word's first subword to all subwords of that word, ``(B, T)``."""
     columns = torch.arange(marks.size(1), device=marks.device).expand_as(marks)
     first = columns.masked_fill(marks == CONTINUATION, 0).cummax(dim=1).values
     return marks.gather(1, first)
 
 
 def mark_subwords(words: Iterable[int], starts: Sequence[bool]) -> list[int]:
-    """Mark each word's first subword with the word's number, and the rest as continuations."""
+    """Return marks: each word's number on its first subword, `CONTINUATION` on the others."""
     numbers = iter(words)
     return [next(numbers) if start else CONTINUATION for start in starts]
 
@@ -91,7 +96,7 @@ def mark_subwords(words: Iterable[int], starts: Sequence[bool]) -> list[int]:
 def subword_parents(
     heads: Sequence[int], lengths: Sequence[int], rule: str
 ) -> list[int] | list[float]:
-    """Convert the word heads of a sentence to a parent position for each subword.
+    """Return the parent position of each subword of a sentence, from the heads of its words.
 
     Args:
         heads: one 1-based head per word, 0 = root.

@@ -29,7 +29,7 @@ TRANSLATE, PARSE = "<TR>", "<PA>"
 
 @dataclass
 class MixCounts:
-    """The contents of a mix, counted."""
+    """Counts of sentences and parses in a mixed training text."""
 
     sentences: int = 0
     parsed: int = 0
@@ -48,7 +48,7 @@ class MixCounts:
 
 @dataclass(frozen=True)
 class ParsedSource:
-    """The source side in subwords, and its parses: either trees, or heads and perhaps labels.
+    """The source in subwords, with parses: trees in brackets, or heads and perhaps labels.
 
     Args:
         scheme: how the text's subwords are written; see `find_word_starts`.
@@ -56,8 +56,8 @@ class ParsedSource:
         heads: the heads of each line's words; see `parse_heads`.
         with_words: keep the subwords of the words in the parses.
         on_bad_parse: ``stop`` if a parse does not fit its sentence, or ``drop`` the parse.
-        spans: where the words of heads are in raw sentences; None: as the scheme finds them.
-        sentences: these sentences; None: the subwords join to them.
+        spans: the spans of the words of heads in raw sentences; None: found by the scheme.
+        sentences: the raw sentences of ``spans``; None: the subwords join to them.
     """
 
     text: Path
@@ -72,17 +72,20 @@ class ParsedSource:
 
     @property
     def parses(self) -> list[Path]:
-        """The files of the parses."""
+        """The files of the parses: of trees, or of heads and labels."""
         return [path for path in (self.trees, self.heads, self.labels) if path]
 
     @property
     def files(self) -> list[Path]:
-        """All files with a line for each sentence."""
+        """All files that have a line for each sentence."""
         others = (path for path in (self.spans, self.sentences) if path)
         return [self.text, *self.parses, *others]
 
     def linearise_lines(self, counts: MixCounts) -> Iterator[tuple[str, str | None]]:
-        """Yield each sentence with its linearised parse or None; `DataError` at the first fault."""
+        """Yield each sentence with its linearised parse; None without a parse.
+
+        `DataError` names the first fault.
+        """
         lines = tqdm(read_lines(self.text), unit=" sentences", disable=None)
         parses = zip(*map(read_lines, self.parses), strict=True)
         places, sentences = (
@@ -150,21 +153,21 @@ class ParsedSource:
 
 
 def _cut(subwords: Sequence[str], starts: Sequence[bool]) -> list[str]:
-    """Return the subwords of each word, separated by spaces."""
+    """Return the subwords of each word as a text, separated by spaces."""
     return [" ".join(subwords[begin:end]) for begin, end in find_runs(starts)]
 
 
 def tag(sentence: str, task: str) -> str:
-    """Put the task before the source, as its first token: ``TRANSLATE`` or ``PARSE``."""
+    """Return a source sentence with the task's token before it, ``TRANSLATE`` or ``PARSE``."""
     return f"{task} {sentence}"
 
 
 def mix(source: ParsedSource, target: Path, outputs: tuple[Path, Path], seed: int = 1) -> MixCounts:
-    """Write as many translations as parses, in random order; both files appear whole or not at all.
+    """Write a training text of translations and as many parses, in random order.
 
-    Every sentence is translated once. If some have no parse, parses of others are repeated, as
-    evenly as possible. The seed decides about the order, and which are repeated. `DataError` names
-    the first fault in the input.
+    Both files appear whole or not at all. Every sentence is translated once. If some have no parse,
+    parses of others are repeated, as evenly as possible. The seed decides about the order, and
+    which are repeated. `DataError` names the first fault in the input.
 
     Args:
         source: the source in subwords, with parses.

@@ -10,24 +10,24 @@ from unicodedata import name as name_character
 from .common_words import COMMON_WORDS
 from .words import MARK
 
-#: Lines of each side whose letters tell its language, and the fewest pairs of letters there.
+#: Number of lines whose letters are counted, and the fewest letter pairs that tell a language.
 PROFILED, _FEWEST_LETTERS = 2000, 200
-#: How much better, in nats for each pair of letters, both sides fit the other's language.
+#: Nats per letter pair by which both sides must fit the other's language better.
 _MARGIN = 0.2
-#: Scripts that one text mixes.
+#: Scripts that are mixed in one text, and count as one script.
 _ONE_SCRIPT = dict.fromkeys(("HIRAGANA", "KATAKANA", "BOPOMOFO", "HALFWIDTH", "IDEOGRAPHIC"), "CJK")
 _LETTER = re.compile("[A-Za-z]")
 
 
 def join_pieces(line: str) -> str:
-    """Return the words of a line, joined if the line is in subwords."""
+    """Return the words of a line, whose subwords are joined if it has any."""
     if MARK in line:
         return line.replace(" ", "").replace(MARK, " ")
     return line.replace("@@ ", "")
 
 
 class Profile:
-    """Letter pairs and words of a text, for recognising the language."""
+    """Counts of letter pairs and of words in a text, by which its language is recognised."""
 
     def __init__(self) -> None:
         self.letters: Counter[tuple[str, str]] = Counter()
@@ -35,7 +35,7 @@ class Profile:
         self.lines = 0
 
     def add(self, line: str) -> None:
-        """Add a line, unless there are enough."""
+        """Count the letter pairs and words of a line, unless enough lines were counted."""
         if self.lines < PROFILED:
             text = f" {join_pieces(line).lower()} "
             self.letters.update(zip(text, text[1:], strict=False))
@@ -43,20 +43,26 @@ class Profile:
             self.lines += 1
 
     def fit(self, other: Profile) -> float:
-        """Return the mean log-probability of these letter pairs under another text's counts."""
+        """Return the mean log-probability of this text's letter pairs by another text's counts."""
         total = other.letters.total() + len(other.letters) + 1
         logs = (n * math.log((other.letters[x] + 1) / total) for x, n in self.letters.items())
         return math.fsum(logs) / max(self.letters.total(), 1)
 
     def resembles(self, other: Profile, more_than: Profile) -> bool:
-        """Return whether another text is closer to this text's language than to a third text's."""
+        """Return whether a text is in this text's language rather than in that of a third text.
+
+        False if one of them has too few letters.
+        """
         if any(each.letters.total() < _FEWEST_LETTERS for each in (self, other, more_than)):
             return False
         return other.fit(self) - other.fit(more_than) > 2 * _MARGIN
 
 
 def are_swapped(text: tuple[Profile, Profile], other: tuple[Profile, Profile]) -> bool:
-    """Tell whether each side of a text is in the language of the other side of another text."""
+    """Return whether each side of a text is in the language of another text's opposite side.
+
+    False if one of them has too few letters.
+    """
     if any(each.letters.total() < _FEWEST_LETTERS for each in (*text, *other)):
         return False
     gains = [text[side].fit(other[1 - side]) - text[side].fit(other[side]) for side in (0, 1)]
@@ -64,7 +70,7 @@ def are_swapped(text: tuple[Profile, Profile], other: tuple[Profile, Profile]) -
 
 
 def have_other_names(text: tuple[Profile, Profile], languages: tuple[str, str]) -> bool:
-    """Tell whether each side has the most common words of the other side's language."""
+    """Return whether each side has the most common words of the other side's language."""
     bases = [re.split("[-_]", language)[0].lower() for language in languages]
     lists = [COMMON_WORDS.get(base, frozenset()) for base in bases]
     if not all(lists):
@@ -79,7 +85,7 @@ def have_other_names(text: tuple[Profile, Profile], languages: tuple[str, str]) 
 
 
 class Scripts(dict[str, str]):
-    """The script of each letter; an empty name for other characters."""
+    """Table of the script of each letter, such as ``LATIN``; "" for other characters."""
 
     def __missing__(self, character: str) -> str:
         name = name_character(character, "") if character.isalpha() else ""
@@ -92,7 +98,7 @@ SCRIPTS = Scripts()
 
 
 def find_script(line: str) -> str:
-    """Return the script of most letters of a line; empty without letters."""
+    """Return the script of most letters of a line, such as ``LATIN``; "" without letters."""
     if line.isascii():
         return "LATIN" if _LETTER.search(line) else ""
     counts = Counter(map(SCRIPTS.__getitem__, line))

@@ -1,4 +1,4 @@
-"""The parts of a training text, in several folders or a single folder, with or without parses."""
+"""The parts of a training text, in one or several folders, with or without parses."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -17,12 +17,12 @@ from .parses import LINKS
 
 @dataclass(frozen=True)
 class Part:
-    """A part of a training text.
+    """A part of a training text, with its number of sentences and its annotations.
 
     Attributes:
-        path: of its files, without the languages.
-        sentences: how many it has.
-        has: what there is for it of what is needed besides the text, such as ``heads.en``.
+        path: the beginning of the paths of its files, before the languages.
+        sentences: the number of its sentences.
+        has: the needed annotations that the part has, such as ``heads.en``.
     """
 
     path: Path
@@ -33,14 +33,14 @@ class Part:
 def look_at_parts(
     folders: Sequence[str], split: str, source: str, target: str, needs: Iterable[str]
 ) -> list[Part]:
-    """Examine all parts of a training text before training starts.
+    """List all parts of a training text, with the annotations that each has.
 
     Args:
-        folders: those that follow each other, one in each epoch.
+        folders: the folders of the text, of which each epoch reads the next one.
         split: the name of the text.
         source: the source language.
         target: the target language.
-        needs: what is needed besides the text: ``heads.en``, ``labels.en``, ``align``.
+        needs: the needed annotations, such as ``heads.en``, ``labels.en``, ``align``.
 
     Raises:
         DataError: a folder has no such text, or parses that do not belong to it.
@@ -62,7 +62,7 @@ def look_at_parts(
 
 
 def _has(path: Path, source: str, target: str, need: str) -> bool:
-    """Tell whether a part has parses of any sentence, or links of any pair."""
+    """Return whether a part has parses of any sentence, or links of any pair."""
     kind, _, language = need.partition(".")
     if kind == LINKS:
         links = Path(data_file_path(_locate_links(path, source, target)))
@@ -72,7 +72,7 @@ def _has(path: Path, source: str, target: str, need: str) -> bool:
 
 
 def say_what_lacks(parts: Iterable[Part]) -> list[str]:
-    """Return a line for each annotation absent from a part, with the number of sentences."""
+    """Return a line for each annotation that some parts lack, with their number of sentences."""
     parts = [*parts]
     lines = []
     for need in sorted(frozenset[str]().union(*(part.has for part in parts))):
@@ -88,10 +88,10 @@ def say_what_lacks(parts: Iterable[Part]) -> list[str]:
 
 
 class Unlinked:
-    """Empty links for sentence pairs without links.
+    """Dataset of empty word alignments, for sentence pairs without links.
 
     Args:
-        size: how many pairs there are.
+        size: the number of sentence pairs.
     """
 
     def __init__(self, size: int) -> None:
@@ -107,14 +107,14 @@ class Unlinked:
 def load_links(
     folder: str, split: str, source: str, target: str, upsample_primary: int
 ) -> ConcatDataset | None:
-    """Load the links of all parts of a folder's text; fairseq loads only the first part's.
+    """Load the word alignments of all parts of a text, of which fairseq loads the first only.
 
     Args:
-        folder: the folder.
+        folder: the folder of the binarised corpus.
         split: the name of the text.
         source: the source language.
         target: the target language.
-        upsample_primary: how often the first part counts.
+        upsample_primary: how many times the first part is in the dataset.
 
     Returns:
         A dataset of links for each pair, or None if no part has any.

@@ -8,7 +8,7 @@ from .subwords import CONTINUATION, NO_HEAD, NO_TOKEN, find_parents
 
 
 def lay_out_trees(marks: Tensor, ends: Tensor) -> tuple[Tensor, Tensor]:
-    """Turn the marks of a batch into trees over its columns.
+    """Return a dependency tree over the columns of each row of a batch, from its marks.
 
     The end of a sentence hangs from the root, as a full stop does. Padding, subwords that do not
     begin a word, and words without a parent hang from nothing: they are their own parents. So are
@@ -33,7 +33,7 @@ def lay_out_trees(marks: Tensor, ends: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def measure_tree_distances(marks: Tensor, ends: Tensor) -> Tensor:
-    """Spread the distances of words over their subwords, ``(B, S, S)`` int16; see `lay_out_trees`.
+    """Return tree distances between the words of any two subwords, ``(B, S, S)`` int16.
 
     Subwords of one word are 0 apart. The end of a sentence hangs from the root. In a sentence
     without a parse all are 0 apart, so that none is nearer than another. Padding is arbitrary.
@@ -47,7 +47,7 @@ def measure_tree_distances(marks: Tensor, ends: Tensor) -> Tensor:
 
 
 def measure_between_words(marks: Tensor, linear: bool = False) -> Tensor:
-    """Measure how far apart words are, ``(B, T, T)`` int16, for a loss; a sentence's end is none.
+    """Return word distances between any two subwords, ``(B, T, T)`` int16, for a loss.
 
     Subwords of one word are 0 apart. It is -1 where a token is no word, or in a sentence without
     a parse; ``linear`` counts words in the text, not edges in the tree, which needs no parse.

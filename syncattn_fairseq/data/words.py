@@ -1,4 +1,4 @@
-"""Group subwords into words by the subword marks."""
+"""Group subwords into words by the marks that subwords have, such as ``@@``."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -9,18 +9,19 @@ from ..base.errors import DataError
 from .spans import Span, Units, align_places, check_spans, find_runs, find_units, move_spans
 
 Link: TypeAlias = tuple[int, int]
-"""A source and a target word, or two subwords, that are linked; both from 0."""
+"""A link of a word alignment: a source and a target word, or two subwords, both from 0."""
 
 SCHEMES = ("subword_nmt", "sentencepiece", "none")
 RAW = "raw:"
-"""Begins the scheme of subwords of raw sentences; what splits these into words follows."""
-#: Begins the first piece of a word in sentencepiece, so no word may contain it.
+"""Beginning of the names of schemes for raw sentences; the name of a word splitter follows."""
+#: The beginning of a word's first piece in sentencepiece (U+2581), so no word may contain it, and
+#: what replaces it in words.
 MARK, REPLACEMENT = "\u2581", "_"
-#: Symbols with a meaning of their own in a fairseq dictionary, and what stands for unknown words.
+#: Symbols with a meaning of their own in a fairseq dictionary, and the symbol of unknown words.
 SYMBOLS, UNKNOWN = frozenset(("<s>", "<pad>", "</s>")), "<unk>"
 #: A byte of a character that a sentencepiece model (``byte_fallback``) has no piece for.
 _BYTE = re.compile("<0x([0-9A-F]{2})>")
-#: What stands for bytes that are no character, and for characters that would break the line.
+#: Bytes that are no character, and characters that would break the line.
 _BROKEN = re.compile("[\udc80-\udcff\x00-\x1f\x7f-\x9f]")
 _BYTE_ALONE = re.compile("[\udc80-\udcff]")
 #: In sentencepiece's text, a word's first piece or, with ``treat_whitespace_as_suffix``, its last.
@@ -28,7 +29,7 @@ _BEGINNING, _ENDING = re.compile("(?<!\\S)▁+[^\\s▁]"), re.compile("[^\\s▁]
 
 
 def find_word_starts(tokens: Sequence[str], scheme: str) -> list[bool]:
-    """Return whether each subword is the first of a word.
+    """Return, for each subword of a sentence, whether it is the first of a word.
 
     Args:
         tokens: the subwords of one sentence.
@@ -68,7 +69,7 @@ def find_word_starts(tokens: Sequence[str], scheme: str) -> list[bool]:
 
 
 def count_subwords(tokens: Sequence[str], scheme: str) -> list[int]:
-    """Count the subwords of each word; see `find_word_starts`."""
+    """Return the number of subwords of each word; see `find_word_starts`."""
     return [end - begin for begin, end in find_runs(find_word_starts(tokens, scheme))]
 
 
@@ -93,9 +94,9 @@ def join_subwords(tokens: Sequence[str], scheme: str) -> list[str]:
 
 
 def join_text(tokens: Sequence[str], scheme: str) -> str:
-    """Join subwords into a text; for raw schemes, the result is the original sentence.
+    """Join subwords into a text: for raw schemes, the raw sentence, else words and spaces.
 
-    Others make words, which are separated by spaces; see `join_subwords`.
+    Words are separated by spaces; see `join_subwords`.
     """
     if is_raw(scheme):
         return read_pieces(tokens)[0]
@@ -103,7 +104,7 @@ def join_text(tokens: Sequence[str], scheme: str) -> str:
 
 
 def read_pieces(pieces: Sequence[str]) -> tuple[str, list[Span]]:
-    """Join the pieces of a raw sentence; return it, and the span of each piece.
+    """Join the pieces of a raw sentence; return the sentence, and the span of each piece.
 
     They are joined as sentencepiece's decoder joins them. Of the bytes of a character, all but the
     last have no characters.
@@ -137,18 +138,18 @@ def _read_surfaces(pieces: Sequence[str]) -> Iterator[tuple[str, int]]:
 def split_units(
     pieces: Sequence[str], scheme: str, words: Sequence[Span] | None = None, sentence: str = ""
 ) -> Units:
-    """Return the units of words and subwords of a sentence.
+    """Return the units of a sentence, which are groups of its words and subwords (`Units`).
 
     Args:
         pieces: the subwords.
-        scheme: how they are marked, see `find_word_starts`.
-        words: of a raw sentence, the spans of its words, from a parser or a treebank. None: the
-            words are those of the scheme.
-        sentence: as people wrote it, which a model may normalise; empty: as the subwords join to
-            it.
+        scheme: how the subwords are marked, see `find_word_starts`.
+        words: for a raw sentence, the spans of its words, from a parser or a treebank. None: the
+            words are found by the scheme.
+        sentence: the raw sentence that the spans refer to, whose characters a model may change;
+            empty: the subwords join to it.
 
     Raises:
-        BadParse: the words are not in the sentence, or the subwords are of another one.
+        BadParse: a span is not in the sentence, or the subwords are of another sentence.
     """
     if not is_raw(scheme):
         starts = find_word_starts(pieces, scheme)
@@ -166,7 +167,7 @@ def split_units(
 
 
 def find_words(text: str, scheme: str) -> list[Span]:
-    """Return the words of a raw sentence, split as a scheme such as ``raw:uax29`` says.
+    """Return the spans of a raw sentence's words, by the splitter of a scheme (``raw:uax29``).
 
     Raises:
         DataError: there is no such splitter, or what it needs is not installed.
@@ -177,11 +178,11 @@ def find_words(text: str, scheme: str) -> list[Span]:
 
 
 def locate_words(words: Iterable[str], text: str) -> list[Span] | None:
-    """Return the spans of words in a text; None if the words differ from the text's.
+    """Return the spans of words in a text; None if the text has other words.
 
     Args:
         words: all words, in order; white space in them does not count.
-        text: as people write it.
+        text: the raw text.
     """
     letters = ["".join(word.split()) for word in words]
     if find_letters("".join(letters)) != find_letters(text):
@@ -191,9 +192,9 @@ def locate_words(words: Iterable[str], text: str) -> list[Span] | None:
 
 
 def find_letters(text: str) -> str:
-    """Return the characters by which sentences are compared: all but white space.
+    """Return a text without its white space, as sentences are compared.
 
-    U+2581 is ``_``, as in subwords.
+    U+2581 becomes ``_``, as in subwords.
     """
     return without_mark("".join(text.split()))
 
@@ -205,12 +206,12 @@ def _join_pieces(pieces: Sequence[str]) -> str:
 
 
 def is_raw(scheme: str) -> bool:
-    """Return whether a scheme is raw, for subwords that join to unsplit sentences."""
+    """Return whether a scheme is raw: its subwords were made of sentences without a tokenizer."""
     return scheme.startswith(RAW)
 
 
 def is_scheme(name: object) -> bool:
-    """Return whether something is the name of a scheme, see `find_word_starts`."""
+    """Return whether a value is the name of a scheme of subword marks (`find_word_starts`)."""
     if not isinstance(name, str) or not is_raw(name):
         return name in SCHEMES
     from .splitters import SPLITTERS
@@ -219,12 +220,12 @@ def is_scheme(name: object) -> bool:
 
 
 def detect_scheme(texts: Iterable[str]) -> str:
-    """Detect how subwords are marked: ``sentencepiece``, ``subword_nmt``, or ``none``."""
+    """Return the scheme of the first subword mark in texts; ``none`` if they have no marks."""
     return next(find_schemes(texts), "none")
 
 
 def choose_scheme(lines: Iterable[str]) -> str:
-    """Choose the scheme of subword marks from the lines of a text.
+    """Return the scheme of subword marks of a text, judged by how many lines have marks.
 
     In pieces of sentencepiece, most lines have a mark. Of words split by subword-nmt, few may have
     one, but not just one in hundreds.
@@ -248,7 +249,7 @@ def choose_scheme(lines: Iterable[str]) -> str:
 
 
 def find_schemes(texts: Iterable[str]) -> Iterator[str]:
-    """Yield the schemes with marks in each text, in the order of the first marks."""
+    """Yield, for each text, the schemes whose marks it has, in the order of the first marks."""
     for text in texts:
         padded = f" {text} "
         marks = ((" ▁", "sentencepiece"), ("▁ ", "sentencepiece"), ("@@ ", "subword_nmt"))
@@ -257,7 +258,7 @@ def find_schemes(texts: Iterable[str]) -> Iterator[str]:
 
 
 def without_mark(sentence: str) -> str:
-    """Replace U+2581 in a sentence, since sentencepiece reserves this character."""
+    """Return a sentence with ``_`` for U+2581, since sentencepiece reserves this character."""
     return sentence.replace(MARK, REPLACEMENT)
 
 
@@ -268,11 +269,12 @@ def check_choice(name: str, value: str, choices: Sequence[str]) -> None:
 
 
 def find_word_heads(parents: Sequence[int], lengths: Sequence[int]) -> list[int]:
-    """Find the 1-based heads of words, 0 for the root, undoing `.subwords`'s ``chain``.
+    """Recover the heads of words (from 1, 0 = root) from the ``chain`` parents of subwords.
 
-    Under that rule only a word's last subword points out of the word: it points into the head,
-    or, if the word is the root, into the word itself. Parents are 0-based; words have subwords.
-    `DataError`: the two differ in length, or a parent lies outside the sentence.
+    This undoes the rule ``chain`` of `.subwords`. Under that rule only a word's last subword points
+    out of the word: it points into the head, or, if the word is the root, into the word itself.
+    Parents are 0-based; words have subwords. `DataError`: the two differ in length, or a parent
+    lies outside the sentence.
     """
     word_of = _number_words(lengths)
     if len(parents) != len(word_of):
@@ -286,9 +288,10 @@ def find_word_heads(parents: Sequence[int], lengths: Sequence[int]) -> list[int]
 def link_words(
     links: Iterable[Link], source_lengths: Sequence[int], target_lengths: Sequence[int]
 ) -> set[Link]:
-    """Link two words if any of their subwords, counted from 0, are linked.
+    """Return links between words: two words are linked if any of their subwords are.
 
-    Lengths are the numbers of subwords of each word. `DataError`: a link is outside the sentence.
+    Subwords and words are counted from 0. Lengths are the numbers of subwords of each word.
+    `DataError`: a link is outside the sentence.
     """
     source_word, target_word = map(_number_words, (source_lengths, target_lengths))
     try:

@@ -1,4 +1,4 @@
-"""From a parser's scores to trees, a step that takes half of Stanza's time."""
+"""Find the best dependency tree from a parser's scores, faster than Stanza does."""
 
 from collections.abc import Callable, Sequence
 from inspect import signature
@@ -11,13 +11,13 @@ from ..data.parses import check_tree
 
 
 def find_best_heads(scores: np.ndarray) -> list[int]:
-    """Return the heads of the best tree with one root, as Stanza's search does, but for ties.
+    """Return the dependency heads of the best tree with exactly one root, from a parser's scores.
 
-    That search (Chu-Liu/Edmonds with reweighted root arcs, Stanojević and Cohen 2021) takes
-    milliseconds even where there is nothing to decide. Two answers are found faster and are the
-    best tree when valid: each word's best head, if they form a tree; and the best tree with any
-    number of roots, if it has just one. The scores are (n + 1, n + 1), row = dependent, column =
-    head; row and column 0 are the root.
+    The tree is the one that Stanza's search returns, but for ties. That search (Chu-Liu/Edmonds
+    with reweighted root arcs, Stanojević and Cohen 2021) takes milliseconds even where there is
+    nothing to decide. Two answers are found faster and are the best tree when valid: each word's
+    best head, if they form a tree; and the best tree with any number of roots, if it has just one.
+    The scores are (n + 1, n + 1), row = dependent, column = head; row and column 0 are the root.
     """
     from stanza.models.common.chuliu_edmonds import chuliu_edmonds, chuliu_edmonds_one_root
 
@@ -39,7 +39,7 @@ def _is_tree(heads: list[int]) -> bool:
 
 
 def make_predictor(model: Any) -> Callable[..., list[list[tuple[int, str]]]]:
-    """Return a faster ``predict`` for Stanza's ``GraphParser``, with the same result but for ties.
+    """Return a faster ``predict`` for Stanza's ``GraphParser``, with the same trees but for ties.
 
     Labels are computed for the arcs of the tree only, not for every pair of words.
     """

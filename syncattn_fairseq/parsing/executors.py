@@ -12,10 +12,10 @@ from ..base.worker_pool import end_with_parent
 from .shards import Shard, ShardTask
 
 Progress: TypeAlias = Callable[[int], object]
-"""Called with the number of words parsed since the last call."""
+"""Function to report progress, called with the number of words parsed since the last call."""
 
 Executor: TypeAlias = Callable[[ShardTask, Sequence[Shard], Progress], None]
-"""Parses shards; raises `DataError` if that fails, but keeps finished shards."""
+"""Function that parses the shards of a task; on a `DataError`, it keeps finished shards."""
 
 
 def make_local_executor(workers: int, report_every: float = 0.2) -> Executor:

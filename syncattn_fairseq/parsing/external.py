@@ -1,4 +1,4 @@
-"""Commands as parsers: sentences on standard input, parses on standard output."""
+"""Parsers that are shell commands: sentences on standard input, parses on standard output."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _QUOTED = 200
 
 @dataclass(frozen=True)
 class Command(ParserSource):
-    """A shell command that reads a sentence per line and writes the parses in the same order.
+    """A parser that is a shell command: it reads a sentence per line and writes parses in order.
 
     Words have a space between them; the output is in one of :data:`.formats.FORMATS`. It needs some
     programs, said with where to get them; models are files that the parses depend on.
@@ -53,12 +53,12 @@ class Command(ParserSource):
 
     @classmethod
     def from_options(cls, options: Namespace) -> Self:
-        """Take ``--command`` and ``--format``."""
+        """Make the parser of the options ``--command`` and ``--format``."""
         return cls.from_user(options.command, options.format)
 
     @classmethod
     def from_spec(cls, spec: str) -> Command | None:
-        """Take what follows ``command:``."""
+        """Make the parser for ``FORMAT:COMMAND``, after ``command:``; None for another text."""
         output_format, _, command = spec.partition(":")
         if not command or output_format not in FORMATS:
             return None
@@ -66,7 +66,10 @@ class Command(ParserSource):
 
     @classmethod
     def from_user(cls, command: str, output_format: str) -> Self:
-        """Take a user's command; the program and all file arguments count as models."""
+        """Make the parser of a user's command.
+
+        Its program and the files among its arguments are models: if they change, parses are stale.
+        """
         try:
             words = shlex.split(command)
         except ValueError as error:
@@ -76,7 +79,7 @@ class Command(ParserSource):
         return cls(command, output_format, models=(*programs, *files))
 
     def files(self) -> list[Path]:
-        """List the command's program and model files."""
+        """List the command's programs and models; raise `DataError` if a program is missing."""
         paths = []
         for program, advice in self.programs:
             path = shutil.which(program)
@@ -86,17 +89,17 @@ class Command(ParserSource):
         return [*paths, *map(Path, self.models)]
 
     def describe(self) -> dict[str, str]:
-        """Return the command and its format."""
+        """Return the command and the format of its output."""
         return {"parser": self.command, "format": self.output_format}
 
     def open(self, worker: int | None = None) -> Parser:
-        """Start nothing yet: each call of the parser runs the command."""
+        """Return the parser, which runs the command anew for each call."""
         return ExternalParser(self)
 
 
 @dataclass(frozen=True)
 class Eda(Command):
-    """EDA (Flannery et al., 2012), for Japanese, on KyTea's words and tags."""
+    """The parser EDA (Flannery et al., 2012) for Japanese, on words and tags of KyTea."""
 
     about: ClassVar = "EDA, on KyTea's tags for the words of the text"
     specs: ClassVar[tuple[str, ...]] = ("MODEL",)
@@ -105,24 +108,24 @@ class Eda(Command):
 
     @classmethod
     def from_options(cls, options: Namespace) -> Self:
-        """Make the command for ``--model``."""
+        """Make the parser for EDA's model in ``--model``."""
         return cls.from_model(str(options.model.resolve()))
 
     @classmethod
     def from_spec(cls, spec: str) -> Command | None:
-        """Make the command for the model after ``eda:``."""
+        """Make the parser for EDA's model, whose path follows ``eda:``; None without one."""
         return cls.from_model(spec) if spec else None
 
     @classmethod
     def from_model(cls, model: str) -> Self:
-        """Make the command for an EDA model."""
+        """Make the parser for the path of EDA's model."""
         command = f"kytea -in tok | eda -i kytea -o conll -m {shlex.quote(model)}"
         programs = (("kytea", f"install {KYTEA}"), ("eda", f"install {EDA}"))
         return cls(command, "eda-conll", programs, (model,))
 
 
 class ExternalParser(Parser):
-    """Parses sentences with a shell command, and restarts the command after a crash.
+    """Parser that runs a shell command, and runs it again after a crash.
 
     Sentences with white space in a word get no parse: the command would see several words.
     """
@@ -131,7 +134,7 @@ class ExternalParser(Parser):
         self.command = command
 
     def analyse(self, sentences: Sentences) -> Iterator[tuple[int, Parse | BadParse]]:
-        """Run the command, and repeat failed blocks in halves."""
+        """Parse sentences with the command; after a crash, parse the rest again in halves."""
         whole = []
         for index, words in enumerate(sentences):
             if " ".join(words).split() == list(words):
@@ -185,7 +188,7 @@ class ExternalParser(Parser):
 
 
 class _BrokenOffError(Exception):
-    """The command stopped before it had parsed every sentence."""
+    """Error for a command that stopped before it had parsed every sentence."""
 
 
 def _write(lines: list[str], stream: IO[bytes]) -> None:

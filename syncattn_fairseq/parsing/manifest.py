@@ -1,4 +1,4 @@
-"""A record of what parses were made from, to detect stale ones."""
+"""A record of the text, parser and settings that parses were made with, to detect stale parses."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ from .writer import ParseReport
 
 @dataclass(frozen=True)
 class Manifest:
-    """The inputs, settings and results of a parsing run; the file may be edited by hand.
+    """Record of a parsing run: its text, models, settings and results, stored beside the parses.
 
-    The text, models and outputs, by kind, are checksums; without outputs, nothing is finished.
+    People may edit the file. The text, models and outputs, by kind, are checksums; without outputs,
+    nothing is finished.
     """
 
     text: str
@@ -33,7 +34,7 @@ class Manifest:
     def describe(
         cls, text: str, shards: list[Shard], source: ParserSource, **options: Any
     ) -> Manifest:
-        """Describe parses about to be made of a text; `DataError` if the parser lacks files."""
+        """Return the record of a run that begins; raise `DataError` if the parser lacks files."""
         settings = {**source.describe(), "syncattn-fairseq": __version__, **options}
         paths = source.files()
         if options.get("splitter"):
@@ -42,7 +43,7 @@ class Manifest:
         return cls(text, settings, models, shards, {}, ParseReport())
 
     def list_differences(self, earlier: Manifest) -> list[str]:
-        """List how an earlier manifest's parses differ from this one's."""
+        """List, as texts, how settings and models differ from those of an earlier run."""
         names = dict.fromkeys([*self.settings, *earlier.settings])
         changes = [
             f"{name} was {earlier.settings.get(name)}, is {self.settings.get(name)}"
@@ -53,14 +54,14 @@ class Manifest:
         return changes if same else [*changes, "the parser's files have changed"]
 
     def write(self, path: Path) -> None:
-        """Store it as JSON."""
+        """Write the record as a JSON file."""
         document = {**vars(self), "report": vars(self.report)}
         with replacing(path) as temporary:
             temporary.write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n", "utf-8")
 
     @classmethod
     def read(cls, path: Path) -> Manifest | None:
-        """Return a stored manifest; None if the file is missing or something else."""
+        """Return the record in a file; None if the file is missing or no such record."""
         try:
             document = read_json(path)
             shards = [Shard(*values) for values in document.pop("shards")]
@@ -71,7 +72,7 @@ class Manifest:
             return None
 
     def is_sound(self) -> bool:
-        """Tell whether everything has the right type, since people may edit the file."""
+        """Return whether every value has the right type, since people may edit the file."""
         strings = [self.text, *self.models.values(), *self.outputs.values()]
         strings += [shard.sha256 for shard in self.shards]
         numbers = [self.report.sentences, self.report.words, *self.report.empty.values()]

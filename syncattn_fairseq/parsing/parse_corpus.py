@@ -1,4 +1,4 @@
-"""Parsing a text of any size, in shards, without doing anything twice."""
+"""Parse a text of any size in shards, without parsing a shard twice."""
 
 import shutil
 import time
@@ -30,7 +30,7 @@ _SHARD_BYTES = 2 << 20
 
 @dataclass(frozen=True)
 class ParsingPlan:
-    """The text to parse, the parser and the output files.
+    """What to parse: the text, the parser, the output files and the limits.
 
     Args:
         text: one sentence per line, as people write it, or words separated by white space. If it
@@ -38,10 +38,10 @@ class ParsingPlan:
         outputs: the files to write, by kind, see `ParseWriter`; must include heads.
         source: the parser.
         max_words: sentences of more words are not parsed.
-        count: how many shards; None: one per 2 MB.
+        count: the number of shards; None: one per 2 MB of text.
         min_parsed: the smallest share of non-empty sentences that must get a parse.
-        splitter: what finds the words of a text as people write it, if the parser does not, see
-            :meth:`.parser.Parser.split`; None: they are separated by white space.
+        splitter: the splitter for the words of a raw text, if the parser has none of its own, see
+            :meth:`.parser.Parser.split`; None: the words are separated by white space.
     """
 
     text: Path
@@ -54,32 +54,32 @@ class ParsingPlan:
 
     @property
     def output(self) -> Path:
-        """The file of heads, without links."""
+        """The absolute path of the output file of heads, with links resolved."""
         return self.outputs[HEADS].resolve()
 
     @property
     def shards(self) -> Path:
-        """The folder of finished shards, which is there until the output is."""
+        """The folder that holds finished shards until the output files are complete."""
         return Path(f"{self.output}.shards")
 
     @property
     def record(self) -> Path:
-        """The file with the record of the output's origin."""
+        """The file that records what the output files were made from (a `Manifest`)."""
         return Path(f"{self.output}.manifest.json")
 
 
 def parse_corpus(
     plan: ParsingPlan, execute: Executor, say: Callable[[str], None] = lambda message: None
 ) -> tuple[ParseReport, float]:
-    """Parse a text, except for what has been parsed already.
+    """Parse a text in shards, except for shards that an earlier run has finished.
 
     Finished shards are kept next to the output, in ``OUTPUT.shards``, until all are finished. Then
     ``OUTPUT.manifest.json`` records what the output was made from.
 
     Args:
-        plan: what to parse.
-        execute: parses shards, here or elsewhere.
-        say: called with a message about what is skipped or done again, and why.
+        plan: the text, the parser and the output files.
+        execute: the function that parses shards, here or on other machines.
+        say: a function that gets messages about shards that are skipped or parsed again.
 
     Returns:
         The report, and the words parsed per second, 0 if there was nothing to do.
@@ -133,7 +133,7 @@ def parse_corpus(
 
 @contextmanager
 def _keeping_others_out(plan: ParsingPlan, lock: Path) -> Iterator[None]:
-    """Hold the outputs and the folder of shards, or raise `DataError` if another process does."""
+    """Lock the outputs and the folder of shards; raise `DataError` if another process has them."""
     busy = f"{plan.output}: another process is writing it; wait until it ends, or stop it"
     others = [path for kind, path in plan.outputs.items() if kind != HEADS]
     with claiming(*others), locked(lock, busy):
@@ -141,7 +141,7 @@ def _keeping_others_out(plan: ParsingPlan, lock: Path) -> Iterator[None]:
 
 
 def _describe(plan: ParsingPlan, text: Path) -> Manifest:
-    """Describe a new parsing run, and divide the text into shards."""
+    """Divide the text into shards, and return the record of the new run."""
     count = plan.count or -(-text.stat().st_size // _SHARD_BYTES) or 1
     shards, sha256 = plan_shards(text, count)
     options = {"max_words": plan.max_words, "outputs": sorted(plan.outputs)}
@@ -155,7 +155,7 @@ def _describe(plan: ParsingPlan, text: Path) -> Manifest:
 def _parse_missing(
     task: ShardTask, missing: Sequence[Shard], shards: Sequence[Shard], execute: Executor
 ) -> None:
-    """Parse the shards that are missing, with a progress bar for all."""
+    """Parse the missing shards, with a progress bar over all shards."""
     if not missing:
         return
     total = _count_words(shards)
@@ -181,7 +181,7 @@ def _unpack(text: Path, copy: Path) -> Path:
 
 
 def _refuse_foreign(outputs: Mapping[str, Path], *checksums: Mapping[str, str]) -> None:
-    """Refuse to overwrite files whose checksums are not in the record of a run."""
+    """Raise `DataError` if an output exists whose checksum no record of an earlier run has."""
     for kind, path in outputs.items():
         if path.is_file() and hash_file(path) not in [sums.get(kind) for sums in checksums]:
             raise DataError(
@@ -242,7 +242,10 @@ def _check_parsed(where: Path, report: ParseReport, least: float) -> None:
 def _merge(
     task: ShardTask, manifest: Manifest, outputs: Mapping[str, Path], min_parsed: float
 ) -> Manifest:
-    """Write the outputs; their checksums are stored with the shards before any is in place."""
+    """Join the shards into the output files, and return the completed record.
+
+    The record is stored with the shards before an output is in place.
+    """
     report = ParseReport()
     for shard in manifest.shards:
         report.add(task.report(shard))
@@ -270,17 +273,17 @@ def convert_parsed(
     min_parsed: float = 0.0,
     anywhere: bool = False,
 ) -> tuple[ParseReport, float]:
-    """Take the parses of a text from what a parser wrote.
+    """Convert a parser's output file into the parses of a text.
 
     Args:
         text: one sentence per line; if spans are written, as people write it, else words separated
             by white space.
-        parsed: the parser's output.
-        file_format: its format, one of `formats.FORMATS`.
+        parsed: the file of the parser's output.
+        file_format: the format of that file, one of `formats.FORMATS`.
         outputs: the files to write, by kind, see `ParseWriter`; must include heads.
         min_parsed: the smallest share of non-empty sentences that must get a parse.
-        anywhere: whether the parser's sentences are in any order, and perhaps of other texts, too;
-            then all parses of the text are held in memory.
+        anywhere: whether the parser's sentences may be in any order, and of other texts, too; then
+            all parses of the text are held in memory.
 
     Returns:
         The report, and the words converted per second.

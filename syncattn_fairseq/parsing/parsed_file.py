@@ -1,4 +1,4 @@
-"""Matching the sentences of a parsed file to the lines of the text."""
+"""Match the sentences of a parsed file to the lines of the text."""
 
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
@@ -14,10 +14,10 @@ from .parser import Parse
 from .realign import place_words, realign, reduce_to_characters
 
 LOOK_AHEAD = 10
-"""How far ahead to look, in lines and sentences, when the two do not match."""
+"""How many lines, and how many sentences, to look ahead when a line and a sentence differ."""
 
 LOOK_FAR = 20_000
-"""How many lines a parser may have left out in a row, such as a batch on which it crashed."""
+"""The most lines in a row that a parser may have left out, such as a batch on which it crashed."""
 
 EMPTY = "empty line"
 NO_TREE = "no tree from the parser"
@@ -33,7 +33,7 @@ _SKIPS = sorted(product(range(LOOK_AHEAD + 1), repeat=2), key=lambda skip: (sum(
 def match_parses(
     text_lines: Iterable[str], analyses: Iterable[Analysis], name: str, raw: bool = False
 ) -> Iterator[Parse | BadParse]:
-    """Yield the parse of each line of the text, or why there is none.
+    """Yield, for each line of the text in order, the parse or the reason why there is none.
 
     Lines and sentences match in order. Most parsers leave out blank lines, so these and empty
     sentences are skipped. If a sentence does not have the characters of its line (:mod:`.realign`),
@@ -44,11 +44,11 @@ def match_parses(
     Args:
         text_lines: the lines of the text.
         analyses: the sentences of the parsed file.
-        name: of the parsed file.
+        name: the name of the parsed file, for messages.
         raw: whether the lines are as people write them; then the parses have words and spans.
 
     Raises:
-        DataError: the parsed file, by name, has more sentences than the text.
+        DataError: the parsed file has more sentences than the text has lines.
     """
     lines = _Queue(map(_Line, text_lines))
     sentences = _Queue(_Sentence(analysis) for analysis in analyses if analysis.words)
@@ -66,14 +66,15 @@ def match_parses(
 def find_parses(
     text_lines: Sequence[str], analyses: Iterable[Analysis], raw: bool = False
 ) -> list[Parse | BadParse]:
-    """Return the parse of each line of the text among sentences in any order, also of other texts.
+    """Return the parse of each line of the text, or the reason why there is none.
 
-    A line and a sentence are one if they have the same characters (:mod:`.realign`). Of a line that
-    occurs several times, each has the next one of the sentences, or the last one.
+    The sentences of the parsed file are in any order, and may be of other texts, too. A line and a
+    sentence are one if they have the same characters (:mod:`.realign`). Of a line that occurs
+    several times, each has the next one of the sentences, or the last one.
 
     Args:
         text_lines: the lines of the text.
-        analyses: the sentences.
+        analyses: the sentences of the parsed file.
         raw: see `match_parses`.
     """
     lines = [_Line(text) for text in text_lines]
@@ -98,7 +99,7 @@ def find_parses(
 
 @dataclass
 class _Gap:
-    """The state of the search after lines omitted by the parser.
+    """State of the search for the next match after lines that the parser has left out.
 
     Attributes:
         lines: how many of the lines that follow are left out.
@@ -124,7 +125,7 @@ class _Sentence:
 
     @cached_property
     def characters(self) -> list[str]:
-        """The characters of each way to write it, surface forms first."""
+        """The normalised characters of each way to write the sentence, surface forms first."""
         readings = self.analysis.list_readings()
         return [reduce_to_characters([unit.form for unit in reading]) for reading in readings]
 
@@ -156,7 +157,7 @@ class _Queue(Generic[_Item]):
 def _find_parse(
     line: _Line, lines: _Queue[_Line], sentences: _Queue[_Sentence], gap: _Gap, raw: bool
 ) -> Parse | BadParse:
-    """Find the parse of a line, and consume the line's sentences."""
+    """Return the parse of a line, and remove the line's sentences from the queue."""
     lost = gap.lines > 0
     gap.lines, gap.looked = max(gap.lines - 1, 0), max(gap.looked - 1, 0)
     if not line.words:
@@ -193,7 +194,7 @@ def _find_parse(
 
 
 def _split(line: _Line, sentences: list[_Sentence]) -> int:
-    """Return how many sentences make up the line; 0 if they do not."""
+    """Return how many sentences together make up the line; 0 if none do."""
     joined = ""
     for count, sentence in enumerate(sentences, 1):
         joined += sentence.characters[0]
@@ -203,7 +204,7 @@ def _split(line: _Line, sentences: list[_Sentence]) -> int:
 
 
 def _count_skips(lines: list[_Line], sentences: list[_Sentence]) -> tuple[int, int] | None:
-    """Return how many lines and sentences to skip until two fit; None if none do."""
+    """Return how many lines and sentences to skip until one fits the other; None if none fit."""
     for first, second in _SKIPS:
         if first < len(lines) and second < len(sentences) and sentences[second].fits(lines[first]):
             return first, second
@@ -211,7 +212,7 @@ def _count_skips(lines: list[_Line], sentences: list[_Sentence]) -> tuple[int, i
 
 
 def _look_far(lines: _Queue[_Line], sentences: list[_Sentence]) -> tuple[int, int] | None:
-    """Return how many lines and sentences to pass until two in a row fit; None if none do.
+    """Return how many lines and sentences to skip until two in a row fit; None if none fit.
 
     The lines are those that follow the one that lacks its sentence.
     """
@@ -230,7 +231,7 @@ def _look_far(lines: _Queue[_Line], sentences: list[_Sentence]) -> tuple[int, in
 
 
 def _follows(lines: list[_Line], sentence: _Sentence) -> bool:
-    """Tell whether there is a line, the first, that a sentence fits."""
+    """Return whether there is a first line and the sentence fits it."""
     return bool(lines) and sentence.fits(lines[0])
 
 

@@ -1,4 +1,4 @@
-"""The interface of parsers: words in, heads and labels out."""
+"""The interface of dependency parsers: words in, heads and labels out."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ from ..base.errors import BadParse, DataError
 from ..data.spans import Span
 from ..data.splitters import split_words
 
-#: Longer sentences are not parsed: time and memory grow faster than the square of the length, and
-#: reach 2 s and 0.4 GB at this many words on a CPU.
+#: The most words of a sentence to parse by default: time and memory grow faster than the square of
+#: the length, and reach 2 s and 0.4 GB at this many words on a CPU.
 MAX_WORDS = 500
 
-#: The reason for a missing parse if the parser itself fails, see `BadParse`.
+#: The reason for a missing parse (see `BadParse`) if the parser itself fails on a sentence.
 FAILED = "parser failed"
 
 # After this many failures in a row, the sentences are not to blame.
 _FAILURES = 100
 
 Sentences: TypeAlias = Sequence[Sequence[str]]
-"""The words of each sentence."""
+"""Sentences to parse, each a sequence of words."""
 
 Tokens: TypeAlias = tuple[list[str], list[Span]]
-"""The words of a sentence as people write it, and where they are; several may share a place."""
+"""The words of a raw sentence, and the character span of each; several words may share a span."""
 
 
 class Morphology(NamedTuple):
-    """A tagger's analysis of a word, as in CoNLL-U; ``_`` for nothing."""
+    """Lemma, parts of speech and features of a word, as in CoNLL-U; ``_`` for a missing value."""
 
     lemma: str
     upos: str
@@ -39,14 +39,14 @@ class Morphology(NamedTuple):
 
 
 class Parse(NamedTuple):
-    """The dependency tree of one sentence.
+    """The dependency tree of a sentence, as heads and labels of its words.
 
     Attributes:
         heads: for each word the 1-based position of its head; 0 for the root.
         labels: the relation of each word to its head.
-        morphology: further facts about each word; empty, or one entry per word.
-        words: those of a sentence as people write it; empty: the words were given.
-        spans: where each of these is in the sentence, in characters.
+        morphology: lemma, parts of speech and features of each word; empty if unknown.
+        words: the words of a raw sentence; empty if the words were given.
+        spans: the character span of each of these words in the sentence.
     """
 
     heads: list[int]
@@ -57,33 +57,33 @@ class Parse(NamedTuple):
 
 
 class Parser(ABC):
-    """A parser of sentences in words; a subclass may also split raw sentences."""
+    """A dependency parser of tokenised sentences; a subclass may also tokenise raw sentences."""
 
-    #: How many sentences the parser was called for since the last one with a parse.
+    #: Number of sentences in a row, up to the last one, for which a call returned no parse.
     in_a_row = 0
 
     @abstractmethod
     def analyse(self, sentences: Sentences) -> Iterator[tuple[int, Parse | BadParse]]:
-        """Yield each sentence's index with its tree or the reason for having none, in any order.
+        """Yield each sentence's index, with its parse or the reason for having none, in any order.
 
-        The trees are not checked to be trees. Each sentence has at least one word, and each word at
-        least one character, of any kind.
+        This is what a subclass implements. Each sentence that it gets has at least one word, and
+        each word at least one character, of any kind. That the heads form a tree is not checked.
 
         Raises:
             DataError: the parser does not work at all.
         """
 
     def split(self, sentences: Sequence[str], splitter: str) -> list[Tokens]:
-        """Split raw sentences into the words for `analyse`.
+        """Split raw sentences into the words that `analyse` parses, with their character spans.
 
         Args:
-            sentences: any number, each without line ends; blank ones have no words.
-            splitter: of :mod:`..data.splitters`, for a parser that cannot split; others do not use
-                it.
+            sentences: raw sentences without line ends; blank ones have no words.
+            splitter: the name of a splitter of :mod:`..data.splitters`, used if the parser has none
+                of its own.
 
         Returns:
-            The words and their spans. A word that shares its span with others is what the parser
-            has in place of a part of the sentence: German *zum* stands for *zu dem*.
+            For each sentence, the words and their spans. Words that share a span are those of a
+            multiword token: German *zum* stands for *zu dem*.
 
         Raises:
             DataError: the splitter is not installed.
@@ -91,10 +91,10 @@ class Parser(ABC):
         return [split_by_rule(sentence, splitter) for sentence in sentences]
 
     def parse_raw(self, sentences: Sequence[str], splitter: str) -> list[Parse | None]:
-        """Parse sentences as people write them: as a call, but the parses have words and spans.
+        """Parse raw sentences; return for each the parse with words and spans, or None.
 
         Args:
-            sentences: any number, each without line ends.
+            sentences: raw sentences without line ends.
             splitter: see `split`.
         """
         tokens = self.split(sentences, splitter)
@@ -105,14 +105,16 @@ class Parser(ABC):
         ]
 
     def __call__(self, sentences: Sentences) -> list[Parse | None]:
-        """Parse any number of sentences, whose words may contain any character, even spaces.
+        """Parse tokenised sentences; return for each, in order, the parse or None.
+
+        Words may contain any character, even spaces.
 
         Returns:
             For each sentence, in order, a parse with one head for each of its words, or None if it
             is empty, has an empty word or more than ``MAX_WORDS`` words, or the parser fails on it.
 
         Raises:
-            DataError: it fails on too many sentences in a row, of this call and those before.
+            DataError: the parser failed on too many sentences in a row, earlier calls included.
         """
         parses: list[Parse | None] = [None] * len(sentences)
         indices = [
@@ -136,13 +138,13 @@ class Parser(ABC):
 
 
 class ParserSource(ABC):
-    """Makes the same parser in every process; can be pickled.
+    """The description of a parser, from which each process opens an equal parser; picklable.
 
     Attributes:
         about: the parser in a few words, for ``syncattn-parse --help``.
-        specs: what follows its name in a spec for :func:`.parsers.open_parser`.
-        options: those of ``syncattn-parse`` that only it has: arguments of ``add_argument``.
-        needs: the options that it requires.
+        specs: the forms of the text after ``NAME:`` for :func:`.parsers.open_parser`.
+        options: its own options of ``syncattn-parse``, as arguments of ``add_argument``.
+        needs: the options of ``syncattn-parse`` that it requires.
     """
 
     about: ClassVar[str]
@@ -152,45 +154,48 @@ class ParserSource(ABC):
 
     @classmethod
     def from_options(cls, options: Namespace) -> Self:
-        """Make a source from options of ``syncattn-parse``; `DataError` if they define none."""
+        """Make a parser's description from options of ``syncattn-parse``, or raise `DataError`."""
         return cls()
 
     @classmethod
     @abstractmethod
     def from_spec(cls, spec: str) -> ParserSource | None:
-        """Make a source from a text in a form of ``specs``; return None for any other text."""
+        """Make a parser's description from a text in a form of ``specs``; None for another text."""
 
     def modules(self) -> list[str]:
-        """List modules that are slow to import, to be imported once for all processes."""
+        """List the names of slow modules, which are imported before processes start."""
         return []
 
     def files(self) -> list[Path]:
-        """List all known files behind the parses; `DataError` if a file is missing."""
+        """List the files that parses depend on, if known; raise `DataError` if one is missing."""
         return []
 
     def splitting_files(self) -> list[Path] | None:
-        """List the additional files for the parser's own splitter; None without an own splitter."""
+        """List further files of the parser's own word splitter; None if it has no splitter."""
         return None
 
     @abstractmethod
     def describe(self) -> dict[str, str]:
-        """Return what else the parses depend on, by name."""
+        """Return the other facts that parses depend on, such as the parser's version, by name."""
 
     @abstractmethod
     def open(self, worker: int | None = None) -> Parser:
-        """Make the parser.
+        """Load the parser.
 
         Args:
-            worker: this process's number, from 0, among several that parse in parallel; None: it is
-                the only one.
+            worker: the number of this process, from 0, among several that parse in parallel; None:
+                no other process parses.
 
         Raises:
-            DataError: something is missing.
+            DataError: a library, a program or a model is missing.
         """
 
 
 def split_by_rule(sentence: str, splitter: str) -> Tokens:
-    """Split a sentence with a splitter of :mod:`..data.splitters`; `DataError` if not installed."""
+    """Split a raw sentence with a splitter of :mod:`..data.splitters`, by the splitter's name.
+
+    `DataError`: the splitter is not installed.
+    """
     spans = split_words(sentence, splitter)
     return [sentence[begin:end] for begin, end in spans], spans
 
@@ -200,8 +205,9 @@ def parse_in_halves(
     sentences: Sentences,
     blocks: Iterable[Sequence[int]],
 ) -> Iterator[tuple[int, Parse | BadParse]]:
-    """Parse blocks of sentences (indices); a failing sentence does not affect the others.
+    """Parse blocks of sentences; when a block fails, parse its rest again in halves.
 
+    So a sentence on which the parser fails does not affect the others. Blocks are lists of indices.
     When ``parse``, which parses a block in order, raises anything, the rest of the block is parsed
     again in halves. `DataError`: it raised that, or fails on too many sentences in a row.
     """

@@ -1,4 +1,4 @@
-"""The parsers by name; to add a parser, write a file with a `ParserSource` and add a line here."""
+"""The parsers by name; a new parser is a file with a `ParserSource`, and a line here."""
 
 from collections.abc import Mapping
 
@@ -19,7 +19,7 @@ PARSERS: Mapping[str, type[ParserSource]] = {
 
 
 def open_parser(spec: str) -> Parser:
-    """Load a parser, or raise `DataError`; nothing is downloaded.
+    """Load the parser that a text such as ``stanza:en`` names; nothing is downloaded.
 
     The spec ``stanza:LANG`` takes Stanza's models from its own folder, ``stanza:LANG:DIR`` from a
     directory; others are the parsers of these names in ``syncattn-parse``.
@@ -28,7 +28,10 @@ def open_parser(spec: str) -> Parser:
 
 
 def find_parser(spec: str) -> ParserSource:
-    """Return the source of a parser; see `open_parser`."""
+    """Return the description of the parser that a text such as ``stanza:en`` names.
+
+    `DataError`: there is no such parser.
+    """
     name, _, rest = spec.partition(":")
     source = PARSERS[name].from_spec(rest) if name in PARSERS else None
     if source is None:

@@ -1,4 +1,4 @@
-"""Random trees in place of a parser's: a control of every system that reads or learns trees."""
+"""Random trees in place of a parser's, as a control for systems that read or learn trees."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LABEL = "dep"
 
 @dataclass(frozen=True)
 class RandomTrees(ParserSource):
-    """Draws a random recursive tree for each sentence, as the control of `..data.controls` does.
+    """A parser that draws a random recursive tree for each sentence, as `..data.controls` does.
 
     Equal sentences have equal trees, wherever they stand; another seed draws other trees.
     """
@@ -27,15 +27,15 @@ class RandomTrees(ParserSource):
 
     @classmethod
     def from_spec(cls, spec: str) -> RandomTrees | None:
-        """Draw with the seed after ``random:``."""
+        """Make the parser with the seed that follows ``random:``; None if that is no number."""
         return cls(int(spec)) if spec.isascii() and spec.isdecimal() and len(spec) < 10 else None
 
     def describe(self) -> dict[str, str]:
-        """Return the seed."""
+        """Return the parser's name and its seed."""
         return {"parser": "random", "seed": str(self.seed)}
 
     def open(self, worker: int | None = None) -> Parser:
-        """Make the same parser in every process."""
+        """Return the parser, which is the same in every process."""
         return _RandomParser(self.seed)
 
 
@@ -44,7 +44,7 @@ class _RandomParser(Parser):
         self.seed = seed
 
     def analyse(self, sentences: Sentences) -> Iterator[tuple[int, Parse | BadParse]]:
-        """Draw a tree for each sentence, from its words alone."""
+        """Draw a random tree for each sentence, which depends only on its words and on the seed."""
         import numpy as np
 
         from ..data.controls import draw_tree  # imports PyTorch

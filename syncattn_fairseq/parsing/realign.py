@@ -1,4 +1,4 @@
-"""From a parser's words to the text's words: the same characters, split differently.
+"""Transfer trees from a parser's words to the text's words, which are split differently.
 
 Only the characters of the two sides are compared. Case, white space and invisible characters (soft
 hyphens, zero-width spaces) are ignored; full-width and other compatibility forms become plain ones
@@ -32,7 +32,7 @@ from .formats.parsed_sentence import Analysis, Surface
 from .parser import Parse
 
 INNER_LABEL = "goeswith"
-"""Label of text words that are parts of one parser word."""
+"""Label of the words of the text that are parts of one word of the parser."""
 
 _ESCAPES = {
     escape: unescape(escape)
@@ -57,7 +57,7 @@ _UNSEEN = ("Cc", "Cf", "Zs", "Zl", "Zp")
 
 
 def realign(words: Sequence[str], analysis: Analysis) -> Parse | None:
-    """Transfer a parser's tree to the words of the text; None if the characters differ.
+    """Transfer a parser's tree to the words of the text; None if their characters differ.
 
     If the parser's words are the text's, the tree is returned unchanged. If words are written as
     one (CoNLL-U's ranges), the text may have either form.
@@ -73,7 +73,7 @@ def realign(words: Sequence[str], analysis: Analysis) -> Parse | None:
 
 
 def place_words(sentence: str, analysis: Analysis) -> Parse | None:
-    """Find a parser's words in a sentence as people write it; None if the characters differ.
+    """Find the spans of a parser's words in a raw sentence; None if the characters differ.
 
     Words that are written as one share its span, unless they are the parts of it (`split_span`);
     so do words that divide a character of the sentence, such as two quotes for one.
@@ -104,12 +104,12 @@ def place_words(sentence: str, analysis: Analysis) -> Parse | None:
 
 
 def reduce_to_characters(words: Sequence[str]) -> str:
-    """Normalise the characters of a sentence, however it is split; see the module."""
+    """Return the normalised characters of a sentence, which do not depend on its tokenisation."""
     return _reduce_words(words)[0]
 
 
 def _reduce_words(words: Sequence[str]) -> tuple[str, list[int]]:
-    """Return the normalised characters, and their number up to the end of each word."""
+    """Return the normalised characters of a sentence, and where each word ends in them."""
     pieces: list[str] = []
     size = 0
     sizes = [0]  # normalised characters up to each original one
@@ -129,7 +129,7 @@ def _reduce_words(words: Sequence[str]) -> tuple[str, list[int]]:
 
 @cache
 def _reduce_piece(text: str) -> str:
-    """Normalise an escape or a character."""
+    """Return the normalised characters of an escape or of a single character."""
     decomposed = normalize("NFKD", _ESCAPES.get(text, text)).casefold()
     seen = (character for character in decomposed if category(character) not in _UNSEEN)
     return "".join(seen).translate(_SHAPES)
@@ -155,7 +155,7 @@ def _find_blocks(
 def _carry_over(
     heads: Sequence[int], labels: Sequence[str], ours: Sequence[int], theirs: Sequence[int]
 ) -> Parse:
-    """Give the text's words heads and labels; ``ours`` and ``theirs`` are the words' blocks."""
+    """Return the parse of the text's words; ``ours`` and ``theirs`` are the words' blocks."""
     last = {block: word for word, block in enumerate(ours, 1)}
     members: dict[int, list[int]] = {}
     for word, block in enumerate(theirs):

@@ -1,4 +1,4 @@
-"""A text in shards: where they are, and the files written for each."""
+"""Shards of a text, and the files that are written for each shard."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
     from submitit.helpers import DelayedSubmission
 
 
-#: In a finished shard: its report, and the SHA-256 sums of all other files.
+#: Files of a finished shard: its report, and the SHA-256 sums of all its other files.
 _REPORT, _SUMS = "report.json", "sums.json"
 
 
 class Shard(NamedTuple):
-    """A run of whole lines of a text file, from one byte to before another.
+    """A shard of a text file: whole lines, from byte ``begin`` to before byte ``end``.
 
     ``number`` counts shards from 0, ``first_line`` lines from 1; the checksum is of the bytes.
     """
@@ -43,22 +43,22 @@ class Shard(NamedTuple):
     sha256: str
 
     def read(self, text: Path) -> list[str]:
-        """Return its lines, or raise `DataError` if the text has changed."""
+        """Return the lines of the shard; raise `DataError` if the text has changed."""
         data = _read(text, self.begin, self.end)
         if hashlib.sha256(data).hexdigest() != self.sha256:
             raise DataError(f"{text}: changed while it was being parsed; run the command again")
         return list(split_lines(data))
 
     def folder(self, shards: Path) -> Path:
-        """Return the folder of its finished parses."""
+        """Return the path of the folder with the shard's finished parses."""
         return shards / f"{self.number:05}"
 
 
 def plan_shards(text: Path, count: int) -> tuple[list[Shard], str]:
-    """Split a text into ``count`` shards of about the same size, or fewer if lines are long.
+    """Divide a text into about ``count`` shards of similar size; return them with its checksum.
 
-    Lines are those of `read_lines`. Returns the text's checksum, too. `DataError`: it is empty or
-    not UTF-8.
+    There are fewer shards if lines are long. Lines are those of `read_lines`. Returns the text's
+    checksum, too. `DataError`: it is empty or not UTF-8.
     """
     shards: list[Shard] = []
     whole = hashlib.sha256()
@@ -95,7 +95,7 @@ def _read(text: Path, begin: int, end: int) -> bytes:
 
 @dataclass(frozen=True)
 class ShardTask:
-    """Parses shards of a text into a folder; submitit restarts it when a job was preempted.
+    """The task of parsing shards of a text into a folder, which a Slurm job can run and repeat.
 
     Sentences of more than ``max_words`` are not parsed; kinds of output are those of `ParseWriter`.
     The splitter is of a text as people write it, see `Parser.split`; None: its words are separated
@@ -110,7 +110,7 @@ class ShardTask:
     splitter: str | None = None
 
     def __call__(self, shards: Sequence[Shard]) -> None:
-        """Parse all unfinished shards in this process."""
+        """Parse, in this process, those of the shards that are not finished."""
         missing = [shard for shard in shards if not shard.folder(self.shards).exists()]
         parser = self.source.open(0) if missing else None
         for shard in missing:
@@ -118,7 +118,7 @@ class ShardTask:
             self.parse(shard, parser)
 
     def checkpoint(self, shards: Sequence[Shard]) -> DelayedSubmission:
-        """Tell submitit to run the same again after a preemption."""
+        """Return what submitit runs after a preemption: the same task on the same shards."""
         from submitit.helpers import DelayedSubmission
 
         return DelayedSubmission(self, shards)
@@ -126,7 +126,7 @@ class ShardTask:
     def parse(
         self, shard: Shard, parser: Parser, progress: Callable[[int], object] = lambda words: None
     ) -> None:
-        """Parse a shard; its folder appears complete or not at all.
+        """Parse a shard and write its folder, which appears complete or not at all.
 
         ``progress`` is called with the number of words parsed since the last call.
         """
@@ -169,7 +169,7 @@ class ShardTask:
             shutil.rmtree(folder, ignore_errors=True)
 
     def report(self, shard: Shard) -> ParseReport:
-        """Return the report on a finished shard."""
+        """Return the report of a finished shard."""
         return ParseReport.from_json(read_json(shard.folder(self.shards) / _REPORT))
 
 
@@ -184,7 +184,7 @@ def is_whole(shard: Shard, folder: Path, kinds: Iterable[str]) -> bool:
 
 
 def refuse_sentence(words: list[str], max_words: int) -> BadParse | None:
-    """Return the reason not to give a sentence to the parser; None if there is none."""
+    """Return why a sentence cannot be parsed (no words, or too many); None if it can."""
     if not words:
         return BadParse(EMPTY, "there are no words")
     if len(words) > max_words:

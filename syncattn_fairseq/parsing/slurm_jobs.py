@@ -74,11 +74,11 @@ def make_slurm_executor(workers: int | None, options: Mapping[str, str | bool]) 
 
 
 def plan_arrays(shards: Sequence[Shard], workers: int | None) -> list[list[list[Shard]]]:
-    """Divide shards into arrays of jobs, each job a list of shards that are parsed in order.
+    """Divide shards into arrays of Slurm jobs; a job is a list of shards to parse in order.
 
     Args:
-        shards: those to parse.
-        workers: how many jobs may run at the same time, which no more arrays share; None: all.
+        shards: the shards to parse.
+        workers: how many jobs may run at the same time, which is also the most arrays; None: all.
     """
     arrays = ceil(len(shards) / (_MOST_JOBS * _MOST_SHARDS))
     arrays = max(1, min(arrays, workers or arrays))
@@ -88,19 +88,19 @@ def plan_arrays(shards: Sequence[Shard], workers: int | None) -> list[list[list[
 
 
 def _by_id(jobs: Iterable[Any]) -> list[Any]:
-    """Return each job once: several shards may have the same."""
+    """Return the jobs without repetition: several shards may have the same job."""
     return [*{job.job_id: job for job in jobs}.values()]
 
 
 def _remember(folder: Path, jobs: Mapping[Shard, Any]) -> None:
-    """Record the running jobs and the purpose, since jobs outlive this process if killed."""
+    """Record the running jobs, and a hash of what they parse, since they outlive this process."""
     ids = {shard.number: job.job_id for shard, job in jobs.items()}
     with replacing(folder / _JOBS) as temporary:
         temporary.write_text(json.dumps({"for": _hash_purpose(folder), "jobs": ids}), "utf-8")
 
 
 def _find_running(folder: Path, shards: Sequence[Shard]) -> dict[Shard, Any]:
-    """Return an earlier run's useful running jobs, and cancel all others."""
+    """Return the running jobs of an earlier run by the shards they parse; cancel its other jobs."""
     from submitit import SlurmJob
 
     try:
@@ -122,7 +122,7 @@ def _find_running(folder: Path, shards: Sequence[Shard]) -> dict[Shard, Any]:
 
 
 def _hash_purpose(folder: Path) -> str | None:
-    """Return a fingerprint of the current text, parser and settings."""
+    """Return the hash of the manifest, which has the current text, parser and settings."""
     manifest = folder / "manifest.json"
     return hash_file(manifest) if manifest.exists() else None
 
@@ -139,7 +139,7 @@ def _list_queued(jobs: Iterable[str]) -> set[str]:
 
 
 def _wait(jobs: Mapping[Shard, Any], folder: Path, progress: Progress) -> None:
-    """Wait for jobs; a job is done when its shard is there."""
+    """Wait until every job has written its shards; raise `DataError` if jobs end without them."""
     running, gone, lost = dict(jobs), dict[Shard, float](), list[Any]()
     try:
         while running:

@@ -1,4 +1,4 @@
-"""spaCy's parsers, including GiNZA for Japanese, on given words."""
+"""The parsers of spaCy, including GiNZA for Japanese, on given words."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from typing import Any, ClassVar, Self
 from ..base.errors import BadParse, DataError
 from .parser import Morphology, Parse, Parser, ParserSource, Sentences, Tokens, parse_in_halves
 
-#: The pipeline components that trees and the other columns of CoNLL-U depend on. Other components
-#: may join words, as GiNZA's do.
+#: The pipeline components that set trees, tags, lemmas and features. Other components are removed,
+#: since they may join words, as GiNZA's do.
 PARTS = (
     *("tok2vec", "transformer", "curated_transformer", "tagger", "morphologizer"),
     *("attribute_ruler", "lemmatizer", "trainable_lemmatizer", "parser"),
 )
-#: Label of further roots, which are attached to the first one.
+#: Label of the second and further roots of a sentence, which are attached to the first root.
 FURTHER_ROOT = "parataxis"
 
 _SENTENCES_AT_ONCE = 1_000
@@ -25,7 +25,7 @@ _SENTENCES_AT_ONCE = 1_000
 
 @dataclass(frozen=True)
 class SpacyModel(ParserSource):
-    """An installed spaCy model, given by name or folder."""
+    """An installed spaCy model, given by its package's name or its folder."""
 
     about: ClassVar = "spaCy, with any model, such as GiNZA's ja_ginza"
     specs: ClassVar[tuple[str, ...]] = ("MODEL",)
@@ -34,17 +34,17 @@ class SpacyModel(ParserSource):
 
     @classmethod
     def from_options(cls, options: Namespace) -> Self:
-        """Refuse a name without a model."""
+        """Raise `DataError`: the model is named in ``--parser spacy:MODEL``, not by an option."""
         raise DataError("--parser spacy: name a model, as in --parser spacy:ja_ginza")
 
     @classmethod
     def from_spec(cls, spec: str) -> SpacyModel | None:
-        """Take the model after ``spacy:``."""
+        """Make the parser for the model that follows ``spacy:``; None without a model."""
         return cls(spec) if spec else None
 
     @property
     def name(self) -> str | Path:
-        """The model's package name or folder; `DataError` if neither exists."""
+        """The package name or the folder of the model; `DataError` if neither exists."""
         if _spacy().util.is_package(self.model):
             return self.model
         if Path(self.model).is_dir():
@@ -55,27 +55,27 @@ class SpacyModel(ParserSource):
         )
 
     def files(self) -> list[Path]:
-        """List the files of the model's folder."""
+        """List all files of the model, for checksums."""
         name = self.name
         folder = name if isinstance(name, Path) else _spacy().util.get_package_path(name)
         files = sorted(path for path in folder.rglob("*") if path.is_file())
         return [path for path in files if "__pycache__" not in path.parts]
 
     def splitting_files(self) -> list[Path]:
-        """List none: the model that parses also splits."""
+        """Return an empty list: the model that parses also splits sentences into words."""
         return []
 
     def describe(self) -> dict[str, str]:
-        """Return the model and spaCy's version."""
+        """Return the names of the parser and the model, and the version of spaCy."""
         return {"parser": "spacy", "model": self.model, "spacy": str(_spacy().__version__)}
 
     def open(self, worker: int | None = None) -> Parser:
-        """Load the model; several processes do not differ."""
+        """Load the model; the parser is the same in every process."""
         return SpacyParser(self)
 
 
 class SpacyParser(Parser):
-    """spaCy's pipeline on sentences, without splitting them.
+    """Parser that runs a spaCy pipeline on words, and takes each line as one sentence.
 
     spaCy's parser also splits text into sentences: by default, GiNZA gives 2 % of a corpus's
     sentences two or more roots. Told that there is only one sentence, it finds a head for all words
@@ -94,13 +94,13 @@ class SpacyParser(Parser):
             raise DataError(f"{source.model}: this spaCy model has no parser")
 
     def analyse(self, sentences: Sentences) -> Iterator[tuple[int, Parse | BadParse]]:
-        """Parse a thousand sentences at a time."""
+        """Parse the sentences in blocks of a thousand."""
         starts = range(0, len(sentences), _SENTENCES_AT_ONCE)
         blocks = (range(len(sentences))[start : start + _SENTENCES_AT_ONCE] for start in starts)
         return parse_in_halves(self._parse, sentences, blocks)
 
     def split(self, sentences: Sequence[str], splitter: str) -> list[Tokens]:
-        """Split sentences with the model's own tokenizer."""
+        """Split raw sentences with the tokenizer of the spaCy model; ``splitter`` is not used."""
         return [_read_tokens(self.pipeline.make_doc(sentence)) for sentence in sentences]
 
     def _parse(self, sentences: Sentences) -> Iterator[Parse | BadParse]:

@@ -1,4 +1,4 @@
-"""Stanza's tagger and parser (Qi et al., 2020)."""
+"""The tagger and the parser of Stanza (Qi et al., 2020)."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ _WORDS_IN_GPU_BATCH = 5_000
 _PROCESSORS = ("pos", "lemma", "depparse")
 _NEEDED = (*_PROCESSORS, "pretrain", "forward_charlm", "backward_charlm")
 ALIASES = {"zh": "zh-hans", "no": "nb", "ku": "kmr", "se": "sme", "kv": "kpv"}
-"""Languages that Stanza has by another code."""
-#: What splits sentences: into tokens, and these into words, in languages that need it.
+"""Stanza's codes of the languages for which it has another code, by the usual code."""
+#: Stanza's processors that split sentences into tokens, and tokens into words.
 _SPLITTING = ("tokenize", "mwt")
 
 
 @dataclass(frozen=True)
 class StanzaModels(ParserSource):
-    """Stanza's models of one language; nothing is downloaded.
+    """Stanza's models for a language, or your own; nothing is downloaded.
 
     The directory, by default Stanza's own, was filled by ``stanza.download``, or contains your own
     models, ``LANG_tagger.pt`` and ``LANG_parser.pt``, trained without pretrained vectors, character
@@ -71,7 +71,7 @@ class StanzaModels(ParserSource):
 
     @classmethod
     def from_options(cls, options: Namespace) -> Self:
-        """Take ``--lang``, and a folder or both models of one's own."""
+        """Make the parser for ``--lang``, and a folder or ``--tagger`` and ``--depparse``."""
         folder, tagger, depparse = options.stanza_dir, options.tagger, options.depparse
         if (tagger is None) != (depparse is None) or (tagger and folder):
             raise DataError("give --stanza-dir, or both of --tagger and --depparse")
@@ -83,33 +83,33 @@ class StanzaModels(ParserSource):
 
     @classmethod
     def from_spec(cls, spec: str) -> StanzaModels | None:
-        """Take the language after ``stanza:``, and perhaps a folder."""
+        """Make the parser for ``LANG`` or ``LANG:DIR``, after ``stanza:``; None without LANG."""
         language, _, directory = spec.partition(":")
         return cls(language, directory or None) if language else None
 
     @property
     def folder(self) -> Path:
-        """The models' folder, unless the models are given individually."""
+        """The folder of the models, unless tagger and parser are given as files."""
         default = _stanza().resources.common.DEFAULT_MODEL_DIR
         return Path(self.directory or default).expanduser()
 
     @property
     def code(self) -> str:
-        """The language as Stanza's folders have it: ``zh`` is in ``zh-hans``."""
+        """The language code in Stanza's folders, such as ``zh-hans`` for ``zh``."""
         if (self.folder / self.language).is_dir():
             return self.language
         return ALIASES.get(self.language, self.language)
 
     @property
     def own(self) -> tuple[Path, Path] | None:
-        """Your own tagger and parser; None for Stanza's."""
+        """The files of your own tagger and parser; None if Stanza's models are used."""
         if self.tagger and self.depparse:
             return Path(self.tagger), Path(self.depparse)
         paths = [self.folder / f"{self.language}_{name}.pt" for name in ("tagger", "parser")]
         return (paths[0], paths[1]) if all(path.exists() for path in paths) else None
 
     def make_missing_error(self) -> DataError:
-        """Return the error that says how to get models."""
+        """Return a `DataError` that explains how to get the language's models."""
         target = f", model_dir='{self.folder}'" if self.directory else ""
         return DataError(
             f"{self.folder}: no Stanza models for {self.language!r}; get them with "
@@ -118,7 +118,7 @@ class StanzaModels(ParserSource):
         )
 
     def files(self) -> list[Path]:
-        """List the models of one's own, or Stanza's of the language."""
+        """List the files of the models that parse; raise `DataError` if there are none."""
         if self.own:
             return list(self.own)
         folder = self.folder / self.code
@@ -128,13 +128,13 @@ class StanzaModels(ParserSource):
         return paths
 
     def splitting_files(self) -> list[Path] | None:
-        """List Stanza's models for word splitting; None if not installed."""
+        """List the files of Stanza's models for word splitting; None if they are not installed."""
         folder = self.folder / self.code
         tokenizers, others = (sorted((folder / kind).glob("*.pt")) for kind in _SPLITTING)
         return tokenizers + others if tokenizers else None
 
     def describe(self) -> dict[str, str]:
-        """Return the language, and the versions of Stanza and PyTorch."""
+        """Return the language, and the versions of Stanza and of PyTorch."""
         stanza = _stanza()
         import torch
 
@@ -146,11 +146,11 @@ class StanzaModels(ParserSource):
         }
 
     def modules(self) -> list[str]:
-        """List Stanza's pipeline."""
+        """Return the name of Stanza's pipeline module, which is slow to import."""
         return ["stanza.pipeline.core"]
 
     def open(self, worker: int | None = None) -> Parser:
-        """Load the models.
+        """Load the models into a parser.
 
         With several processes, each runs one thread, since processes scale and threads do not, and
         they share any GPUs.
@@ -165,7 +165,7 @@ class StanzaModels(ParserSource):
 
 
 def _check_file(path: Path) -> None:
-    """Check that a model is plain data, since old versions of Stanza would execute any code."""
+    """Raise `DataError` unless a model file is plain data: Stanza could run code in it."""
     import torch
 
     try:
@@ -180,7 +180,7 @@ def _check_file(path: Path) -> None:
 
 
 class StanzaParser(Parser):
-    """Stanza's pipeline on sentences of similar length, with faster tree prediction.
+    """Parser that runs Stanza's pipeline on similarly long sentences, with a faster tree search.
 
     The trees are the same as the pipeline's. It runs on a GPU if there is one, or on ``device``.
     `DataError`: Stanza is not installed, or models are missing.
@@ -208,11 +208,11 @@ class StanzaParser(Parser):
             model.predict = arborescence.make_predictor(model)
 
     def analyse(self, sentences: Sentences) -> Iterator[tuple[int, Parse | BadParse]]:
-        """Parse sentences of similar length together."""
+        """Parse the sentences in blocks of similar length."""
         return parse_in_halves(self._parse, sentences, _cut_blocks(sentences))
 
     def split(self, sentences: Sequence[str], splitter: str) -> list[Tokens]:
-        """Split sentences with Stanza's models if they are there, else with the splitter."""
+        """Split raw sentences with Stanza's models if installed, else with ``splitter``."""
         if self.models.splitting_files() is None:
             return super().split(sentences, splitter)
         if self.tokenizer is None:
@@ -248,7 +248,7 @@ def _parse(words: Any) -> Parse:
 
 
 def _split(tokenizer: Any, sentences: Sequence[str]) -> list[Tokens]:
-    """Split sentences into words, with blank lines as paragraph separators for Stanza."""
+    """Split raw sentences into words with Stanza; blank lines separate them for Stanza."""
     found: list[Tokens] = [([], []) for _ in sentences]
     begins = [*accumulate((len(sentence) + 2 for sentence in sentences), initial=0)]
     if not any(sentence.strip() for sentence in sentences):
@@ -265,7 +265,7 @@ def _split(tokenizer: Any, sentences: Sequence[str]) -> list[Tokens]:
 
 
 def _cut_blocks(sentences: Sentences) -> Iterator[Sequence[int]]:
-    """Yield blocks of indices of similarly long sentences, short ones first."""
+    """Yield blocks of the indices of sentences of similar length, short ones first."""
     block: list[int] = []
     for index in sorted(range(len(sentences)), key=lambda index: len(sentences[index])):
         if block and (len(block) + 1) * len(sentences[index]) > _WORDS_AT_ONCE:

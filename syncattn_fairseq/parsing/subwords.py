@@ -1,4 +1,4 @@
-"""Parse sentences that are in subwords."""
+"""Parse sentences that are split into subwords."""
 
 from collections.abc import Sequence
 
@@ -12,12 +12,14 @@ from .parser import Parse, Parser
 def parse_subwords(
     parser: Parser, sentences: Sequence[Sequence[str]], scheme: str
 ) -> list[Parse | None]:
-    """Return the parse of each sentence, or None; those of raw sentences are trees, with spans.
+    """Return for each sentence, given as subwords, the parse over its words; None without a parse.
+
+    Parses of raw sentences are checked to be trees, and have spans.
 
     Args:
-        parser: it finds the words of raw sentences itself if it can.
+        parser: the parser, which splits raw sentences into words itself if it can.
         sentences: the subwords of each sentence.
-        scheme: how they are marked, see :func:`..data.words.find_word_starts`.
+        scheme: how the subwords are marked, see :func:`..data.words.find_word_starts`.
     """
     if not is_raw(scheme):
         return parser([join_subwords(tokens, scheme) for tokens in sentences])

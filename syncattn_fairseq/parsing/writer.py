@@ -1,4 +1,4 @@
-"""Parses as text: heads, labels and CoNLL-U; and how many there are."""
+"""Write parses as files of heads, labels, spans and CoNLL-U, and count them."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ _FAILURES = 5
 
 @dataclass
 class ParseReport:
-    """Totals for a text or a part of it.
+    """Counts of sentences, words and missing parses in a text or a part of it.
 
     Attributes:
-        sentences, words: how many lines, and how many words in all of them.
-        empty: how many lines have no parse, by reason.
+        sentences, words: the number of lines, and of words in all lines.
+        empty: the number of lines without a parse, by reason.
         failures: the first lines on which the parser itself failed: their numbers, and details.
     """
 
@@ -37,12 +37,12 @@ class ParseReport:
     failures: list[tuple[int, str]] = field(default_factory=list)
 
     def fail(self, line: int, detail: str) -> None:
-        """Note that the parser failed on a line."""
+        """Record that the parser failed on a line, for the first few such lines."""
         if len(self.failures) < _FAILURES:
             self.failures.append((line, detail))
 
     def add(self, part: ParseReport) -> None:
-        """Add the report on the next part of the text."""
+        """Add the counts of the next part of the text to this report."""
         self.sentences += part.sentences
         self.words += part.words
         self.empty += part.empty
@@ -50,7 +50,7 @@ class ParseReport:
             self.fail(*failure)
 
     def summarise(self) -> str:
-        """Summarise in a line: ``3 sentences, 17 words, 1 without a parse (empty line: 1)``."""
+        """Return a line: ``3 sentences, 17 words, 1 without a parse (empty line: 1)``."""
         counts = f"{self.sentences:,} sentences, {self.words:,} words, "
         if not self.empty:
             return counts + "all parsed"
@@ -59,7 +59,7 @@ class ParseReport:
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> ParseReport:
-        """Restore a report from its ``vars``, written as JSON."""
+        """Make a report from its fields by name, as read from JSON."""
         return cls(
             values["sentences"],
             values["words"],
@@ -69,7 +69,7 @@ class ParseReport:
 
 
 class ParseWriter:
-    """Writes the parses of a text's lines, and counts them.
+    """Writer of the parses of a text's lines, which also counts them.
 
     Heads, labels and spans have one line per line of the text, empty if there is no parse. CoNLL-U
     has the sentences with a parse, with the line number as ``sent_id``; the first line may have
@@ -84,13 +84,13 @@ class ParseWriter:
     def write(
         self, words: Sequence[str], result: Parse | BadParse, sentence: str | None = None
     ) -> None:
-        """Write the parse of the next line, if it is a tree over the line's words.
+        """Write the parse of the next line; write none if it is not a tree over the line's words.
 
         Args:
-            words: of the line.
+            words: the words of the line.
             result: the parse, or why there is none.
-            sentence: the line as people write it, in which the parse has spans; None: its words
-                are separated by spaces.
+            sentence: the raw sentence that the spans of the parse refer to; None: the words are
+                separated by spaces.
         """
         line = self.first_line + self.report.sentences
         self.report.sentences += 1
@@ -133,7 +133,7 @@ def _check_spans(parse: Parse, sentence: str) -> None:
 
 @contextmanager
 def open_writer(paths: Mapping[str, Path], first_line: int = 1) -> Iterator[ParseWriter]:
-    """Open files for a `ParseWriter`."""
+    """Open the output files, by kind, and yield a `ParseWriter` for them."""
     with ExitStack() as stack:
         files = {
             kind: stack.enter_context(path.open("w", encoding="utf-8", newline="\n"))

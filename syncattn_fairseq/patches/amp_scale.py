@@ -9,7 +9,10 @@ from typing import Any
 
 
 def mend() -> None:
-    """Make ``--amp`` step with the same optimizer whose gradients were unscaled."""
+    """Make ``--amp`` divide the gradients by the scale of the loss once, not twice.
+
+    The scaler steps with the same optimizer whose gradients were unscaled.
+    """
     from fairseq.optim import AMPOptimizer
 
     def step(self: Any) -> None:

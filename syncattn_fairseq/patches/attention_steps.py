@@ -1,4 +1,4 @@
-"""Attend in a step of a search without what only other calls of the attention need.
+"""Speed up the attention of a decoding step by leaving out what only other calls need.
 
 Fault: all versions reshape, join and check for every use of the attention in each step, for one
 token, which takes a processor several times as long as the products.
@@ -14,9 +14,10 @@ from .wrapping import wrap
 
 
 def mend() -> None:
-    """Do steps of one token in evaluation, with a state and without masks of their own, ourselves.
+    """Compute the attention of a decoding step without fairseq's reshaping, joining and checks.
 
-    The results are fairseq's: the same products, in the same order.
+    This holds for one token in evaluation, with a decoding state and without masks of its own. The
+    results are fairseq's: the same products, in the same order.
     """
     from fairseq.modules.multihead_attention import MultiheadAttention
 
@@ -69,7 +70,7 @@ def mend() -> None:
 
 
 def _look_back(self: Any, query: Tensor, state: dict[str, Any]) -> Tensor:
-    """Attend to the tokens so far, ``(1, B, D)``, and add this one to the state."""
+    """Attend to the earlier tokens and this one, ``(1, B, D)``, and add this one to the state."""
     size = query.size(1), self.num_heads, 1, self.head_dim
     scaled = self.q_proj(query).mul_(self.scaling).view(size)
     keys = torch.cat([state["prev_key"], self.k_proj(query).view(size)], 2)
@@ -85,7 +86,7 @@ def _look_back(self: Any, query: Tensor, state: dict[str, Any]) -> Tensor:
 def _look_at_source(
     self: Any, query: Tensor, state: dict[str, Tensor], need_weights: bool, of_heads: bool
 ) -> tuple[Tensor, Tensor | None]:
-    """Attend to the source, whose keys all hypotheses of a beam may share."""
+    """Attend to the source; all hypotheses of a beam may share the keys of the source."""
     keys, values = state["prev_key"], state["prev_value"]
     rows, sentences, heads = query.size(1), keys.size(0), self.num_heads
     scaled = self.q_proj(query).mul_(self.scaling).view(sentences, -1, heads, self.head_dim)

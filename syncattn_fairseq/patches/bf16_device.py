@@ -12,7 +12,7 @@ from .wrapping import wrap
 
 
 def mend() -> None:
-    """Let ``--bf16`` mean a TPU only where ``torch_xla`` is installed."""
+    """Let ``--bf16`` select a TPU only if ``torch_xla`` is installed."""
     from fairseq import options
 
     @wrap(options, "parse_args_and_arch")

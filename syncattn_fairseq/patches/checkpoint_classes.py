@@ -8,7 +8,7 @@ Test: ``test_small_patches.py``.
 
 
 def mend() -> None:
-    """Name the classes that fairseq's checkpoints hold."""
+    """Register the classes in fairseq's checkpoints as safe for ``torch.load``."""
     import torch
 
     from ..checkpoints.classes import list_classes

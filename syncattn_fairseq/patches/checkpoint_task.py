@@ -22,7 +22,11 @@ _OF_DATA = ("data", "source_lang", "target_lang")
 
 
 def mend() -> None:
-    """Take our task from the checkpoint if none is named, and refuse to do without its plugin."""
+    """Make fairseq decode with the task and the plugin that a checkpoint was trained with.
+
+    The task is taken from the checkpoint if none is named and the checkpoint's is ours. A missing
+    plugin or other dictionaries are a `DataError`.
+    """
     from fairseq import checkpoint_utils, options, utils
     from fairseq.tasks import TASK_REGISTRY
 
@@ -63,7 +67,7 @@ def mend() -> None:
 
 
 def _check_data(paths: Any, overrides: Mapping[str, Any], task: Any) -> None:
-    """Compare the training data of models with the data for translation."""
+    """Check that models were trained with the dictionaries and subwords of the present data."""
     from fairseq.tasks import TASK_REGISTRY
     from fairseq.tasks.translation import TranslationTask
     from fairseq.utils import split_paths

@@ -11,7 +11,7 @@ from .wrapping import wrap
 
 
 def mend() -> None:
-    """Split paths at no colon that is in the name of a file or folder."""
+    """Make fairseq keep colons that belong to the name of an existing file or folder."""
     from fairseq import utils
 
     @wrap(utils, "split_paths")
@@ -20,7 +20,7 @@ def mend() -> None:
 
 
 def _join_existing(parts: list[str]) -> list[str]:
-    """Join parts that name something only together; of several ways, as many as can be."""
+    """Join neighbouring parts that together name an existing file, as many parts as possible."""
     joined = []
     while parts:
         ends = range(len(parts), 1, -1)

@@ -17,7 +17,7 @@ _SEEN = "__dynamo_disable"
 
 
 def mend() -> None:
-    """Let these functions import the compiler only where a program has imported it before."""
+    """Keep optimizers and attention from importing PyTorch's compiler if no program has done so."""
     import torch
 
     for name, method in vars(torch.optim.Optimizer).items():

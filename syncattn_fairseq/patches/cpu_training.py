@@ -12,12 +12,12 @@ from typing import Any
 from ..base.errors import DataError
 from .wrapping import wrap
 
-#: What torchrun sets.
+#: Environment variables that torchrun sets.
 _TORCHRUN = {"MASTER_ADDR", "MASTER_PORT", "WORLD_SIZE", "RANK"}
 
 
 def mend() -> None:
-    """Check the options of a training before it starts."""
+    """Make fairseq refuse options that need a GPU before a training on a CPU starts."""
     import torch
     from fairseq.distributed import utils
     from fairseq.trainer import Trainer

@@ -9,7 +9,7 @@ patch shows whether it still costs time.
 
 
 def mend() -> None:
-    """Let PyTorch choose among its other kernels."""
+    """Switch off the cuDNN kernel of PyTorch's scaled dot-product attention."""
     import torch
 
     torch.backends.cuda.enable_cudnn_sdp(False)

@@ -10,7 +10,7 @@ from ..base.literals import evaluate
 
 
 def mend() -> None:
-    """Let fairseq evaluate its options as literals."""
+    """Replace ``eval`` in fairseq's modules by a function that evaluates only literals."""
     for name, module in [*sys.modules.items()]:
         if name.partition(".")[0] == "fairseq":
             vars(module)["eval"] = evaluate

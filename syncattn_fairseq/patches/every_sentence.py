@@ -15,7 +15,7 @@ from .wrapping import wrap
 
 
 def mend() -> None:
-    """Allow batches of any size, and raise a one-line error for sentences that fit in no batch."""
+    """Make fairseq batch every sentence, and name in one line a sentence too long for a batch."""
     from fairseq.data import FairseqDataset
     from fairseq.tasks import FairseqTask
     from fairseq.tasks.translation import TranslationTask
@@ -75,7 +75,10 @@ def mend() -> None:
 
 
 def check_tokens(dataset: Any, numbers: Any, most: int | None) -> None:
-    """Raise `DataError` unless each sentence fits into a batch."""
+    """Raise `DataError` if a sentence has more than ``most`` tokens, the limit of a batch.
+
+    With None, there is no limit.
+    """
     for number in numbers if most else ():
         if dataset.num_tokens(number) > most:
             raise DataError(
@@ -86,6 +89,6 @@ def check_tokens(dataset: Any, numbers: Any, most: int | None) -> None:
 
 
 def _show(sizes: Any) -> str:
-    """Return a size, or those of source and target, as words."""
+    """Return the printed form of a size, or of a pair of sizes for source and target."""
     both = isinstance(sizes, tuple | list | np.ndarray)
     return " and ".join(str(int(size)) for size in (sizes if both else [sizes]))

@@ -23,16 +23,16 @@ _PER_TOKEN_OR_SENTENCE = ("train loss", "valid loss")
 
 
 class _NotFinite(Exception):
-    """fairseq found a gradient that is not finite."""
+    """Error for a gradient that fairseq found to be not finite."""
 
 
 def _no_search(model: Any) -> None:
-    """Replace fairseq's search for the module at fault."""
+    """Raise `_NotFinite` in place of fairseq's search for the module at fault."""
     raise _NotFinite
 
 
 def mend() -> None:
-    """Make fairseq stop when losses or gradients are not finite.
+    """Make fairseq end a training when a loss or a gradient is not finite.
 
     It then saves only its ``crash.pt``, which holds the parameters from before the update. After an
     error in the input, it saves nothing.

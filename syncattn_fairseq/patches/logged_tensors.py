@@ -11,7 +11,7 @@ from .wrapping import wrap
 
 
 def mend() -> None:
-    """Pass tensors with one element to W&B as numbers."""
+    """Make fairseq log tensors with one element to Weights & Biases, as numbers."""
     import torch
     from fairseq.logging.progress_bar import WandBProgressBarWrapper
 

@@ -11,7 +11,7 @@ from .wrapping import wrap
 
 
 def mend() -> None:
-    """Show fairseq only the columns that are filled."""
+    """Make ``--no-repeat-ngram-size`` compare n-grams only with the tokens generated so far."""
     from fairseq.ngram_repeat_block import NGramRepeatBlock
 
     @wrap(NGramRepeatBlock, "_no_repeat_ngram")

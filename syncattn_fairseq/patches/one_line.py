@@ -34,7 +34,7 @@ def mend() -> None:
 
 
 def is_fairseq_command() -> bool:
-    """Tell whether this program is one of fairseq's commands."""
+    """Return whether this program is one of fairseq's commands."""
     program = Path(sys.argv[0] or ".")
     return program.name.startswith("fairseq-") or program.parent.name == "fairseq_cli"
 

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from .wrapping import reword
 
-#: Types of devices whose numbers the host has at once.
+#: Types of devices whose values the CPU can read without waiting.
 AT_HAND = {"cpu"}
 
 
@@ -43,7 +43,7 @@ def mend() -> None:
 
 
 def may_be_padded(stack: Any, mask: Tensor) -> Tensor | bool:
-    """Tell whether anything in a batch is padding, and on a GPU, in training, say yes.
+    """Return whether a batch has padding; on a GPU in training, return True without looking.
 
     Args:
         stack: the encoder or the decoder.

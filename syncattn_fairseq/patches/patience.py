@@ -16,7 +16,7 @@ logger = logging.getLogger(__name__)
 
 
 def mend() -> None:
-    """Store in checkpoints what ``--patience`` has counted, and go on counting from there."""
+    """Make fairseq store the count of ``--patience`` in checkpoints and restore it on resuming."""
     from fairseq import checkpoint_utils
 
     @wrap(checkpoint_utils, "torch_persistent_save")
@@ -34,7 +34,7 @@ def mend() -> None:
 
 
 def _store(state: Any) -> None:
-    """Add to a checkpoint what ``--patience`` compares the next validation with."""
+    """Add to a checkpoint the best score and the count of validations of ``--patience``."""
     from fairseq_cli.train import should_stop_early as rule
 
     if hasattr(rule, "num_runs") and isinstance(state, dict) and "extra_state" in state:

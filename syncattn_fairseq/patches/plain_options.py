@@ -1,4 +1,4 @@
-"""Store a model's options in a checkpoint as a table.
+"""Store a model's options in a checkpoint as a dictionary.
 
 Fault: all versions store them as an ``argparse.Namespace``, which PyTorch 2.6 and later load only
 if a plugin allows it. With the patch, fairseq alone can load the checkpoints of its own models.
@@ -12,7 +12,7 @@ from .wrapping import wrap
 
 
 def mend() -> None:
-    """Turn the options into a table when fairseq writes a checkpoint."""
+    """Make fairseq store a model's options in checkpoints as a dictionary."""
     from fairseq import checkpoint_utils
 
     @wrap(checkpoint_utils, "torch_persistent_save")

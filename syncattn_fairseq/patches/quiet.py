@@ -25,7 +25,7 @@ _TRANSLATING = ("fairseq_cli.generate", "fairseq_cli.interactive", "fairseq_cli.
 
 
 def mend() -> None:
-    """Hide these warnings and lines, unless Python was told to show warnings (``-W``)."""
+    """Hide harmless warnings and log lines of fairseq's commands, unless Python has ``-W``."""
     if not is_fairseq_command() or sys.warnoptions:
         return
     for message in (_HYDRA, _TORCH):
@@ -37,5 +37,5 @@ def mend() -> None:
 
 
 def _is_no_config(record: logging.LogRecord) -> bool:
-    """Tell whether a record is not just an object with all options."""
+    """Return whether a log record is a text, and not an object with all options."""
     return isinstance(record.msg, str)

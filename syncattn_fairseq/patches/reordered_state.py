@@ -11,7 +11,7 @@ from .wrapping import wrap
 
 
 def mend() -> None:
-    """Look for the modules with a state once for each batch's search."""
+    """Make fairseq look for the modules with a decoding state once per batch, not at every step."""
     from fairseq.models import FairseqIncrementalDecoder
     from fairseq.sequence_generator import EnsembleModel, SequenceGenerator
 

@@ -13,7 +13,7 @@ from .wrapping import wrap
 
 
 def mend() -> None:
-    """Compare the data of a resumed training with the data of its checkpoint."""
+    """Make fairseq check that a resumed training has the data of its checkpoint."""
     from fairseq import checkpoint_utils
     from fairseq.trainer import Trainer
 

@@ -15,18 +15,18 @@ from typing import Any
 
 from .wrapping import wrap
 
-#: Parameters of mallopt: blocks never have a mapping of their own, the top of the heap is never
-#: returned, and the heap grows by 128 MiB.
+#: Parameters of glibc's ``mallopt``, as number and value: blocks never have a mapping of their own,
+#: the top of the heap is never returned, and the heap grows by 128 MiB.
 SETTINGS = {"M_MMAP_MAX": (-4, 0), "M_TRIM_THRESHOLD": (-1, -1), "M_TOP_PAD": (-2, 2**27)}
 
-#: Where the heap will grow, in bytes, which get huge pages; only addresses until they are used.
+#: Bytes of addresses into which the heap will grow, with huge pages; they use no memory before.
 RESERVED = 2**32
 _HUGE = 2**21
 _MADV_HUGEPAGE = 14
 
 
 def mend() -> None:
-    """Make fairseq's trainer keep memory, unless it trains on a GPU."""
+    """Make fairseq's trainer keep freed memory for the next update, unless it trains on a GPU."""
     from fairseq.trainer import Trainer
 
     @wrap(Trainer, "__init__")
@@ -37,7 +37,10 @@ def mend() -> None:
 
 
 def set_allocator() -> bool:
-    """Set glibc's allocator; return False without glibc or if the user has set the allocator."""
+    """Make glibc's allocator keep freed memory; return whether the settings were applied.
+
+    It is False without glibc, or if the user has set the allocator in the environment.
+    """
     if any(name.startswith(("MALLOC_", "GLIBC_TUNABLES")) for name in os.environ):
         return False
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)  # musl and macOS have none
@@ -48,10 +51,10 @@ def set_allocator() -> bool:
 
 
 def ask_for_huge_pages() -> None:
-    """Request huge pages for the growing heap; do nothing on a system without huge pages.
+    """Request huge pages for the memory into which the heap will grow.
 
-    Nothing is done where addresses are limited. :data:`SETTINGS` must be set already: otherwise the
-    heap would not be where the block was.
+    Nothing is done on a system without huge pages, or where addresses are limited.
+    :data:`SETTINGS` must be set already: otherwise the heap would not be where the block was.
     """
     strict = Path("/proc/sys/vm/overcommit_memory")
     if resource.getrlimit(resource.RLIMIT_AS)[0] != resource.RLIM_INFINITY or (

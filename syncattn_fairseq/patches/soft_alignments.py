@@ -12,7 +12,7 @@ from .wrapping import reword
 
 
 def mend() -> None:
-    """Print them as ``fairseq-generate`` does, if this is ``fairseq-interactive``."""
+    """Make ``fairseq-interactive`` print soft alignments as ``fairseq-generate`` does."""
     interactive = sys.modules.get("fairseq_cli.interactive")
     if interactive is not None:  # it sets up the log when it is imported
         pairs = '["{}-{}".format(src, tgt) for src, tgt in alignment]'
@@ -20,7 +20,7 @@ def mend() -> None:
 
 
 def format_links(alignment: Any) -> list[str]:
-    """Return the printed form of each link, or of each row of probabilities."""
+    """Return an alignment as texts: ``SOURCE-TARGET`` for each link, or rows of probabilities."""
     if all(isinstance(row, tuple) for row in alignment):
         return [f"{source}-{target}" for source, target in alignment]
     return [",".join(row) for row in alignment]

@@ -16,7 +16,7 @@ from .wrapping import wrap
 
 _LOG = logging.getLogger(__name__)
 
-#: Options that decide what the same weights compute.
+#: Options that change what a model computes with the same weights.
 MEANING = (
     "encoder_attention_heads",
     "decoder_attention_heads",
@@ -26,16 +26,16 @@ MEANING = (
     "decoder_normalize_before",
     "zero_start",
 )
-#: Options that a training may change on purpose: its model has to learn another order of words.
+#: Options of positions, which a training may change on purpose: its model relearns word order.
 ORDER = ("positions", "no_token_positional_embeddings")
-#: What a plain Transformer of fairseq, which has no such option, does.
+#: Values of these options in a plain Transformer of fairseq, which does not have them.
 _PLAIN: dict[str, Any] = {"positions": "absolute", "zero_start": False}
 
 _UNKNOWN = object()
 
 
 def mend() -> None:
-    """Compare the options of a model with the options in the checkpoint of its initial weights."""
+    """Make fairseq check, before it loads initial weights, that the model's options fit them."""
     from fairseq import checkpoint_utils
 
     @wrap(checkpoint_utils, "load_checkpoint")
@@ -48,7 +48,7 @@ def mend() -> None:
 
 
 def compare_options(path: str, stored: dict[str, Any], model: Any) -> None:
-    """Compare the options of two models that share weights.
+    """Check that a model's options agree with those of the checkpoint that gives it its weights.
 
     Args:
         path: the checkpoint, for messages.

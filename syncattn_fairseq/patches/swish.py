@@ -13,7 +13,7 @@ SWISH = "swish"
 
 
 def mend() -> None:
-    """Return a function for swish, and add it to what a Transformer may choose."""
+    """Make fairseq accept ``--activation-fn swish``, and return a function for it."""
     from fairseq import utils
     from fairseq.dataclass import ChoiceEnum
 

@@ -13,7 +13,7 @@ from .wrapping import wrap
 
 
 def mend() -> None:
-    """Check a model's options when a training begins."""
+    """Make fairseq refuse unknown options of a model when a training begins."""
     from fairseq.trainer import Trainer
 
     @wrap(Trainer, "__init__")

@@ -12,12 +12,12 @@ from ..base.errors import DataError
 from ..base.text import read_lines
 from .wrapping import wrap
 
-#: What stands for no dictionary.
+#: fairseq's value for no dictionary.
 _NONE = "@@ "
 
 
 def mend() -> None:
-    """Read the dictionary with this package's reader, and pass word positions to fairseq."""
+    """Make ``--replace-unk`` read its dictionary with our reader, and find words by their links."""
     from fairseq import utils
 
     @wrap(utils, "load_align_dict")
@@ -61,7 +61,7 @@ def _read_entry(path: str, number: int, line: str) -> tuple[str, str]:
 
 
 def _find_positions(alignment: Any, length: int) -> list[int]:
-    """Return the source position of each token of a translation, the end for one without links."""
+    """Return the source position of each target token; -1, the last position, without a link."""
     pairs = [pair for pair in alignment if isinstance(pair, tuple)]
     if not pairs:
         raise DataError("--replace-unk: add --print-alignment hard")

@@ -8,7 +8,10 @@ from typing import Any
 
 
 def wrap(owner: Any, name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Replace ``owner.name`` by a function that gets the original as first argument."""
+    """Return a decorator that replaces ``owner.name`` by a function of the original.
+
+    The function gets the original as first argument, then the arguments of the call.
+    """
     original = getattr(owner, name)
 
     def replace(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -23,14 +26,14 @@ def wrap(owner: Any, name: str) -> Callable[[Callable[..., Any]], Callable[..., 
 
 
 def reword(owner: Any, name: str, changes: Mapping[str, str], **names: Any) -> bool:
-    """Replace words in the source of the function ``owner.name``, and compile the function again.
+    """Replace passages in the source of the function ``owner.name``, and compile it again.
 
     It is for a condition in the midst of a long function, which cannot be wrapped.
 
     Args:
         owner, name: a class or a module, and its function.
         changes: words of the source, and what is to be in their place.
-        names: what the new words name, which becomes part of the function's module.
+        names: objects that the new words refer to; they become part of the function's module.
 
     Returns:
         Whether all of the words are there, each once; otherwise the function stays as it is.

@@ -14,7 +14,7 @@ LABEL = "X"
 
 
 def split_by_distances(distances: Sequence[float], words: Sequence[str]) -> Tree:
-    """Build a tree by splitting repeatedly at the largest distance, at the leftmost if tied.
+    """Build a binary tree by recursive splits at the largest distance, the leftmost of equal ones.
 
     From LPSI (Harada and Watanabe, ACL-IJCNLP SRW 2021). ``distances[i]`` is the gap before word i;
     the first one does not matter. `DataError`: there are not as many as words, or none.
@@ -32,22 +32,22 @@ def split_by_distances(distances: Sequence[float], words: Sequence[str]) -> Tree
 
 
 def branch_left(words: Sequence[str]) -> Tree:
-    """Make a tree in which every constituent ends in a single word: ``((a b) c)``."""
+    """Build the left-branching binary tree, whose right children are words: ``((a b) c)``."""
     return _split(words, lambda _, end: end - 1)
 
 
 def branch_right(words: Sequence[str]) -> Tree:
-    """Make a tree in which every constituent begins with a single word: ``(a (b c))``."""
+    """Build the right-branching binary tree, whose left children are words: ``(a (b c))``."""
     return _split(words, lambda start, _: start + 1)
 
 
 def split_in_the_middle(words: Sequence[str]) -> Tree:
-    """Split in the middle; if the number of words is odd, the right part has one word more."""
+    """Build a balanced binary tree; of an odd number of words, the right part has one more."""
     return _split(words, lambda start, end: (start + end) // 2)
 
 
 def split_at_random(words: Sequence[str], generator: Random) -> Tree:
-    """Split every node at a place drawn uniformly.
+    """Build a random binary tree: the place of each split is drawn uniformly.
 
     Every binary tree can come out, but not all with the same probability.
     """

@@ -10,7 +10,7 @@ from ..base.text import read_lines
 from .tree import Tree
 
 ROOTS = ("", "ROOT", "TOP", "S1", "VROOT")
-"""Labels of brackets that treebanks and parsers put around a tree."""
+"""Labels of the outermost brackets that treebanks and parsers put around a whole tree."""
 TRACE = "-NONE-"
 
 # Only spaces and tabs end a word: other white space, such as U+00A0, is inside some parsers' words.
@@ -25,7 +25,7 @@ _TOKEN = re.compile(
     re.VERBOSE,
 )
 
-#: How the Penn Treebank writes brackets, slashes and stars in words.
+#: Escapes of the Penn Treebank for brackets, slashes and stars in words, with the characters.
 PTB_ESCAPES = dict(
     zip(
         ["-LRB-", "-RRB-", "-LSB-", "-RSB-", "-LCB-", "-RCB-", "\\/", "\\*"],
@@ -38,7 +38,7 @@ _ESCAPE = re.compile("|".join(map(re.escape, _ESCAPES)))
 
 
 def parse_tree(line: str) -> Tree | None:
-    """Read one tree.
+    """Read a phrase structure tree in brackets; return None for a line without words.
 
     A bracket around the whole tree is removed if it has no label or one of ``ROOTS``, and only one
     constituent in it. Labels lose their function tags and indices (``NP-SBJ=2`` becomes ``NP``).
@@ -95,7 +95,7 @@ def _read_category(label: str) -> str:
 
 
 def remove_binarisation(tree: Tree) -> Tree:
-    """Replace each node whose label begins with ``@`` by the node's children.
+    """Undo binarisation: replace each node whose label begins with ``@`` by the node's children.
 
     Binarisation made these nodes, so that no node has more than two children. The root stays, and
     so do parts of speech, nodes with a single word.
@@ -117,7 +117,10 @@ def remove_binarisation(tree: Tree) -> Tree:
 
 
 def read_trees(path: Path | str) -> Iterator[Tree | None]:
-    """Yield each sentence's tree, or None (see `parse_tree`); `DataError`, with line: no tree."""
+    """Yield the tree on each line of a file, or None for a line without words (`parse_tree`).
+
+    `DataError` names a line that is not a tree.
+    """
     for number, line in enumerate(read_lines(path), 1):
         try:
             yield parse_tree(line)
@@ -126,7 +129,7 @@ def read_trees(path: Path | str) -> Iterator[Tree | None]:
 
 
 def simplify_word(word: str) -> str:
-    """Undo a parser's changes to a word, to compare a tree's words with a text.
+    """Return a word without a parser's escapes, in NFKC, to compare a tree's words with a text.
 
     This undoes the escapes of the Penn Treebank (``-LRB-``, two backquotes or quotes, ``\\/``) and
     converts the word to Unicode's NFKC without white space, as sentencepiece does. Apply it to both

@@ -20,16 +20,16 @@ from dataclasses import dataclass
 from itertools import repeat, takewhile
 
 WORD = "XX"
-#: Lemma, both parts of speech and features of a word that nothing is known about.
+#: CoNLL-U columns of a word without analysis: lemma, both parts of speech and features.
 UNKNOWN = ("_", "_", "_", "_")
 
 
 @dataclass
 class Tree:
-    """A constituent.
+    """A constituent of a phrase structure tree, with everything below it.
 
     Attributes:
-        label: its category; a part of speech directly above a word.
+        label: the category of the constituent; the part of speech directly above a word.
         children: constituents, and words as written in the brackets.
     """
 
@@ -37,7 +37,7 @@ class Tree:
     children: list[Tree | str]
 
     def leaves(self) -> Iterator[str]:
-        """Yield the words in order."""
+        """Yield the words of the tree from left to right."""
         agenda: list[Tree | str] = [self]
         while agenda:
             node = agenda.pop()
@@ -47,15 +47,16 @@ class Tree:
                 yield node
 
     def __str__(self) -> str:
-        """Write the tree in brackets; parentheses in words as in the Penn Treebank."""
+        """Return the tree in brackets; parentheses in words become ``-LRB-`` and ``-RRB-``."""
         leaves = (leaf.replace("(", "-LRB-").replace(")", "-RRB-") for leaf in self.leaves())
         return " ".join(linearise(self, leaves))
 
 
 def linearise(tree: Tree, leaves: Iterable[str] | None = None) -> list[str]:
-    """Write a tree, of phrases or from `bracket_dependencies`, as tokens.
+    """Return the tokens of a linearised tree: brackets such as ``(NP`` and ``)``, and words.
 
-    ``leaves`` are written for its words, in the order of the tree's; None leaves the words out.
+    The tree is a phrase structure tree, or comes from `bracket_dependencies`. ``leaves`` are
+    written in place of the tree's words, one for each word in order; None leaves the words out.
     """
     written = None if leaves is None else iter(leaves)
     tokens = []
@@ -75,7 +76,7 @@ def linearise(tree: Tree, leaves: Iterable[str] | None = None) -> list[str]:
 
 
 def bracket_dependencies(heads: Sequence[int], labels: Sequence[str], words: Sequence[str]) -> Tree:
-    """Convert a dependency tree into brackets; each word is surrounded by its dependents.
+    """Convert a dependency tree into brackets, in which a word stands between its dependents.
 
     In a non-projective tree, the words do not keep the order of the sentence. The heads are
     1-based, 0 = root, and form a tree (`check_tree`); brackets have the words' labels.
@@ -96,14 +97,14 @@ def format_conllu(
     number: int | None = None,
     where: tuple[str, Sequence[tuple[int, int]]] | None = None,
 ) -> str:
-    """Return a sentence as CoNLL-U, including the blank line after it.
+    """Return a sentence with its dependency tree as CoNLL-U, including the blank line after it.
 
     Args:
-        words, heads, labels: its words, their 1-based heads, 0 = root, and relations to these.
+        words, heads, labels: the words, their 1-based dependency heads, 0 = root, and labels.
         morphology: lemma, both parts of speech and features of each word; None: unknown.
-        number: its ``sent_id``; None: it has none.
-        where: the sentence as people write it, and where its words are; words that share a place
-            are a range. None: the words are separated by spaces.
+        number: the ``sent_id`` of the sentence; None: it has none.
+        where: the raw sentence, and the span of each word in it; words with the same span become
+            a multiword token. None: the words are separated by spaces.
     """
     rows = [] if number is None else [f"# sent_id = {number}"]
     sentence, spans = where or (" ".join(words), ())

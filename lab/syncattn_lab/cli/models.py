@@ -13,17 +13,17 @@ if TYPE_CHECKING:
 
 
 def load_model(args: argparse.Namespace, path: str | None = None) -> Model:
-    """Load the model that `add_model_files`' arguments describe.
+    """Load the model of a command for the text that it reads, with its other files.
 
-    Text is words separated by spaces if the arguments say so, or if it comes from a test set and
-    the model does not read raw sentences.
+    Arguments are those of `add_model_files`. The model reads words separated by spaces if they say
+    so, or if text comes from a test set and the model does not read raw sentences.
 
     Args:
         args: the arguments of the command.
-        path: the model; None: ``--path``.
+        path: the model's checkpoint or folder; None: that of ``--path``.
 
     Raises:
-        DataError: there is no model, or something of it is wrong.
+        DataError: no model is given, or one of its files is missing or damaged.
     """
     from syncattn_fairseq.data.words import is_raw
 
@@ -36,14 +36,14 @@ def load_model(args: argparse.Namespace, path: str | None = None) -> Model:
 
 
 def open_model(args: argparse.Namespace, path: str) -> Model:
-    """Load a model, with the other files that `add_model_files`' arguments name.
+    """Load a model, with the files that the arguments of `add_model_files` name.
 
     Args:
         args: the arguments of the command.
-        path: the model.
+        path: the model's checkpoint or folder.
 
     Raises:
-        DataError: something of it is wrong.
+        DataError: a file is missing or damaged.
     """
     from syncattn_fairseq.inference import load
 

@@ -23,13 +23,13 @@ if TYPE_CHECKING:
     from ..recipes.corpus_facts import Corpus
     from ..recipes.launch import Machines
 
-#: Each parser needs 1 or 2 GB.
+#: Parsers that share a GPU; each needs 1 or 2 GB of its memory.
 PARSERS_OF_A_GPU = 4
 
 
 @command
 def main(argv: Sequence[str] | None = None) -> None:
-    """Run a recipe: train the systems of a corpus, and print the table of results."""
+    """Train the systems of a corpus as its recipe says, and print the table of results."""
     args = make_parser().parse_intermixed_args(argv)
     args.work = args.work.resolve()
     if not args.configs.is_dir():
@@ -109,9 +109,9 @@ def _check_report(request: Request, table: bool) -> None:
 
 
 def _import_start(corpus: Corpus, args: argparse.Namespace) -> set[Path]:
-    """Import the published model that trainings start from; return the stages that were run.
+    """Import the published model that trainings start from; return the ``log`` of stages that ran.
 
-    The settings of all trainings need its options.
+    The settings of all trainings need the options of the model.
     """
     from ..recipes.display import Display
     from ..recipes.grid import Grid, describe_run
@@ -181,7 +181,10 @@ def _run(
 
 
 def _say_severe(corpus: Corpus, path: Path) -> None:
-    """Warn of faults in a corpus's text beyond its limits, which may distort the scores."""
+    """Print a warning for each fault in the text that passes the corpus's limits.
+
+    Such faults may distort the scores.
+    """
     from syncattn_fairseq.data.doctor import read_limits
 
     from ..evaluation.findings_file import load_findings
@@ -201,7 +204,7 @@ def _write_report(args: argparse.Namespace, view: ResultsView, partly: bool) -> 
 
 
 def _choose_machines(args: argparse.Namespace) -> tuple[Machines, int]:
-    """Return where to train, and the number of GPUs here."""
+    """Return the processes and devices to train with, and the number of GPUs of this machine."""
     import torch
 
     from ..recipes.launch import Machines

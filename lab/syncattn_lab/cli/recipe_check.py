@@ -43,14 +43,17 @@ from .score import KINDS
 
 _PREFIX = "syncattn-"
 _PACKAGES = ("syncattn_fairseq.cli", "syncattn_lab.cli")
-#: Its parser is fairseq's, and no config has options for it.
+#: A command that is not checked: its parser is fairseq's, and no config has options for it.
 _FOREIGN = "syncattn-preprocess"
 #: The status of a program that SIGTERM ends.
 _TERMINATED = 128 + signal.SIGTERM
 
 
 def check_calls(stages: Iterable[Stage], data_file: Path) -> None:
-    """Raise `DataError` if a command of ours would refuse its arguments, as of ``_data.yaml``."""
+    """Raise `DataError` if one of this package's commands would refuse its arguments in a stage.
+
+    Wrong options come from ``data_file``, which the message names.
+    """
     for stage in stages:
         for words in (words for step in stage.steps for words in step.commands):
             with naming(f"{data_file}: {stage.name}"):
@@ -96,15 +99,15 @@ def _parser_of(command: str) -> argparse.ArgumentParser:
 
 
 def rehearse(request: Request, machines: Machines, cells: Sequence[Cell], work: Path) -> None:
-    """Print missing inputs, then run every stage on a few sentences; `DataError` if a stage fails.
+    """Print which inputs are missing, then run every stage of a recipe on a few sentences.
 
     Before the run, the whole text is examined, and refused if it has a severe fault. Missing inputs
-    are replaced: a tokeniser by none, a parser by chance, a text by an invented text.
+    are replaced: a tokeniser by none, a parser by random trees, a text by invented sentences.
 
     Args:
         request: the corpus, systems and settings of the command line.
         machines: the processes and the kind of device.
-        cells: the trainings; the rehearsal takes the first seed of each row.
+        cells: the cells of the recipe; of each row, only the first seed is trained.
         work: the folder of the recipe; the rehearsal runs in a temporary folder inside.
 
     Raises:
@@ -166,7 +169,7 @@ def rehearse(request: Request, machines: Machines, cells: Sequence[Cell], work: 
 
 
 def _print_findings(corpus: Corpus, findings: Sequence[Finding]) -> list[str]:
-    """Print the notable faults of the text; return short descriptions of the severe faults."""
+    """Print the notable faults of a corpus's text; return short descriptions of the severe ones."""
     shown = [finding for finding in findings if finding.is_notable]
     print(f"{corpus.name}: text: {len(shown) or 'nothing'} to look at")
     print(*(f"- {finding}\n" for finding in shown), sep="", end="")

@@ -13,12 +13,12 @@ from .show_page import write_page
 
 
 def write_report(report: TableReport, page: Path, groups: Mapping[str, Sequence[str]]) -> None:
-    """Write a page about all trainings of a recipe, and log the call for a page of a single seed.
+    """Write the page about all trainings of a recipe, and log a command for one seed of each.
 
     Args:
-        report: the trainings. If every one failed, there is no page.
+        report: the contents of the page. If no training has translations, no page is written.
         page: the file to write.
-        groups: systems by the name of their group, for the figure.
+        groups: systems by the name of their group, in whose order the figure draws them.
     """
     if not report.shown:
         return

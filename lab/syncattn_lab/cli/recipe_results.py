@@ -1,4 +1,4 @@
-"""The printed tables and figures of a results file, for ``syncattn-recipe``."""
+"""Print the tables and draw the figures of a results file, for ``syncattn-recipe``."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ResultsView:
-    """The requested part of a results file.
+    """The part of a results file that a call of ``syncattn-recipe`` prints and draws.
 
-    Without a baseline, systems are compared with that of each one's paper.
+    Without ``baseline``, each system is compared with the baseline of its paper.
     """
 
     request: Request
@@ -33,7 +33,11 @@ class ResultsView:
     figure: Path | None
 
     def print_all(self, partly: bool = False) -> None:
-        """Print and draw the table, or the plan's contrasts; `DataError` without results."""
+        """Print and draw the table of results, or the contrasts of the plan if there is one.
+
+        ``partly``: some trainings failed, so that requested results may be missing. `DataError`:
+        there are no results.
+        """
         if not self.path.is_file():
             raise DataError(
                 f"{self.path}: no such file; run the recipe without --table first, or name its "
@@ -45,7 +49,10 @@ class ResultsView:
             self._print_table(partly)
 
     def check_baseline(self) -> None:
-        """Raise `DataError`, before anything runs, if there will be no results of the baseline."""
+        """Raise `DataError` if the baseline has no results and none of the rows will train it.
+
+        With a plan, which says itself what is compared, any baseline is refused.
+        """
         from ..evaluation.results_file import load_results
 
         name, seeds = self.baseline, self.request.seeds
@@ -92,7 +99,10 @@ class ResultsView:
             print(textwrap.fill(text, 118, subsequent_indent=" " * len(bullet)))
 
     def load_rows(self, partly: bool) -> list[TableRow]:
-        """Return the results of the requested systems, preceded by those of the baselines."""
+        """Return the table rows of the requested systems, preceded by those of their baselines.
+
+        ``partly``: some trainings failed, so that requested results may be missing.
+        """
         from ..evaluation.results_file import load_results
         from ..evaluation.table_rows import make_rows
 

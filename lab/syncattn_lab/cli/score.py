@@ -33,7 +33,8 @@ if TYPE_CHECKING:
     from ..evaluation.sentence_scores import SentenceScores
 
 
-#: What is scored if the first word says so; else translations, with all that is printed of them.
+#: The module that scores each kind of output, by the first word of the command line; without such a
+#: word, translations and their analyses are scored.
 KINDS = {
     "contrast": score_contrast,
     "heads": score_heads,
@@ -45,7 +46,7 @@ KINDS = {
 @command
 @hushed("sacrebleu")  # importing fairseq makes every logger talk
 def main(argv: Sequence[str] | None = None) -> None:
-    """Score translations, or the kind of output named by the first word."""
+    """Score translations, or the kind of output that the first argument names (`KINDS`)."""
     words = sys.argv[1:] if argv is None else argv
     if words and words[0] in KINDS:
         KINDS[words[0]].run(words[1:])
@@ -94,7 +95,10 @@ def _score_translations(args: argparse.Namespace) -> None:
 
 
 def _count_offsets(args: argparse.Namespace) -> dict[str, OffsetTable]:
-    """Count offsets to the head in the texts of ``--source-counts`` and ``--target-counts``."""
+    """Count how far heads are from their words in ``--source-counts`` and ``--target-counts``.
+
+    The result has a table for ``source``, ``target`` or both.
+    """
     from ..evaluation.attachment_baselines import OffsetTable
 
     tables = {}
@@ -116,7 +120,7 @@ def _count_offsets(args: argparse.Namespace) -> dict[str, OffsetTable]:
 def _read_parsed(
     args: argparse.Namespace, files: Sequence[str]
 ) -> Iterator[tuple[int, list[str], list[int], list[int]]]:
-    """Yield the number, the subwords, their number in each word and the heads of sentences."""
+    """Yield the number, subwords, subwords per word and heads of each sentence with a parse."""
     from ..evaluation.translation import read_text
 
     texts = [read_text(path) for path in files]
@@ -156,7 +160,10 @@ def _compare_measures(
 
 
 def read_input(args: argparse.Namespace) -> tuple[dict[str, Output], Gold]:
-    """Read the files of `add_arguments`; `DataError` if one is wrong, or a system named twice."""
+    """Read the outputs of systems and the gold files that the arguments of `add_arguments` name.
+
+    `DataError`: a file is damaged or does not fit the others, or a system is named twice.
+    """
     from ..evaluation.scoring import Gold, Output
     from ..evaluation.translation import check_tokenizer, read_text
     from ..printed.output import read_output
@@ -198,7 +205,10 @@ def read_input(args: argparse.Namespace) -> tuple[dict[str, Output], Gold]:
 def _group_words(
     args: argparse.Namespace, outputs: dict[str, Output], gold: Gold
 ) -> tuple[dict[str, Output], Gold]:
-    """Bring gold of words with spans, and analyses of a splitter's words, together."""
+    """Regroup gold annotation and analyses to the same words, if gold words have spans.
+
+    Models of raw sentences may split them into other words than the gold files.
+    """
     from ..evaluation.gold_words import group_words, read_gold_words
     from ..evaluation.scoring import check_numbers
 
@@ -216,7 +226,7 @@ def _group_words(
 
 
 def _warn_of_same_files(args: argparse.Namespace) -> None:
-    """Warn of a file given twice, as different inputs."""
+    """Print a warning if two options name the same file."""
     named = {"--references": args.references, "--source": args.source}
     named |= {f"--system {name}": files[0] for name, *files in args.system}
     given = [(name, path) for name, path in named.items() if path and os.path.isfile(path)]
@@ -227,12 +237,12 @@ def _warn_of_same_files(args: argparse.Namespace) -> None:
 
 
 def warn(message: str) -> None:
-    """Print a reason why scores may mislead."""
+    """Print a warning, such as why scores may mislead, to standard error."""
     print(f"warning: {message}", file=sys.stderr)
 
 
 def scoring_options(args: argparse.Namespace) -> ScoringOptions:
-    """Return the options of `score_systems` that `add_arguments` gives."""
+    """Return the options for `score_systems` from the arguments of `add_arguments`."""
     from ..evaluation.scoring import ScoringOptions
 
     return ScoringOptions(
@@ -255,7 +265,10 @@ def _write_text(path: Path, args: argparse.Namespace, outputs: Mapping[str, Outp
 
 
 def _gold_heads(path: str) -> Iterator[list[int] | None]:
-    """Yield heads, which need not form trees."""
+    """Yield the dependency heads of each line of a file; they need not form a tree.
+
+    `DataError`: a head is not 0 or the number of a word.
+    """
     for number, heads in enumerate(read_heads(path), 1):
         if heads and not 0 <= min(heads) <= max(heads) <= len(heads):
             raise DataError(
@@ -359,7 +372,7 @@ def make_parser() -> CommandLine:
 
 
 def add_arguments(command: CommandLine, group: Any = None, required: bool = True) -> None:
-    """Add the arguments for systems, references and other gold, and ways to score.
+    """Add the options for systems, references, gold annotation, and how to score.
 
     Args:
         command: the parser that checks the files.

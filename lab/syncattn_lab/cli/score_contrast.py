@@ -1,4 +1,4 @@
-"""``syncattn-score contrast``: does a model prefer right translations to wrong ones?"""
+"""``syncattn-score contrast``: test whether models prefer right translations to wrong ones."""
 
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -23,7 +23,7 @@ from .models import open_model
 
 @hushed("fairseq.tasks", "fairseq.data")
 def run(argv: Sequence[str]) -> None:
-    """Score the pairs."""
+    """Score contrastive pairs with each model, and print its accuracy."""
     args = make_parser().parse_args(argv)
     from syncattn_fairseq.base.errors import naming
     from syncattn_fairseq.inference import Decoding

@@ -9,7 +9,7 @@ from syncattn_fairseq.cli.common import new_parser, publish
 
 @hushed("fairseq.tasks", "fairseq.data")
 def run(argv: Sequence[str]) -> None:
-    """Score the heads."""
+    """Score the attention heads of checkpoints as dependency parsers, and print a table."""
     args = make_parser().parse_args(argv)
     from ..evaluation.head_probe import Probe  # imports fairseq
     from ..evaluation.head_tables import choose_strongest, describe_heads, format_models

@@ -31,21 +31,21 @@ if TYPE_CHECKING:
     from ..evaluation.word_alignment import WordAlignment
 
 _Outputs: TypeAlias = "dict[tuple[str, str], Packed[WordAlignment | None]]"
-"""The alignments of each sentence, by the name of a system and the direction."""
+"""The word alignment of each sentence, by (name of the system, direction)."""
 
 _Linked: TypeAlias = "tuple[list[WordAlignment], dict[tuple[str, str], set[Link]]]"
 _Gold: TypeAlias = tuple[Sequence[set[Link]], Sequence[set[Link]]]
-"""The sure and the possible links of each sentence."""
+"""The sure links of each sentence, and the possible links of each sentence."""
 
 _Counts: TypeAlias = dict[tuple[str, str], Packed[tuple[int, int, int, int]]]
 Scores: TypeAlias = dict[str, dict[str, dict[str, Any]]]
-"""AER, precision, recall and the number of links, by system and direction."""
+"""AER, precision, recall and number of links, by system and by direction or symmetrisation."""
 
 _DIRECTIONS = ("forward", "backward")
 
 
 def run(argv: Sequence[str]) -> None:
-    """Score the alignments, and write the requested alignment files."""
+    """Score word alignments, and write the alignment files that ``--output`` names."""
     args = make_parser().parse_args(argv)
     outputs = _read(args)
     sentences = len(next(iter(outputs.values())))
@@ -80,7 +80,7 @@ def run(argv: Sequence[str]) -> None:
 
 
 def _choose_ways(args: argparse.Namespace, outputs: _Outputs) -> dict[str, list[str]]:
-    """Return the alignments to score or write of each system: directions and symmetrisations."""
+    """Return the directions and symmetrisations to score or write, by system."""
     ways = {name: _list_ways(outputs, name) for name, _ in outputs}
     for name, way, _ in args.output:
         if name not in ways:
@@ -108,7 +108,7 @@ def _read_gold(args: argparse.Namespace, sentences: int) -> _Gold | None:
 
 
 def _link(outputs: _Outputs, ways: Mapping[str, Sequence[str]]) -> Iterator[_Linked]:
-    """Yield the alignments of each sentence, and the links of every system and way.
+    """Yield each sentence's alignments, and its links by system and direction or symmetrisation.
 
     Both are empty if an unknown subword hides the words of the sentence.
     """
@@ -129,7 +129,7 @@ def _link(outputs: _Outputs, ways: Mapping[str, Sequence[str]]) -> Iterator[_Lin
 
 
 def _warn_of_gold(args: argparse.Namespace, gold: _Gold, outputs: _Outputs) -> None:
-    """Warn if the gold links seem to count from 1."""
+    """Print a warning if the gold links seem to count words from 1."""
     printed = (one.links for alignments in outputs.values() for one in alignments if one)
     if warning := say_one_based(gold, printed):
         print(f"warning: {args.gold}: {warning}", file=sys.stderr)
@@ -156,7 +156,7 @@ def _read(args: argparse.Namespace) -> _Outputs:
 
 
 def _say_layer(layer: tuple[int, int] | None) -> str:
-    """Return the suffix of a system's name: `` layer 6``, or `` layer 6 head 3``."""
+    """Return the suffix of a system's name for a layer: `` layer 6``, or `` layer 6 head 3``."""
     if layer is None:
         return ""
     number, head = layer
@@ -187,7 +187,7 @@ def _report(scores: Scores, sentences: int, left_out: int) -> str:
 
 
 def _check_options(parser: CommandLine, args: argparse.Namespace) -> None:
-    """End the program if there is nothing to read, or nothing to do."""
+    """Exit with a usage error if options give nothing to read or nothing to do."""
     if not args.forward and not args.backward:
         parser.error("give --forward or --backward, or both")
     if not args.gold and not args.output:

@@ -20,12 +20,12 @@ from ..evaluation.bracketing import BracketingScore, score_trees
 from ..evaluation.induction import induce_tree
 from ..printed.sentences import PrintedSide
 
-#: Of the random trees.
+#: Random seed of the random trees.
 SEED = 1
 
 
 def run(argv: Sequence[str]) -> None:
-    """Score the trees."""
+    """Score phrase structure trees against gold trees, beside trivial baselines."""
     args = make_parser().parse_args(argv)
     gold = list(read_trees(args.gold))
     if not any(gold):
@@ -53,11 +53,11 @@ def run(argv: Sequence[str]) -> None:
 def _read_system(
     path: str, name: str, gold: Sequence[Tree | None]
 ) -> dict[str, Sequence[Tree | None]]:
-    """Return the trees of a file, or the trees induced from the distances of each layer.
+    """Return the trees of a file by name: ``""``, or the layer whose distances induce them.
 
     Args:
-        path: trees in brackets, or what ``syncattn-translate --jsonl`` printed.
-        name: the side whose distances count, ``source`` or ``target``.
+        path: a file of trees in brackets, or the output of ``syncattn-translate --jsonl``.
+        name: the text whose distances induce trees, ``source`` or ``target``.
         gold: the gold trees, which have the words.
     """
     from ..printed.output import has_analyses, read_output  # imports numpy

@@ -21,19 +21,20 @@ if TYPE_CHECKING:
     from ..evaluation.tables import Tables
     from ..evaluation.word_groups import GroupedText, Links, Words
 
-#: Stands for every kind for which the files are given.
+#: The value of ``--by`` for every kind of groups that the given files allow.
 _EVERY = "all"
 
 
 @dataclass(frozen=True)
 class WordGroups:
-    """The groups of words of a test set.
+    """The recall and precision of groups of words in a test set.
 
     Attributes:
-        text: the test set, and what is known of its words.
+        text: the words of the test set and their annotation.
         scores: recall and precision of each group and system.
-        alignment: whose links the groups of source words come from; empty: there are none.
-        left_out: sentences whose words differ from those of the links.
+        alignment: the name of the word alignment that puts target words into groups of source
+            words; empty: there is none.
+        left_out: the number of sentences whose words differ from those of the links.
         baseline: the system that the others are compared with.
     """
 
@@ -44,12 +45,12 @@ class WordGroups:
     baseline: str | None
 
     def as_dict(self) -> dict[str, Any]:
-        """Return all numbers for JSON; shares are fractions."""
+        """Return all numbers as a dictionary for JSON; recall and precision are from 0 to 1."""
         groups = [asdict(score) for score in self.scores]
         return {"alignment": self.alignment, "left_out": self.left_out, "groups": groups}
 
     def tabulate(self) -> Tables:
-        """Return a table for each kind of groups, and notes."""
+        """Return a table for each kind of groups, with notes on what the numbers mean."""
         from ..evaluation.group_tables import describe_groups, tabulate_groups
         from ..evaluation.tables import Tables
 
@@ -77,16 +78,17 @@ def read_word_groups(
     gold: Gold,
     options: ScoringOptions,
 ) -> WordGroups:
-    """Measure recall and precision in the groups that ``--by`` asks for, or else in all.
+    """Measure recall and precision in the groups of ``--by``, by default in all kinds of groups.
 
     Args:
         args: the arguments of `add_word_arguments`, and of ``syncattn-score``.
         outputs: the translations, by the name of the system.
-        gold: references, and perhaps the source and its parents, labels and links.
-        options: how words are split, and the baseline.
+        gold: the references and, if they are known, the source, its dependency heads and labels,
+            and word alignments.
+        options: how texts are split into words, and the baseline.
 
     Raises:
-        DataError: a file is wrong or missing.
+        DataError: a file is missing or damaged, or does not fit the others.
     """
     from ..evaluation.grouped_text import Fitting
     from ..evaluation.scoring import prepare_texts
@@ -127,7 +129,10 @@ def read_word_groups(
 def _choose_links(
     args: argparse.Namespace, outputs: Mapping[str, Output], gold: Gold
 ) -> LinkedWords | None:
-    """Return the links of source and references: given, gold, or those of the first system."""
+    """Return the links of source and references, or None if no file has any.
+
+    They are those of ``--links``, or else the gold links, or else those of the first system.
+    """
     from ..evaluation.grouped_text import LinkedWords, collect_links, read_linked_words
 
     words = _split(gold.source), _split(gold.references)
@@ -164,7 +169,10 @@ def _choose_source(
     linked: LinkedWords | None,
     outputs: Mapping[str, Output],
 ) -> Words | None:
-    """Return the words of the source: those of the parses, given, linked, or printed."""
+    """Return the words of the source, or None if no file has them.
+
+    They are those of the parses, or else of the source text, of the links, or of an output.
+    """
     if parses is not None:
         return [parse.words for parse in parses]
     if gold.source is not None:
@@ -217,7 +225,7 @@ def _describe_text(
 def _read_own_links(
     args: argparse.Namespace, outputs: Mapping[str, Output]
 ) -> dict[str, LinkedWords]:
-    """Return the links of translations, given or printed with them, by the system."""
+    """Return the links of source and translations by system, given or printed with translations."""
     from ..evaluation.grouped_text import collect_links, read_linked_words
 
     own = {
@@ -242,7 +250,7 @@ def _kinds(value: str) -> list[str]:
 
 
 def add_word_arguments(command: CommandLine, group: Any = None) -> None:
-    """Add the arguments for groups of words.
+    """Add the options for scores of words in groups.
 
     Args:
         command: the parser that checks the files.

@@ -25,7 +25,7 @@ from .show_sentences import print_sentences
 
 @command
 def main(argv: Sequence[str] | None = None) -> None:
-    """Show sentences, a figure or a page, as the options say."""
+    """Print sentences in the terminal, or write a figure or an HTML page."""
     args = make_parser().parse_args(argv)
     if args.html:
         write_page(args)
@@ -37,7 +37,7 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 
 def _check_modes(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
-    """Refuse options of modes that are not used."""
+    """Exit with a usage error if an option is given that the chosen mode does not use."""
     asked = {"sentences": not args.html, "with --figure": args.figure, "with --html": args.html}
     for group in parser._action_groups:
         for action in () if asked.get(group.title or "", True) else group._group_actions:

@@ -1,4 +1,4 @@
-"""Figures of a single sentence, for ``syncattn-show --figure``."""
+"""Draw a figure of a single sentence, for ``syncattn-show --figure``."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ KINDS = {
     "parents": "the weights that PASCAL computes from the gold parse; needs no model",
     "tree-distances": "the edges between words that SDAtt counts in the gold parse; needs no model",
 }
-#: Those that need no model.
+#: The kinds of figures that need no model.
 GOLD_KINDS = ("parents", "tree-distances")
 
 
 def write_figure(args: argparse.Namespace) -> None:
-    """Write the picture."""
+    """Draw the sentence that the arguments name, and write the picture."""
     from ..report import picture_files
 
     picture_files.check_format(args.figure)
@@ -51,7 +51,7 @@ def write_figure(args: argparse.Namespace) -> None:
 
 
 def _draw(args: argparse.Namespace, example: Example, model: Model | None) -> Any:
-    """Return the picture in a form for `picture_files.save`."""
+    """Return the picture of the requested kind, as SVG or Vega-Lite for `picture_files.save`."""
     from ..report import figures
 
     if model is None and args.kind == "tree-distances":

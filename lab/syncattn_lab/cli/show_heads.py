@@ -1,4 +1,4 @@
-"""Where attention heads look, for ``syncattn-show --heads``."""
+"""Choose attention heads and print where they look, for ``syncattn-show --heads``."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ if TYPE_CHECKING:
 
     from ..report.example import Example, Side
 
-#: How many sentences of the test set choose the strongest heads.
+#: The most sentences of the test set from which the strongest heads are chosen.
 _CHOOSING = 200
-#: Of the two sides, what is shown of each part.
+#: The text within which the self-attention of each part looks.
 _SIDES = {"encoder": "source", "decoder": "target"}
 
 
 def choose_heads(args: argparse.Namespace, model: Model) -> tuple[list[HeadName], str | None]:
-    """Return the heads that the arguments name, or the strongest, and which rows to show.
+    """Return the heads to show, named or the strongest, and how to show rows of the decoder.
 
     Args:
-        args: ``heads``, ``rows``, ``gold`` and ``number``.
-        model: whose heads they are.
+        args: the arguments ``heads``, ``rows``, ``gold`` and ``number``.
+        model: the model of the heads.
 
     Raises:
-        DataError: a name is wrong, or none is given and nothing is known to choose by.
+        DataError: a name is wrong, or none is given and no gold parse to choose by.
     """
     names = [HeadName.parse(name) for name in args.heads]
     if names:
@@ -67,15 +67,15 @@ def _read(prefix: str, model: Model, numbers: Iterable[int]) -> list[Example]:
 def find_strongest(
     model: Model, examples: Sequence[Example], rows: str | None
 ) -> tuple[list[HeadName], str | None]:
-    """Find the self-attention head of each side that looks at parents most often.
+    """Find the encoder head and the decoder head that look at gold dependency heads most often.
 
     Args:
-        model: whose heads they are.
-        examples: sentences with parents.
-        rows: which token a row of the decoder stands for; None: whichever is better.
+        model: the model of the heads.
+        examples: sentence pairs with gold parses.
+        rows: which token a row of the decoder stands for; None: whichever finds more.
 
     Returns:
-        The heads, and the rows of the decoder's.
+        The names of the heads, and which token a row of the decoder head stands for.
     """
     parsed = [x for x in examples if x.source.heads or (x.target and x.target.heads)]
     sources = [example.source.text for example in parsed]
@@ -105,11 +105,13 @@ def find_strongest(
 
 
 def list_parses(model: Model, examples: Sequence[Example]) -> list[DependencyTree] | None:
-    """Return the sources' gold parses; None: a parse lacks, or the model reads none.
+    """Return the gold parses of the sources for a model that reads parses.
+
+    The result is None if the model reads no parse, or if a source has no gold parse.
 
     Args:
-        model: who may read them.
-        examples: the sentences.
+        model: the model.
+        examples: the sentence pairs.
     """
     if not model.reads:
         return None
@@ -129,14 +131,14 @@ def describe_heads(
     target: str,
     example: Example | None,
 ) -> Iterator[str]:
-    """Yield lines with where each head looks.
+    """Yield lines that draw where each attention head looks in a sentence pair.
 
     Args:
-        heads: of a sentence pair.
-        names: of those that are shown.
+        heads: the attention heads of the sentence pair.
+        names: the names of the heads to show.
         rows: which token a row of the decoder stands for, see :meth:`.AttentionHeads.of_words`.
-        target: what to call the target.
-        example: the pair with its gold, if that is known.
+        target: what to call the target text.
+        example: the pair with its gold annotation; None: unknown.
     """
     from syncattn_fairseq.inference.answers import Alignment
 

@@ -31,7 +31,10 @@ if TYPE_CHECKING:
 
 @hushed("sacrebleu", "fairseq")
 def write_page(args: argparse.Namespace, trainings: Trainings | None = None) -> None:
-    """Write the page, and say so; ``trainings`` is what is known of all seeds, if several."""
+    """Write the page, and print its size and answers.
+
+    ``trainings`` are the results over all seeds; None: one seed of each system is known.
+    """
     # Imported here, since they take seconds.
     from tqdm import tqdm
 
@@ -88,7 +91,10 @@ def write_page(args: argparse.Namespace, trainings: Trainings | None = None) -> 
 def _read_groups(
     args: argparse.Namespace, outputs: Mapping[str, Output], gold: Gold, options: ScoringOptions
 ) -> WordGroups | None:
-    """Return the groups of words; if nobody asked for them, None with a warning where they fail."""
+    """Return the scores of words in groups, or None after a warning if they cannot be computed.
+
+    `DataError`: they were asked for with ``--by``, and cannot be computed.
+    """
     try:
         return read_word_groups(args, outputs, gold, options)
     except DataError as error:
@@ -101,7 +107,7 @@ def _read_groups(
 def _score_trivial(
     text: GroupedText, gold: Gold, options: ScoringOptions
 ) -> dict[str, SystemScore]:
-    """Return the scores of translations by no model, by what to call them."""
+    """Return the scores of trivial translations by name: the copied source, and word by word."""
     from ..evaluation.scoring import Gold, Output, score_systems
     from ..evaluation.trivial import copy_source, translate_by_word
     from ..printed.sentences import PrintedSentence
@@ -120,7 +126,7 @@ def _score_trivial(
 
 
 def _find_faults(path: Path) -> list[Finding]:
-    """Return what is wrong with the text of a corpus, from a recipe's file or binarised data."""
+    """Return the faults of a corpus's text, from a recipe's file or a folder of binarised data."""
     if path.is_dir():
         from ..evaluation.examined_data import examine_data
 
@@ -138,7 +144,7 @@ def _models(args: argparse.Namespace, systems: list[str]) -> dict[int, Model]:
 
 
 def add_page_arguments(parser: Any) -> None:
-    """Add the arguments of a page, except the arguments for scores."""
+    """Add the options of the HTML page, except the options for scores."""
     parser.add_argument(
         "--log",
         action="append",

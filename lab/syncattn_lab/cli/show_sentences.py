@@ -1,4 +1,4 @@
-"""Sentences in a terminal, for ``syncattn-show``."""
+"""Print sentences in a terminal, for ``syncattn-show``."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def print_sentences(args: argparse.Namespace) -> None:
-    """Print a model's analyses, or a file's, of each sentence."""
+    """Print parses, links and trees of each sentence, from a model or from ``--analyses``."""
     for number, text in enumerate(_describe_all(args)):
         lines = [colour(printable(line)) for line in text.split("\n")]
         separator = ["", *lines] if number else lines
@@ -102,7 +102,7 @@ def _describe_sentence(model: Model, sentence: str, layer: int | None) -> str:
 
 
 def _describe_gold(model: Model, example: Example, layer: int | None) -> str:
-    """Describe a sentence of a test set, and the reference in place of the translation."""
+    """Return lines on a test sentence: its translation, and the analyses of its reference."""
     from syncattn_fairseq.inference.record import make_record
 
     from ..printed.sentences import from_record
@@ -127,13 +127,14 @@ def _describe_gold(model: Model, example: Example, layer: int | None) -> str:
 def _describe(
     sentence: PrintedSentence, name: str, example: Example | None, layer: int | None
 ) -> Iterator[str]:
-    """Yield lines with the parses, the links and the trees of a sentence pair.
+    """Yield lines that draw the parses, links and trees of a sentence pair.
 
     Args:
-        sentence: the pair.
-        name: what to call the target.
-        example: the same pair with its gold, if that is known.
-        layer: the layer of links and trees; None: that of the model's links, and the highest.
+        sentence: the sentence pair.
+        name: what to call the target text.
+        example: the same pair with its gold annotation; None: unknown.
+        layer: the layer of links and trees; None: the model's choice for links, and the highest
+            layer for trees.
     """
     from ..evaluation.induction import induce_tree
     from ..report import terminal
@@ -158,7 +159,10 @@ def _describe(
 
 
 def _draw_arcs(side: PrintedSide, gold: Side | None, causal: bool) -> str:
-    """Draw a parse; ``causal``: a gold parent to the right cannot be found."""
+    """Return lines that draw a parse and mark its errors.
+
+    If ``causal``, words whose gold head is to their right have no arc: a decoder cannot look ahead.
+    """
     from ..report.terminal import draw_arcs
 
     assert side.heads is not None

@@ -1,4 +1,4 @@
-"""Members of archives, read without unpacking them."""
+"""Read single members of archives without unpacking whole archives."""
 
 import bz2
 import errno
@@ -22,7 +22,7 @@ from syncattn_fairseq.base.files import open_file
 #: Separates an archive from its member in an address.
 SEPARATOR = "!"
 
-#: Kinds of tar, and the suffix of their compression.
+#: Suffixes of tar archives, each with the suffix of its compression.
 TARS = {".tar": "", ".tar.gz": ".gz", ".tgz": ".gz", ".tar.bz2": ".bz2"}
 ARCHIVES = (*TARS, ".zip")
 _COMPRESSED: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open}
@@ -31,29 +31,29 @@ _COMPRESSED: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open}
 LEAST = 1 << 27
 RATIO = 100
 
-#: Bytes that are read at a time; no name or header of a member is longer.
+#: Bytes that are read at a time; a longer name or header of a member is refused.
 _BLOCK = 1 << 16
-#: Compression of zip that is unpacked in small steps, whatever the content.
+#: Compression methods of zip that are unpacked in small steps, whatever the content.
 _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
-#: Names that a missing one is compared with, and their length.
+#: The most members whose names are compared with a missing name, and the most characters of each.
 _NAMES, _LENGTH = 1000, 200
 
-#: What the libraries raise for a damaged archive.
+#: Exceptions that the libraries raise for a damaged archive.
 _DAMAGE = (
     *(EOFError, OSError, RuntimeError, ValueError, OverflowError, LookupError, struct.error),
     *(tarfile.TarError, zipfile.BadZipFile, zlib.error),
 )
-#: An OSError of theirs has no number, or that of a position before the start of a file. Others are
-#: the system's: a full disk, a missing permission.
+#: An OSError that the libraries raise for damage has no number, or the number of a position before
+#: the start of a file. Other numbers are the system's: a full disk, a missing permission.
 _DAMAGE_NUMBERS = (None, errno.EINVAL)
 
 
 @contextmanager
 def open_member(directory: Path, address: str) -> Iterator[BinaryIO]:
-    """Open a file that may be in an archive.
+    """Open a file, or a member of an archive, to read its decompressed bytes.
 
-    It is unpacked into a temporary file first, so that nothing is read from a damaged archive, nor
-    from one that unpacks to far more than any text does.
+    The content is unpacked into a temporary file first, so that nothing is read from a damaged
+    archive, nor from one that unpacks to far more than any text does.
 
     Args:
         directory: folder of the archive or file.
@@ -100,7 +100,7 @@ def open_member(directory: Path, address: str) -> Iterator[BinaryIO]:
 
 
 class _Limited:
-    """A stream of unpacked bytes, with an error if an archive unpacks to too much."""
+    """A stream of unpacked bytes that raises `DataError` if there are too many of them."""
 
     def __init__(self, file: IO[bytes], path: Path) -> None:
         self._file, self._path = file, path
@@ -131,7 +131,7 @@ class _Limited:
 
 
 class _Member(tarfile.TarInfo):
-    """A member of a tar; the map of a sparse file may take for ever to read."""
+    """A member of a tar that refuses sparse files, whose maps may take for ever to read."""
 
     def _proc_gnusparse_10(self, *_: Any) -> None:
         raise tarfile.ReadError("a sparse file")
@@ -166,7 +166,7 @@ def _zip_entries(archive: zipfile.ZipFile) -> Iterator[tuple[str, Any, bool]]:
 
 
 def _find(entries: Iterator[tuple[str, Any, bool]], archive: Path, member: str) -> Any:
-    """Return the library's object for a member of an archive."""
+    """Return the entry of a member in an archive: a ``ZipInfo`` or a ``TarInfo``."""
     names: list[str] = []
     wanted = _list_names(member)
     for full_name, info, is_file in entries:
@@ -182,7 +182,7 @@ def _find(entries: Iterator[tuple[str, Any, bool]], archive: Path, member: str) 
 
 
 def _list_names(member: str) -> list[str]:
-    """List the accepted names of a member: its path without 0, 1, 2 and more leading folders."""
+    """List the names accepted for a member: its path without its first 0, 1, 2 or more folders."""
     parts = posixpath.normpath(member).split("/")
     if ".." in parts:
         return []

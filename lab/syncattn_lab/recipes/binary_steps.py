@@ -1,4 +1,4 @@
-"""The steps of a recipe to binarise texts and parses."""
+"""The steps of a recipe that binarise texts and parses."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ FURTHER = "train1"
 
 
 def binarise(corpus: Corpus, cores: int, part: str, destination: Path) -> list[Step]:
-    """Binarise the texts in a part of a corpus, in so many processes (cores).
+    """Return the steps that binarise the texts in a part of a corpus, with ``cores`` processes.
 
-    The destination is the folder of the binarised corpus. The dictionary of raw sentences is that
-    of their subword models, which are stored there, too.
+    The destination is the folder of the binarised corpus. For raw sentences, the subword models
+    give the dictionaries, and are stored in that folder, too.
     """
     known_words = corpus.subwords.size if corpus.subwords.unit == "word" else None
     models = subword_models(corpus) if corpus.subwords.raw and part == PIECES else []
@@ -62,7 +62,7 @@ def binarise(corpus: Corpus, cores: int, part: str, destination: Path) -> list[S
 
 
 def add_unparsed(corpus: Corpus, cores: int) -> list[Step]:
-    """Binarise the training text without parses, as a further part of the training text."""
+    """Return the steps that binarise training text without parses, as fairseq's ``train1``."""
     if not corpus.unparsed:
         return []
     binarised = data(corpus)
@@ -87,20 +87,20 @@ def add_unparsed(corpus: Corpus, cores: int) -> list[Step]:
 
 
 def _pair(corpus: Corpus, destination: Path) -> dict[str, object]:
-    """Return the options for the languages and the folder of a binarised corpus."""
+    """Return the preprocessing options that name the two languages and the output folder."""
     languages = {"source_lang": corpus.source, "target_lang": corpus.target}
     return {**languages, "destdir": destination}
 
 
 def _name_texts(corpus: Corpus, part: str) -> dict[str, object]:
-    """Return the options of the preprocessing command for the texts in a part of a corpus."""
+    """Return the preprocessing options that name the texts in a part of a corpus."""
     return {f"{split}pref": folder(corpus, part) / split for split in SPLITS}
 
 
 def record(corpus: Corpus) -> list[Step]:
-    """Store beside the binarised corpus how its text was prepared, as far as known.
+    """Return the step that records beside the binarised corpus how its text was prepared.
 
-    That of raw sentences is stored when they are binarised.
+    For raw sentences there is no such step: `binarise` records it.
     """
     if corpus.subwords.raw:
         return []
@@ -123,7 +123,7 @@ def record(corpus: Corpus) -> list[Step]:
 
 
 def list_record(corpus: Corpus, destination: Path) -> list[Path]:
-    """List the files about the preparation of a corpus, in their folder ``destination``."""
+    """List the files in ``destination`` that record how the text of a corpus was prepared."""
     names = [SCHEMES_NAME]
     if corpus.subwords.raw or _list_tokenisers(corpus):
         names.append(NAME)
@@ -133,13 +133,19 @@ def list_record(corpus: Corpus, destination: Path) -> list[Path]:
 
 
 def _has_known_subwords(corpus: Corpus) -> bool:
-    """Tell whether the record has the subword models, which is of no use without tokenisers."""
+    """Tell whether the record of the preparation includes the subword models.
+
+    They are of no use without tokenisers.
+    """
     known = corpus.subwords.raw or bool(_list_tokenisers(corpus))
     return known and corpus.subwords.scheme == "sentencepiece"
 
 
 def _list_tokenisers(corpus: Corpus) -> list[str]:
-    """Return the tokeniser commands of both texts; none if unknown or if texts came in words."""
+    """Return the commands that tokenise source and target; empty if there is none to repeat.
+
+    That is so if a command is not known to `read_preparation`, or the text was published tokenised.
+    """
     commands = [split_by(corpus, language, 1, "") for language in corpus.languages]
     if "train" in corpus.tokenised:
         return []
@@ -152,7 +158,7 @@ def _list_tokenisers(corpus: Corpus) -> list[str]:
 
 
 def add_parses(corpus: Corpus, need: str) -> list[Step]:
-    """Binarise what systems need besides the text, such as ``heads.en``."""
+    """Return the step that binarises the annotation ``need``, such as ``heads.en``."""
     binarised = data(corpus)
     step = command(
         "syncattn-preprocess",
@@ -171,7 +177,7 @@ def add_parses(corpus: Corpus, need: str) -> list[Step]:
 
 
 def mix(corpus: Corpus, cores: int) -> list[Step]:
-    """Mix translations with parses of the source for Multi-Task, and binarise both."""
+    """Return the steps that mix translations and source parses for Multi-Task, and binarise all."""
     pieces, mixed = folder(corpus, PIECES), folder(corpus, MIXED)
     kinds = ["trees"] if corpus.generated else ["heads", "labels"]
     parses = {kind: folder(corpus, WORDS) / f"train.{kind}.{corpus.source}" for kind in kinds}
@@ -199,12 +205,12 @@ def mix(corpus: Corpus, cores: int) -> list[Step]:
 def list_read(
     corpus: Corpus, binarised: Path, needs: Collection[str], splits: Sequence[str]
 ) -> list[Path]:
-    """List the files of a binarised corpus read by a system.
+    """List the files of a binarised corpus that a system reads in training or decoding.
 
     Args:
         corpus: the corpus.
         binarised: the folder of the files.
-        needs: what the system needs besides the text, as in `.row_settings.list_needs`.
+        needs: the annotations that the system needs, as in `.row_settings.list_needs`.
         splits: the splits that the system reads.
     """
     read = list_record(corpus, binarised) if binarised == data(corpus) else []

@@ -1,4 +1,4 @@
-"""A cell of a table: a system with a seed, from the binarised corpus to scores."""
+"""A cell of a table: the training of a system with a seed, from binarised corpus to scores."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ from .systems import GENERATION, IGNORED, LIMITS, generation_options
 
 #: Schedules of the learning rate that do not depend on when the training ends.
 ENDLESS = ("inverse_sqrt", "fixed")
-#: The names of what a training saves: after an epoch, after some updates, the best and the last.
+#: Names of the checkpoints that a training saves: after an epoch, after some updates, the best and
+#: the last.
 _OF_EPOCHS = "checkpoint[0-9]*.pt"
 _CHECKPOINTS = (
     _OF_EPOCHS,
@@ -40,13 +41,13 @@ def make_cells(
     overrides: Mapping[str, Any],
     chosen: Iterable[tuple[int | None, Row]],
 ) -> list[Cell]:
-    """Make a cell for each seed and row; cells of the same row share its settings.
+    """Make a cell for each pair of seed and row; cells of the same row share its settings.
 
     Args:
         corpus: the corpus of all cells.
         machines: the processes and the kind of device of each training.
         overrides: changes of settings for all cells, by ``SECTION.OPTION``.
-        chosen: pairs of seed and row; None: the seed of the config.
+        chosen: pairs of seed and row; a seed of None stands for the seed of the config.
 
     Raises:
         DataError: a model needs parses, but the corpus has training text without parses.
@@ -62,7 +63,10 @@ def make_cells(
 
 
 def list_needs(corpus: Corpus, cells: Iterable[Cell]) -> set[str]:
-    """Return the needs of cells besides the texts; without cells, the needs of all systems."""
+    """Return the annotations that cells need, such as ``heads.en``.
+
+    If there are no cells, they are those that all systems of the corpus need.
+    """
     rows = [cell.settings for cell in cells] or [
         RowSettings(read_row(name), corpus) for name in corpus.members("@all")
     ]
@@ -72,11 +76,11 @@ def list_needs(corpus: Corpus, cells: Iterable[Cell]) -> set[str]:
 def list_stages(
     corpus: Corpus, cells: Sequence[Cell], cores: int, parsing: int
 ) -> tuple[list[Stage], dict[Cell, list[Stage]]]:
-    """Return the stages of the preparation, and the stages of each cell.
+    """Return the stages that prepare a corpus, and the stages that train and score each cell.
 
     Args:
         corpus: the corpus to prepare.
-        cells: the trainings; empty: the preparation is for all systems of the corpus.
+        cells: the cells; if there are none, the corpus is prepared for all of its systems.
         cores: the number of processes of the preparation.
         parsing: the number of parsing processes.
     """
@@ -86,7 +90,7 @@ def list_stages(
 
 @dataclass(frozen=True, eq=False)
 class Cell:
-    """A system with a seed; without one given, the config's."""
+    """The training of a system with a seed, by default the seed of its config."""
 
     settings: RowSettings
     machines: Machines
@@ -94,44 +98,44 @@ class Cell:
 
     @property
     def row(self) -> Row:
-        """The cell's row of the table."""
+        """The row of the table that the cell belongs to."""
         return self.settings.row
 
     @property
     def corpus(self) -> Corpus:
-        """The corpus of the training."""
+        """The corpus that the system is trained on."""
         return self.settings.corpus
 
     @property
     def seed(self) -> int:
-        """The seed of the training."""
+        """The random seed of the training."""
         seed: int = self.settings.config["common"]["seed"]
         return seed if self.given_seed is None else self.given_seed
 
     @property
     def name(self) -> str:
-        """The cell's name on the terminal."""
+        """The cell's name on the terminal, made of the row's label and the seed."""
         return f"{self.row.label}, seed {self.seed}"
 
     @property
     def folder(self) -> Path:
-        """The folder of the model, shared by systems with differences in decoding alone."""
+        """The folder of the model, shared by rows that differ only in settings of decoding."""
         folder = Path(self.settings.config["checkpoint"]["save_dir"])
         return folder.with_name(self.row.model_folder(folder.name)) / str(self.seed)
 
     @property
     def output(self) -> Path:
-        """The folder of the translations and scores."""
+        """The folder of the cell's translations and scores."""
         return self.folder / self.row.output_folder
 
     def checkpoint(self, below: Path = Path()) -> Path:
-        """Return the checkpoint for translation, in the folder of its direction."""
+        """Return the checkpoint to decode with; ``below`` is a direction's subfolder, if any."""
         kind = self.corpus.checkpoint
         kind = "average" if isinstance(kind, int) else kind
         return self.folder / below / f"checkpoint_{kind}.pt"
 
     def stages(self) -> list[Stage]:
-        """Return the cell's stages, from training to scores."""
+        """Return the stages that train, decode and score the cell."""
         trainings = [self._training(*direction) for direction in self._directions()]
         decoding = Stage("decode", self.output / "decode", self._decode())
         words_by = split_commands(self.corpus.score.get("words_by", "cat"))
@@ -192,15 +196,15 @@ class Cell:
 
     @property
     def _data(self) -> Path:
-        """The folder of the cell's binarised corpus."""
+        """The folder of the binarised corpus that the cell reads."""
         return Path(self.settings.config["task"]["data"])
 
     def _list_data(self, *splits: str) -> list[Path]:
-        """List the files of the binarised corpus needed for splits of the text."""
+        """List the files of the binarised corpus that the cell reads for the given splits."""
         return list_read(self.corpus, self._data, self.settings.needs, splits)
 
     def _tracking(self, save_dir: Path) -> dict[str, str]:
-        """Give each training a TensorBoard folder of its own, so that curves do not mix."""
+        """Return the setting of this training's own TensorBoard folder; empty without logs."""
         logs = self.settings.config["common"].get("tensorboard_logdir")
         folder = Path(str(logs), *save_dir.parts[1:])
         return {"common.tensorboard_logdir": str(folder)} if logs else {}
@@ -225,7 +229,10 @@ class Cell:
         return [*steps, self._validate()]
 
     def _validate(self) -> Step:
-        """Measure the NLL of the test text, which had no part in the choice of the checkpoint."""
+        """Return the step that measures the NLL of the test text.
+
+        Unlike the validation text, it had no part in the choice of the checkpoint.
+        """
         task = self.settings.config["task"]
         return command(
             "fairseq-validate",
@@ -241,7 +248,10 @@ class Cell:
         ).declare([self.checkpoint(), *self._list_data("test")])
 
     def _generate(self, path: Path, changes: dict[str, Any], *words: str, **how: Any) -> Step:
-        """Decode the test text with a checkpoint, in the direction of the changes."""
+        """Return the step that translates the test text with a checkpoint.
+
+        The direction is that of the languages in ``changes``, by default the corpus's.
+        """
         task = self.settings.config["task"]
         return command(
             "fairseq-generate",
@@ -258,7 +268,10 @@ class Cell:
         ).declare([path, *self._list_data("test")])
 
     def _analyse(self, path: Path, changes: dict[str, Any]) -> Step:
-        """Analyse the references with a checkpoint, in the direction of the changes."""
+        """Return the step that writes a checkpoint's parses and links of the references.
+
+        The direction is that of the languages in ``changes``, by default the corpus's.
+        """
         row, task = self.settings, self.settings.config["task"]
         source = changes.get("task.source_lang", task["source_lang"])
         target = changes.get("task.target_lang", task["target_lang"])
@@ -341,9 +354,10 @@ class Cell:
         return step.declare([references, output / "test.txt"], [output / "scores.json"])
 
     def _score_links(self) -> Step:
-        """Score the links of every layer, in both directions and symmetrised.
+        """Return the step that scores the word alignment of every layer.
 
-        The gold of raw sentences counts words between spaces of the test text.
+        Alignments are scored in both directions and symmetrised. Gold alignments of raw sentences
+        count the words between spaces of the test text.
         """
         gold, made = gold_alignments(self.corpus), self.output / "links.json"
         forward, backward = self.output / ANALYSES, self.output / REVERSED / ANALYSES

@@ -1,4 +1,4 @@
-"""Collect the results of a cell from the output of its commands."""
+"""Collect the results of a cell from the files and logs of its commands."""
 
 import io
 import re
@@ -11,15 +11,15 @@ from syncattn_fairseq.base.files import open_file, read_json
 
 from ..printed.training_log import read_fairseq_log
 
-#: What the model shows of the references.
+#: File with the model's analyses of the references: parses, links and distances.
 ANALYSES = "forced.jsonl"
-#: The folder, below its cell's, of a model in the other direction.
+#: Subfolder of a cell's folder with the model that translates in the opposite direction.
 REVERSED = "reversed"
 _DONE = re.compile(r"done training in (\d+(?:\.\d*)?) seconds")
 
 
 def read_scores(folder: Path) -> dict[str, Any]:
-    """Return the scores of a cell and their signatures from the files in its folder."""
+    """Return a cell's scores and the signatures of their measures, from files in its folder."""
     [system] = read_json(folder / "scores.json")["systems"].values()
     scores, signatures = dict(system["scores"]), system["signatures"]
     for part, number in (system.get("bleu_by_part") or {}).items():
@@ -44,14 +44,14 @@ def read_scores(folder: Path) -> dict[str, Any]:
 
 
 def read_training(log: Path) -> dict[str, Any]:
-    """Return updates, times and the validation with the lowest loss from the log of a training."""
+    """Return updates, time, speed and the lowest validation loss from the log of a training."""
     epochs: dict[float, Mapping[str, float]] = {}
     best: Mapping[str, float] = {}
     walls: list[float] = []
     validations: list[Mapping[str, float]] = []
 
     def watch(lines: Iterable[str]) -> Iterator[str]:
-        """Pass on the lines, and raise the last training time to the time in a final line."""
+        """Yield the lines; where one says how long training took, correct the time in ``walls``."""
         for line in lines:
             if walls and (done := _DONE.search(line)):
                 walls[-1] = max(walls[-1], float(done[1]))
@@ -89,7 +89,7 @@ def read_training(log: Path) -> dict[str, Any]:
 
 
 def read_test_nll(log: Path) -> dict[str, Any]:
-    """Return the NLL of the test text, in bits, from the log of a cell's decoding."""
+    """Return the NLL of the test text, in bits per subword, from a log; empty if it has none."""
     with io.TextIOWrapper(open_file(log), "utf-8", "replace") as file:
         found = [logged.numbers for logged in read_fairseq_log(file) if logged.kind == "test"]
     numbers = found[-1] if found else {}

@@ -20,7 +20,7 @@ from .text_formats import PAIRS, TEXTS, collect, collect_lines, list_archives
 
 @command
 def main(argv: Sequence[str] | None = None) -> None:
-    """Write the pairs and, if asked for, the links between their words."""
+    """Write the sentence pairs of all texts and, with ``--alignments``, their word alignments."""
     args = make_parser().parse_args(argv)
     languages = tuple(args.languages)
     counts: list[tuple[int, str]] = []
@@ -68,7 +68,7 @@ def _archives(args: argparse.Namespace) -> list[Path]:
 
 
 def name_alignments(prefix: Path) -> Path:
-    """Return the file of the pairs' alignments."""
+    """Return the file with the word alignments of the sentence pairs of ``prefix``."""
     return prefix.with_name(f"{prefix.name}.align")
 
 

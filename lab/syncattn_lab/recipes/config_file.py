@@ -1,4 +1,4 @@
-"""Read YAML settings from untrusted files; the file's size bounds time and memory.
+"""Read YAML settings from untrusted files, in time and memory bounded by the file's size.
 
 A corpus of this package may start any program. One of another folder may be a stranger's: there, a
 program that can do more than turn text into text has to be named on the command line, too, and
@@ -33,7 +33,7 @@ _DIGITS = 18
 #: Programs that write to standard output only.
 _HARMLESS = ("cat", "tr", "kytea")
 _TOKENISE = "syncattn-tokenise"
-#: Options that name no file to write and no program.
+#: Options that name neither a file to write nor a program, by key of ``_data.yaml``.
 _OPTIONS = {
     "clean": ("max_words", "ratio", "exclude"),
     "score": ("references", "tokenize", "detokenize", "words_by", "subword_marks")
@@ -45,7 +45,7 @@ _OPTIONS = {
 
 
 def read_config(path: Path) -> Any:
-    """Read a file of settings, with numbers as in hydra; callers must not change the result.
+    """Read a YAML file of settings as hydra reads it; callers must not change the result.
 
     Raises:
         DataError: the file is missing, is not YAML with names and values, is larger or deeper than
@@ -75,7 +75,7 @@ def _parse(text: str, path: Path) -> DictConfig:
 
 
 def read_value(text: str) -> Any:
-    """Return the value in ``SECTION.OPTION=VALUE``, perhaps a list or dict; else `DataError`."""
+    """Return the value of ``SECTION.OPTION=VALUE``; raise `DataError` if it is not YAML."""
     name, _, value = text.partition("=")
     _check_values(value, name)  # OmegaConf would replace ${...}
     try:
@@ -89,7 +89,7 @@ def read_value(text: str) -> Any:
 
 
 def first_line(error: Exception) -> str:
-    """Return the first line of an error's message, or the error's type if the message is empty."""
+    """Return the first line of an error's message, or the name of its type if that is empty."""
     return str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
 
 
@@ -107,7 +107,7 @@ def _check_text(text: str, location: object) -> None:
 
 
 def _check_values(value: Any, location: object) -> None:
-    """Check that programs can be called with all names and values."""
+    """Raise `DataError` if a name or value cannot be passed to a program as an argument."""
     if isinstance(value, dict):
         for name, inner in value.items():
             if not isinstance(name, str):
@@ -129,7 +129,7 @@ def _check_values(value: Any, location: object) -> None:
 
 
 def need(place: object, values: Any, names: Iterable[str]) -> None:
-    """Check that values have names."""
+    """Raise `DataError` unless ``values`` is a mapping with all the keys in ``names``."""
     if not isinstance(values, Mapping):
         raise DataError(f"{place}: expected names and values, not {values!r}")
     for name in names:
@@ -138,13 +138,13 @@ def need(place: object, values: Any, names: Iterable[str]) -> None:
 
 
 def make(kind: type[Any], place: object, values: Any, hidden: Collection[str] = ()) -> Any:
-    """Make an object of a dataclass from a file's values, and check their types.
+    """Make an instance of a dataclass from the values of a file, and check their types.
 
     Args:
         kind: the dataclass.
         place: the beginning of messages, usually the file.
         values: a mapping from names of fields to values.
-        hidden: fields that messages leave out of the list of known keys.
+        hidden: fields that the message about an unknown key does not list.
 
     Raises:
         DataError: a value is missing, unknown or of another type, or a whole number is below 1.
@@ -180,10 +180,10 @@ def _fits(value: Any, hint: Any) -> bool:
 
 
 def check_programs(facts: Mapping[str, Any], path: Path, programs: Collection[str]) -> None:
-    """Raise `DataError` if a corpus that is not this package's would start any other programs.
+    """Raise `DataError` if the file of a user's corpus would start a program that is not allowed.
 
-    Nor may an option be about anything but text. Types are checked later; the command line names
-    programs.
+    Allowed are ``programs``, which the command line names, and a few that only write to standard
+    output. Options that name files to write or programs are refused, too. Types are checked later.
     """
     parts = {name: facts[name] for name in _OPTIONS if isinstance(facts.get(name), dict)}
     for name in ("clean", "score"):

@@ -1,4 +1,4 @@
-"""The facts about a corpus for a recipe: ``configs/CORPUS/_data.yaml``."""
+"""The facts about a corpus that a recipe needs, from ``configs/CORPUS/_data.yaml``."""
 
 from __future__ import annotations
 
@@ -42,17 +42,17 @@ _NO_KEYS = ("folder", "source", "target", "every", "last", "start_options")
 
 @dataclass(frozen=True)
 class Subwords:
-    """How words are split.
+    """How texts are split into subwords.
 
     Attributes:
-        joint: whether subwords are learnt from both sides together.
+        joint: whether subwords are learnt from source and target together.
         size: how many subwords are learnt; None: the text is published in subwords.
         unit: ``subword``, or ``word``: words are not split, and all but the ``size`` most frequent
             words of each side are unknown.
-        joined_dictionary: whether both sides share fairseq's dictionary; None: if ``joint``.
+        joined_dictionary: whether source and target share a fairseq dictionary; None: as ``joint``.
         raw: whether subwords are learnt from sentences as people write them, which are not split
             into words then; parses and links have the words of `syncattn_fairseq.data.splitters`,
-            or of the parser. Without ``size``, they are those of the model to start from.
+            or of the parser. Without ``size``, subwords are those of the model to start from.
     """
 
     joint: bool
@@ -63,14 +63,14 @@ class Subwords:
 
     @property
     def scheme(self) -> str:
-        """fairseq's name for how subwords are marked."""
+        """How subwords are marked, by the name that fairseq's ``--remove-bpe`` has for it."""
         if self.unit == "word":
             return "none"
         return "subword_nmt" if self.size is None and not self.raw else "sentencepiece"
 
     @property
     def joined(self) -> bool:
-        """Whether both sides share fairseq's dictionary."""
+        """Whether source and target share one fairseq dictionary."""
         return self.joint if self.joined_dictionary is None else self.joined_dictionary
 
 
@@ -83,13 +83,14 @@ class Preparation:
             ``{normalise}`` is ``--normalise`` for the training text alone.
         clean: options of ``syncattn-clean``; ``exclude`` names a split whose pairs are left out.
             None: all pairs are used.
-        examine: from which share of sentences on what the doctor finds is severe; only what is not
-            so by default (`syncattn_fairseq.data.doctor.Limits`).
-        every: every so many training pairs, one is for validation.
-        last: so many training pairs, the last ones, are for validation.
+        examine: the share of sentences from which on a fault is severe, by the kind of fault, where
+            it is not the default (`syncattn_fairseq.data.doctor.Limits`).
+        every: one of this many training pairs is held out for validation.
+        last: this many training pairs, the last ones, are held out for validation.
         subwords: how words are split.
         start: the folder of a published model, or of one that ``syncattn-import`` has made, with
-            which every training starts, whose subwords and dictionaries are used; None: none.
+            which every training starts, whose subwords and dictionaries are used; None: trainings
+            start from random weights.
         start_options: the options of that model, by name; None: it is not imported yet.
         parses: options of ``syncattn-parse`` for each language. A variable such as ``PARSER_JA``
             chooses another parser, as in ``--parser``: ``spacy:ja_ginza``.
@@ -108,12 +109,13 @@ class Preparation:
 
 @dataclass(frozen=True, kw_only=True)
 class Comparison:
-    """The systems to compare on a corpus, and how.
+    """The systems to compare on a corpus, and how they are decoded and scored.
 
     Attributes:
         systems: the systems of ``@all``.
-        groups: those of other groups, by name.
-        checkpoint: what is decoded with: ``best``, ``last``, or the mean of so many last epochs.
+        groups: the systems of other groups, by the name of the group.
+        checkpoint: the checkpoint to decode with: ``best``, ``last``, or a number of last epochs,
+            whose mean it is.
         score: options of ``syncattn-score``.
     """
 
@@ -127,7 +129,7 @@ class Comparison:
 class Corpus(Comparison, Preparation, Texts):
     """A parallel corpus: its texts, their preparation, and the comparison of systems.
 
-    Each attribute of the three parts is a key of its file, see docs/recipes.md.
+    Each attribute of the three base classes is a key of ``_data.yaml``, see docs/recipes.md.
 
     Attributes:
         folder: folder of its configs, with the corpus's name.
@@ -139,11 +141,11 @@ class Corpus(Comparison, Preparation, Texts):
 
     @property
     def name(self) -> str:
-        """The corpus's name, the same as its folder's."""
+        """The name of the corpus, which is also the name of its folder."""
         return self.folder.name
 
     def baseline(self, system: str) -> str:
-        """Return the baseline of a system, as in the system's paper."""
+        """Return the name of the baseline that the paper of a system compares it with."""
         return "rnn_global" if system.startswith("rnn_") else "transformer"
 
     @property
@@ -151,15 +153,15 @@ class Corpus(Comparison, Preparation, Texts):
         return search_folders(self.folder.parent), (*self.like, self.name)
 
     def known_systems(self) -> list[str]:
-        """Return the names of all systems for this corpus."""
+        """Return the names of all systems that can be trained on this corpus."""
         return list_systems(*self._files)
 
     def system(self, name: str) -> System:
-        """Return a system, as `.systems.find_system`."""
+        """Return the system with this name; `DataError` if there is none."""
         return find_system(*self._files, name)
 
     def members(self, word: str) -> list[str]:
-        """Return the systems of ``@GROUP``; of any other word, the word."""
+        """Return the systems of the group if the word is ``@GROUP``, or else the word alone."""
         if not word.startswith("@"):
             return [word]
         groups = {"all": self.systems, **self.groups}
@@ -172,7 +174,7 @@ class Corpus(Comparison, Preparation, Texts):
 def load_corpus(folder: Path, programs: Collection[str] = ()) -> Corpus:
     """Read the facts about a corpus from its folder; `DataError` if facts are missing or wrong.
 
-    Programs are those that a corpus that is not this package's may start (`check_programs`).
+    ``programs`` are those that a corpus outside this package may start (`check_programs`).
     """
     path = folder / "_data.yaml"
     like, facts = read_facts(search_folders(folder.parent), folder.name, programs)
@@ -221,9 +223,10 @@ def load_corpus(folder: Path, programs: Collection[str] = ()) -> Corpus:
 
 
 def tokenise_by(folder: Path, language: str) -> str:
-    """Return the default command to split a language into words.
+    """Return the default command that splits text of a language into words.
 
-    The texts of our own corpora stay as they were published.
+    For the corpora of this package it keeps the first version of the rules, so that their texts
+    stay as they were published.
     """
     ours = folder.resolve().is_relative_to(SHARED.resolve())
     code = know_language(language) or language
@@ -235,7 +238,7 @@ def _reads_raw(facts: Mapping[str, Any]) -> bool:
 
 
 def _check_raw(facts: Mapping[str, Any], path: Path) -> None:
-    """Check the facts about a corpus of raw sentences; other corpora pass."""
+    """Raise `DataError` if facts about a corpus of raw sentences say how words are split."""
     if not _reads_raw(facts):
         return
     subwords, score = facts["subwords"], facts.get("score")
@@ -275,13 +278,13 @@ def _complete(parsing: str, language: str) -> str:
 def read_facts(
     folders: Sequence[Path], name: Any, programs: Collection[str] = (), after: tuple[str, ...] = ()
 ) -> tuple[list[str], dict[str, Any]]:
-    """Return the facts about a corpus, and the corpora named by ``like``, the nearest first.
+    """Return the names of the corpora that a corpus is ``like``, and its facts merged with theirs.
 
     Args:
         folders: the folders to search for configs, the first match first.
         name: the name of the corpus.
         programs: the additional programs that corpora outside this package may start.
-        after: the chain of corpora that are like this one, to find circles.
+        after: the corpora whose chain of ``like`` led to this one, to find circles.
 
     Raises:
         DataError: there is no such corpus, it is like itself, or starts other programs.

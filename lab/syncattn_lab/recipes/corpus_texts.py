@@ -17,21 +17,21 @@ from .archives import ARCHIVES, SEPARATOR
 
 #: The name of training text without parses.
 UNPARSED = "unparsed"
-#: The format of texts that have heads and labels.
+#: The text format that also has dependency heads and labels.
 TREEBANK = "conllu"
 
 
 @dataclass(frozen=True)
 class Archive:
-    """A file with texts, either to download or under a signed licence.
+    """A file with texts, to download or to get by signing a licence.
 
     Attributes:
         url: the address to download it from.
-        file: the file's name here; None: as in the address.
+        file: the name of the local file; None: the last part of the URL's path.
         size: its size in bytes.
         sha256: its checksum, in hexadecimal.
         md5: its MD5 sum, in hexadecimal.
-        licence: how to get a file that cannot be downloaded.
+        licence: how to get the file if it cannot be downloaded.
         variable: the environment variable that names a licensed archive, the folder that it is in,
             or that of its files.
     """
@@ -46,12 +46,12 @@ class Archive:
 
     @property
     def name(self) -> str:
-        """The file's name here."""
+        """The name of the local file."""
         return self.file or Path(urlsplit(self.url or "").path).name
 
     @property
     def own(self) -> Path | None:
-        """The user's own copy of the archive, or the folder of its files; None without a copy."""
+        """The user's own copy of the archive or the folder of its files, or None without a copy."""
         path = _named_by(self.variable)
         if path is None or path.is_file():
             return path
@@ -61,7 +61,7 @@ class Archive:
 
 
 def _named_by(variable: str | None) -> Path | None:
-    """Return the file or folder named by an environment variable; None if the value is empty."""
+    """Return the path that an environment variable names; None if it is unset or empty."""
     value = os.environ.get(variable or "")
     if value and not Path(value).expanduser().exists():
         raise DataError(f"{variable}={value}: no such file or folder")
@@ -70,21 +70,21 @@ def _named_by(variable: str | None) -> Path | None:
 
 @dataclass(frozen=True)
 class Here:
-    """The user's own files in place of downloads.
+    """The names of a user's own text files, which are used in place of downloads.
 
     Attributes:
         train: the name of the training texts; ``{language}`` stands for a language.
-        test: that of the test texts.
-        variable: the environment variable that names their folder.
-        folder: their folder; it is given if the variable is not.
+        test: the name of the test texts.
+        variable: the environment variable that names the folder of the texts.
+        folder: the folder of the texts; exactly one of ``variable`` and ``folder`` is given.
         valid: the name of the validation texts; None: training pairs are held out.
-        unparsed: that of training texts without parses; None: there are none.
-        heads: the name of the heads of all splits; ``{split}`` stands for a split.
-        labels: that of the labels.
-        parsed: that of files that a parser or a treebank has of the texts, or those of languages;
-            ``{language}`` stands for a language. Their sentences are found by their characters, so
-            one file can be for all splits. None: those of texts in CoNLL-U.
-        parsed_format: their format, one of `FORMATS`.
+        unparsed: the name of training texts without parses; None: there are none.
+        heads: the name of the files of dependency heads; ``{split}`` stands for a split.
+        labels: the name of the files of dependency labels.
+        parsed: the name of files with parses of the texts, or such a name by language;
+            ``{language}`` stands for a language. Sentences are found by their characters, so one
+            file can be for all splits. None: the trees of texts in CoNLL-U.
+        parsed_format: the format of these files, one of `FORMATS`.
     """
 
     train: str
@@ -100,7 +100,7 @@ class Here:
 
     @property
     def path(self) -> Path | None:
-        """The folder of the user's files; None if the user has none, and the text is downloaded."""
+        """The folder of the user's files, or None if there is none and the text is downloaded."""
         path = Path(self.folder) if self.folder else _named_by(self.variable)
         if path and not path.is_dir():
             raise DataError(f"{path}: no such folder; _data.yaml says here that texts are in it")
@@ -108,7 +108,7 @@ class Here:
 
 
 def name_format(address: str) -> str:
-    """Return the format of a text that a user has: sentences in CoNLL-U, or plain text."""
+    """Return the format of a user's text by its suffix: sentences in CoNLL-U, or plain text."""
     return f"{TREEBANK}_text" if re.search(r"\.conllu(\.gz|\.bz2)?$", address) else "plain"
 
 
@@ -151,16 +151,16 @@ class Texts:
 
     @property
     def languages(self) -> tuple[str, str]:
-        """Source and target language."""
+        """The source language and the target language."""
         return self.source, self.target
 
     @property
     def splits(self) -> tuple[str, ...]:
-        """The names of the splits, with the name of training text without parses, if any."""
+        """The names of the splits, with `UNPARSED` if there is training text without parses."""
         return (*SPLITS, UNPARSED) if self.unparsed else SPLITS
 
     def list_texts(self, split: str) -> list[str]:
-        """Return the texts of a split: the user's own, or the texts in the archives."""
+        """Return the texts of a split, each ``FORMAT=ADDRESS``: the user's own or the archives'."""
         if self.here is not None and self.here.path is not None:
             address = getattr(self.here, split)
             return [f"{name_format(address)}={address}"] if address else []
@@ -168,19 +168,19 @@ class Texts:
         return [f"{name}={self.locate(address)}" for name, _, address in texts]
 
     def locate(self, address: str) -> str:
-        """Return the address of a text: another one if a user has the archive elsewhere."""
+        """Return the address of a text, in the user's own copy of the archive if there is one."""
         name, *member = address.split(SEPARATOR)
         own = next((archive.own for archive in self.archives if archive.name == name), None)
         return SEPARATOR.join([str(own or name), *member])
 
     def list_treebanks(self) -> list[str]:
-        """Return the languages with heads and labels published beside the text."""
+        """Return the languages whose dependency heads and labels come with the text."""
         if not self.list_parses("heads", "train"):
             return []
         return [x for x in self.languages if self.treebank is None or x in self.treebank]
 
     def find_parsed(self, language: str, split: str) -> str | None:
-        """Return the file with a parser's sentences of a split, as a user has it; None: none."""
+        """Return the user's file with parses of a split in a language, or None if there is none."""
         here = self.here
         if here is None or here.path is None:
             return None
@@ -197,7 +197,10 @@ class Texts:
         return str(here.path / pattern.replace("{split}", split).replace("{language}", language))
 
     def list_parses(self, kind: str, split: str) -> list[str]:
-        """Return the heads or labels of a split that come with the text, if any are used."""
+        """Return the files of heads or labels that come with a split, each ``FORMAT=ADDRESS``.
+
+        There are none if a part of the split has none, or if the corpus does not use them.
+        """
         if self.treebank == []:
             return []
         if self.here is not None and self.here.path is not None:

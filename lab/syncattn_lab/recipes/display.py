@@ -20,23 +20,23 @@ REPORT_EVERY = 30
 
 
 class Display:
-    """Lines and bars of stages running side by side."""
+    """Prints lines, and a progress bar for each of the stages that run at the same time."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
 
     def say(self, text: str) -> None:
-        """Print a line, above the bars."""
+        """Print a line above the progress bars."""
         with self._lock:
             tqdm.write(text)
             sys.stdout.flush()
 
     @contextmanager
     def stage(self, title: str, updates: int | None) -> Iterator[Callable[[str], None]]:
-        """Show the progress of a running stage, and a line with its time at the end.
+        """Show the progress of a stage while it runs, and print its time at the end.
 
-        Without a number of planned updates, its bar shows what commands print instead. Yields what
-        to call with each line that a command prints.
+        Yields a function to call with each line that a command prints. Without a number of planned
+        updates, the bar shows these lines.
         """
         terminal = sys.stderr.isatty()
         if not terminal:
@@ -62,7 +62,7 @@ class Display:
 
 
 def duration(seconds: float) -> str:
-    """Return a time in words."""
+    """Return a number of seconds in words, such as ``2 h 5 min``."""
     whole = round(seconds)
     hours, minutes = divmod(whole // 60, 60)
     if hours:

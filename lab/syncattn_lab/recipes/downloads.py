@@ -1,4 +1,4 @@
-"""Files from the web: complete and verified, or not at all."""
+"""Download files from the web, complete and verified or not at all."""
 
 import os
 import re
@@ -22,15 +22,16 @@ from syncattn_fairseq.base.text import read_file_lines
 #: Environment variable with the base URLs of mirrors, separated by spaces.
 MIRRORS = "SYNCATTN_MIRROR"
 
-#: Checksums of first downloads, for files without published ones; the format of ``sha256sum``.
+#: File of the checksums of first downloads, in the format of ``sha256sum``, where none is
+#: published.
 SUMS = "SHA256SUMS"
 
 #: Seconds without a byte after which a connection counts as broken.
 SILENCE = 60.0
-#: Seconds that a request may take whatever comes, and bytes that buy it another second.
+#: Seconds that a request may take, and the number of received bytes that add a second to them.
 PATIENCE = 300.0
 SLOWEST = 10_000
-#: Seconds before the next attempt.
+#: Seconds before the next request after a broken one.
 PAUSE = 2.0
 #: The most bytes of a file whose size is not known beforehand.
 MOST = 20 * 10**9
@@ -38,12 +39,12 @@ MOST = 20 * 10**9
 _BLOCK = 1 << 14
 _HEADERS = {"User-Agent": f"syncattn-fairseq/{__version__}", "Accept-Encoding": "identity"}
 
-#: The size and the checksums of a file; None: unknown.
+#: The expected size and checksums of a file, by name; None: unknown.
 Expected = dict[str, int | str | None]
 
 
 class _Failure(Exception):
-    """A server does not deliver the file."""
+    """Raised if a server does not deliver the file."""
 
 
 def fetch(
@@ -54,7 +55,7 @@ def fetch(
     size: int | None = None,
     md5: str | None = None,
 ) -> Path:
-    """Download a file unless already there.
+    """Download a file unless it exists, verify it, and return its path.
 
     It is written to ``.NAME.part`` and renamed when it is complete and verified. After an
     interruption, only the rest is downloaded if a checksum is known and the server can do so.
@@ -104,7 +105,7 @@ def fetch(
 
 
 def probe(url: str, size: int | None = None) -> None:
-    """Raise `DataError` unless an address, mirrors first, answers with a file of this size."""
+    """Raise `DataError` unless a mirror or the address itself offers a file of this size."""
 
     def ask(address: str) -> None:
         if address.startswith("file:"):
@@ -123,7 +124,7 @@ def probe(url: str, size: int | None = None) -> None:
 
 
 def _try_all(url: str, action: Callable[[str], None]) -> None:
-    """Call a function with each address of a file, mirrors first, until a call succeeds."""
+    """Call ``action`` with each address of a file, mirrors first, until a call succeeds."""
     parts, failures = urlsplit(url), []
     mirrors = os.environ.get(MIRRORS, "").split() if parts.netloc else []
     for address in (*(f"{base.rstrip('/')}/{parts.netloc}{parts.path}" for base in mirrors), url):
@@ -158,7 +159,7 @@ def _find_sum(path: Path, name: str) -> str | None:
 
 
 def _compare(path: Path, expected: Expected) -> Iterator[tuple[str, object, object]]:
-    """Yield the faults of a file: the property, the expected and the actual value."""
+    """Yield each property in which a file differs: its name, expected value and actual value."""
     for what, value in expected.items():
         if value is not None:
             sized = what == "size"
@@ -168,7 +169,7 @@ def _compare(path: Path, expected: Expected) -> Iterator[tuple[str, object, obje
 
 
 class _Download:
-    """An incomplete download; with a checksum, the next run continues the received part."""
+    """The download of a file; if a checksum is known, a later run continues what was received."""
 
     def __init__(self, target: Path, expected: Expected) -> None:
         self.target, self.expected = target, expected
@@ -196,7 +197,7 @@ class _Download:
                 self.part.unlink(missing_ok=True)
 
     def _receive_all(self, url: str) -> None:
-        """Make requests as long as each gets further than all before; then verify the file."""
+        """Request the file until it is complete or a request adds nothing; then verify it."""
         before = furthest = self.size
         while True:
             try:
@@ -234,7 +235,7 @@ class _Download:
             self._write(answer, begin)
 
     def _check(self, answer: requests.Response) -> None:
-        """Refuse an answer that cannot be the file or could not be told from a damaged file."""
+        """Raise `_Failure` if an answer is not the file, or if damage to it would go unnoticed."""
         kind = answer.headers.get("Content-Type", "").lower()
         if kind.startswith("text/html") and self.target.suffix not in (".html", ".htm"):
             raise _Failure("a web page instead of the file; has it moved?")
@@ -274,7 +275,7 @@ class _Download:
 
 @contextmanager
 def _network() -> Iterator[None]:
-    """Turn network errors into `_Failure`, with what the system said first."""
+    """Turn network errors into `_Failure`, with the message of their first cause."""
     try:
         yield
     except (OSError, HTTPError, ValueError) as error:

@@ -16,7 +16,7 @@ from ..evaluation.findings_file import store_findings
 
 @command
 def main(argv: Sequence[str] | None = None) -> None:
-    """Examine the texts of all splits; print and store the findings."""
+    """Examine the texts of all splits; print and store the faults that are found."""
     args = make_parser().parse_args(argv)
     source, target = args.languages
     texts = [

@@ -1,4 +1,4 @@
-"""The figures of a recipe's contrasts, in words."""
+"""Forest plots of the contrasts of a recipe, with systems named in words."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from .systems import say_system
 
 
 def draw_contrasts(contrasts: Sequence[Contrast], cells: Cells) -> dict[str, Any]:
-    """Draw planned contrasts in NLL and chrF; `DataError`: none is complete."""
+    """Draw planned contrasts in NLL and chrF; `DataError` if none has results of all its seeds."""
     found = {measure: compare(contrasts, cells, measure) for measure in (NLL, CHRF)}
     return draw_forest(found, say_contrast)
 
 
 def say_contrast(contrast: Contrast) -> str:
-    """Return the label of a planned contrast in figures."""
+    """Return the label of a planned contrast in figures: "A against B"."""
     return " against ".join(map(say_system, contrast.systems))
 
 
 def draw_rows(rows: Sequence[TableRow], groups: Mapping[str, Sequence[str]]) -> dict[str, Any]:
-    """Draw the differences of a table's systems to their baselines, in all measures.
+    """Draw the differences between a table's systems and their baselines, in all measures.
 
     Args:
-        rows: from `make_rows`.
-        groups: systems by the name of their group, whose order they are drawn in.
+        rows: the rows of the table, from `make_rows`.
+        groups: systems by the name of their group; they are drawn in this order.
 
     Raises:
         DataError: no system has a baseline with results.

@@ -12,7 +12,7 @@ from ..synthetic.generated_corpus import write_corpus
 
 @command
 def main(argv: Sequence[str] | None = None) -> None:
-    """Write the three splits."""
+    """Write the training, validation and test split of the built-in corpus."""
     args = make_parser().parse_args(argv)
     # In this order the test set stays the same for any amount of training data.
     sizes = {"test": args.test, "valid": args.valid, "train": args.train}

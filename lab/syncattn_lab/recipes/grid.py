@@ -31,13 +31,13 @@ from .stages import Stage
 if TYPE_CHECKING:
     import numpy as np
 
-#: Models small enough to train on a CPU gain nothing from more threads.
+#: Most threads of a process: models small enough for a CPU gain nothing from more.
 MOST_THREADS = 8
 
 
 @dataclass(frozen=True)
 class Grid:
-    """Cells to run, each with its stages, so many at a time (jobs)."""
+    """The cells to run and the stages of each; ``jobs`` cells run at the same time."""
 
     cells: Mapping[Cell, Sequence[Stage]]
     runner: Runner
@@ -45,7 +45,10 @@ class Grid:
     results: Path
 
     def run_after(self, preparation: Sequence[Stage], corpus: Corpus) -> DataError | None:
-        """Prepare a corpus, or raise `DataError`; run all cells; return why some failed."""
+        """Prepare the corpus and run all cells; return an error about failed cells, or None.
+
+        `DataError`: a program is missing, or the preparation failed.
+        """
         runner = self.runner
         stages = [*preparation, *(stage for each in self.cells.values() for stage in each)]
         left = [stage for stage in stages if not runner.is_done(stage)]
@@ -65,7 +68,11 @@ class Grid:
             return self._run_cells(lock)
 
     def _run_cells(self, lock: int) -> DataError | None:
-        """Run all cells under a lock; a failing cell does not stop the rest."""
+        """Run all cells and return an error about those that failed, or None.
+
+        A failing cell does not stop the others. ``lock`` is an open file that stays locked until
+        the last process ends.
+        """
         environments = list_environments(next(iter(self.cells)).machines, self.jobs)
         here = threading.local()  # each thread has an environment of its own
 
@@ -124,7 +131,7 @@ class Grid:
 
 
 def measure_subwords_per_word(work: Path, corpus: Corpus) -> float:
-    """Return how many subwords the model predicts for each word of the validation text's target.
+    """Return the mean number of target subwords per word in the validation text.
 
     The end of each sentence is counted as a subword, since it is predicted, and not as a word.
     """
@@ -150,7 +157,10 @@ def _count_ngrams(cell: Cell, work: Path) -> np.ndarray:
 
 
 def list_environments(machines: Machines, jobs: int) -> list[dict[str, str]]:
-    """Return environment variables for each cell that runs at the same time on this machine."""
+    """Return the environment variables of each of ``jobs`` cells that run at the same time.
+
+    They share out the CPU cores and the GPUs of this machine.
+    """
     cores = count_cores()
     threads = min(max(1, cores // (jobs * machines.processes)), MOST_THREADS)
     common = {} if os.environ.get("OMP_NUM_THREADS") else {"OMP_NUM_THREADS": str(threads)}
@@ -173,7 +183,7 @@ def describe_run(machines: Machines, jobs: int) -> dict[str, str]:
 
 
 def find_commit() -> str:
-    """Return the checkout's commit, with a + if it has changes; without git, the version."""
+    """Return this package's git commit, with a + if files changed; without git, its version."""
     root = Path(syncattn_fairseq.__file__).resolve().parents[1]
     if not (root / ".git").exists():
         return syncattn_fairseq.__version__
@@ -187,7 +197,7 @@ def find_commit() -> str:
 
 
 def describe_hardware(machines: Machines, jobs: int) -> str:
-    """Describe the hardware of a training."""
+    """Return a description of the processors that a training runs on."""
     count = machines.processes
     if not machines.cpu:
         import torch

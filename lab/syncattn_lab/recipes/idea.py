@@ -22,7 +22,7 @@ from .planned_cells import index_cells
 from .request import Row, is_row, read_row
 from .row_settings import RowSettings
 
-#: What each control asks.
+#: The question that each control answers, by the key of the control.
 QUESTIONS = {
     "plain": "Does it help a Transformer?",
     "rotary": "Does it help more than rotary positions?",
@@ -40,15 +40,16 @@ TREES = ("random", "mirrored", "another")
 
 #: BLEU below which a plain system has learnt nothing that an idea could help with.
 _LEARNT = 5.0
-#: What an idea may set that its controls do not have.
+#: Sections in which an idea may have settings that its controls lack.
 _OF_IDEAS = ("model", "criterion", "task")
 
 
 @dataclass(frozen=True)
 class Idea:
-    """A system with an idea, and its controls, each with its question, the plain control first.
+    """A user's idea (a plugin and its settings) as a system, with the controls to compare it with.
 
-    The folder has plan, results and page.
+    Each control is a system with the question that it answers; the plain control comes first. The
+    folder holds the plan, the results and the page.
     """
 
     corpus: Corpus
@@ -59,12 +60,12 @@ class Idea:
 
     @property
     def rows(self) -> list[Row]:
-        """The system and its controls."""
+        """The row of the idea, followed by the rows of its controls."""
         return [self.row, *self.controls]
 
     @property
     def plan(self) -> Plan:
-        """The idea beside each control, tested."""
+        """The plan to test the idea against each of its controls."""
         return make_plan(self._facts, self._plan_file)
 
     @property
@@ -79,10 +80,10 @@ class Idea:
         return {"by_blocks": True, "family": {"seeds": [*self.seeds], "contrasts": group}}
 
     def write_plan(self) -> None:
-        """Write the plan, before the first training.
+        """Write the file of the plan, before the first training.
 
         Raises:
-            DataError: something else was planned there.
+            DataError: the folder has another plan.
         """
         path = self._plan_file
         text = f"# What {self.row.label} is compared with on {self.corpus.name}. Rows:\n"
@@ -98,10 +99,10 @@ class Idea:
             temporary.write_text(text, "utf-8")
 
     def write_page(self, results: Path) -> Path:
-        """Write the page, once all seeds of the idea and its controls have results.
+        """Write the page about an idea from the file ``results``, and return its path.
 
         Raises:
-            DataError: some of them have none.
+            DataError: some seeds of the idea or of its controls have no results.
         """
         from ..report.idea_page import render_idea
         from .figures import draw_contrasts
@@ -134,7 +135,7 @@ class Idea:
         return page
 
     def _list_facts(self, cells: Sequence[Mapping[str, Any]]) -> list[str]:
-        """List the facts of the trainings: corpus, updates, seeds, hardware, and success."""
+        """List notes on the trainings: corpus, updates, seeds, hardware, and whether any learnt."""
         steps = RowSettings(self.row, self.corpus).config["optimization"]["max_update"]
         facts = [
             f"{self.corpus.name}, {steps} updates, seeds {', '.join(map(str, self.seeds))}; rows, "
@@ -148,7 +149,7 @@ class Idea:
         return facts
 
     def _list_systems(self, cells: Sequence[Mapping[str, Any]]) -> list[list[str]]:
-        """Return the table of the scores and costs of each system."""
+        """Return the rows of a table with the scores and costs of each system, below a heading."""
         from syncattn_fairseq.testing import build_model
 
         from .operations import count_operations
@@ -169,14 +170,14 @@ class Idea:
 def read_idea(
     text: str, corpus: Corpus, words: Sequence[str], seeds: Sequence[int], ideas: Path
 ) -> Idea:
-    """Read an idea, and choose its controls.
+    """Read the value of ``--idea``, and choose the controls of the idea.
 
     Args:
         text: ``FOLDER:SECTION.OPTION=VALUE:...``, the folder of a plugin, with ``NAME=`` before it
             or called like the folder.
-        corpus: what it translates.
+        corpus: the corpus to train on.
         words: settings of all systems, ``SECTION.OPTION=VALUE``.
-        seeds: one training each of all systems.
+        seeds: the seeds; every system is trained once with each.
         ideas: the folder of all ideas.
 
     Raises:
@@ -207,7 +208,7 @@ def read_idea(
 
 
 def _split_idea(text: str) -> tuple[str, Path, list[str]]:
-    """Split the value of ``--idea`` into name, folder of the plugin, and settings.
+    """Split the value of ``--idea`` into the name, the plugin's folder and the settings.
 
     Raises:
         DataError: there is no such folder, or there are no settings, or those of all systems.
@@ -237,8 +238,8 @@ def _choose_controls(settings: RowSettings, own: Sequence[str]) -> dict[str, lis
     """Return the settings of each control, by its key in `QUESTIONS`.
 
     Args:
-        settings: those of the idea's system.
-        own: those that switch the idea on.
+        settings: all settings of the idea's system.
+        own: the settings that switch the idea on.
     """
     reads_trees = settings.model.fields.reads("heads")  # imports the plugin
     controls = {"plain": [], "rotary": [_ROTARY]}
@@ -253,7 +254,7 @@ def _choose_controls(settings: RowSettings, own: Sequence[str]) -> dict[str, lis
 
 
 def _find_layers(settings: RowSettings) -> tuple[str, str]:
-    """Return the layers with the idea's heads, in the encoder and in the decoder; or ``none``."""
+    """Return the encoder and the decoder layers with the idea's heads, ``none`` where none are."""
     from syncattn_fairseq.modules.heads import Heads
     from syncattn_fairseq.modules.part import PARTS
 

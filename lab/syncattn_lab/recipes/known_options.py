@@ -1,4 +1,4 @@
-"""Check the options of a config: hydra accepts any name, and fairseq accepts most.
+"""Check the options of a config before a training: hydra and fairseq accept wrong names.
 
 A value of the wrong type stops them, but only when a training has begun.
 """
@@ -32,14 +32,15 @@ from .systems import GENERATION, IGNORED, LIMITS, ONLY_GIVEN, WRITTEN, Place
 
 #: Sections with the options of ``fairseq-generate``, which ``generation`` may hold.
 _GENERATING = (GENERATION, "common_eval", "dataset", "common", "distributed_training")
-#: What it may not hold: a config may be a stranger's, and these name code and files.
+#: Options that ``generation`` may not hold: a config may be a stranger's, and these name code and
+#: files.
 _NOT_GENERATION = frozenset(
     ("user_dir", "data", "path", "model_overrides", "source_parser", "input_heads", "input_labels")
     + ("lm_path", "eval_bleu_args", "quantization_config_path", "optimizer_overrides")
 ) | {name.partition(".")[2] for name in WRITTEN}
 
 _COUNTED = r"(layers|attention_heads|embed_dim|ffn_embed_dim|hidden_size)"
-#: The least and the most of numbers, of which fairseq only says that they are numbers.
+#: Smallest and largest values of numeric options, for which fairseq has no limits.
 _RANGES = {
     r"generation\.(beam|nbest|batch_size|max_tokens)": (1, inf),
     r"generation\.(min_len|max_len_[ab])": (0, inf),
@@ -56,10 +57,10 @@ _ENDS = (*LIMITS, "optimization.stop_min_lr")
 def check_known_options(
     config: Mapping[str, Any], place: Place, plugin: Path, changed: Collection[str]
 ) -> None:
-    """Check that all options of a system exist, with values of the right types.
+    """Raise `DataError` if an option of a system is unknown, or its value has the wrong type.
 
-    The config is from `.systems.System.load`, and checked by `.systems.check_system`; place is
-    `.systems.System.place_of`; changed are the options that the command line gave.
+    ``config`` is from `.systems.System.load`, and checked by `.systems.check_system`; ``place`` is
+    `.systems.System.place_of`; ``changed`` are the options that the command line gave.
 
     Raises:
         DataError: an option or the ``_name`` of a section is unknown; a value is of the wrong type,
@@ -98,7 +99,7 @@ def check_known_options(
 
 
 def _import_plugin(folder: Path, place: Place, allowed: bool) -> None:
-    """Register this package's options, and the options of a user's plugin."""
+    """Import this package's plugin and the user's, which registers their options with fairseq."""
     from syncattn_fairseq import plugin  # must import fairseq first
 
     if folder == Path(plugin.__file__).parent:
@@ -158,7 +159,7 @@ def _parse(
 
 @cache
 def _aliases() -> frozenset[str]:
-    """Return the options of ``fairseq-generate`` by their names on the command line."""
+    """Return all command-line names of ``fairseq-generate``'s options, without hyphens before."""
     names = (name for action in _generation_parser()._actions for name in action.option_strings)
     return frozenset(name.lstrip("-").replace("-", "_") for name in names) - {"h", "help"}
 

@@ -1,4 +1,4 @@
-"""The tools for the language of a new corpus: word splitter, parser, and scoring."""
+"""The word splitter, parser and sacrebleu tokeniser for a language of a new corpus."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ _NO_TREES = ("my",)
 
 
 def has_parser(language: str) -> bool:
-    """Return whether Stanza has a parser of a language; True for known languages without Stanza."""
+    """Tell whether Stanza has a parser of a language.
+
+    If Stanza is not installed, it is assumed to parse all known languages.
+    """
     code = know_language(language)
     if code is None:
         return False
@@ -30,32 +33,32 @@ def has_parser(language: str) -> bool:
 
 
 def can_split(language: str) -> bool:
-    """Return whether the recommended splitter for a language is installed."""
+    """Tell whether the recommended word splitter of a language is installed."""
     return not find_splitter(language)[1]
 
 
 def separate_words(line: str, language: str) -> str:
-    """Split a sentence into words with spaces in between, with the best splitter installed here.
+    """Return a sentence as words separated by spaces, from the best splitter installed here.
 
-    Without what its language needs, each letter of a script without spaces is a word.
+    If the splitter of its language is missing, each letter of a script without spaces is a word.
     """
     splitter, _ = find_splitter(language)
     return " ".join(line[begin:end] for begin, end in split_words(line, splitter))
 
 
 def name_scoring(language: str) -> str:
-    """Return sacrebleu's tokeniser for a language: characters where there are no spaces."""
+    """Return the sacrebleu tokeniser for a language; ``char`` for scripts without spaces."""
     if know_language(language) == "zh":
         return "zh"
     return "char" if choose_splitter(language) in DICTIONARIES else "13a"
 
 
 def describe_language(language: str, parsed: bool) -> Iterator[str]:
-    """Yield a line for each thing that a user has to know about a language of a new corpus.
+    """Yield what a user has to know about the tools for a language, such as a missing parser.
 
     Args:
         language: as the corpus names it.
-        parsed: whether the user has parses of it.
+        parsed: whether the user has parses of its text.
     """
     code = know_language(language)
     if code is None:

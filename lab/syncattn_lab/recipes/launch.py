@@ -11,27 +11,27 @@ from syncattn_fairseq.registered_names import TASK
 from .stages import Step, command, hydra_value
 from .systems import System
 
-#: Fewest tokens in the batch of a process; in fewer, long sentences would not fit.
+#: Fewest tokens in the batch of a process; long sentences would not fit into smaller batches.
 SMALLEST_BATCH = 256
 #: Updates between two checkpoints: a preempted training loses only minutes.
 SAVED_EVERY = 1000
 #: Processes that read sentences for a GPU, unless the config says how many: fairseq's one is slower
 #: than many GPUs.
 LOADERS = 4
-#: Hydra would leave its own log in the folder.
+#: Arguments that keep hydra from writing a log of its own into the folder.
 WITHOUT_FILE = ("~hydra.job_logging.handlers.file", "hydra.job_logging.root.handlers=[console]")
 
 
 @dataclass(frozen=True)
 class Machines:
-    """Where to train and decode: each of so many processes has a GPU, unless ``cpu``."""
+    """The number of processes of a training, and whether they use CPUs in place of a GPU each."""
 
     processes: int = 1
     cpu: bool = False
 
 
 def divide_batch(config: dict[str, Any], processes: int) -> dict[str, Any]:
-    """Return settings to divide the batch of a single process among several processes.
+    """Return the settings that divide the batch of a config among several processes.
 
     A config is written for one process: an update has ``max_tokens × update_freq`` tokens. Each of
     P processes takes ``update_freq' = ceil(max_tokens × update_freq / (P max_tokens))`` batches of
@@ -65,13 +65,13 @@ def divide_batch(config: dict[str, Any], processes: int) -> dict[str, Any]:
 def make_training(
     system: System, config: dict[str, Any], machines: Machines, changes: Mapping[str, Any]
 ) -> Step:
-    """Return the step to train a system with its settings.
+    """Return the step that trains a system with its settings.
 
     Args:
         system: the system, whose files hydra merges.
         config: all settings by section and option, with the changes.
         machines: the processes and the kind of device.
-        changes: values by ``SECTION.OPTION``, given on the command line.
+        changes: settings by ``SECTION.OPTION`` to give fairseq on the command line.
     """
     settings = dict(changes)
     if config["task"]["_name"] == TASK:  # which can save without validating

@@ -1,4 +1,4 @@
-"""Find all missing inputs of a recipe on this machine at once, before days are spent."""
+"""Find all inputs of a recipe that this machine lacks at once, before days are spent."""
 
 import os
 import re
@@ -24,17 +24,20 @@ from .stages import read_options
 from .text_formats import collect, name_sides
 
 GB = 10**9
-#: Bytes of text in one of an archive, and for one of text those on the disk and those in the memory
-#: of what learns subwords, as measured in docs/recipes.md.
+#: Bytes of text for each byte of an archive; bytes on the disk and bytes of memory (to learn
+#: subwords) for each byte of text, as measured in docs/recipes.md.
 _UNPACKED, _ON_DISK, _IN_MEMORY = 2.5, 6, 3
-#: Checkpoints of a training, and the bytes of a weight in them: itself and two moments of Adam.
+#: Number of checkpoints of a training, and their bytes per weight: itself and two moments of Adam.
 _CHECKPOINTS, _BYTES = 4, 12
-#: The most pairs of which words are counted.
+#: The most sentence pairs whose subwords are counted.
 _PAIRS = 100_000
 
 
 def list_missing_parsers(corpus: Corpus, needs: set[str]) -> dict[str, str]:
-    """Return the faults of parsers, by language; recipes download Stanza's models."""
+    """Return the languages that cannot be parsed on this machine, each with the reason.
+
+    A Stanza model that can be downloaded is no fault, since recipes download it.
+    """
     faults = {}
     for language in [] if corpus.generated else list_parsed(corpus, needs):
         if corpus.find_parsed(language, "train"):
@@ -60,7 +63,7 @@ def list_missing_parsers(corpus: Corpus, needs: set[str]) -> dict[str, str]:
 
 
 def _ask_stanza() -> str:
-    """Return the reason why Stanza's models cannot be downloaded; empty without a reason."""
+    """Return why Stanza's models cannot be downloaded, or ``""`` if they can."""
     try:
         import stanza
         from stanza.resources.common import DEFAULT_RESOURCES_URL
@@ -72,9 +75,9 @@ def _ask_stanza() -> str:
 
 
 def list_missing_texts(corpus: Corpus, work: Path, faults: Mapping[str, str]) -> Iterator[str]:
-    """Yield the faults of the texts, or of the addresses for download.
+    """Yield why archives cannot be had or, if all are here, why texts cannot be read.
 
-    Faults say why a split cannot be read, if it cannot.
+    ``faults`` says why a split cannot be read, by split.
     """
     own = corpus.here and corpus.here.path
     if corpus.here and not own and not corpus.archives:
@@ -92,12 +95,12 @@ def list_missing_texts(corpus: Corpus, work: Path, faults: Mapping[str, str]) ->
 
 
 def examine_corpus(corpus: Corpus, work: Path, missing: Container[str]) -> list[Finding]:
-    """Find faults in the texts of a corpus before their preparation.
+    """Return the faults in the texts of a corpus, before they are prepared.
 
     Args:
         corpus: the corpus. If it is generated, it has no text yet.
         work: the folder with its downloads.
-        missing: splits that are not here.
+        missing: the splits that cannot be read yet, and are left out.
 
     Raises:
         DataError: a text cannot be read.
@@ -118,7 +121,10 @@ def examine_corpus(corpus: Corpus, work: Path, missing: Container[str]) -> list[
 
 
 def _is_declared(finding: Finding, corpus: Corpus) -> bool:
-    """Tell whether a corpus says itself that a text is written in another way."""
+    """Tell whether a finding is only that a split is tokenised and the training text is not.
+
+    The corpus declares that, or the reverse, in ``tokenised``.
+    """
     in_words = [split in corpus.tokenised for split in (finding.split, "train")]
     return finding.kind == "forms" and in_words[0] != in_words[1]
 
@@ -139,7 +145,7 @@ def _ask(archive: Archive) -> str:
 
 
 def list_scarce(corpus: Corpus, cells: Collection[Cell], work: Path) -> Iterator[str]:
-    """Yield warnings of too little disk or memory, as far as known beforehand."""
+    """Yield a warning if the disk, and one if the memory, will probably not suffice."""
     text = _UNPACKED * sum(archive.size or 0 for archive in corpus.archives)
     if corpus.here and corpus.here.path:
         names = (corpus.here.train.replace("{language}", x) for x in corpus.languages)
@@ -164,7 +170,7 @@ def _count_weights(cell: Cell, vocabulary: int) -> int:
 
 
 def list_vocabulary_faults(corpus: Corpus, work: Path) -> Iterator[str]:
-    """Yield a fault if a short training text has fewer subwords than the requested vocabulary."""
+    """Yield a message if a short training text cannot give as many subwords as requested."""
     size = corpus.subwords.size
     if corpus.generated or corpus.subwords.scheme != "sentencepiece" or size is None:
         return
@@ -184,6 +190,6 @@ def list_vocabulary_faults(corpus: Corpus, work: Path) -> Iterator[str]:
 
 
 def count_subwords(lines: Iterable[str]) -> int:
-    """Return how many different subwords a text can be cut into, at most."""
+    """Return an upper bound on the number of different subwords that a text can give."""
     words = {word for line in lines for word in re.findall(r"\w+|[^\w\s]", line)}
     return len(set().union(*words)) + sum(len(word) - 1 for word in words)

@@ -1,4 +1,4 @@
-"""The files of a corpus for somebody's own raw text, with sizes for the text and the machine."""
+"""Write the configs of a corpus for a user's raw text, with model sizes that suit them."""
 
 import json
 import math
@@ -37,26 +37,27 @@ _MODELS = {
     50_000: (6, 512, 1024, 4, 0.3, 0.0005),
     0: (3, 256, 512, 4, 0.3, 0.001),
 }
-#: The fewest pairs of training text; of how many one is held out, and how many are at most.
+#: The fewest pairs of training text; one of how many pairs is held out, and the most that are.
 _FEWEST, _EVERY, _HELD_OUT = 100, 20, 1000
-#: Pairs whose words and letters are looked at.
+#: The most pairs from which the sizes of the model and the vocabulary are chosen.
 _SAMPLE = 100_000
-#: Tokens of a batch, and the most updates, on a GPU and without; how often the text is read.
+#: Tokens of a batch and the most updates, both with a GPU (True) or without; epochs of a training.
 _BATCH, _UPDATES, _PASSES = {True: 4096, False: 1024}, {True: 100_000, False: 5000}, 40
 #: The hash of a pair with an empty side.
 _INCOMPLETE = 0
-#: What the name of a file may not have in a recipe: it names members of archives, languages and
-#: other settings. Other characters do not print.
+#: Characters that the name of a file may not have in a recipe: they stand for members of archives,
+#: languages and other settings, or do not print.
 _UNWRITABLE = re.compile(r"[!{}$]|[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 #: The parts of the name of a file, among them languages with a script or a region, as in pt_BR.
 _PARTS = re.compile(
     r"(?<![^./_-])[a-z]{2,3}[_-][A-Z][a-z]{3}(?:[_-][A-Z]{2})?(?![^./_-])"
     r"|(?<![^./_-])[a-z]{2}[_-](?:[A-Z]{2}|[0-9]{3})(?![^./_-])|[./_-]|[^./_-]+"
 )
-#: The longest training sentences in words, and the most uneven pairs; letters count as words where
-#: a splitter is not installed.
+#: The most words of a training sentence, and the largest ratio of lengths in a pair; without word
+#: splitters for both languages (False), for which letters may count as words, limits are higher.
 _LIMITS = {True: {"max_words": 100, "ratio": 9}, False: {"max_words": 400, "ratio": 36}}
-#: Subwords of a model of raw sentences that are bytes; others besides characters, at least.
+#: Subwords of a model of raw sentences that are bytes, and the fewest that are neither bytes nor
+#: characters.
 _BYTES, _OTHERS = 256, 44
 
 _DATA = """\
@@ -105,8 +106,9 @@ _SYSTEMS = {
         "exports to CTranslate2, transformers and fairseq",
     ),
 }
-#: Which of them are suggested, without and with parses; first for models that start from nothing.
-#: Gates change what a trained model computes, and need many updates to learn.
+#: The suggested systems without and with parses, first for trainings from random weights, then for
+#: those that start from a published model. Gates change what a trained model computes, and need
+#: many updates to learn.
 _SUGGESTED = (
     (["transformer", "rotary", "lpsi"], ["transformer", "rotary", "lpsi", "syncattn"]),
     (["transformer", "lpsi"], ["transformer", "dbsa", "syncattn"]),
@@ -132,21 +134,22 @@ _MODEL = """\
 model: {{{shared}: true, dropout: {dropout},
   encoder_layers: {layers}, encoder_embed_dim: {width}, encoder_ffn_embed_dim: {inner},
   encoder_attention_heads: {heads}, decoder_layers: {layers}, decoder_attention_heads: {heads}}}"""
-#: Sizes are those of the model to start from, and a trained model needs smaller steps.
+#: Settings of trainings that start from a model, whose sizes they have; a trained model needs
+#: smaller steps.
 _TRAINED = {"model": "model: {dropout: 0.1} # other options are those of start", "lr": "0.00005"}
-#: How often a text is read by a model that translates already.
+#: Epochs of a training that starts from a model that translates already.
 _FEW_PASSES = 5
 
 
 @dataclass(frozen=True)
 class NewCorpus:
-    """What was written of a new corpus.
+    """A summary of the files that were written for a new corpus.
 
     Attributes:
-        sizes: the sizes that were chosen, in a line.
+        sizes: a line with the sizes of the corpus, the model and the training.
         systems: a line about each suggested system: what it needs, and what it exports to.
-        findings: what is wrong with the text.
-        notes: lines about its languages.
+        findings: the faults that were found in the text.
+        notes: lines about missing tools for its languages.
     """
 
     sizes: str
@@ -158,17 +161,18 @@ class NewCorpus:
 def write_corpus(
     folder: Path, files: Sequence[str], gpu: bool, start: Path | None = None
 ) -> NewCorpus:
-    """Write ``_data.yaml`` and ``_corpus.yaml``; and the text, if parts of it are held out.
+    """Write the configs of a new corpus, ``_data.yaml`` and ``_corpus.yaml``.
 
-    Nothing that is there already is written over.
+    If validation or test text is missing, pairs are held out, and all splits are written as well.
+    Existing files are never overwritten.
 
     Args:
-        folder: the corpus's.
+        folder: the folder of the configs, with the name of the corpus.
         files: source and target of the training text, and perhaps of validation and test; text, or
             treebanks in CoNLL-U, whose sentences and trees are used.
-        gpu: whether it will be trained on a GPU.
+        gpu: whether systems will be trained on a GPU.
         start: the folder of a published model, or of an import, that every system starts from;
-            None: they start from nothing.
+            None: from random weights.
 
     Raises:
         DataError: the files are no parallel text, or the folder has a corpus or texts already.
@@ -269,7 +273,10 @@ def write_corpus(
 
 
 def _describe_systems(parser: str, started: bool) -> dict[str, str]:
-    """Return what is said of each suggested system; a started one exports as its start does."""
+    """Return a description of each suggested system: its use, its needs, and its exports.
+
+    Exports are left out if systems start from a published model, which decides them.
+    """
     described = {}
     for name in _SUGGESTED[started][bool(parser)]:
         parts = _SYSTEMS[name][: 2 if started else 3]
@@ -278,12 +285,12 @@ def _describe_systems(parser: str, started: bool) -> dict[str, str]:
 
 
 def _quote(text: str) -> str:
-    """Quote a text for YAML, so that words such as ``no``, a language, stay text."""
+    """Quote a text for YAML, so that the language code ``no`` is not read as false."""
     return json.dumps(text, ensure_ascii=False)
 
 
 def _find_pattern(source: str, target: str) -> tuple[str, tuple[str, str]]:
-    """Return the name of both files with ``{language}``, and the languages."""
+    """Return the common name of two files, with ``{language}`` in it, and their languages."""
     for name in (source, target):
         if odd := _UNWRITABLE.search(os.path.abspath(name)):
             raise DataError(
@@ -305,7 +312,7 @@ def _find_pattern(source: str, target: str) -> tuple[str, tuple[str, str]]:
 
 
 def _has_files(folder: Path) -> bool:
-    """Tell whether something is in a folder, or in its place."""
+    """Tell whether a folder has files, or its path is something else than a folder."""
     return os.path.lexists(folder) and not (folder.is_dir() and not any(folder.iterdir()))
 
 
@@ -319,10 +326,10 @@ def _read(pattern: str, languages: tuple[str, str]) -> Iterator[tuple[str, str]]
 
 
 class _Survey:
-    """Looks at the pairs of the training text as they are read.
+    """Counts, samples and hashes the pairs of the training text as they are read.
 
     Args:
-        hashes: whether it is told later which pairs can be held out.
+        hashes: whether to hash all pairs, so that `choose` can hold some out.
     """
 
     def __init__(self, hashes: bool) -> None:
@@ -331,7 +338,7 @@ class _Survey:
         self._hashes = array("q") if hashes else None
 
     def watch(self, split: str, pairs: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
-        """Yield the pairs of a split."""
+        """Yield the pairs of a split unchanged, and survey those of the training text."""
         for pair in pairs:
             if split == "train" and any(pair):
                 self.count += 1
@@ -342,7 +349,7 @@ class _Survey:
             yield pair
 
     def choose(self, left: Sequence[str]) -> dict[int, str]:
-        """Choose different pairs from all over the text; return the split of each pair, by hash."""
+        """Choose pairs to hold out from all over the text; return the split of each by its hash."""
         import numpy as np
 
         hashes = np.array(self._hashes)
@@ -371,7 +378,7 @@ def _hold_out(
     chosen: Mapping[int, str],
     folder: Path,
 ) -> int:
-    """Write all splits into ``texts``; return the size of the training text without held-out pairs.
+    """Write all splits into ``texts``, and return the number of training pairs that are left.
 
     A pair that is held out is not in the training text, however often it was.
     """
@@ -391,7 +398,7 @@ def _hold_out(
 
 
 def _share_letters(source: Sequence[str], target: Sequence[str]) -> bool:
-    """Tell whether most letters of each text, by frequency, also occur in the other text."""
+    """Tell whether more than half of the letters in each text also occur in the other text."""
     ours, theirs = _count_letters(source), _count_letters(target)
     shared = ours.keys() & theirs.keys()
     in_source = 2 * sum(ours[letter] for letter in shared) > ours.total()

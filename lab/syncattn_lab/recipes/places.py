@@ -1,4 +1,4 @@
-"""The places of a corpus's files, relative to the folder of the recipe."""
+"""The paths of a corpus's files, relative to the folder of the recipe."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from syncattn_fairseq.data.segmenters import name_subwords
 from .corpus_facts import Corpus
 from .start import locate_start
 
-#: Parts of a corpus's folder.
+#: Subfolders of a corpus's folder, one for each state of its texts.
 DOWNLOAD, RAW, TOKENS, WORDS = "download", "raw", "tokens", "words"
 PIECES, MIXED = "pieces", "mixed"
 #: What Multi-Task needs: translations mixed with parses of the source.
@@ -19,7 +19,7 @@ MULTI_TASK = "multitask"
 
 
 def folder(corpus: Corpus, part: str) -> Path:
-    """Return the folder of a part of a corpus, such as `WORDS`."""
+    """Return the subfolder ``part`` of a corpus's folder; parts are `RAW`, `WORDS` and so on."""
     return Path("corpora", corpus.name, part)
 
 
@@ -29,17 +29,17 @@ def data(corpus: Corpus) -> Path:
 
 
 def gold_alignments(corpus: Corpus) -> Path:
-    """Return the file of the test set's gold alignments."""
+    """Return the file of the gold word alignments of the test set."""
     return folder(corpus, WORDS if corpus.generated else RAW) / "test.align"
 
 
 def examined(corpus: Corpus) -> Path:
-    """Return the path of the findings about a corpus's prepared text."""
+    """Return the file with the faults found in the prepared text of a corpus."""
     return Path("corpora", corpus.name, "examined.json")
 
 
 def subword_models(corpus: Corpus) -> list[Path]:
-    """Return the subword model of both languages, or one for each."""
+    """Return the files of subword models: one for both languages, or one for each."""
     if corpus.start is not None:
         return [locate_start(corpus) / name_subwords(side) for side in corpus.languages]
     names = ["bpe"] if corpus.subwords.joint else [f"bpe.{side}" for side in corpus.languages]
@@ -49,11 +49,11 @@ def subword_models(corpus: Corpus) -> list[Path]:
 def list_texts(
     corpus: Corpus, part: str, splits: Sequence[str] = SPLITS, languages: Sequence[str] = ()
 ) -> list[Path]:
-    """List the texts in a part of a corpus.
+    """List the files of the texts in a part of a corpus.
 
     Args:
         corpus: the corpus.
-        part: the folder, below the corpus's.
+        part: the subfolder of the corpus's folder.
         splits: the splits, one after the other.
         languages: the languages of each split; empty: source and target.
     """
@@ -62,9 +62,9 @@ def list_texts(
 
 
 def list_parses(corpus: Corpus, need: str) -> list[Path]:
-    """List the files with what systems need of the words, in all splits: such as ``heads.en``.
+    """List the files of the annotation ``need``, such as ``heads.en``, in all splits.
 
-    That of raw sentences needs the places of their words, and labels need heads.
+    For raw sentences, annotations come with the places of their words, and labels with heads.
     """
     kind, _, language = need.partition(".")
     kinds = [kind]
@@ -77,13 +77,13 @@ def list_parses(corpus: Corpus, need: str) -> list[Path]:
 def list_binarised(
     corpus: Corpus, destination: Path, splits: Sequence[str] = SPLITS, need: str = ""
 ) -> list[Path]:
-    """List the files of a binarised corpus.
+    """List the files of a binarised corpus for its text or for an annotation.
 
     Args:
         corpus: the corpus.
         destination: the folder of the files.
         splits: the splits of the text.
-        need: which parses, as in `.row_settings.list_needs`; empty: those of the text itself.
+        need: the annotation, as in `.row_settings.list_needs`; empty: the text itself.
     """
     kind, _, language = need.partition(".")
     pair = "-".join(corpus.languages)

@@ -43,18 +43,18 @@ _CONTRAST = re.compile(r"(\S+) - (\S+)( \(=\))?", re.ASCII)
 
 @dataclass(frozen=True)
 class Plan:
-    """The planned contrasts of a corpus, tested contrasts first.
+    """The pairs of systems to compare on a corpus, those with a significance test first.
 
     Attributes:
-        contrasts: all of them.
-        names: which system a name in the contrasts stands for, if it is not the system's own.
+        contrasts: all planned contrasts.
+        names: the system with settings that a name in the contrasts stands for, by that name.
     """
 
     contrasts: list[Contrast] = field(default_factory=list)
     names: dict[str, str] = field(default_factory=dict)
 
     def list_trainings(self) -> dict[str, list[int]]:
-        """List the systems of this corpus, each with its seeds."""
+        """Return the planned seeds of each system of this corpus, by the system's name."""
         seeds: dict[str, set[int]] = {}
         for contrast in self.contrasts:
             for name in contrast.systems:
@@ -64,7 +64,7 @@ class Plan:
         return {system: sorted(chosen) for system, chosen in seeds.items()}
 
     def list_corpora(self) -> list[str]:
-        """List the other corpora with systems to compare."""
+        """List the other corpora whose systems are compared."""
         names = [name for contrast in self.contrasts for name in contrast.systems]
         systems = [self.names.get(name, name).partition(":")[0] for name in names]
         parts = [system.partition("/") for system in systems]
@@ -92,7 +92,7 @@ def load_plan(folder: Path) -> Plan:
     """Read the plan of a corpus from the folder of its configs.
 
     Raises:
-        DataError: there is none, or the file is something else.
+        DataError: there is no plan, or the file is not one.
     """
     path = folder / "_plan.yaml"
     facts: Any = OmegaConf.to_container(read_config(path))
@@ -100,10 +100,10 @@ def load_plan(folder: Path) -> Plan:
 
 
 def make_plan(facts: dict[str, Any], path: Path) -> Plan:
-    """Make a plan from the contents of a file.
+    """Make a plan from the contents of the file ``path``, which messages name.
 
     Raises:
-        DataError: it is no plan.
+        DataError: the contents are not a plan.
     """
     parts = {name: make(_Part, f"{path}: {name}", facts[name]) for name in _PARTS if name in facts}
     file: _File = make(_File, path, {**facts, **parts})
@@ -127,7 +127,7 @@ def make_plan(facts: dict[str, Any], path: Path) -> Plan:
 
 
 def _list_contrasts(path: Path, file: _File, part: _Part, tested: bool) -> Iterator[Contrast]:
-    """Yield the contrasts of a part of a plan."""
+    """Yield the contrasts in one part of a plan, such as ``family``, whose contrasts are tested."""
     for group, texts in part.contrasts.items():
         for text in texts:
             system, baseline, same = _read(path, text)
@@ -148,7 +148,7 @@ def _list_contrasts(path: Path, file: _File, part: _Part, tested: bool) -> Itera
 
 
 def _read(path: Path, text: str) -> tuple[str, str, bool]:
-    """Return both systems of a contrast, and whether the contrast tests for equivalence."""
+    """Return system and baseline of ``A - B`` or ``A - B (=)``; ``(=)`` tests equivalence."""
     match = _CONTRAST.fullmatch(text)
     if match is None:
         raise DataError(f"{path}: {text[:60]!r}; expected SYSTEM - SYSTEM, with (=) or without")

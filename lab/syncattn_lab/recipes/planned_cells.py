@@ -1,4 +1,4 @@
-"""The results of planned contrasts, from the files of several corpora."""
+"""The results of the systems in a plan, from the results files of several corpora."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -12,12 +12,13 @@ from .plan import Plan
 def index_cells(
     plan: Plan, results: Mapping[str, Any], others: Mapping[str, Mapping[str, Any]] | None = None
 ) -> Cells:
-    """Return the results of all systems, by the names of systems in the plan and by seed.
+    """Return the results of all systems by their name in the plan and by seed.
 
     Args:
-        plan: says what the contrasts call systems with settings.
-        results: of the plan's own corpus, from `load_results`.
-        others: the same of other corpora, by name; their systems are called ``CORPUS/SYSTEM``.
+        plan: gives the names of systems with settings.
+        results: the results of the plan's own corpus, from `load_results`.
+        others: the results of other corpora, by the corpus's name; their systems are called
+            ``CORPUS/SYSTEM``.
 
     Raises:
         DataError: a training is not the planned one, since a setting was changed for all systems.

@@ -1,4 +1,4 @@
-"""From public archives to a binarised corpus with parses."""
+"""The stages that prepare a corpus: from public archives to binarised texts and parses."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from .stages import Stage, Step, link_stages, read_options
 
 
 def list_preparation(corpus: Corpus, cores: int, parsing: int, needs: set[str]) -> list[Stage]:
-    """Return the stages up to the binarised corpus.
+    """Return the stages that prepare a corpus, up to binarised texts and annotations.
 
     The stages of the texts are the same for all systems. Parses have a stage for each language and
     each kind, each with its own ``.done`` file: a later system adds only what it needs.
 
     Args:
         corpus: the corpus.
-        cores: how many processes run.
-        parsing: how many processes parse.
-        needs: what the systems need besides the text (`.row_settings.list_needs`).
+        cores: the number of processes of each step.
+        parsing: the number of processes that parse.
+        needs: the annotations that the systems need (`.row_settings.list_needs`).
     """
     compared = _list_steps(corpus, 1, 1, needs)  # settings do not depend on the machine
     stages = []
@@ -41,13 +41,13 @@ def list_preparation(corpus: Corpus, cores: int, parsing: int, needs: set[str]) 
 
 
 def list_import(corpus: Corpus) -> list[Stage]:
-    """Return the stage that imports the model to start from, if there is one to import."""
+    """Return the stage that imports the model to start from, in a list; empty if there is none."""
     stages = list_preparation(corpus, 1, 1, set())
     return [stage for stage in stages if stage.name == "import"]
 
 
 def _list_steps(corpus: Corpus, cores: int, parsing: int, needs: set[str]) -> dict[str, list[Step]]:
-    """Return the steps of each stage of the preparation, by the stage's name."""
+    """Return the steps of each stage that prepares a corpus, by the name of the stage."""
     stages = {}
     parsed = [] if corpus.generated else list_parsed(corpus, needs)
     stages["import"] = text_steps.import_start(corpus)
@@ -84,7 +84,7 @@ def _list_programs(corpus: Corpus, stage: str) -> tuple[str, ...]:
 
 
 def list_parsed(corpus: Corpus, needs: set[str]) -> list[str]:
-    """Return the languages to parse."""
+    """Return the languages that a parser has to parse, since no treebank has their parses."""
     labelled = {f"labels.{corpus.source}", MULTI_TASK} & needs
     treebanks = corpus.list_treebanks()
     languages = {kind.partition(".")[2] for kind in needs - {MULTI_TASK, LINKS}} - {*treebanks}

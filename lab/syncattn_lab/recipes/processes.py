@@ -20,7 +20,7 @@ from syncattn_fairseq.base.files import replacing
 
 from .stages import Step, is_own
 
-#: Size of the terminal that programs see; without one, they show no progress bars.
+#: Size of the terminal that programs write to; without a terminal, they show no progress bars.
 _ROWS_AND_COLUMNS = 24, 100
 
 #: A program that reads which process groups run. It kills them when its input closes, which happens
@@ -47,11 +47,11 @@ send(signal.SIGKILL)
 
 
 class Failed(Exception):
-    """A command ended with a nonzero status."""
+    """Raised if a command ends with a nonzero exit status."""
 
 
 class Processes:
-    """Starts commands; as a context manager, ends all running commands at the end of the block."""
+    """Starts commands; as a context manager, kills those still running at the end of the block."""
 
     def __init__(self) -> None:
         self._writing = threading.Lock()
@@ -88,7 +88,7 @@ class Processes:
         environment: Mapping[str, str],
         locks: Iterable[int] = (),
     ) -> None:
-        """Run a step in a folder, with more variables in its environment.
+        """Run the commands of a step in a folder, and wait until they end.
 
         Args:
             step: the step.
@@ -147,12 +147,12 @@ def _terminal() -> tuple[int, int]:
 
 
 def search_path(path: str) -> str:
-    """Append the program folder of this Python to a PATH, for environments not activated."""
+    """Append the folder of this Python's programs to a PATH, for an environment not activated."""
     return os.pathsep.join(filter(None, [path, str(Path(sys.executable).parent)]))
 
 
 def _copy(descriptor: int, log: IO[bytes], on_line: Callable[[str], object]) -> None:
-    """Copy lines to a log, but only the last state of each progress bar."""
+    """Copy the output of commands to a log, but only the last state of each progress bar."""
     waiting = b""
     while True:
         try:

@@ -1,4 +1,4 @@
-"""A corpus of a few sentences, on which every stage of a recipe runs in a minute or so."""
+"""Shorten a corpus to a few sentences, on which a whole recipe runs in a minute or so."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -18,11 +18,11 @@ from .start import locate_start
 from .text_formats import collect, collect_lines
 
 SENTENCES, UPDATES = 20, 2
-#: Subwords besides the characters of the text.
+#: Subwords that are learnt besides the characters of the text.
 _PIECES = 20
-#: Pieces of subwords of raw sentences that are no characters.
+#: Subwords of raw sentences that are bytes.
 _BYTES = 256
-#: Settings of all trainings.
+#: Settings of all trainings in a rehearsal.
 CHANGES: dict[str, Any] = {
     "optimization.max_update": UPDATES,
     "generation.max_len_a": 0,
@@ -32,16 +32,16 @@ _KINDS = ("heads", "labels")
 
 
 def shorten_row(row: Row) -> Row:
-    """Return a row without changes of what a rehearsal sets."""
+    """Return a row without its changes to settings that a rehearsal sets itself (`CHANGES`)."""
     others = (text for text in row.changes if text.partition("=")[0] not in CHANGES)
     return replace(row, changes=tuple(others))
 
 
 def shorten_corpus(corpus: Corpus, work: Path, scratch: Path) -> tuple[Corpus, dict[str, str]]:
-    """Write the first sentences of each split, with their heads and labels.
+    """Write a corpus of the first sentences of each split, with their dependency heads and labels.
 
-    They are read in the folder with the corpus's downloads, and written into ``texts``. Returns the
-    corpus of these sentences; and why those of a split had to be invented, by split.
+    Sentences are read from the downloads in ``work``, and written into ``texts`` in ``scratch``.
+    Returns the short corpus, and why the sentences of a split had to be invented, by split.
     """
     texts = scratch / "texts"
     texts.mkdir()
@@ -91,7 +91,7 @@ def shorten_corpus(corpus: Corpus, work: Path, scratch: Path) -> tuple[Corpus, d
 
 
 def _link_parsed(corpus: Corpus, texts: Path) -> bool:
-    """Make links to a user's parsed files beside the short texts; tell whether there are any."""
+    """Make symbolic links to a user's parsed files in ``texts``; return whether there are any."""
     linked = False
     for split, language in product(SPLITS, corpus.languages):
         if path := corpus.find_parsed(language, split):
@@ -105,7 +105,7 @@ def _link_parsed(corpus: Corpus, texts: Path) -> bool:
 def read_pairs(
     corpus: Corpus, work: Path, texts: Sequence[str], most: int
 ) -> list[tuple[str, str]]:
-    """Return the first pairs of texts, or of heads or labels.
+    """Return the first sentence pairs of texts, or pairs of lines of heads or labels.
 
     Args:
         corpus: the corpus. If it is generated, the pairs are invented.
@@ -125,13 +125,17 @@ def read_pairs(
 
 
 def locate(corpus: Corpus, work: Path, address: str) -> tuple[Path, str]:
-    """Return the folder of a text (the user's own or the downloads) and the address inside."""
+    """Return the folder that a text is in (user's or downloads), and its address in there."""
     own = corpus.here.path if corpus.here else None
     return own or work / folder(corpus, DOWNLOAD), corpus.locate(address)
 
 
 def _invent(name: str) -> list[tuple[str, str]]:
-    """Return sentences of the built-in grammar, others for each split; of heads, a chain's."""
+    """Return sentence pairs of the built-in grammar for a split, such as ``train``.
+
+    For ``train.heads`` and ``train.labels``, they are annotations of the same sentences, in which
+    each word depends on the one before.
+    """
     split, _, kind = name.partition(".")
     seed = SPLITS.index(split) + 1 if split in SPLITS else 1
 

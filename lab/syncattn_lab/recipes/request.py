@@ -1,4 +1,4 @@
-"""The request of a call of ``syncattn-recipe``: rows of a corpus's table, and their seeds."""
+"""What a call of ``syncattn-recipe`` asks for: rows of a corpus's table, and their seeds."""
 
 import re
 from collections.abc import Container, Iterable, Mapping, Sequence
@@ -18,13 +18,14 @@ _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_+-]{0,99}", re.ASCII)
 
 @dataclass(frozen=True)
 class Row:
-    """A system of a table, perhaps changed and named.
+    """A row of a results table: a system, perhaps with changed settings and a name of its own.
 
     Attributes:
-        text: as written: ``SYSTEM:SECTION.OPTION=VALUE:...``, perhaps with ``NAME=`` before it.
-        system: the name of the config.
-        changes: each ``SECTION.OPTION=VALUE``.
-        name: the row's own; empty: it is called as it is written.
+        text: the row as the user wrote it: ``SYSTEM:SECTION.OPTION=VALUE:...``, perhaps with
+            ``NAME=`` before it.
+        system: the name of the system's config.
+        changes: changed settings, each ``SECTION.OPTION=VALUE``.
+        name: the row's own name; empty: it is called ``text``.
     """
 
     text: str
@@ -38,12 +39,12 @@ class Row:
         return self.name or self.text
 
     def model_folder(self, base: str) -> str:
-        """Return the name of the model's folder; ``base`` without changes in training."""
+        """Return the name of the model's folder; ``base`` if no setting of training is changed."""
         return self.name if self.name and self._trained else _slug(base, *self._trained)
 
     @property
     def output_folder(self) -> str:
-        """The subfolder of the translations in the model's folder; empty for the model's folder."""
+        """The subfolder of the model's folder for translations, or ``""`` for the folder itself."""
         if self.name:
             return "" if self._trained else self.name
         return _slug(*filter(_is_decoding, self.changes))
@@ -54,12 +55,16 @@ class Row:
 
 
 def is_row(word: str) -> bool:
-    """Tell whether a word is meant as a row, and not as a setting of all systems."""
+    """Tell whether an argument is a row (a system), and not a setting of all systems."""
     return "=" not in word.partition(":")[0] or _NAMED.fullmatch(word) is not None
 
 
 def read_row(text: str, known: Container[str] = ()) -> Row:
-    """Read a row, ``rotary=transformer:model.positions=rotary``; `DataError` if its name is bad."""
+    """Parse a row such as ``rotary=transformer:model.positions=rotary``.
+
+    `DataError`: its name is one of the ``known`` systems, does not begin with a letter, or has
+    characters other than letters, digits, ``_``, ``+`` and ``-``.
+    """
     match = _NAMED.fullmatch(text)
     if match is None:
         system, *changes = text.split(":")
@@ -77,16 +82,17 @@ def _is_decoding(change: str) -> bool:
 
 
 def _slug(*texts: str) -> str:
-    """Return the name of a folder, without colons: fairseq would read two paths."""
+    """Join texts into the name of a folder without colons, at which fairseq would split it."""
     return "-".join(filter(None, (re.sub(r"[^\w.+-]+", "_", text) for text in texts)))
 
 
 @dataclass(frozen=True)
 class Request:
-    """The arguments of a call, read.
+    """The rows, settings and seeds that a call of ``syncattn-recipe`` asks for.
 
-    Overrides are values by ``SECTION.OPTION`` for all rows; rows have those of groups. Each row is
-    trained once with each seed; None: the config's. The plan is the corpus's, if seeds are from it.
+    ``overrides`` are settings of all rows, by ``SECTION.OPTION``; ``rows`` include the systems of
+    groups. Each row is trained once with each of ``seeds``; None stands for the seed of the config.
+    ``plan`` is the corpus's plan, if its trainings are asked for.
     """
 
     corpus: Corpus
@@ -97,7 +103,10 @@ class Request:
     plan: Plan | None
 
     def list_cells(self) -> Sequence[tuple[int | None, Row]]:
-        """List seeds (None: the config's) and rows, seed by seed; `DataError`: none is planned."""
+        """List the pairs of seed and row to train, seed by seed; a seed of None is the config's.
+
+        `DataError`: none of the seeds is in the plan.
+        """
         seeds: list[int | None] = [*dict.fromkeys(self.seeds or ())] or [None]
         if not self.plan:
             return [*product(seeds, self.rows)]
@@ -110,7 +119,7 @@ class Request:
         return cells
 
     def list_groups(self) -> dict[str, Sequence[str]]:
-        """Return the systems of the requested groups, by name."""
+        """Return the systems of each requested group but ``@all``, by the name of the group."""
         names = [word for word in self.words if word.startswith("@") and word != "@all"]
         return {name[1:]: self.corpus.members(name) for name in names}
 
@@ -118,7 +127,7 @@ class Request:
 def read_request(
     corpus: Corpus, words: Sequence[str], seeds: Sequence[int] | None, planned: bool
 ) -> Request:
-    """Read the systems and seeds to train from words, or from the corpus's plan.
+    """Parse which systems to train with which seeds, from arguments or the corpus's plan.
 
     Args:
         corpus: the corpus.
@@ -152,7 +161,7 @@ def read_request(
 
 
 def _check_files(members: Iterable[str], words: Sequence[str], corpus: Corpus) -> None:
-    """Refuse plugins and settings of all systems that a file names, in a group or a plan."""
+    """Raise `DataError` if a file (group or plan) names a plugin or settings of all systems."""
     for member in (member for member in members if member not in words):
         if not is_row(member):
             raise DataError(f"{corpus.folder}: {member}: a group holds systems only")

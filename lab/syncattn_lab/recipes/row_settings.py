@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class RowSettings:
-    """The settings common to all seeds of a row; ``overrides`` change all rows."""
+    """The settings of a row, the same for all seeds; ``overrides`` are changes to all rows."""
 
     row: Row
     corpus: Corpus
@@ -36,24 +36,24 @@ class RowSettings:
 
     @cached_property
     def base(self) -> System:
-        """The system without changes."""
+        """The system of the row, without the row's changes."""
         return self.corpus.system(self.row.system)
 
     @cached_property
     def own_changes(self) -> dict[str, Any]:
-        """The changes of this row alone, by ``SECTION.OPTION``."""
+        """The settings that this row alone changes, by ``SECTION.OPTION``."""
         return read_overrides(self.row.changes)
 
     @cached_property
     def changes(self) -> dict[str, Any]:
-        """All changes to the config."""
+        """All changes to the config, those of this row and those of all rows."""
         return {**self.overrides, **self.own_changes}
 
     @cached_property
     def start(self) -> dict[str, Any]:
-        """The options of the model to start from, by ``SECTION.OPTION``; empty: there is none.
+        """The options of the model to start from, by ``SECTION.OPTION``; empty without one.
 
-        What the system's own file says is left out, such as other positions.
+        Options that the system's own file sets are left out, such as other positions.
         """
         corpus = self.corpus
         if corpus.start is None:
@@ -74,7 +74,7 @@ class RowSettings:
 
     @cached_property
     def config(self) -> dict[str, Any]:
-        """All settings, without the settings of a seed or a direction."""
+        """All settings of the row's trainings, except those that depend on seed and direction."""
         config = self.base.load({**self.start, **self.changes})
         place = partial(self.base.place_of, changed=self.changes)
         check_system(config, place)
@@ -104,14 +104,14 @@ class RowSettings:
 
     @cached_property
     def model(self) -> Description:
-        """The model's description, with its inputs and the analyses of its heads."""
+        """The batch fields that the model reads, and the tensors that its heads expose."""
         config = self.config
         with naming(self._origin):
             return describe_model(config)
 
     @cached_property
     def needs(self) -> set[str]:
-        """The inputs besides the texts, for both directions if alignments are scored."""
+        """The annotations that the row needs, such as ``heads.en``, of both directions if used."""
         config, model = self.config, self.model
         directions = [config["task"]]
         if self.corpus.gold_alignments:
@@ -127,7 +127,7 @@ class RowSettings:
         return set().union(*found)
 
     def check_unparsed(self) -> None:
-        """Raise `DataError` if the model needs parses and the corpus has unparsed training text."""
+        """Raise `DataError` if the model needs all parses but some training text has none."""
         model, ignoring = self.model, self.config["task"].get("missing_parses") == "ignore"
         reads = any(map(model.fields.reads, ("heads", "labels"))) and not ignoring
         if self.corpus.unparsed and (reads or MULTI_TASK in self.needs):
@@ -144,25 +144,25 @@ class RowSettings:
 
     @property
     def plugin(self) -> Path:
-        """The plugin folder for fairseq, this package or the user's own from ``user_dir``."""
+        """The folder of the fairseq plugin, this package or the user's own from ``user_dir``."""
         return _find_plugin(self.config)
 
     @cached_property
     def own_plugin(self) -> str:
-        """A checksum of the user's own plugin; empty without a plugin."""
+        """A checksum of the user's own plugin, or ``""`` without one."""
         return "" if self.plugin == PLUGIN else hash_user_dir(self.plugin)
 
     @property
     def references(self) -> Path:
-        """The file of reference translations."""
+        """The file of the reference translations, tokenised or not as the corpus scores them."""
         part = WORDS if self.corpus.score.get("references") == WORDS else RAW
         return folder(self.corpus, part) / f"test.{self.corpus.target}"
 
     @cached_property
     def scored_analyses(self) -> frozenset[str]:
-        """The kinds of analyses of the references with a score.
+        """The kinds of analyses that are scored, of ``links``, ``distances`` and ``parses``.
 
-        Of ``links``, ``distances`` and ``parses``; empty if the references are not analysed.
+        The model analyses the references. The set is empty if nothing can be scored.
         """
         corpus, model = self.corpus, self.model
         if not model.layered or MULTI_TASK in self.needs:
@@ -178,7 +178,7 @@ class RowSettings:
 
     @property
     def parsed_languages(self) -> list[str]:
-        """The languages with parses of the model and of the corpus to compare."""
+        """The languages in which the model's parses are compared with those of the corpus."""
         corpus = self.corpus
         if not self.model.parses:
             return []
@@ -191,7 +191,10 @@ def _find_plugin(config: Mapping[str, Any]) -> Path:
 
 
 def describe_model(config: dict[str, Any]) -> Description:
-    """Return the description of a system's model; `DataError` if its options do not fit."""
+    """Return which inputs a system's model reads, and which tensors it exposes.
+
+    `DataError`: options of the model contradict each other.
+    """
     from syncattn_fairseq import plugin  # noqa: F401  (registers our models)
     from syncattn_fairseq.models.description import describe
 
@@ -200,7 +203,10 @@ def describe_model(config: dict[str, Any]) -> Description:
 
 
 def list_needs(config: dict[str, Any], model: Description) -> set[str]:
-    """List what a system needs: ``heads.LANG``, ``labels.LANG``, links, or Multi-Task's texts."""
+    """Return the annotations that a system needs, with `MULTI_TASK` for mixed texts.
+
+    Others are ``heads.LANG``, ``labels.LANG`` and `LINKS`.
+    """
     task = config["task"]
     if task["data"].endswith(MULTI_TASK):
         return {MULTI_TASK}

@@ -1,7 +1,7 @@
 """Run the stages of a recipe: write logs, skip finished stages, stop at the first failure.
 
-The mark of a stage that is done has the checksums of the files that it made, and of those of the
-user's own that it read. A file that is gone is no fault: who reads it says so.
+A finished stage leaves a mark, a file with the checksums of the files that it made and of the
+user's own files that it read. A file that is gone is no fault: the stage that reads it says so.
 """
 
 import json
@@ -23,24 +23,24 @@ from .display import Display
 from .processes import Failed, Processes, search_path
 from .stages import Stage, is_own, list_files
 
-#: How to get external programs.
+#: How to install external programs, by name.
 INSTALLATION = {
     "kytea": f"install {KYTEA}",
     "eda": f"install {EDA}",
 }
-#: Bytes of files that are trusted by size and time of change; smaller ones are always hashed.
+#: Bytes up to which files are always hashed; larger ones are unchanged if size and time are.
 SMALL = 1 << 20
-#: A line that says why a command failed.
+#: A line that probably says why a command failed.
 _FAULT = re.compile(r"\b(\w*Error|error|fatal|usage)\b.*:", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
 class Runner:
-    """Runs stages in a folder.
+    """Runs the stages of a recipe in its folder, and skips those that are done.
 
     Attributes:
         again: whether to repeat stages that were done by an earlier run.
-        provenance: the code and the hardware, stored with finished stages.
+        provenance: facts about the code and the hardware, stored in the marks of finished stages.
         finished: the ``log`` of each stage that this run has finished.
     """
 
@@ -57,10 +57,10 @@ class Runner:
         locks: Iterable[int] = (),
         environment: Mapping[str, str] | None = None,
     ) -> None:
-        """Run stages in order, with more variables in the environment of their commands.
+        """Run the stages that are not done, in order, with additional environment variables.
 
-        Locks are open files that stay locked until the last process ends. `DataError`: a command
-        failed (it says where its output is), or a stage was done with other settings.
+        ``locks`` are open files that stay locked until the last process ends. `DataError`: a
+        command failed (the message names the log), or a stage was done with other settings.
         """
         for stage in stages:
             if self.is_done(stage):
@@ -96,8 +96,8 @@ class Runner:
     def is_done(self, stage: Stage) -> bool:
         """Tell whether a stage is done already.
 
-        `DataError`: it was begun or done with other settings; or a file that it made has changed;
-        or it can be continued, but its data was made again since.
+        `DataError`: the stage was begun or done with other settings; a file that it made has
+        changed; or it could be continued, but its input files were made again since.
         """
         if self.again:
             return stage.log in self.finished
@@ -114,7 +114,7 @@ class Runner:
         return same and mark is done and before == (stage.settings or {})
 
     def _check_files(self, mark: Path) -> None:
-        """Refuse files changed after their stage finished."""
+        """Raise `DataError` if a file has changed since the stage that made it finished."""
         files = _read_mark(mark)["files"] if mark.exists() else {}
         changed = next(find_changed(files, self.work), None)
         if changed:
@@ -124,7 +124,7 @@ class Runner:
             )
 
     def check_read(self, stage: Stage) -> None:
-        """Refuse the user's own files if changed after a finished stage had read the files."""
+        """Raise `DataError` if a user's own file has changed since a finished stage read it."""
         mark = self.work / stage.log.with_suffix(".done")
         files = _read_mark(mark)["read"] if mark.exists() else {}
         changed = next(find_changed(files, self.work), None)
@@ -136,7 +136,7 @@ class Runner:
             )
 
     def _compare(self, mark: Path, stage: Stage) -> tuple[Mapping[str, Any], bool]:
-        """Return a mark's settings, and whether the inputs of the stage are unchanged."""
+        """Return the settings in a stage's mark file, and whether its inputs are still the same."""
         content = _read_mark(mark)
         times = self._after(stage).items()
         same = all(content["after"].get(name) == time for name, time in times)
@@ -155,7 +155,7 @@ class Runner:
             temporary.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
 
     def _begin(self, stage: Stage, base: Path, done: Path) -> None:
-        """Remove marks and files that a new run of a stage makes invalid."""
+        """Remove the marks and files of an earlier run that a new run of a stage makes invalid."""
         base.parent.mkdir(parents=True, exist_ok=True)
         if stage.resumes:
             begun = done.with_suffix(".begun")
@@ -171,7 +171,7 @@ class Runner:
 
 
 class _Output:
-    """The output of a command, with the likely reason of a failure: an error or the last line."""
+    """Collects from a command's lines why it may fail: the last error, or else the last line."""
 
     def __init__(self, show: Callable[[str], object]) -> None:
         self._show, self._fault, self._last = show, "", "it said nothing"
@@ -188,7 +188,10 @@ class _Output:
 
 
 def select_stages(stages: Sequence[Stage], first: str | None, last: str | None) -> list[Stage]:
-    """Return the stages from one to another, both included; `DataError` if there are none."""
+    """Return the stages from ``first`` to ``last``, both included; None: without such a limit.
+
+    `DataError`: there is no stage of this name, or the first comes after the last.
+    """
     names = list(dict.fromkeys(stage.name for stage in stages))
     for name in (first, last):
         if name and name not in names:
@@ -201,7 +204,7 @@ def select_stages(stages: Sequence[Stage], first: str | None, last: str | None) 
 
 
 def list_missing_programs(stages: Sequence[Stage]) -> dict[str, str]:
-    """Return a message for each program that the stages need and this machine lacks."""
+    """Return how to get each program that stages need and this machine lacks, by program."""
     path = search_path(os.environ.get("PATH", ""))
     programs = [program for stage in stages for program in stage.programs]
     commands = (words for stage in stages for step in stage.steps for words in step.commands)
@@ -214,7 +217,7 @@ def list_missing_programs(stages: Sequence[Stage]) -> dict[str, str]:
 
 
 def _list_own(stage: Stage) -> list[Path]:
-    """List the user's own files among the inputs of a stage, outside the recipe's folder."""
+    """List the inputs of a stage outside the recipe's folder, which are the user's own files."""
     return [path for path in stage.reads if path.is_absolute()]
 
 
@@ -234,12 +237,12 @@ def _read_mark(mark: Path) -> dict[str, Any]:
 
 
 def _are_sums(files: Any) -> bool:
-    """Tell whether these are sums of files, as `hash_files` makes them."""
+    """Tell whether an entry of a mark file has the form of the checksums from `hash_files`."""
     return isinstance(files, dict) and all(isinstance(f, list) and f for f in files.values())
 
 
 def _check_mark(mark: Path, stage: Stage, before: Mapping[str, Any], same: bool) -> None:
-    """Refuse a stage that can neither be skipped nor be begun or continued."""
+    """Raise `DataError` if a stage with this mark file can be neither skipped nor continued."""
     way_out = f"take another --work, or --from {stage.name} to start over"
     if not _continues(before, stage):
         raise DataError(
@@ -277,11 +280,11 @@ def _difference(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
 
 
 def hash_files(declared: Iterable[Path], work: Path) -> dict[str, list[Any]]:
-    """Return size in bytes, time of change and SHA-256 of each file in a folder that was declared.
+    """Return size in bytes, time of change and SHA-256 of each declared file that exists.
 
     Args:
-        declared: as in `.stages.Step`.
-        work: the folder.
+        declared: paths or patterns of files, as in `.stages.Step`.
+        work: the folder that the paths are relative to.
     """
     return {
         path.as_posix(): [*_describe(work / path), hash_file(work / path)]
@@ -290,7 +293,7 @@ def hash_files(declared: Iterable[Path], work: Path) -> dict[str, list[Any]]:
 
 
 def find_changed(files: Mapping[str, list[Any]], work: Path) -> Iterator[str]:
-    """Yield the name of each file of `hash_files` that is still in the folder, but has changed."""
+    """Yield each file in ``files`` (from `hash_files`) that still exists but has changed."""
     for name, before in files.items():
         path = work / name
         if path.is_file():

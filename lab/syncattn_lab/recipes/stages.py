@@ -1,4 +1,4 @@
-"""The stages of a recipe, each a few commands that a person could type."""
+"""The stages of a recipe, each made of a few commands that a person could type."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ import yaml
 from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.base.option_fields import flag
 
-#: How a step begins that runs a module of this package, whose name follows.
+#: The first words of a command that runs a module of this package; the module's name follows.
 OWN = ("python", "-m")
 
 
 @dataclass(frozen=True)
 class Step:
-    """A pipeline of commands, run without a shell; `command` makes one of a single command.
+    """A pipeline of commands that is run without a shell; `command` makes a step of one command.
 
     Attributes:
         commands: the words of each command.
@@ -40,20 +40,20 @@ class Step:
     makes: tuple[Path, ...] = ()
 
     def declare(self, reads: Iterable[Path] = (), makes: Iterable[Path] = ()) -> Step:
-        """Return the step with additional input and output files."""
+        """Return a copy of the step with additional input files and output files."""
         return replace(self, reads=(*self.reads, *reads), makes=(*self.makes, *makes))
 
     def into(self, path: Path) -> Step:
-        """Return the step with a file for the output of its last command."""
+        """Return a copy of the step that writes the output of its last command to a file."""
         return replace(self, output=path).declare(makes=[path])
 
     def adding(self, *words: str) -> Step:
-        """Return the step with more words at the end of the last command."""
+        """Return a copy of the step with more arguments at the end of its last command."""
         *others, last = self.commands
         return replace(self, commands=(*others, (*last, *words)))
 
     def __str__(self) -> str:
-        """Return the same as a line of bash, which may leave an incomplete output though."""
+        """Return the step as a line of bash, which if killed may leave an incomplete output."""
         first, *rest = (shlex.join(command) for command in self.commands)
         words = [first]
         if self.source:
@@ -66,24 +66,25 @@ class Step:
 
 @dataclass(frozen=True)
 class Stage:
-    """A part of a recipe.
+    """A part of a recipe that is run, skipped or repeated as a whole.
 
     Attributes:
-        name: what ``--from`` and ``--to`` call it.
-        log: path without suffix of its output (``.log``) and of the mark that it is done
+        name: the name for ``--from`` and ``--to``.
+        log: path without suffix of the stage's output (``.log``) and of the mark that it is done
             (``.done``).
-        steps: what it does, one after the other.
-        title: its name on the terminal.
-        settings: what its result depends on; None: it is not compared. A recipe stops at a stage
-            that was begun or done with other settings.
-        after: the ``log`` of each stage that makes what it reads, see `link_stages`; if one of them
-            was done again since, this stage is no longer done.
+        steps: the steps of the stage, run one after the other.
+        title: the stage's name on the terminal.
+        settings: the settings that its result depends on; None: settings are not compared. A recipe
+            stops at a stage that was begun or done with other settings.
+        after: the ``log`` of each stage that makes an input of this one, see `link_stages`; if one
+            of them was done again since, this stage is no longer done.
         resumes: whether an interrupted run continues from the files that it has made; otherwise it
             starts over.
-        limits: numbers among the settings that only say when it ends (None, 0 or less: never). If
-            they have grown, it continues from where it ended.
+        limits: settings, whose values are numbers, that only say when the stage ends (None, 0 or
+            less: never). If they have grown, it continues from where it ended.
         programs: external programs that its commands start.
-        updates: the planned updates of a training, for its progress; None: unknown, or not one.
+        updates: the planned updates of a training, to show its progress; None: unknown, or the
+            stage is no training.
     """
 
     name: str
@@ -99,7 +100,7 @@ class Stage:
 
     @property
     def reads(self) -> list[Path]:
-        """The input files of the stage, without outputs of its own earlier steps, as in `Step`."""
+        """The input files of the stage, without those that its own earlier steps make."""
         reads, made = [], list[Path]()
         for step in self.steps:
             reads += [path for path in step.reads if not _are_met([path], made)]
@@ -108,16 +109,16 @@ class Stage:
 
     @property
     def makes(self) -> list[Path]:
-        """The output files of the stage, as in `Step`."""
+        """The output files of all steps of the stage."""
         return [*dict.fromkeys(path for step in self.steps for path in step.makes)]
 
 
 def link_stages(stages: Iterable[Stage], before: Sequence[Stage] = ()) -> list[Stage]:
-    """Return stages with links to the earlier stages that make their inputs.
+    """Return stages whose ``after`` names the earlier stages that make their inputs.
 
     Args:
-        stages: in the order in which they run.
-        before: the stages that run before all of them.
+        stages: the stages, in the order in which they run.
+        before: the stages that run before all of these.
     """
     linked = [*before]
     for stage in stages:
@@ -127,7 +128,7 @@ def link_stages(stages: Iterable[Stage], before: Sequence[Stage] = ()) -> list[S
 
 
 def _are_met(read: Iterable[Path], made: Iterable[Path]) -> bool:
-    """Tell whether any of the files to read is among the outputs."""
+    """Tell whether a file to read may be among the files that are made."""
     return any(_overlap(one, other) for one in read for other in made)
 
 
@@ -140,9 +141,9 @@ def _overlap(one: Path, other: Path) -> bool:
 
 
 def list_files(work: Path, declared: Iterable[Path]) -> list[Path]:
-    """List the existing files for declared paths, as in `Step`, relative to the folder.
+    """List the existing files of declared paths and patterns, relative to the folder ``work``.
 
-    A file that is not there is left out.
+    Paths and patterns are those of `Step`.
     """
     found = set[Path]()
     for path in declared:
@@ -161,7 +162,7 @@ def command(program: str, /, *words: object, **given: Any) -> Step:
 
     Args:
         program: the program, perhaps with words that always follow it: ``syncattn-bpe learn``.
-        words: what stands before the options.
+        words: the arguments before the options.
         given: the options by name. The value of an option with several values is a list. That of an
             option that is repeated is a list of lists, one for each time. True stands for an option
             without a value. False, None and an empty list leave the option out.
@@ -171,18 +172,18 @@ def command(program: str, /, *words: object, **given: Any) -> Step:
 
 
 def run_module(module: str, *words: object, **given: Any) -> Step:
-    """Make the step to run a module of this folder, with the Python of the recipe.
+    """Make the step that runs a module of this package, with the Python of the recipe.
 
     Args:
         module: the name of the module.
-        words: what stands before the options.
+        words: the arguments before the options.
         given: the options by name, as in `command`.
     """
     return command(" ".join([*OWN, f"{__package__}.{module}"]), *words, **given)
 
 
 def is_own(words: Sequence[str]) -> bool:
-    """Tell whether a command is one of `run_module`."""
+    """Tell whether a command, given as its words, runs a module of this package."""
     module = words[2] if len(words) > 2 else ""
     return tuple(words[:2]) == OWN and module.startswith(f"{__package__}.")
 
@@ -195,17 +196,20 @@ def _write_option(name: str, value: Any) -> list[str]:
 
 
 def read_pipeline(text: str, source: Path, output: Path) -> Step:
-    """Make the step of a pipeline, such as ``kytea -out tok | sed s/x/y/``; else `DataError`."""
+    """Make the step of a shell-like pipeline, such as ``kytea -out tok | sed s/x/y/``.
+
+    `DataError`: the text is no pipeline, see `split_commands`.
+    """
     return Step(tuple(split_commands(text)), source).declare(reads=[source]).into(output)
 
 
 def split_words(text: str) -> list[str]:
-    """Split text into words as a shell does; `DataError` if a quote is not closed."""
+    """Split a command line into its words as a shell does; `DataError` if a quote is open."""
     return [word for command in split_commands(text, pipes=False) for word in command]
 
 
 def read_options(text: str) -> dict[str, str]:
-    """Return the options in text, such as ``--lang de``, with their values; empty: none."""
+    """Return the options in a command line and their values, ``""`` for an option without one."""
     words = split_words(text)
     parts = [part for word in words for part in word.split("=", 1 if word[:1] == "-" else 0)]
     pairs = pairwise([*parts, "-"])
@@ -213,7 +217,10 @@ def read_options(text: str) -> dict[str, str]:
 
 
 def split_commands(text: str, pipes: bool = True) -> list[tuple[str, ...]]:
-    """Split text into commands and words; `DataError`: an open quote, or nothing beside a ``|``."""
+    """Split a pipeline into its commands, and each command into its words.
+
+    `DataError`: a quote is not closed, or a command is missing beside a ``|``.
+    """
     reader = shlex.shlex(text, posix=True, punctuation_chars="|" if pipes else "")
     reader.whitespace_split, reader.commenters = True, ""
     commands: list[list[str]] = [[]]
@@ -231,8 +238,9 @@ def split_commands(text: str, pipes: bool = True) -> list[tuple[str, ...]]:
 
 
 def options(values: Mapping[str, Any]) -> Iterator[str]:
-    """Yield ``--name value`` for each setting of fairseq; ``--name`` for True, nothing for False.
+    """Yield command-line options for settings: ``--name value``, or ``--name`` alone for True.
 
+    False yields nothing.
     The values of a list are joined by commas. A value that begins with a hyphen is joined to its
     name, or it would be an option of its own.
     """
@@ -248,7 +256,7 @@ def options(values: Mapping[str, Any]) -> Iterator[str]:
 
 
 def hydra_value(value: Any) -> str:
-    """Return a value as written for hydra after ``NAME=``."""
+    """Return a value as text in hydra's syntax for ``NAME=VALUE``."""
     if isinstance(value, bool) or value is None:
         return {True: "true", False: "false", None: "null"}[value]
     if isinstance(value, list):

@@ -15,24 +15,24 @@ from syncattn_fairseq.data.preparation import stored_preparations
 if TYPE_CHECKING:
     from .corpus_facts import Corpus
 
-#: The files of an import that a recipe reads.
+#: The files of ``syncattn-import`` that a recipe reads.
 CHECKPOINT, OPTIONS, RECORD = "model.pt", "options.txt", "preparation.json"
-#: What every published model has, and those of Marian for their subwords.
+#: The file that every published model has, and those of Marian models for their subwords.
 CONFIG, SUBWORDS = "config.json", ("source.spm", "target.spm")
 #: Options of a published model that a training chooses for itself.
 OF_TRAININGS = ("dropout", "attention_dropout", "activation_dropout")
 
 
 def check_facts(facts: Mapping[str, Any], path: Path) -> None:
-    """Check the facts about a corpus whose trainings start from a model.
+    """Check the facts about a corpus whose trainings start from a published model.
 
     Args:
         facts: the keys of ``_data.yaml``.
-        path: that file.
+        path: the path of that file.
 
     Raises:
-        DataError: the folder is none of a model, its subwords are not pieces of sentences, or a key
-            contradicts it.
+        DataError: the folder has no such model, its subwords are not pieces of sentences, or a key
+            sets what the model decides.
     """
     folder = facts["start"]
     if not isinstance(folder, str):
@@ -44,14 +44,14 @@ def check_facts(facts: Mapping[str, Any], path: Path) -> None:
 
 
 def check_folder(folder: str | Path, path: Path) -> None:
-    """Check that a folder has a model to start from, with pieces of sentences as its subwords.
+    """Raise `DataError` unless a folder has a model to start from, with SentencePiece subwords.
 
     Args:
-        folder: of a published model, or of an import.
+        folder: the folder of a published model, or of ``syncattn-import``.
         path: the file that names the folder.
 
     Raises:
-        DataError: the folder has something else.
+        DataError: a file of the model is missing.
     """
     files = [RECORD, OPTIONS] if is_imported(folder) else [CONFIG, *SUBWORDS]
     for name in files:
@@ -63,12 +63,12 @@ def check_folder(folder: str | Path, path: Path) -> None:
 
 
 def is_imported(folder: str | Path) -> bool:
-    """Return whether ``syncattn-import`` has made a folder."""
+    """Tell whether a folder was written by ``syncattn-import``."""
     return Path(folder, CHECKPOINT).is_file() and not Path(folder, CONFIG).exists()
 
 
 def locate_start(corpus: Corpus) -> Path:
-    """Return the folder of the imported model, seen from the recipe's folder."""
+    """Return the folder of the imported model, relative to the recipe's folder."""
     assert corpus.start is not None
     return (
         Path(corpus.start) if is_imported(corpus.start) else Path("corpora", corpus.name, "start")
@@ -76,14 +76,14 @@ def locate_start(corpus: Corpus) -> Path:
 
 
 def with_options(corpus: Corpus, work: Path) -> Corpus:
-    """Return a corpus with the options of the model that its trainings start from.
+    """Return the corpus with ``start_options`` read from the model that trainings start from.
 
     Args:
         corpus: the corpus.
         work: the folder of the recipe.
 
     Raises:
-        DataError: the model is not imported yet, or of other languages.
+        DataError: the model is not imported yet, or not a model of these two languages.
     """
     from syncattn_fairseq.imports import read_options  # imports fairseq
 

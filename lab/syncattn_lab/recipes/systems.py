@@ -1,4 +1,4 @@
-"""The settings of a system: merged files of YAML, shared files first.
+"""The settings of a system, merged from YAML files: shared files first, its own files last.
 
 ====================================  =================================================
 ``training/all.yaml``                 what all trainings have
@@ -32,16 +32,16 @@ from syncattn_fairseq.base.errors import DataError, suggest
 from .config_file import first_line, read_config, read_value
 from .stages import hydra_value, options
 
-#: The folder of fairseq's plugin, and that of our configs.
+#: The folder of the fairseq plugin, and the folder of this package's configs.
 PLUGIN = Path(syncattn_fairseq.__file__).parent
 SHARED = Path(__file__).parents[1] / "configs"
-#: The file that all systems begin with.
+#: The file of settings, without suffix, that all systems begin with.
 TRAINING = Path("training", "all")
-#: What hydra begins with: no file, but all settings of fairseq, with their defaults.
+#: The config that hydra begins with: no file, but all settings of fairseq, with their defaults.
 FAIRSEQ = "fairseq"
-#: Folders of systems.
+#: Folders of systems, one for each family of models.
 FAMILIES = ("transformer", "rnn")
-#: The option for the ``_name`` of a section if it is not called like the section.
+#: The command-line option for the ``_name`` of a section, if it is not called like the section.
 NAMED = {"model": "arch"}
 #: The section of settings that change only the translations, not the training.
 GENERATION = "generation"
@@ -72,7 +72,7 @@ LIMITS = (
 )
 #: Why a file may not name a plugin.
 ONLY_GIVEN = "a plugin is imported only if the command line names it: SYSTEM:common.user_dir=FOLDER"
-#: Begins a message about ``SECTION.OPTION`` with where it was set.
+#: A function that begins a message about ``SECTION.OPTION`` with where the option was set.
 Place = Callable[[str], str]
 #: Names of languages, and of the files and folders that hydra takes as its groups.
 _NAME = re.compile(r"\w[\w.@+-]*")
@@ -81,7 +81,10 @@ _OVERRIDE = re.compile(r"[A-Za-z_]\w*\.[A-Za-z_]\w*=.*", re.DOTALL)
 
 
 def read_overrides(texts: Sequence[str]) -> dict[str, Any]:
-    """Return the values of ``SECTION.OPTION=VALUE`` by name; `DataError` if a text is none."""
+    """Parse settings ``SECTION.OPTION=VALUE``; return the values by ``SECTION.OPTION``.
+
+    `DataError`: a text has another form, an unknown section, or a value that is not YAML.
+    """
     overrides: dict[str, Any] = {}
     for text in texts:
         if not _OVERRIDE.fullmatch(text):
@@ -99,12 +102,13 @@ def read_overrides(texts: Sequence[str]) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class System:
-    """A system of a corpus.
+    """A system to train on a corpus: the files of its settings.
 
     Attributes:
-        folders: where its files are searched.
-        files: the files, without suffix, as they are merged; the last ones are its own.
-        own: how many of them are its own; 0: these are the settings that all systems share.
+        folders: the folders in which its files are searched.
+        files: the files, without suffix, in the order in which they are merged; the last ones are
+            the system's own.
+        own: the number of files that are the system's own; 0: the settings that all systems share.
     """
 
     name: str
@@ -115,13 +119,14 @@ class System:
 
     @property
     def path(self) -> Path:
-        """The file to name in messages."""
+        """The last file of the system, which messages name."""
         return find_file(self.folders, self.files[-1]) or self.folders[0] / self.files[-1]
 
     def load(self, overrides: Mapping[str, Any] | None = None) -> dict[str, Any]:
-        """Return the settings by section and option, with the system's own first and all sections.
+        """Return the merged settings by section and option, with every section of fairseq.
 
-        Values by ``SECTION.OPTION`` override its own. `DataError`: a file cannot be read.
+        ``overrides``, by ``SECTION.OPTION``, replace values of the files. The system's own settings
+        come first. `DataError`: a file cannot be read.
         """
         paths = [self._find(name) for name in self.files]
         config: Any = OmegaConf.create()
@@ -139,14 +144,14 @@ class System:
         return {**merged, **{n: {} for n in (*SECTIONS, GENERATION) if n not in merged}}
 
     def list_own(self, section: str) -> set[str]:
-        """List the options of a section that the system's own files set."""
+        """Return the options of a section that the system's own files set."""
         values = (_read(self._find(name)).get(section) for name in self.files[-self.own :])
         return {option for each in values if isinstance(each, Mapping) for option in each}
 
     def place_of(self, name: str, changed: Container[str] = ()) -> str:
-        """Begin a message about a setting with its origin: a file or the command line.
+        """Return the beginning of a message about a setting: where it was set, and its name.
 
-        Settings may have been changed on the command line.
+        The place is the command line for a setting in ``changed``, or else a file.
         """
         setting = name.partition("[")[0]  # without the number of a list's element
         section, _, option = setting.partition(".")
@@ -180,7 +185,7 @@ class System:
         return path
 
     def hydra_words(self) -> list[str]:
-        """Return the arguments for ``fairseq-hydra-train`` to merge the same files."""
+        """Return the arguments that make ``fairseq-hydra-train`` merge the same files."""
         first, *others = (str(folder.resolve()) for folder in self.folders)
         words = ["--config-dir", first, "--config-name", FAIRSEQ]
         if others:
@@ -192,13 +197,16 @@ class System:
 
 
 def find_file(folders: Sequence[Path], name: Path) -> Path | None:
-    """Return the YAML file with a name (without suffix) from the first folder with such a file."""
+    """Return the YAML file ``name`` (without suffix) in the first folder that has one, or None."""
     paths = (folder / f"{name}.yaml" for folder in folders)
     return next((path for path in paths if path.exists()), None)
 
 
 def search_folders(folder: Path) -> tuple[Path, ...]:
-    """Return this folder and this package's; `DataError` if hydra would begin with a file of it."""
+    """Return the folders of configs to search: ``folder``, then that of this package.
+
+    `DataError`: the folder has a file that hydra would read in place of fairseq's settings.
+    """
     if folder.resolve() == SHARED.resolve():
         return (folder,)
     if (first := folder / f"{FAIRSEQ}.yaml").exists():
@@ -207,7 +215,10 @@ def search_folders(folder: Path) -> tuple[Path, ...]:
 
 
 def find_system(folders: tuple[Path, ...], corpora: Sequence[str], name: str) -> System:
-    """Return a system of the last corpus, with settings of those before; `DataError` if none."""
+    """Return the system ``name`` of the last of ``corpora``, with settings of all of them.
+
+    `DataError`: there is no such system.
+    """
     corpus = corpora[-1]
     for family in FAMILIES if _NAME.fullmatch(name) else ():
         names = [Path(family, name), *(Path(corpus, family, name) for corpus in corpora)]
@@ -228,7 +239,7 @@ def _words() -> dict[str, str]:
 
 
 def say_system(system: str) -> str:
-    """Return what figures call a system or ``@GROUP``; ``distance_tree``: "the parser's trees"."""
+    """Return the name of a system or group in figures, such as "the parser's trees"."""
     if said := _words().get(system):
         return said
     name, *settings = system.split(":")
@@ -241,14 +252,14 @@ def say_system(system: str) -> str:
 
 
 def list_systems(folders: Sequence[Path], corpora: Sequence[str]) -> list[str]:
-    """Return the names of all systems of a corpus, both its own and the shared systems."""
+    """Return the names of all systems of a corpus, its own and those shared by all corpora."""
     parents = [Path(*names) for names in product(("", *corpora), FAMILIES)]
     paths = (p for f in folders for at in parents for p in (f / at).glob("[!_]*.yaml"))
     return sorted({path.stem for path in paths})
 
 
 def settings_of_all(folders: tuple[Path, ...], corpora: Sequence[str]) -> System:
-    """Return the settings that all systems of a corpus share; see `find_system`."""
+    """Return the settings that all systems of the last of ``corpora`` share, as a `System`."""
     return System("", corpora[-1], folders, tuple(_shared(folders, corpora)), 0)
 
 
@@ -271,9 +282,10 @@ def _read(path: Path) -> Any:
 
 
 def check_system(config: Mapping[str, Any], place: Place) -> None:
-    """Raise `DataError` unless a system's settings, of `System.load`, have what recipes read.
+    """Raise `DataError` if a setting that recipes read is missing or has an impossible value.
 
-    A message about a setting begins with its place (`System.place_of`).
+    ``config`` is from `System.load`. A message about a setting begins with its place
+    (`System.place_of`).
     """
     for section, values in config.items():
         if section not in (*SECTIONS, *IGNORED):
@@ -311,9 +323,10 @@ def check_system(config: Mapping[str, Any], place: Place) -> None:
 
 
 def check_written_paths(config: Mapping[str, Any], place: Place, trusted: Container[str]) -> None:
-    """Raise `DataError` if a file, perhaps a stranger's, has a training write just anywhere.
+    """Raise `DataError` if a config makes a training write outside the working folder.
 
-    Paths below the working folder are possible; what the user gives for all systems is trusted.
+    Configs may be a stranger's. Settings in ``trusted`` are not checked: the user gave them on the
+    command line, for all systems.
     """
     for name in WRITTEN:
         section, _, option = name.partition(".")
@@ -329,19 +342,19 @@ def check_written_paths(config: Mapping[str, Any], place: Place, trusted: Contai
 
 
 def check_group(name: str) -> None:
-    """Check that a corpus's name is valid as the name of a hydra group."""
+    """Raise `DataError` unless the name of a corpus can be that of a hydra group."""
     if not _GROUP.fullmatch(name):
         raise DataError(f"{name}: name a corpus with letters, digits, _ and - only, a letter first")
 
 
 def check_language(name: Any, place: object) -> None:
-    """Check that a language can be part of the names of files."""
+    """Raise `DataError` unless the name of a language can be part of file names."""
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise DataError(f"{place}: {name!r} is not the name of a language, such as en")
 
 
 def training_options(config: dict[str, Any]) -> Iterator[str]:
-    """Yield the arguments of ``fairseq-train``, the data first."""
+    """Yield a system's settings as arguments of ``fairseq-train``, the data folder first."""
     yield config["task"]["data"]
     for section, values in config.items():
         if section not in IGNORED:
@@ -351,5 +364,5 @@ def training_options(config: dict[str, Any]) -> Iterator[str]:
 
 
 def generation_options(config: dict[str, Any]) -> Iterator[str]:
-    """Yield the options of ``fairseq-generate``."""
+    """Yield a system's settings of decoding as options of ``fairseq-generate``."""
     yield from options(config[GENERATION])

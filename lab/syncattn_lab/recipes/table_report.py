@@ -1,4 +1,4 @@
-"""The report of a recipe: a call of ``syncattn-show --html``, with the results over seeds."""
+"""The report of a recipe: the call of ``syncattn-show --html`` that makes it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,13 +18,13 @@ from .places import WORDS, data, examined, folder, gold_alignments, subword_mode
 from .request import Request, read_row
 from .stages import Step, command
 
-#: Options of ``syncattn-score`` that ``syncattn-show --html`` has, too.
+#: Scoring options that ``syncattn-score`` and ``syncattn-show --html`` share.
 _SCORING = ("tokenize", "detokenize", "subword_marks", "words_by")
 
 
 @dataclass(frozen=True)
 class TableReport:
-    """The contents of a table's page; the system of the first row is the baseline."""
+    """The contents of the page about a results table; its first row is the baseline."""
 
     request: Request
     work: Path
@@ -32,12 +32,12 @@ class TableReport:
 
     @property
     def corpus(self) -> Corpus:
-        """The corpus of the systems."""
+        """The corpus that the systems are trained on."""
         return self.request.corpus
 
     @cached_property
     def decoded(self) -> list[Cell]:
-        """The trainings with translations on this machine."""
+        """The cells whose translations are on this machine."""
         given = {row.label: row for row in self.request.rows}
         configs, overrides = self.corpus.known_systems(), self.request.overrides
         chosen = [
@@ -52,14 +52,14 @@ class TableReport:
 
     @cached_property
     def shown(self) -> dict[str, Cell]:
-        """The first training of each system, whose sentences are shown."""
+        """The first decoded cell of each row, whose sentences are shown, by the row's label."""
         first: dict[str, Cell] = {}
         for cell in self.decoded:
             first.setdefault(cell.row.label, cell)
         return first
 
     def call(self, output: Path) -> Step:
-        """Return the call to write the page, from any folder."""
+        """Return the ``syncattn-show`` command that writes the page, with absolute paths."""
         systems = []
         for name, cell in self.shown.items():
             paths = [self.work / cell.output / file for file in ("test.txt", ANALYSES)]
@@ -81,7 +81,7 @@ class TableReport:
         )
 
     def _gold(self) -> dict[str, Any]:
-        """Return the options that name the source and the gold structure of both sides."""
+        """Return the options that name the source text and the gold annotation of both texts."""
         corpus = self.corpus
         words = self.work / folder(corpus, WORDS)
         given: dict[str, Any] = {"source": words / f"test.{corpus.source}"}
@@ -99,7 +99,7 @@ class TableReport:
         return given
 
     def _attention(self) -> dict[str, Any]:
-        """Return the options to show the attention of models with dependency heads."""
+        """Return the options that show the attention of models with dependency heads."""
         corpus = self.corpus
         models = [self.work / path for path in subword_models(corpus)]
         shown = []
@@ -119,13 +119,13 @@ class TableReport:
         return {"attention": shown, "data_bin": self.work / data(corpus), "subwords": models}
 
     def say_shown(self) -> str:
-        """Say which seeds are shown."""
+        """Return a sentence that says which seeds the rest of the page shows."""
         seeds = {name: cell.seed for name, cell in self.shown.items()}
         if len({*seeds.values()}) == 1:
             return f"From here on, all is of seed {next(iter(seeds.values()))}."
         return f"From here on, all is of seed {', '.join(f'{s} ({n})' for n, s in seeds.items())}."
 
     def means(self, measure: str) -> dict[str, float]:
-        """Return the mean of a measure over the seeds of each measured row."""
+        """Return the mean of a measure over the seeds of each row that has it, by row."""
         scores = {row.name: row.list_numbers(measure) for row in self.rows}
         return {name: mean(numbers) for name, numbers in scores.items() if numbers}

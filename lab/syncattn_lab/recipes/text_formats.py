@@ -1,7 +1,7 @@
-"""Parallel text from archives, with a reader for each format.
+"""Read parallel text from archives, with a reader for each format.
 
-A reader makes sentences of one line of a binary stream, and names the stream and its line in a
-`DataError`.
+A reader yields the sentences of a binary stream, each on one line, and names the stream and its
+line in a `DataError`.
 """
 
 import codecs
@@ -19,9 +19,9 @@ from syncattn_fairseq.parsing.formats import FORMATS, Analysis
 
 from .archives import SEPARATOR, open_member
 
-#: Bytes of a file by which its kind is known.
+#: Bytes at the beginning of a file from which its kind is recognised.
 _HEAD = 64
-#: A segment of SGML begins or ends; the entities of its text.
+#: The tags that begin and end a segment of SGML, and the entities in its text.
 _SEGMENT = re.compile(r"<seg\b[^<>]*>|</seg\s*>", re.IGNORECASE)
 _ENTITY = re.compile(r"&(?:amp|lt|gt|quot|apos|#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6});")
 #: Notes about TED talks, and the tags of titles and descriptions.
@@ -34,13 +34,13 @@ _DATE = re.compile("(?<=.)［[０-９．]+］$")
 def decoded_lines(
     file: BinaryIO, name: str, encoding: str = "utf-8", is_xml: bool = False
 ) -> Iterator[str]:
-    r"""Yield lines that end at ``\n`` alone, as `wc -l` counts.
+    r"""Yield the decoded lines of a text file, which end at ``\n`` alone, as for ``wc -l``.
 
     Args:
-        file: the text.
-        name: what errors call it.
-        encoding: how it is written.
-        is_xml: whether it is XML or the like; otherwise such a file is refused.
+        file: the binary file.
+        name: the file's name, for messages.
+        encoding: the encoding of the text.
+        is_xml: whether the text is XML or the like; otherwise such a file is refused.
 
     Raises:
         DataError: a line is not in the encoding, or too long; or the file is of another kind.
@@ -61,14 +61,15 @@ def decoded_lines(
 
 
 def read_plain(file: BinaryIO, name: str, encoding: str = "utf-8") -> Iterator[str]:
-    """Read text with a sentence on each line."""
+    """Yield the sentences of plain text, which has one on each line."""
     return map(join_line, decoded_lines(file, name, encoding))
 
 
 def read_segments(file: BinaryIO, name: str) -> Iterator[str]:
-    """Read the ``<seg>`` of WMT's SGML and IWSLT's XML, entities resolved; `DataError` without end.
+    """Yield the text of each ``<seg>`` of WMT's SGML or IWSLT's XML, with entities resolved.
 
-    Usually neither is well-formed XML: the text has ``&`` and ``<`` without escapes.
+    `DataError`: a tag ``<seg>`` or ``</seg>`` has no partner. Usually neither format is well-formed
+    XML: the text has ``&`` and ``<`` without escapes.
     """
     text = "".join(decoded_lines(file, name, is_xml=True))  # test sets: a megabyte or so
     begin = None
@@ -91,7 +92,9 @@ def _unpaired(name: str, text: str, tag: re.Match[str]) -> DataError:
 
 
 def read_ted_talks(file: BinaryIO, name: str) -> Iterator[str]:
-    """Read IWSLT's training text of TED talks, ``train.tags.de-en.de``, without notes about talks.
+    """Yield the sentences of IWSLT's TED talks for training, without the notes about talks.
+
+    The file is such as ``train.tags.de-en.de``.
 
     Titles and descriptions count as text, as in fairseq's recipes for IWSLT14 and IWSLT17, which
     give the usual 160,239 pairs.
@@ -102,7 +105,7 @@ def read_ted_talks(file: BinaryIO, name: str) -> Iterator[str]:
 
 
 def read_ted_segments(file: BinaryIO, name: str) -> Iterator[str]:
-    """Read development and test sets, with straight apostrophes as in these recipes."""
+    """Yield the sentences of IWSLT's development and test sets, with straight apostrophes."""
     for segment in read_segments(file, name):
         yield segment.replace("\u2019", "'")
 
@@ -110,9 +113,10 @@ def read_ted_segments(file: BinaryIO, name: str) -> Iterator[str]:
 def read_aspec(
     file: BinaryIO, name: str, languages: tuple[str, str], dates: bool = True
 ) -> Iterator[tuple[str, str]]:
-    """Read ASPEC, of ja and en: ``score ||| document ||| number ||| Japanese ||| English``.
+    """Yield the sentence pairs of ASPEC, a corpus of Japanese and English.
 
-    Development and test sets have no score.
+    Its lines are ``score ||| document ||| number ||| Japanese ||| English``. Development and test
+    sets have no score.
 
     Args:
         file: the file.
@@ -140,26 +144,26 @@ def read_aspec(
 def _read_analyses(
     file: BinaryIO, name: str, write: Callable[[Analysis], Iterator[object]]
 ) -> Iterator[str]:
-    """Yield a line for each sentence of a CoNLL-U treebank, with an entry for each word."""
+    """Yield a line for each sentence of a CoNLL-U treebank, of the items that ``write`` yields."""
     for analysis in FORMATS["conllu"](decoded_lines(file, name), name):
         if analysis.words:
             yield " ".join(map(str, write(analysis)))
 
 
 def read_sentences(file: BinaryIO, name: str) -> Iterator[str]:
-    """Read the untokenised sentences (``# text``) of a treebank in CoNLL-U."""
+    """Yield the untokenised sentences (``# text``) of a treebank in CoNLL-U."""
     for analysis in FORMATS["conllu"](decoded_lines(file, name), name):
         if analysis.words:
             yield join_line(analysis.text)
 
 
 def _join_words(analysis: Analysis) -> Iterator[str]:
-    """Yield the words, with ``_`` for white space in a word."""
+    """Yield the words of a sentence, with ``_`` for white space inside a word."""
     return (join_line(word).replace(" ", "_") or "_" for word in analysis.words)
 
 
-#: Formats with one language. Readers keep empty sentences: both sides are read line by line. An
-#: empty line of heads, which are 0 for the root, or of labels is no tree.
+#: Readers of formats that have one language in a file. They keep empty sentences, since source and
+#: target are read line by line. An empty line of heads (0 for the root) or labels is no tree.
 TEXTS: dict[str, Callable[[BinaryIO, str], Iterator[str]]] = {
     "plain": read_plain,
     "latin1": partial(read_plain, encoding="latin-1"),
@@ -172,13 +176,14 @@ TEXTS: dict[str, Callable[[BinaryIO, str], Iterator[str]]] = {
     "conllu_labels": partial(_read_analyses, write=lambda analysis: iter(analysis.labels)),
 }
 
-#: Formats with several languages. Readers yield pairs of the two given languages, in that order.
+#: Readers of formats that have several languages in a file. They yield pairs of the two given
+#: languages, in that order.
 PAIRS: dict[str, Callable[[BinaryIO, str, tuple[str, str]], Iterator[tuple[str, str]]]] = {
     "aspec": read_aspec,
     "aspec_undated": partial(read_aspec, dates=False),
 }
 
-#: Values of ``{role}`` in an address, for the source side and the target side.
+#: Values of ``{role}`` in an address, for the source and the target.
 ROLES = ("src", "ref")
 
 
@@ -189,18 +194,18 @@ def collect(
     languages: tuple[str, str],
     keep_empty: bool = False,
 ) -> Iterator[tuple[str, str]]:
-    """Yield the sentence pairs of a text, each side on a single line.
+    """Yield the sentence pairs of a text, each sentence as a single line.
 
     Args:
         archives: folder of the archives.
         format_name: a name in `TEXTS` or `PAIRS`.
-        address: the text's, ``ARCHIVE!MEMBER`` (`open_member`); ``{language}`` and ``{role}`` are
-            filled in if each side has its own file.
+        address: the address of the text, ``ARCHIVE!MEMBER`` (`open_member`); ``{language}`` and
+            ``{role}`` are filled in if source and target have files of their own.
         languages: the source and the target language.
-        keep_empty: whether pairs with two empty sides are yielded as well.
+        keep_empty: whether pairs of two empty sentences are yielded as well.
 
     Raises:
-        DataError: the sides differ in length or are empty, or a file is not in its format.
+        DataError: source and target differ in length or are empty, or a file is not in its format.
     """
     empty = True
     for pair in _read(archives, format_name, address, languages):
@@ -214,13 +219,13 @@ def collect(
 
 
 def collect_lines(archives: Path, address: str) -> list[str]:
-    """Return the nonblank lines of a file, which may be in an archive."""
+    """Return the nonblank lines of a file, such as word alignments, which may be in an archive."""
     with open_member(archives, address) as file:
         return [line for line in TEXTS["plain"](file, address) if line]
 
 
 def name_sides(address: str, languages: tuple[str, str]) -> list[str]:
-    """Return the address of each side."""
+    """Return the address of the source and that of the target, with placeholders filled in."""
     return [
         address.replace("{language}", language).replace("{role}", role)
         for language, role in zip(languages, ROLES, strict=True)
@@ -228,7 +233,10 @@ def name_sides(address: str, languages: tuple[str, str]) -> list[str]:
 
 
 def list_archives(folder: Path, addresses: Iterable[str], languages: tuple[str, str]) -> list[Path]:
-    """List the files, of a folder or anywhere else, that both sides of texts are in, by address."""
+    """List the files and archives that hold the source and the target of texts.
+
+    Addresses of texts are relative to ``folder``, or absolute.
+    """
     names = [name for address in addresses for name in name_sides(address, languages)]
     return [folder / name.partition(SEPARATOR)[0] for name in dict.fromkeys(names)]
 

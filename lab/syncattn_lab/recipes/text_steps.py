@@ -1,4 +1,4 @@
-"""The steps of a recipe from archives to subwords and parses."""
+"""The steps of a recipe that turn archives into texts, subwords and parses."""
 
 from __future__ import annotations
 
@@ -35,19 +35,19 @@ from .text_formats import list_archives
 
 #: Processors of Stanza whose models are downloaded.
 PROCESSORS = "pos,lemma,depparse"
-#: Those that find the words of raw sentences.
+#: Processors of Stanza that find the words of raw sentences.
 SPLITTING = "tokenize,mwt"
 
 
 def generate(corpus: Corpus) -> list[Step]:
-    """Write the text and the structure of a generated corpus."""
+    """Return the step that generates the texts and annotations of a built-in corpus."""
     words = folder(corpus, WORDS)
     made = [words / name for name in list_written(SPLITS)]
     return [run_module("generate", words, **corpus.generated).declare(makes=made)]
 
 
 def import_start(corpus: Corpus) -> list[Step]:
-    """Import the published model that trainings start from, unless that is done elsewhere."""
+    """Return the steps that import the published model to start from; empty if not needed."""
     if corpus.start is None or is_imported(corpus.start):
         return []
     made = locate_start(corpus)
@@ -68,7 +68,7 @@ def import_start(corpus: Corpus) -> list[Step]:
 
 
 def download_models(corpus: Corpus, language: str) -> list[Step]:
-    """Download Stanza's models of a language, unless not needed or given by the user."""
+    """Return the step that downloads Stanza's models of a language; empty if not needed."""
     if corpus.find_parsed(language, "train"):
         return []
     given = read_options(corpus.parses[language])
@@ -82,7 +82,7 @@ def download_models(corpus: Corpus, language: str) -> list[Step]:
 
 
 def download(corpus: Corpus) -> list[Step]:
-    """Download the archives that the user does not have elsewhere."""
+    """Return the steps that download the archives of which the user has no own copy."""
     if corpus.here and corpus.here.path:
         return []
     if corpus.here and not corpus.archives:
@@ -91,7 +91,7 @@ def download(corpus: Corpus) -> list[Step]:
 
 
 def _fetch(corpus: Corpus, archive: Archive) -> Step:
-    """Download an archive, or check for the presence of a licensed archive."""
+    """Return the step that downloads an archive, or checks that a licensed one is there."""
     directory = folder(corpus, DOWNLOAD)
     path = directory / archive.name
     if archive.licence:
@@ -114,7 +114,7 @@ def _fetch(corpus: Corpus, archive: Archive) -> Step:
 
 
 def collect(corpus: Corpus) -> list[Step]:
-    """Extract the texts from the archives, and the gold alignments of the test text."""
+    """Return the steps that extract texts, and the test text's gold alignments, from archives."""
     steps = [command("mkdir -p", folder(corpus, RAW))]
     for split in corpus.splits:
         if getattr(corpus, split):
@@ -131,14 +131,14 @@ def _collect(
     links: str | None = None,
     keep_empty: bool = False,
 ) -> Step:
-    """Extract texts from archives.
+    """Return the step that extracts texts from archives.
 
     Args:
         corpus: the corpus.
-        part: the folder of the extracted text, below the corpus's.
+        part: the subfolder of the corpus's folder for the extracted text.
         name: the name of the extracted text there, without language; it begins with the split.
-        texts: each ``FORMAT=ADDRESS``.
-        links: the address of the text's alignments.
+        texts: the texts to extract, each ``FORMAT=ADDRESS``.
+        links: the address of the text's word alignments; None: there are none.
         keep_empty: whether pairs without words are kept.
     """
     own = corpus.here.path if corpus.here else None
@@ -163,9 +163,9 @@ def _collect(
 
 
 def tokenise(corpus: Corpus, cores: int) -> list[Step]:
-    """Split the texts into words, in so many processes (cores).
+    """Return the steps that split texts into words, with ``cores`` processes each.
 
-    Raw sentences stay as they are, or become those that the model to start from reads.
+    Raw sentences are copied, or normalised as the model to start from needs them.
     """
     if corpus.subwords.raw and corpus.start is None:
         return _copy_sentences(corpus)
@@ -193,7 +193,10 @@ def tokenise(corpus: Corpus, cores: int) -> list[Step]:
 
 
 def _copy_sentences(corpus: Corpus) -> list[Step]:
-    """Copy raw sentences beside their later parses; `clean` writes the training sentences."""
+    """Return the steps that copy raw sentences to where their parses will be.
+
+    Training sentences are left out if `clean` will write them.
+    """
     words = folder(corpus, WORDS)
     splits = [split for split in corpus.splits if getattr(corpus, split)]
     trains = ("train", UNPARSED)
@@ -203,20 +206,20 @@ def _copy_sentences(corpus: Corpus) -> list[Step]:
 
 
 def split_by(corpus: Corpus, language: str, cores: int, normalise: str) -> str:
-    """Return the command to split a language's text into words.
+    """Return the command line that splits a language's text into words.
 
     Args:
         corpus: the corpus.
         language: one of its languages.
-        cores: how many processes.
-        normalise: what the command has in place of ``{normalise}``.
+        cores: the number of processes.
+        normalise: the text that replaces ``{normalise}`` in the command.
     """
     text = corpus.words.get(language, tokenise_by(corpus.folder, language))
     return text.replace("{cores}", str(cores)).replace("{normalise}", normalise)
 
 
 def clean(corpus: Corpus) -> list[Step]:
-    """Remove bad training pairs, and hold out validation pairs."""
+    """Return the steps that remove bad training pairs and hold out validation pairs."""
     if corpus.clean is None:
         return []
     part = RAW if corpus.subwords.raw and corpus.start is None else TOKENS
@@ -255,7 +258,7 @@ def clean(corpus: Corpus) -> list[Step]:
 
 
 def examine(corpus: Corpus) -> list[Step]:
-    """Find faults in the prepared text."""
+    """Return the step that finds faults in the prepared text."""
     step = run_module(
         "examine",
         folder(corpus, WORDS),
@@ -266,7 +269,10 @@ def examine(corpus: Corpus) -> list[Step]:
 
 
 def split_subwords(corpus: Corpus, cores: int) -> list[Step]:
-    """Learn subwords from the training text, and split all texts; or copy texts that are split."""
+    """Return the steps that learn subwords from the training text and split all texts.
+
+    Texts without SentencePiece are copied: they are published in subwords, or stay words.
+    """
     pieces = folder(corpus, PIECES)
     steps = [command("mkdir -p", pieces)]
     if corpus.subwords.scheme != "sentencepiece":
@@ -298,7 +304,7 @@ def split_subwords(corpus: Corpus, cores: int) -> list[Step]:
 
 
 def collect_parses(corpus: Corpus, needs: set[str]) -> list[Step]:
-    """Extract the heads and labels that came with the text, from the same lines as the text."""
+    """Return the steps that extract the dependency heads and labels published with the text."""
     kinds = ["heads"]
     if any(need.startswith("labels") for need in needs) or MULTI_TASK in needs:
         kinds.append("labels")
@@ -318,7 +324,7 @@ def collect_parses(corpus: Corpus, needs: set[str]) -> list[Step]:
 
 
 def parse(corpus: Corpus, language: str, workers: int) -> list[Step]:
-    """Parse the words of a language, in so many processes (workers), or take a user's parses."""
+    """Return the steps that parse a language in ``workers`` processes, or use a user's parses."""
     words = folder(corpus, WORDS)
     parser = corpus.parses[language]
     heads = "parsed" if language in corpus.list_treebanks() else "heads"

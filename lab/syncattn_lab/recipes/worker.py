@@ -1,4 +1,4 @@
-"""``fairseq-hydra-train`` as a worker process of torchrun.
+"""Run ``fairseq-hydra-train`` as a worker process of torchrun.
 
 torchrun can start fairseq on GPUs, but not on CPUs, where fairseq expects a GPU for each process
 unless it is told its rank.
@@ -14,7 +14,7 @@ from syncattn_fairseq import plugin  # noqa: F401  (fairseq treats an imported p
 
 
 def main() -> None:
-    """Add torchrun's environment variables to the command line, and train."""
+    """Train, with torchrun's environment variables as settings of distributed training."""
     settings = {
         "distributed_world_size": os.environ["WORLD_SIZE"],
         "distributed_rank": os.environ["RANK"],

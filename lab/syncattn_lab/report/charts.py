@@ -1,4 +1,4 @@
-"""Charts of sentences: dependency arcs, grids, and trees.
+"""Charts of sentences: dependency arcs, alignment grids, heat maps and trees.
 
 Each is an Altair chart over named data sets, without the data. The chart's own transforms compute
 all positions from the data. So a file shows the same picture as the report's page, where a browser
@@ -14,12 +14,12 @@ from syncattn_fairseq.inference.drawing import INK, RIGHT, UNKNOWN, WRONG
 from .viz import alt
 
 Data: TypeAlias = Mapping[str, Sequence[Mapping[str, Any]]]
-"""The rows of each data set, by name."""
+"""The data of a chart: the rows of each data set, by the name of the set."""
 
 GOLD, UNASKED = "#5f6870", "#a5bfe3"
 CELL = 19
 _STEPS = 24
-"""Number of straight segments in an arc."""
+"""Number of straight lines that an arc is drawn with."""
 
 _RTL = r"test(regexp('[\\u0590-\\u08ff\\ufb1d-\\ufdff\\ufe70-\\ufefc]'), datum.word)"
 _LABEL_SIZE = "(isValid(datum.label) ? 5.2 * length(datum.label) : 0)"
@@ -28,13 +28,13 @@ _WIDE = r"replace(datum.word, regexp('[\\u0000-\\u10ff]', 'g'), '')"
 
 
 def arcs(prefix: str = "") -> alt.LayerChart:
-    """Draw dependencies: gold arcs above the words, predicted ones below, errors in orange.
+    """Draw a sentence's gold dependency arcs above its words and predicted ones below.
 
-    Gold relations stand between the words and their arcs, where no two can meet. Without gold,
-    predicted arcs are dark grey.
+    Wrong arcs are orange; without a gold parse, predicted arcs are dark grey. Gold labels stand
+    between the words and their arcs, where no two can meet.
 
     Data ``words``: ``word``; ``gold`` and ``predicted`` heads, from 1, 0 = root, null = none;
-    ``label``, the gold relation or ``""``; ``causal``, whether the model cannot look ahead and so
+    ``label``, the gold label or ``""``; ``causal``, whether the model cannot look ahead and so
     cannot find heads to the right, which are pale.
     """
     words = _judged(_words(alt.Chart(alt.NamedData(prefix + "words"))))
@@ -47,10 +47,10 @@ def arcs(prefix: str = "") -> alt.LayerChart:
 
 
 def compare(prefix: str = "") -> alt.LayerChart:
-    """Draw several systems' dependencies under a row of words, below gold arcs.
+    """Draw the dependency arcs of several systems below the words, and gold arcs above.
 
-    Arcs that all systems have are grey; only those that differ have their systems' colours and
-    shapes. They are dashed if gold has another head.
+    Arcs that all systems predict are grey; the others have the colours and shapes of their systems.
+    An arc is dashed if the gold head is another.
 
     Data ``items``: first a row for each word, as in `arcs`, without ``predicted``; then one for
     each arc, with ``dependent``, a word from 0, ``head``, from 1, 0 = root, ``colour``, ``shape``,
@@ -72,7 +72,9 @@ def compare(prefix: str = "") -> alt.LayerChart:
 
 
 def heat(prefix: str = "") -> alt.LayerChart:
-    """Draw a matrix of weights, darker for larger ones, with rings around gold.
+    """Draw a matrix of attention weights as a heat map, with rings around gold cells.
+
+    Larger weights are darker.
 
     Data ``rows`` and ``columns``: ``word`` of each; ``cells``: ``row``, ``column``, from 0,
     ``weight``, from 0 to 1, ``text``, what a tooltip says, and ``shown``, the text in the cell;
@@ -97,9 +99,10 @@ def heat(prefix: str = "") -> alt.LayerChart:
 
 
 def links(prefix: str = "") -> alt.LayerChart:
-    """Draw an alignment: gold links as frames, solid if sure, dashed if possible.
+    """Draw a word alignment as a grid: predicted links as squares, gold links as frames.
 
-    What is predicted is a blue square if gold has it, an orange one if not; grey without gold.
+    A predicted link is blue if it is a gold link, orange if not, and grey without a gold alignment.
+    Frames are solid for sure links and dashed for possible links.
 
     Data ``rows`` and ``columns``: ``word`` of each, and of rows ``across``, the number of columns;
     ``cells``: ``row``, ``column`` of predicted links and ``verdict``, ``right``,
@@ -128,7 +131,9 @@ def links(prefix: str = "") -> alt.LayerChart:
 
 
 def tree(prefix: str = "") -> alt.LayerChart:
-    """Draw phrase structure above its words, with errors in orange; grey without gold.
+    """Draw a phrase structure tree above its words, with wrong constituents in orange.
+
+    Without a gold tree, constituents are grey.
 
     Data ``items``: first a row for each word, with ``word``; then one for each constituent:
     ``start`` and ``end``, its first word and the one after its last; ``height``, from 1;
@@ -165,17 +170,17 @@ def tree(prefix: str = "") -> alt.LayerChart:
 
 
 def fill(chart: Any, data: Data) -> dict[str, Any]:
-    """Return the chart as Vega-Lite, with its data."""
+    """Return the Vega-Lite specification of a chart, with its data filled in."""
     return {**chart.to_dict(), "datasets": {name: list(rows) for name, rows in data.items()}}
 
 
 def describe_kinds() -> dict[str, Any]:
-    """Return the specifications of all kinds, dressed, by name."""
+    """Return the styled Vega-Lite specification of each kind of chart, without data, by name."""
     return {draw.__name__: dress(draw()).to_dict() for draw in (arcs, compare, links, tree, heat)}
 
 
 def dress(chart: Any) -> Any:
-    """Style a whole picture."""
+    """Set fonts, titles and axes of a whole picture, which may have several charts."""
     return (
         chart.configure_view(stroke=None)
         .configure_text(font="sans-serif")
@@ -185,7 +190,10 @@ def dress(chart: Any) -> Any:
 
 
 def _words(chart: alt.Chart) -> Any:
-    """Give each row with ``word`` ``position``, from 1, ``size`` and ``x``, and all in ``all``."""
+    """Add the place of each word to the rows of a chart: ``position`` from 1, ``size`` and ``x``.
+
+    ``all`` lists the rows of all words.
+    """
     return (
         chart.transform_window(position="row_number()")
         .transform_calculate(
@@ -211,7 +219,10 @@ def _judged(words: Any) -> Any:
 
 
 def _dependencies(words: Any, heads: str, up: int, colour: Any, base: int | str = 0) -> list[Any]:
-    """Draw arcs, tips at the dependents, and roots, above (-1) or below (1) words at a base."""
+    """Return layers of dependency arcs, lines of roots, and tips at the dependents.
+
+    They are above (``up`` is -1) or below (1) the words, which are at the height ``base``.
+    """
     arcs = (  # of the words that have a head; where they end, and how high they are
         words.transform_filter(f"isValid(datum.{heads})")
         .transform_calculate(to=f"datum.{heads} > 0 ? datum.all[datum.{heads} - 1].x : datum.x")
@@ -315,7 +326,7 @@ def _sides(prefix: str) -> tuple[alt.Chart, alt.Chart]:
 
 
 def pixels(field: str) -> Any:
-    """Return a channel in pixels."""
+    """Return a Vega-Lite channel that reads its position, in pixels, from a field."""
     return {"field": field, "type": "quantitative", "scale": None, "axis": None}
 
 

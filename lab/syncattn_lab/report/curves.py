@@ -1,4 +1,4 @@
-"""Curves of losses and accuracies over training, the mean of several seeds with their range."""
+"""Charts of losses and accuracies during training: means over seeds, with their range."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -19,18 +19,19 @@ _NAMES = {
     "src_uas": "parents of the source found (%)",
     "tgt_uas": "parents of the target found (%)",
 }
-#: It adds different losses with their weights, so two systems' sums say nothing of each other.
+#: A sum of losses with their weights; systems have different losses, so it is not compared.
 _SUM = "total_loss"
 _BEGINNING = 1 / 3
-"""The share of the updates that may lie outside of the picture."""
+"""The share of updates, from the first, whose values may lie outside of the chart."""
 
 
 def training_charts(
     logs: Mapping[str, Sequence[Sequence[Point]]], systems: Sequence[str]
 ) -> list[Chart]:
-    """Draw what each system's seeds logged: of the validation text, or else of the training text.
+    """Draw a chart for each logged loss or accuracy, with a curve for each system.
 
-    All of the page's systems determine the colours.
+    Values are of the validation text, or else of the training text. ``systems`` are all systems of
+    the page, which determine the colours.
     """
     every = [point for seeds in logs.values() for seed in seeds for point in seed]
     every = [point for point in every if point.loss != _SUM]
@@ -47,12 +48,12 @@ def training_charts(
 
 
 def _select(points: Iterable[Point], loss: str, part: str) -> dict[int, float]:
-    """Return the values of a loss on a part of the text, by update."""
+    """Return the values of a loss on the training or validation text, by update."""
     return {p.update: p.value for p in points if (p.loss, p.part) == (loss, part)}
 
 
 def _line(seeds: Iterable[Mapping[int, float]]) -> Iterator[dict[str, Any]]:
-    """Yield mean, lowest and highest value at each update that all seeds have logged."""
+    """Yield the mean, lowest and highest value over seeds at each update that all have logged."""
     logged = [seed for seed in seeds if seed]
     for update in logged[0] if logged else ():
         if all(update in seed for seed in logged):
@@ -94,7 +95,7 @@ def _curve(measure: str, part: str, rows: list[dict[str, Any]], systems: Sequenc
 
 
 def _zoom(rows: Sequence[Mapping[str, Any]]) -> tuple[float, float]:
-    """Return the range of values after the beginning, where systems differ by little."""
+    """Return the limits of a chart's values: those after the beginning, where systems are close."""
     begin = _BEGINNING * max((row["update"] for row in rows), default=0)
     late = [row for row in rows if row["update"] >= begin]
     low = min((row["lowest"] for row in late), default=0.0)

@@ -1,4 +1,4 @@
-"""A sentence to draw, with its gold annotation."""
+"""A sentence pair to draw, with its gold annotation."""
 
 from __future__ import annotations
 
@@ -24,59 +24,62 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Side:
-    """A sentence in one language; unknown facts are None."""
+    """The words of a source or target sentence and their annotation, None where it is unknown."""
 
     words: list[str]
     heads: list[int] | None = None
-    """From 1; 0 is the root."""
+    """The dependency head of each word, counted from 1; 0 is the root."""
     labels: list[str] | None = None
     tree: Tree | None = None
     sentence: str = ""
-    """As people write it; empty: the words, separated by spaces."""
+    """The sentence before it was split into words; empty if it is the words with spaces."""
     spans: list[Span] | None = None
-    """Where the words are in it; None without."""
+    """The character span of each word in ``sentence``, or None if that is empty."""
 
     @classmethod
     def cut(cls, sentence: str, spans: list[Span], **known: Any) -> Side:
-        """Make the side of a sentence from the places of its words, and what else is known."""
+        """Make a `Side` from a sentence and the character spans of its words.
+
+        ``known`` are other attributes, such as ``heads``.
+        """
         words = [sentence[begin:end] for begin, end in spans]
         return cls(words, **known, sentence=sentence, spans=spans)
 
     @property
     def text(self) -> str:
-        """The sentence as a line."""
+        """The sentence as people write it, or else its words separated by spaces."""
         return self.sentence or " ".join(self.words)
 
 
 @dataclass(frozen=True)
 class Links:
-    """Gold links of a sentence, which may have none."""
+    """The gold word alignment of a sentence pair, which may have no links."""
 
     sure: set[Link]
     possible: set[Link]
 
     @property
     def all(self) -> set[Link]:
-        """Sure and possible ones."""
+        """All links, both sure and possible."""
         return self.sure | self.possible
 
 
 @dataclass(frozen=True)
 class Example:
-    """A source, and its reference if known."""
+    """A source sentence and, if it is known, its reference, with their gold alignment."""
 
     source: Side
     target: Side | None = None
     links: Links | None = None
-    """The gold alignment."""
+    """The gold word alignment, or None if it is unknown."""
 
 
 def read_example(prefix: str, source: str, target: str | None, number: int) -> Example:
-    """Read a sentence of a test set, by its number from 1, with all of its gold annotation.
+    """Read one sentence of a test set and its reference, with all of their gold annotation.
 
     Files are ``PREFIX.en``, ``PREFIX.de`` and, if they exist, ``PREFIX.heads.en``,
-    ``PREFIX.labels.en``, ``PREFIX.trees.en`` and ``PREFIX.align``; of raw sentences also
-    ``PREFIX.spans.en``, where their words are.
+    ``PREFIX.labels.en``, ``PREFIX.trees.en`` and ``PREFIX.align``; for raw sentences also
+    ``PREFIX.spans.en``, the character spans of their words.
 
     Args:
         prefix: the beginning of all file names.
@@ -85,7 +88,7 @@ def read_example(prefix: str, source: str, target: str | None, number: int) -> E
         number: the number of the sentence, from 1.
 
     Raises:
-        DataError: there is no such sentence, or its gold does not fit its words.
+        DataError: there is no such sentence, or its gold annotation does not fit its words.
     """
     of_source = _read_side(prefix, source, number)
     if target is None:

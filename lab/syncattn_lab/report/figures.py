@@ -1,4 +1,4 @@
-"""Figures of a single sentence, from a model's heads or from a parse."""
+"""Figures of a single sentence pair, from a model's attention or from a gold parse."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -30,30 +30,33 @@ from .viz import alt
 Rows = list[dict[str, Any]]
 
 _SEEN = 4
-"""How many edges apart SDAtt's heads still see words."""
+"""The largest number of edges between words that SDAtt's heads still see."""
 
 
 class Figure:
-    """Panels side by side, each a chart with its own data."""
+    """A picture of several charts in rows, each chart with its own data."""
 
     def __init__(self) -> None:
         self._rows: list[list[Any]] = [[]]
         self._data: dict[str, Rows] = {}
 
     def add(self, draw: Any, title: str, **data: Rows) -> None:
-        """Add a panel to the latest row."""
+        """Add a chart, made by a function of `charts`, to the last row.
+
+        ``data`` are its data sets by name.
+        """
         prefix = f"{len(self._rows)}-{len(self._rows[-1])} "
         chart = draw(prefix)
         self._rows[-1].append(chart.properties(title=title) if title else chart)
         self._data |= {prefix + name: rows for name, rows in data.items()}
 
     def new_row(self) -> None:
-        """Put the following panels below the existing ones."""
+        """Begin a new row for the charts that are added next."""
         if self._rows[-1]:
             self._rows.append([])
 
     def specification(self) -> dict[str, Any]:
-        """Return the whole as Vega-Lite."""
+        """Return the whole picture as a Vega-Lite specification with its data."""
         rows = [
             alt.hconcat(*row, spacing=34) if len(row) > 1 else row[0] for row in self._rows if row
         ]
@@ -62,7 +65,7 @@ class Figure:
 
 
 def draw_parses(model: Model, example: Example) -> str:
-    """Draw the parses of a sentence and its translation, with the word alignment, as SVG."""
+    """Draw a model's parses of a sentence pair and the alignment of its words, as SVG."""
     [pair] = model.parse([example.source.text], _translations(example))
     [alignment] = model.align([example.source.text], [pair.translation])
     target = example.target or Side(alignment.target.words)
@@ -75,12 +78,12 @@ def draw_parses(model: Model, example: Example) -> str:
 
 
 def _draw_side(side: Side, parse: Parse | None, causal: bool = False) -> DrawnSide:
-    """Return the words with the parents that a model finds.
+    """Return the words of a sentence to draw with the dependency heads that a model predicts.
 
     Args:
-        side: the words, and their parents in gold if they are known.
-        parse: what the model finds, if it parses this side.
-        causal: whether the model cannot look ahead: words whose parent comes later have no arc.
+        side: the words, and their gold heads if these are known.
+        parse: the model's parse; None: it does not parse this language.
+        causal: whether the model cannot look ahead: words whose gold head comes later have no arc.
     """
     if parse is None:
         return DrawnSide(side.words)
@@ -94,7 +97,10 @@ def _draw_side(side: Side, parse: Parse | None, causal: bool = False) -> DrawnSi
 
 
 def draw_attention(model: Model, example: Example) -> Figure:
-    """Draw E, C, D and C E Cᵀ between words, without the end of sentence, with rings for gold."""
+    """Draw the attention between words: E (source), C (cross), D (target), and C E Cᵀ.
+
+    Gold heads and links have rings. The end of sentence is left out.
+    """
     [pair] = model.parse([example.source.text], _translations(example))
     [alignment] = model.align([example.source.text], [pair.translation])
     example = replace(example, target=example.target or Side(alignment.target.words))
@@ -111,7 +117,10 @@ def draw_attention(model: Model, example: Example) -> Figure:
 
 
 def draw_alignment(model: Model, example: Example, layer: int | None = None) -> Figure:
-    """Draw the links of a layer in a grid, with gold links framed."""
+    """Draw a layer's word alignment as a grid with frames around gold links.
+
+    Without ``layer``, it is the alignment that the model chooses by default.
+    """
     [alignment] = model.align([example.source.text], _translations(example), layer=layer)
     source = _fit(example.source, alignment.source).words
     target = _fit(example.target or Side(alignment.target.words), alignment.target).words
@@ -123,16 +132,16 @@ def draw_alignment(model: Model, example: Example, layer: int | None = None) -> 
 def draw_heads(
     model: Model, example: Example, names: Sequence[HeadName], rows: str | None = None
 ) -> Figure:
-    """Draw where heads attend between words, with rings for gold.
+    """Draw the attention of some heads between words, with rings for gold heads and links.
 
     Args:
-        model: a model that shows its heads.
-        example: the sentence; the translation is the model's own if there is none.
-        names: of the heads.
+        model: a model whose attention heads can be shown.
+        example: the sentence pair; without a target, the model translates.
+        names: the names of the heads.
         rows: which token a row of the decoder stands for, see :meth:`.AttentionHeads.of_words`.
 
     Raises:
-        DataError: the model has no such head, or other words.
+        DataError: the model has no such head, or splits the sentences into other words.
     """
     [heads] = model.heads([example.source.text], _translations(example))
     source = _fit(example.source, heads.source)
@@ -157,7 +166,10 @@ def draw_heads(
 
 
 def draw_distances(model: Model, example: Example, layer: int | None = None) -> Figure:
-    """Draw the syntactic distances of both sides, their trees, and the gates."""
+    """Draw LPSI's syntactic distances of source and target, the trees they induce, and gates.
+
+    Without ``layer``, the highest layer is drawn.
+    """
     [pair] = model.distances([example.source.text], _translations(example))
     figure = Figure()
     gates = []
@@ -192,9 +204,10 @@ def draw_distances(model: Model, example: Example, layer: int | None = None) -> 
 
 
 def draw_parents(example: Example, sentence: Sentence | None = None) -> Figure:
-    """Draw a parse, and PASCAL's weights of the parse, with a standard deviation of a subword.
+    """Draw the source's gold parse and the attention weights that PASCAL computes from it.
 
-    Without the subwords of its sentence, a word is one.
+    The standard deviation of the weights is one subword. Without ``sentence``, which has the
+    subwords, each word counts as one subword.
     """
     heads = _required_heads(example)
     pieces = sentence or Sentence(example.source.words, "none")
@@ -210,7 +223,7 @@ def draw_parents(example: Example, sentence: Sentence | None = None) -> Figure:
 
 
 def draw_tree_distances(example: Example) -> Figure:
-    """Draw a parse, and SDAtt's number of edges between every two words.
+    """Draw the source's gold parse and the number of tree edges between every two words.
 
     Words farther apart than SDAtt sees are white.
     """
@@ -231,28 +244,29 @@ def draw_tree_distances(example: Example) -> Figure:
 
 @dataclass(frozen=True)
 class Matrix:
-    """Attention between words."""
+    """A matrix of attention weights between words."""
 
     title: str
     rows: str
-    """``source`` or ``target``: the side whose words attend."""
+    """The text whose words attend, ``source`` or ``target``."""
     columns: str
     weights: np.ndarray
     gold: set[Link]
-    """Rows and columns, from 0."""
+    """The gold cells of the matrix, each a row and a column, from 0."""
 
     @property
     def causal(self) -> bool:
-        """Whether nothing is to the right of the diagonal."""
+        """Whether words attend only to themselves and earlier words, as in a decoder."""
         return self.rows == self.columns == "target"
 
 
 def attention_matrices(
     example: Example, alignment: Alignment, pair: Pair[Parse] | None
 ) -> list[Matrix]:
-    """Return the model's matrices among E, C, D and C E Cᵀ, without the end of sentence.
+    """Return a model's attention between words: E (source), C (cross), D (target), and C E Cᵀ.
 
-    The alignment has C, the pair E and D; it is None for a model without dependency heads.
+    Matrices that the model does not have are left out, and so is the end of sentence. ``alignment``
+    has C, ``pair`` has E and D; it is None for a model without dependency heads.
     """
     sides = {"source": alignment.source, "target": alignment.target}
     matrices = []
@@ -279,7 +293,10 @@ def attention_matrices(
 
 
 def between_words(attention: np.ndarray, rows: Sentence, columns: Sentence) -> np.ndarray:
-    """Sum the attention, ``(m, n)``, to a word's subwords; a word attends like its last subword."""
+    """Turn the attention between subwords, ``(m, n)``, into attention between words.
+
+    Attention to the subwords of a word is added up; a word attends like its last subword.
+    """
     if not attention.size:
         return attention
     ends = np.array([*accumulate(rows.lengths)]) - 1
@@ -289,7 +306,7 @@ def between_words(attention: np.ndarray, rows: Sentence, columns: Sentence) -> n
 
 
 def arc_rows(side: Side, predicted: Sequence[int] | None, causal: bool = False) -> Rows:
-    """Return the data of `charts.arcs`."""
+    """Return the data rows for the chart `charts.arcs` of a sentence and its predicted heads."""
     return [
         {
             "word": word,
@@ -305,13 +322,13 @@ def arc_rows(side: Side, predicted: Sequence[int] | None, causal: bool = False) 
 def link_data(
     links: Iterable[Link], source: Sequence[str], target: Sequence[str], gold: Links | None
 ) -> dict[str, Rows]:
-    """Return the data of `charts.links`.
+    """Return the data sets for the chart `charts.links` of a predicted and a gold alignment.
 
     Args:
-        links: the links of a model, source-target and from 0.
+        links: the predicted links, pairs of a source and a target word from 0.
         source: the words of the source.
         target: the words of the target.
-        gold: sure and possible gold links; None: unknown.
+        gold: the gold links, sure and possible; None: unknown.
     """
     return {
         "rows": [{"word": word, "across": len(source)} for word in target],
@@ -338,7 +355,7 @@ def _verdict(link: Link, gold: Links | None) -> str:
 
 
 def tree_items(tree: Tree, gold: Tree | None = None) -> Rows:
-    """Return the data of `charts.tree`."""
+    """Return the data rows for the chart `charts.tree` of a tree, judged by its gold tree."""
     laid = tree_nodes(tree, None if gold is None else set(find_constituents(gold)))
     names = ("start", "end", "height", "parent", "label", "right")
     nodes = [dict(zip(names, node, strict=True)) for node in laid["nodes"]]
@@ -382,7 +399,7 @@ def _cell(
 
 
 def _shown(sentence: Sentence) -> list[str]:
-    """Return the subwords without the word-beginning mark, which looks like an error."""
+    """Return the subwords of a sentence without SentencePiece's mark of word beginnings."""
     return [piece.lstrip("▁") or piece for piece in sentence.pieces]
 
 
@@ -391,7 +408,7 @@ def _words(words: Iterable[str]) -> Rows:
 
 
 def _tree_cells(heads: Sequence[int] | None) -> set[Link]:
-    """Return (word, head) from 0; the root is its own head."""
+    """Return the pair (word, head) of each word, both from 0; the root is its own head."""
     return {(i, head - 1 if head else i) for i, head in enumerate(heads or ())}
 
 
@@ -403,14 +420,17 @@ def _begin_with_parse(side: Side) -> Figure:
 
 
 def _translations(example: Example) -> list[str] | None:
-    """Return the reference, if known; check that the sentence can be drawn."""
+    """Return the reference as a list of one text, or None to let the model translate.
+
+    `DataError`: a sentence is too long to draw.
+    """
     for side in (example.source, example.target):
         check_length(side.words if side else [])
     return [example.target.text] if example.target else None
 
 
 def _fit(side: Side, sentence: Sentence) -> Side:
-    """Return the text's own words; the model must have read as many."""
+    """Return the words of the text unchanged; `DataError` if the model read another number."""
     check_length(side.words)
     if len(side.words) != len(sentence.words):
         remedy = "give words that are separated by spaces"

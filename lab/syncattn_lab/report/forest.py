@@ -1,4 +1,4 @@
-"""A forest plot: how far systems are from their baseline, and a dot for each seed."""
+"""Draw forest plots of how far systems are from their baselines, with a dot for each seed."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from statistics import median
@@ -14,17 +14,17 @@ from .charts import GOLD, INK, RIGHT, WRONG
 from .viz import alt
 
 _ROW, _GAP = 20, 6
-"""The height of a heading, a name, or the line below it, and what is between groups, in pixels."""
+"""Pixels of height for a heading, a name or the line below it; pixels between groups."""
 _BELOW = 6
-"""How far the dots of seeds are below the line of their mean."""
+"""Pixels between the line of a mean and the dots of its seeds below."""
 _FAR = 5
-"""Systems farther from 0 than this many times the median are only pointed to."""
+"""Differences of more than this many times the median are drawn as arrows at the edge."""
 _LONGEST_NAME = 52
-"""Of one panel."""
+"""The most characters of a name for each panel; longer names are cut."""
 _WIDTH, _FIRST_WIDTH, _OTHER_WIDTH = 500, 320, 250
-"""Of a panel that stands alone, of the first of several, and of each after it."""
+"""Width in pixels of a panel that stands alone, of the first of several, and of the others."""
 _SIZE, _SMALL_SIZE = 15, 12
-"""Of the letters of one panel, which a phone shrinks, and of several."""
+"""Font size of a panel that stands alone, which a phone shrinks, and of several panels."""
 _KEY = [
     "Small dots: seeds. Blue: better. Orange, square: worse",
     "(both corrected). Grey: may be chance, or untested.",
@@ -34,15 +34,17 @@ _KEY = [
 def draw_forest(
     found: Mapping[Measure, Sequence[Difference]], say: Callable[[Contrast], str]
 ) -> dict[str, Any]:
-    """Draw a panel for each measure, with a line for each contrast, those of a group together.
+    """Draw a forest plot: a panel for each measure, with the mean difference of each contrast.
+
+    Contrasts of a group are together, below its heading. Dots show the differences of seeds.
 
     Args:
         found: the differences of the same contrasts in each measure. Contrasts and measures without
             results are left out.
-        say: returns what to call a contrast.
+        say: returns the name of a contrast.
 
     Returns:
-        Vega-Lite with its data.
+        The Vega-Lite specification, with its data.
 
     Raises:
         DataError: there are no results.
@@ -82,7 +84,7 @@ def _list_complete(differences: Iterable[Difference]) -> list[Difference]:
 
 
 def _place(contrasts: Iterable[Contrast]) -> tuple[dict[Contrast, int], list[dict[str, Any]], int]:
-    """Return the height of each contrast's line, the headings of groups, and the whole height."""
+    """Return the vertical position of each contrast, the rows of headings, and the total height."""
     groups: dict[str, list[Contrast]] = {}
     for contrast in contrasts:
         groups.setdefault(contrast.heading, []).append(contrast)
@@ -103,11 +105,11 @@ def _place(contrasts: Iterable[Contrast]) -> tuple[dict[Contrast, int], list[dic
 def _rows(
     number: int, lines: Mapping[int, Difference], domain: tuple[float, float]
 ) -> dict[str, list[dict[str, Any]]]:
-    """Return the data of a panel; values outside the domain become arrows at its edge.
+    """Return the data sets of a panel; means outside the domain become arrows at its edge.
 
     Args:
-        number: the panel's.
-        lines: the differences by the height of their lines.
+        number: the number of the panel.
+        lines: the differences by the vertical position of their lines.
         domain: the lowest and the highest value that are shown.
     """
     means: list[dict[str, Any]] = []
@@ -134,13 +136,13 @@ def _rows(
 
 
 def _ends(difference: Difference) -> tuple[float, float]:
-    """Return the ends of a mean's interval; the mean twice without an interval."""
+    """Return the ends of the confidence interval of a mean, or the mean twice without one."""
     interval = difference.interval
     return (interval.low, interval.high) if interval else (difference.mean, difference.mean)
 
 
 def _domain(differences: Iterable[Difference]) -> tuple[float, float]:
-    """Return the range of a panel, with room for all but a few that are far away from the rest."""
+    """Return the range of a panel's axis, in which all but far outliers fit."""
     shown = [[*one.seeds, *_ends(one)] for one in differences]
     ranges = [(min(values), max(values)) for values in shown]
     far = _FAR * median(max(abs(low), abs(high)) for low, high in ranges)
@@ -153,7 +155,7 @@ def _domain(differences: Iterable[Difference]) -> tuple[float, float]:
 def _panel(
     number: int, panels: int, measure: Measure, height: int, domain: tuple[float, float]
 ) -> Any:
-    """Draw a measure's panel; the first of the panels has the names of the contrasts."""
+    """Return the chart of a measure's panel; the first panel shows the names of the contrasts."""
     size, width = _SMALL_SIZE, _FIRST_WIDTH if number == 0 else _OTHER_WIDTH
     if panels == 1:
         size, width = _SIZE, _WIDTH

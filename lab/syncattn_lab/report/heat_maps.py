@@ -25,18 +25,19 @@ def with_heat_maps(
     models: Mapping[int, Model],
     number: int = 100,
 ) -> Iterator[ReportedSentence]:
-    """Add ``gates`` and ``matrices`` to the first sentences of a report.
+    """Add the heat maps ``gates`` and ``matrices`` to the first sentences of a report.
 
-    Each is ``title``, ``rows`` and ``columns``, ``source``, ``target`` or a list of words,
-    ``values`` in per cent, ``gold``, rows and columns, and ``causal``. A sentence gets no
-    ``matrices`` if a model reads its words differently, or if it was printed with ``<unk>`` in the
-    place of unknown text.
+    Each heat map has a ``title``; ``rows`` and ``columns``, which are ``source``, ``target`` or a
+    list of words; ``values`` in per cent; ``gold``, pairs of row and column; and ``causal``.
+
+    A sentence gets no ``matrices`` if a model splits it into other words, or if it was printed with
+    ``<unk>`` in the place of unknown text.
 
     Args:
         sentences: the sentences of the report.
         outputs: the output of each system, by name.
         models: the models of the systems, by the number of the system, from 0.
-        number: the number of sentences, from the first, with heat maps.
+        number: the number of sentences with heat maps, from the first.
     """
     rest = iter(sentences)
     first = list(islice(rest, number))
@@ -52,12 +53,15 @@ def with_heat_maps(
 
 
 def _lacks_subwords(detail: Mapping[str, Any]) -> bool:
-    """Tell whether ``<unk>`` was printed in the place of a word or a part of it."""
+    """Tell whether a printed sentence has ``<unk>`` in the place of a word or a part of it."""
     return any(UNKNOWN in word for side in ("source", "target") for word in detail[side]["words"])
 
 
 def _gates(sentence: PrintedSentence, forced: bool) -> list[dict[str, Any]]:
-    """Return a matrix of the distances of each side, and a matrix of each layer's gates."""
+    """Return heat maps of a sentence pair's distances and of the gates in each layer.
+
+    They are of the source and, if the translation was ``forced`` to be the reference, of that.
+    """
     matrices = _gates_of_side(sentence.source, "Source", causal=False)
     if forced:
         matrices += _gates_of_side(sentence.target, "Reference", causal=True)

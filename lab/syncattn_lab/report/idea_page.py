@@ -1,4 +1,4 @@
-"""The page about whether an idea helps: a self-contained HTML file without scripts."""
+"""Render the page about whether an idea helps, a self-contained HTML file without scripts."""
 
 from collections.abc import Mapping, Sequence
 from importlib.resources import files
@@ -17,14 +17,14 @@ _SAYS = {
 
 
 def say_difference(one: Difference) -> str:
-    """Say how an idea and a control differ in NLL."""
+    """Return a sentence on how an idea and a control differ in NLL."""
     idea, control = one.contrast.systems
     text = f"{idea} is {_SAYS[one.verdict]} {control}: {one.format()} nats per subword"
     return f"{text}." if one.p is None else f"{text}, p {format_p(one.p)}."  # None: nothing varies
 
 
 def sum_up(differences: Sequence[Difference]) -> str:
-    """Say in a sentence whether an idea helps; the first control is the plain system."""
+    """Return a sentence on whether an idea helps; the first control is the plain system."""
     plain, *others = differences
     idea = plain.contrast.system
     if plain.verdict != "better":
@@ -37,7 +37,7 @@ def sum_up(differences: Sequence[Difference]) -> str:
 
 
 def say_power(differences: Sequence[Difference]) -> str:
-    """Say which differences all these tests of so many seeds show; nothing if nothing varies."""
+    """Return a sentence on the difference in NLL that so many seeds would show; may be empty."""
     blocks = [one.blocks for one in differences if one.blocks]
     if not blocks:
         return ""
@@ -52,14 +52,14 @@ def render_idea(
     tables: Mapping[str, Sequence[Sequence[str]]],
     notes: Sequence[str],
 ) -> str:
-    """Render the page.
+    """Return the HTML of the page about an idea.
 
     Args:
-        differences: the idea's NLL to that of each control, the plain system first.
-        questions: what each control asks, by its name.
-        figure: of the differences, Vega-Lite with its data.
-        tables: rows by heading; the first row has the names of the columns.
-        notes: a line each.
+        differences: the difference in NLL to each control, the plain system first.
+        questions: the question that each control answers, by the name of the control.
+        figure: the Vega-Lite specification of a figure of the differences, with its data.
+        tables: rows of each table by its heading; the first row has the names of the columns.
+        notes: notes on the trainings and the measures, a line each.
     """
     folder = files(__package__) / "page"
     svg: Any = vl_convert.vegalite_to_svg(figure)

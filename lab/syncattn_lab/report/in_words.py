@@ -1,4 +1,4 @@
-"""The first sentences of a report, a summary of the numbers in words."""
+"""Write the summary at the beginning of a report: its numbers in words."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,14 +15,14 @@ from ..evaluation.table_rows import TableRow, index_rows, list_contrasts
 
 @dataclass(frozen=True)
 class Comparison:
-    """The BLEU of a system and its baseline, over sentences or over seeds.
+    """The difference in BLEU between a system and its baseline, tested over sentences or seeds.
 
     Attributes:
-        name: the system's.
-        baseline: the baseline's.
-        difference: how far the system is ahead.
-        p: of the test, corrected for all comparisons; None if there is none.
-        interval: the 95 % interval of the difference; None if it is not known.
+        name: the name of the system.
+        baseline: the name of the baseline.
+        difference: the BLEU of the system minus that of the baseline.
+        p: the p-value of the test, corrected for all comparisons; None without a test.
+        interval: the 95 % confidence interval of the difference; None if it is not known.
     """
 
     name: str
@@ -33,12 +33,12 @@ class Comparison:
 
     @property
     def verdict(self) -> Verdict:
-        """The verdict of the test."""
+        """The verdict of the test on the difference, such as ``better`` or ``not known``."""
         return decide(self.difference, self.p, BLEU.higher_is_better)
 
 
 def compare_rows(rows: Sequence[TableRow]) -> list[Comparison]:
-    """Compare all trainings of each system, over seeds, corrected by Holm's method."""
+    """Compare the BLEU of each system with its baseline's over seeds, with Holm's correction."""
     differences = compare(list_contrasts(rows, groups={}), index_rows(rows), BLEU)
     known = [one for one in differences if one.is_complete]
     return [
@@ -53,7 +53,10 @@ def compare_rows(rows: Sequence[TableRow]) -> list[Comparison]:
 
 
 def compare_scores(scores: Mapping[str, SystemScore]) -> list[Comparison]:
-    """Compare one training of each system, over sentences, corrected by Holm's method."""
+    """Return the comparison in BLEU of each tested system with its baseline, over sentences.
+
+    Each system was trained once; p-values are corrected by Holm's method.
+    """
     tests = {name: score.significance for name, score in scores.items()}
     return [
         Comparison(name, test.baseline, test.difference, test.corrected, test.interval)
@@ -63,9 +66,9 @@ def compare_scores(scores: Mapping[str, SystemScore]) -> list[Comparison]:
 
 
 def say_differences(comparisons: Sequence[Comparison]) -> list[str]:
-    """Say how far systems are from their baselines in BLEU: a sentence for each baseline.
+    """Return a sentence for each baseline on how far systems are from it in BLEU.
 
-    If no difference is more than chance, the first sentence says that the better one is not known.
+    If no difference is more than chance, a first sentence says that the better one is not known.
     """
     sentences = []
     if comparisons and all(one.verdict == "not known" for one in comparisons):
@@ -77,9 +80,10 @@ def say_differences(comparisons: Sequence[Comparison]) -> list[str]:
 
 
 def say_structure(parents: Mapping[str, float], errors: Mapping[str, float]) -> str:
-    """Say how many of the source's parents heads find, or else how well attention aligns words.
+    """Return a sentence on how well heads parse the source, or else how well attention aligns.
 
-    Both arguments are in per cent, by system.
+    ``parents`` are the shares of dependency heads of the source that attention heads find, and
+    ``errors`` are alignment error rates, both in per cent, by system.
     """
     for numbers, order, text in (
         (parents, (max, min), "heads find the parents of {:.0f} % of the source’s words"),
@@ -93,7 +97,7 @@ def say_structure(parents: Mapping[str, float], errors: Mapping[str, float]) -> 
 
 
 def say_sameness(translations: Sequence[Sequence[str]]) -> str:
-    """Say how many sentences systems translate differently; empty if there is only one system."""
+    """Return a text on how many sentences systems translate differently; empty for one system."""
     if not translations or len(translations[0]) < 2:
         return ""
     differ = sum(len({*texts}) > 1 for texts in translations)
@@ -101,9 +105,9 @@ def say_sameness(translations: Sequence[Sequence[str]]) -> str:
 
 
 def say_missing(names: Sequence[str], sentences: Sequence[Mapping[str, Any]]) -> str:
-    """Say in how many sentences words are missing, or are not translated, by system.
+    """Return a text on how many translations lack reference words or skip source words, by system.
 
-    Sentences are those of `.sentences`.
+    ``sentences`` are the summaries of `.sentences.ReportedSentence`.
     """
     counted = [each["counts"] for each in sentences if all(each["counts"])]
     said = []
@@ -120,7 +124,7 @@ def say_missing(names: Sequence[str], sentences: Sequence[Mapping[str, Any]]) ->
 
 
 def say_certainty(comparisons: Sequence[Comparison], over_seeds: bool, sentences: int) -> str:
-    """Say how certain the differences are, and what was compared."""
+    """Return a text with the confidence intervals of differences in BLEU, and what was compared."""
     texts = []
     for one in comparisons:
         if one.interval:
@@ -134,7 +138,10 @@ def say_certainty(comparisons: Sequence[Comparison], over_seeds: bool, sentences
 
 
 def say_quality(score: SystemScore, trivial: Mapping[str, SystemScore]) -> str:
-    """Say how good a single system is, beside translations by no model, by what to call them."""
+    """Return a text on the scores of a single system, beside those of translations by no model.
+
+    ``trivial`` has the latter by name, such as "the source itself".
+    """
     margin = f" ± {score.significance.confidence:.{BLEU.digits}f}" if score.significance else ""
     chrf = score.scores[CHRF.name]
     said = f"{BLEU.name} is {score.bleu.score:.{BLEU.digits}f}{margin}, and "
@@ -144,7 +151,7 @@ def say_quality(score: SystemScore, trivial: Mapping[str, SystemScore]) -> str:
 
 
 def say_findings(findings: Sequence[Finding]) -> str:
-    """Say how many faults the texts of the corpus have."""
+    """Return a sentence on how many faults were found in the texts of the corpus."""
     if not findings:
         return "No fault was found in the texts that systems learn from and are tested on."
     severe = sum(finding.severe for finding in findings)

@@ -1,4 +1,4 @@
-"""What is marked in a translation: words that are added, missing or moved, and what is lost.
+"""Mark added, missing and moved words in translations, and source words that are lost.
 
 Words of the translation and of the reference that are equal are paired: first the longest common
 subsequence of both, then what is left of each word, in order. A pair of the rest crosses others,
@@ -17,20 +17,20 @@ import regex
 from syncattn_fairseq.data.spans import Span
 from syncattn_fairseq.data.words import Link
 
-#: A character of a script without spaces, a word, or a sign.
+#: Matches a character of a script without spaces, a word, or a sign.
 _WORD = regex.compile(
     r"(?V1)[\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}]\p{M}*"
     r"|[\w\p{M}--[\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}]]+|[^\w\s]"
 )
-#: Words of the translation times words of the reference that are compared, at most.
+#: The most pairs of a word of the translation and a word of the reference that are compared.
 _MOST_PAIRS = 10**6
-#: Each word that is added may stand in the place of as many that are missing.
+#: The most missing words in whose place a single added word may stand.
 _FILLED = 3
 
 
 @dataclass(frozen=True)
 class SentenceLinks:
-    """The links of a source and a reference, between their words, from 0."""
+    """The words of a source and its reference, and the links between them, counted from 0."""
 
     source: Sequence[str]
     target: Sequence[str]
@@ -39,13 +39,13 @@ class SentenceLinks:
 
 @dataclass(frozen=True)
 class Marked:
-    """A translation with its marks.
+    """A translation cut into marked pieces, with the number of marks of each kind.
 
     Attributes:
         pieces: see `lay_out`; None if the sentence is too long.
         counts: the numbers of ``added``, ``missing``, ``moved`` words, and of ``untranslated``
             words of the source; empty if the sentence is too long.
-        untranslated: the latter words, with an ellipsis between those that are not neighbours.
+        untranslated: these source words, with an ellipsis between words that are not neighbours.
     """
 
     pieces: list[list[str]] | None = None
@@ -56,13 +56,13 @@ class Marked:
 def mark_translations(
     texts: Iterable[str], reference: str, by_spaces: bool, linked: SentenceLinks | None = None
 ) -> list[Marked]:
-    """Mark what is added, missing and moved in translations of one source.
+    """Mark added, missing and moved words in several translations of one source sentence.
 
     Args:
         texts: the translations.
         reference: the reference.
-        by_spaces: whether they are words with spaces between them, see `split_words`.
-        linked: the links of source and reference, if they are known.
+        by_spaces: whether texts are words with spaces between them, see `split_words`.
+        linked: the words and links of source and reference; None: unknown.
     """
     spans = split_words(reference, by_spaces)
     words = cut(reference, spans)
@@ -105,10 +105,10 @@ def _join_words(words: Sequence[str], chosen: Iterable[int]) -> str:
 
 @dataclass(frozen=True)
 class WordPairs:
-    """Which words of a translation and of the reference belong together, from 0.
+    """The pairing of equal words in a translation and its reference, counted from 0.
 
     Attributes:
-        kept: pairs of the same order in both.
+        kept: pairs (of the translation, of the reference) in the same order in both.
         moved: pairs that cross others.
         added: words of the translation without a pair.
         missing: words of the reference without a pair.
@@ -120,10 +120,10 @@ class WordPairs:
     missing: list[int] = field(default_factory=list)
 
     def find_gaps(self) -> list[int]:
-        """Return the missing words in whose place the translation has next to nothing.
+        """Return the missing words that no added words of the translation stand for.
 
-        A place is between two kept pairs. It counts if fewer than a third as many words are added
-        there as are missing.
+        A place is between two kept pairs. Its missing words are returned if fewer than a third as
+        many words are added there.
         """
         ours, theirs = [pair[0] for pair in self.kept], [pair[1] for pair in self.kept]
         added = Counter(bisect(ours, word) for word in self.added)
@@ -133,7 +133,7 @@ class WordPairs:
 
 
 def pair_words(ours: Sequence[str], reference: Sequence[str]) -> WordPairs | None:
-    """Pair the equal words of a translation and of the reference; None if they are too long."""
+    """Pair the equal words of a translation and its reference; return None if they are too long."""
     shortest = min(len(ours), len(reference))
     begin = next((n for n in range(shortest) if ours[n] != reference[n]), shortest)
     left = shortest - begin
@@ -161,7 +161,7 @@ def pair_words(ours: Sequence[str], reference: Sequence[str]) -> WordPairs | Non
 
 
 def _find_common(ours: Sequence[str], reference: Sequence[str]) -> list[tuple[int, int]]:
-    """Return the pairs of a longest common subsequence."""
+    """Return the index pairs of a longest common subsequence of two lists of words."""
     rows = [[0] * (len(reference) + 1)]
     for word in reversed(ours):
         below, row = rows[-1], [0] * (len(reference) + 1)
@@ -183,7 +183,7 @@ def _find_common(ours: Sequence[str], reference: Sequence[str]) -> list[tuple[in
 
 
 def split_words(text: str, by_spaces: bool) -> list[Span]:
-    """Return the places of a text's words.
+    """Return the character span of each word in a text.
 
     Args:
         text: a line.
@@ -195,14 +195,15 @@ def split_words(text: str, by_spaces: bool) -> list[Span]:
 
 
 def cut(text: str, spans: Iterable[Span]) -> list[str]:
-    """Return the words of a text at their places."""
+    """Return the words at the given character spans of a text."""
     return [text[begin:end] for begin, end in spans]
 
 
 def locate_words(words: Sequence[str], text: str, spans: Sequence[Span]) -> list[set[int]] | None:
-    """Return which of the words at ``spans`` each of other words of the same text is made of.
+    """Return for each of ``words`` the numbers of the spans of the same text that it overlaps.
 
-    None if the characters of the words, except white space, are not those of the text.
+    The numbers are from 0. None if the characters of the words, except white space, are not those
+    of the text.
     """
     ours, theirs = (["".join(word.split()) for word in some] for some in (words, cut(text, spans)))
     if "".join(ours) != "".join(theirs):
@@ -218,13 +219,14 @@ def find_untranslated(
     source: Sequence[str],
     places: Sequence[Collection[int]],
 ) -> list[int]:
-    """Return the source words all of whose links lead to words that are missing without a trace.
+    """Return the source words whose reference words are all missing, with none in their place.
 
     Args:
-        gaps: these words of the reference, see `WordPairs.find_gaps`.
+        gaps: the missing words of the reference, see `WordPairs.find_gaps`.
         links: between words of the source and of the reference.
         source: the words of the source; signs alone are never returned.
-        places: of each linked word of the reference, the words of the reference in ``gaps``.
+        places: for each reference word of ``links``, the words of the reference as ``gaps`` counts
+            them that it overlaps, see `locate_words`.
     """
     linked: dict[int, set[int]] = defaultdict(set)
     for word, target in links:
@@ -244,15 +246,16 @@ def lay_out(
     reference_spans: Sequence[Span],
     name_sources: Callable[[Sequence[int]], str],
 ) -> list[list[str]]:
-    """Return the pieces of a translation with its marks, in the order in which they are shown.
+    """Return a translation cut into marked pieces, in the order in which they are shown.
 
     Args:
-        pairs: of its words and those of the reference.
+        pairs: the pairing of words in translation and reference.
         text: the translation.
-        spans: its words.
+        spans: the spans of its words.
         reference: the reference.
-        reference_spans: its words.
-        name_sources: returns the source of some words of the reference; empty if it is unknown.
+        reference_spans: the spans of its words.
+        name_sources: returns the source words that are linked with some words of the reference;
+            empty if they are unknown.
 
     Returns:
         Pieces, each a kind, a text and perhaps a note. The kinds are ``""`` for words as in the
@@ -287,7 +290,7 @@ def lay_out(
 
 
 def _list_runs(numbers: Iterable[int]) -> list[list[int]]:
-    """Split numbers into those that follow each other."""
+    """Split numbers into runs of consecutive numbers."""
     runs: list[list[int]] = []
     for number in numbers:
         if runs and runs[-1][-1] == number - 1:
@@ -298,7 +301,7 @@ def _list_runs(numbers: Iterable[int]) -> list[list[int]]:
 
 
 def _slice(text: str, spans: Sequence[Span], first: int, last: int) -> str:
-    """Return the text of some words, with a space in front if there is one."""
+    """Return the text from one word to another, with a space in front if the text has one."""
     begin, end = spans[first][0], spans[last][1]
     space = " " if begin and text[begin - 1].isspace() else ""
     return space + " ".join(text[begin:end].split())

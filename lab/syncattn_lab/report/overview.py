@@ -14,14 +14,14 @@ from .viz import alt
 from .where import RECALL
 
 COLOURS = ("#620e63", "#3d5204", "#316d5e", "#804cd6", "#05371d", "#864d80", "#687503", "#766845")
-"""Of systems: neither the blue of what is right nor the orange of what is wrong. Any two differ by
+"""The colours of systems, unlike the blue of right and the orange of wrong. Any two differ by
 10 or more in CIEDE2000, also for readers who see two primary colours only, on white and on black.
 Each has a contrast of 5 or more with white."""
 SHAPES = {
     **{"circle": "●", "square": "■", "triangle-up": "▲", "diamond": "◆", "cross": "✚"},
     **{"triangle-down": "▼", "triangle-right": "▶", "triangle-left": "◀"},
 }
-"""Of systems, and the characters that stand for them."""
+"""The shapes of systems' dots in Vega-Lite, with the characters that stand for them."""
 _KINDS = {
     "label": "label of the source word",
     "pos": "part of speech of the source word",
@@ -33,15 +33,15 @@ _KINDS = {
 }
 _DASHES = ([1, 0], [7, 3], [2, 2], [8, 3, 2, 3], [4, 1], [12, 4], [1, 3], [10, 2, 2, 2, 2, 2])
 
-#: The height of a system's dot and of the room between two parts, in pixels.
+#: Pixels of height for the dot of a system, and pixels between two parts.
 _DOT, _ROOM = 12, 9
-#: Rarer labels are left out.
+#: The most parts of a chart; rarer ones, such as labels, are left out.
 _MOST_PARTS = 20
 
 
 @dataclass(frozen=True)
 class Chart:
-    """A chart under a heading."""
+    """A chart of the page, with the heading above and the note below."""
 
     title: str
     note: str
@@ -49,7 +49,7 @@ class Chart:
 
 
 def measured_charts(scores: Mapping[str, SystemScore]) -> list[Chart]:
-    """Draw scores by length, distance, label or layer, except scores not measured."""
+    """Draw charts of BLEU by length, AER by layer, and UAS by distance and label, if measured."""
     charts = [_by_length(scores), _by_layer(scores)]
     for kind in ("distance", "label"):
         charts += [_by_detail(scores, side, kind) for side in ("source", "target")]
@@ -57,7 +57,7 @@ def measured_charts(scores: Mapping[str, SystemScore]) -> list[Chart]:
 
 
 def group_charts(scores: Iterable[GroupScore], systems: Sequence[str]) -> list[Chart]:
-    """Draw recall by groups of words, a chart for each kind of groups."""
+    """Draw the recall of words in groups, a chart for each kind of groups."""
     rows: dict[str, list[dict[str, Any]]] = {}
     for score in scores:
         if score.measure == RECALL and score.kind != ALL:
@@ -72,7 +72,7 @@ def group_charts(scores: Iterable[GroupScore], systems: Sequence[str]) -> list[C
 
 
 def _by_length(scores: Mapping[str, SystemScore]) -> Chart | None:
-    """Draw differences to the baseline, with intervals; of a single system, BLEU itself."""
+    """Draw differences in BLEU to the baseline by length; of a single system, its BLEU."""
     tests = [score.significance for score in scores.values() if score.significance]
     baseline = tests[0].baseline if tests and len(scores) > 1 else None
     base = baseline and scores[baseline].bleu_by_length
@@ -147,10 +147,10 @@ def _points(
     systems: Sequence[str],
     zero: bool = False,
 ) -> Chart | None:
-    """Draw dots with intervals, a line for each part; None if there are no dots.
+    """Draw the value of each system with its interval in each part; return None without values.
 
-    The parts are below each other, since a phone has room for few of them side by side. ``zero``:
-    a line at 0 is drawn, too.
+    Parts, such as lengths or labels, are below each other, since a phone has room for few of them
+    side by side. If ``zero``, a line is drawn at 0.
     """
     if not rows:
         return None
@@ -188,11 +188,11 @@ def _points(
 def make_chart(
     title: str, note: str, chart: Any, rows: list[dict[str, Any]], height: int = 190
 ) -> Chart:
-    """Return a chart as wide as its place on the page.
+    """Return a chart for the page that is as wide as its place there.
 
     Args:
         title: the title of the chart.
-        note: a sentence below the title.
+        note: a text below the title.
         chart: the Altair chart; its data are named ``rows``.
         rows: the data.
         height: of what is drawn between the axes, in pixels.
@@ -202,10 +202,10 @@ def make_chart(
 
 
 def tell_apart(systems: Sequence[str], shown: Iterable[str], channel: str) -> dict[str, Any]:
-    """Return the Vega channels for each system's colour, and for its shape or dashes.
+    """Return the Vega-Lite channels that give each system its colour, and its shape or dashes.
 
-    The channel is ``shape`` or ``strokeDash``; the legend has the systems that are shown. Of a page
-    of one system, no chart has a legend.
+    ``channel`` is ``shape`` or ``strokeDash``. The legend has the systems in ``shown``. If the page
+    has one system, no chart has a legend.
     """
     present = {*shown}
     values = [name for name in systems if name in present]

@@ -1,4 +1,4 @@
-"""The report: a self-contained HTML file.
+"""Render the report that compares systems, a self-contained HTML file.
 
 Content from texts and models is stored as compressed data; the page's script inserts it as text,
 never as HTML. Jinja2 escapes the tables. In addition, the page's content security policy lets the
@@ -42,28 +42,28 @@ from .where import say_where_it_is_weak, say_where_they_differ
 
 @dataclass(frozen=True)
 class Trainings:
-    """The results of all seeds."""
+    """The results of systems over all seeds, for a page that shows one seed of each."""
 
     comparisons: Sequence[in_words.Comparison]
     results: Tables
-    """Scores, differences and costs."""
+    """Tables of scores, differences to the baselines, and costs."""
     forest: Mapping[str, Any] | None
-    """Vega-Lite with its data: the differences to the baselines; None if there are none."""
+    """The forest plot of differences to the baselines, as Vega-Lite with its data, or None."""
     parents: Mapping[str, float]
-    """The share of the source's parents that the heads find, in per cent, by system."""
+    """The share of the source's dependency heads that the model finds, in per cent, by system."""
     errors: Mapping[str, float]
-    """Alignment error rates, in per cent, by system."""
+    """The alignment error rate of each system's attention, in per cent."""
     shown: str
-    """Says which trainings the rest of the page is about."""
+    """A sentence on which trainings the rest of the page is about."""
 
 
 @dataclass(frozen=True)
 class Groups:
-    """Recall and precision of words in groups.
+    """The recall and precision of words in groups, as scores and as tables.
 
     Attributes:
-        scores: of each group and system.
-        tables: the same as tables, with notes.
+        scores: the scores of each group and system.
+        tables: the same scores as tables, with notes.
     """
 
     scores: Sequence[GroupScore]
@@ -72,11 +72,11 @@ class Groups:
 
 @dataclass(frozen=True)
 class Page:
-    """A page.
+    """A rendered report.
 
     Attributes:
-        html: the file.
-        answers: what it begins with, by the question.
+        html: the content of the HTML file.
+        answers: the answers that the page begins with, by their questions.
     """
 
     html: str
@@ -93,17 +93,18 @@ def render(
     groups: Groups | None = None,
     trivial: Mapping[str, SystemScore] | None = None,
 ) -> Page:
-    """Render the page of several systems on a test set.
+    """Render the page that shows several systems on a test set.
 
     Args:
         title: the title of the page.
-        scores: the scores by system, in the order of the page.
+        scores: the scores of each system by name, in the order of the page.
         sentences: the first sentences of the test set, with the systems in the same order.
         logs: the training logs of each seed, by system.
         trainings: the results over all seeds; None: unknown.
         findings: the faults of the corpus's text; None: unknown.
-        groups: the words found in groups; None: unknown.
-        trivial: the scores of translations by no model, by what to call them, for a single system.
+        groups: recall and precision of groups of words; None: unknown.
+        trivial: the scores of translations by no model, such as a copy of the source, by name; for
+            a page of a single system.
     """
     trivial = trivial or {}
     size = next(iter(scores.values())).sentences
@@ -164,7 +165,7 @@ def render(
 def _number(
     charts_of: Mapping[str, Sequence[Chart]], first: int
 ) -> dict[str, list[tuple[int, Chart]]]:
-    """Return the charts of each section with their numbers in the page's data."""
+    """Number the charts of all sections as in the page's data, counted from ``first``."""
     numbers = count(first)
     return {name: [(next(numbers), chart) for chart in some] for name, some in charts_of.items()}
 
@@ -174,7 +175,10 @@ def _list_columns(
     tests: Sequence[Significance],
     trivial: Mapping[str, SystemScore],
 ) -> dict[str, list[str]]:
-    """Return the columns of the table of scores; translations by no model have no tests."""
+    """Return the columns of the table of scores by heading, with a row for each system.
+
+    Rows of translations by no model have no tests.
+    """
     columns = list_score_columns({**scores, **trivial})
     no_tests = [NONE] * len(trivial)
     tested = {name: [*cells, *no_tests] for name, cells in list_test_columns(tests).items()}
@@ -189,9 +193,9 @@ def _answer(
     trivial: Mapping[str, SystemScore],
     findings: Sequence[Finding] | None,
 ) -> dict[str, str]:
-    """Return what the page begins with, by the question; questions without an answer are left out.
+    """Return the answers that the page begins with, by question, without unanswered questions.
 
-    Sentences are those of the list.
+    ``sentences`` are the summaries of the shown sentences.
     """
     names, in_groups = [*scores], groups.scores if groups else ()
     if trainings:
@@ -225,13 +229,13 @@ def _answer(
 
 
 def _select(scores: Mapping[str, SystemScore], measure: str) -> dict[str, float]:
-    """Return a measure of each measured system."""
+    """Return a measure's score by system, for the systems that have one."""
     numbers = {name: score.scores for name, score in scores.items()}
     return {name: row[measure] for name, row in numbers.items() if measure in row}
 
 
 def _list_cells(finding: Finding) -> list[str]:
-    """Return the cells of a finding in a table."""
+    """Return the row of a finding in the table of faults."""
     sizes = [f"{finding.count:,}", f"{finding.total:,}", f"{100 * finding.share:.3g} %"]
     return [KINDS[finding.kind].about, finding.split, *sizes, finding.example]
 
@@ -244,5 +248,5 @@ def _dump(value: Any) -> str:
 
 
 def _inside_script(script: str) -> str:
-    """Escape anything that looks like the end of the script."""
+    """Escape in a script what would end or comment out its HTML element."""
     return script.replace("</script", "<\\/script").replace("<!--", "\\x3C!--")

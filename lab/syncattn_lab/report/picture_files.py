@@ -1,4 +1,4 @@
-"""The files of pictures: SVG, PNG and PDF."""
+"""Save pictures as SVG, PNG and PDF files."""
 
 import json
 import re
@@ -13,23 +13,24 @@ from syncattn_fairseq.base.files import replacing
 from .viz import alt, vl_convert
 
 FORMATS = ("svg", "png", "pdf")
-#: What an SVG cannot hold, since XML cannot; the renderer ends the program at it.
+#: Characters that XML and so SVG cannot hold; at one of them, the renderer ends the program.
 _NOT_XML = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-#: Most fonts have the letters up to here.
+#: The last code point of the letters that nearly all fonts have.
 _LAST_LATIN = 0x24F
-#: A place in Unicode that will never have a letter.
+#: A code point that will never be a letter.
 _NOWHERE = "\U0010fffe"
 
 
 def check_format(path: Path) -> None:
-    """Raise `DataError` if a picture cannot be saved as this file: its suffix is another."""
+    """Raise `DataError` unless the suffix of a file is that of a picture format in `FORMATS`."""
     if path.suffix.lower().removeprefix(".") not in FORMATS:
         raise DataError(f"{path}: pictures are .svg, .png or .pdf; choose one")
 
 
 def list_boxes(picture: Mapping[str, Any] | str) -> list[str]:
-    """Return the scripts, such as ``HIRAGANA``, that no font here has: their letters become boxes.
+    """Return the scripts in a picture, such as ``HIRAGANA``, that no font here can draw.
 
+    Their letters become boxes.
     The picture of a letter without a font is that of a letter that does not exist.
     """
     if isinstance(picture, str):
@@ -49,8 +50,9 @@ def _draw_letter(letter: str) -> bytes:
 
 
 def save(picture: Mapping[str, Any] | str, path: Path) -> None:
-    """Write a filled chart, or an SVG, as SVG, PNG (twice the size, for sharp print) or PDF.
+    """Write a picture to a file whose suffix is ``.svg``, ``.png`` or ``.pdf``.
 
+    The picture is a Vega-Lite chart with its data, or SVG. PNG has twice the size, for sharp print.
     Control characters of a chart become U+FFFD.
     """
     check_format(path)
@@ -60,7 +62,10 @@ def save(picture: Mapping[str, Any] | str, path: Path) -> None:
 
 
 def render(picture: Mapping[str, Any] | str, kind: str) -> bytes:
-    """Return the content of a file with a filled chart, or an SVG; for ``kind`` see `FORMATS`."""
+    """Return the content of a picture's file, in a format of `FORMATS`.
+
+    The picture is a Vega-Lite chart with its data, or SVG.
+    """
     if isinstance(picture, str) and kind == "svg":
         return picture.encode()
     source = "svg" if isinstance(picture, str) else "vegalite"

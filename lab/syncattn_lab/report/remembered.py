@@ -1,4 +1,4 @@
-"""Data common to all pages, made once for the installed versions and kept in the user's cache."""
+"""Cache data that all pages share; it is made once for the installed versions."""
 
 import json
 import os
@@ -11,15 +11,15 @@ from typing import Any
 from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.base.files import read_text_file, replacing
 
-#: What is made depends on the versions of these distributions.
+#: Distributions on whose versions the cached data depends.
 MAKERS = ("altair", "syncattn-lab", "vl-convert-python")
 
 
 def remember(name: str, make: Callable[[], Any], source: str = "") -> Any:
-    """Return a value common to all pages, from the cache if present.
+    """Return a value that all pages share, from the user's cache if it is there.
 
     Args:
-        name: of the value; also the start of its file's name.
+        name: the name of the value, and of its file without suffix.
         make: makes the value, which JSON can hold.
         source: what else the value depends on, such as the code that makes it.
     """

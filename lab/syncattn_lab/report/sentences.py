@@ -1,4 +1,4 @@
-"""The data shown for each sentence: words, parses, trees and alignments of all systems."""
+"""The data that a report shows of each sentence: words, parses, trees and alignments."""
 
 from __future__ import annotations
 
@@ -28,18 +28,24 @@ _GOLD = ("heads", "labels", "trees")
 
 @dataclass(frozen=True)
 class ReportedSentence:
-    """One sentence, ready for JSON; None or empty: not printed, without gold, or hidden words.
+    """The data of one sentence of a report, ready for JSON.
 
+    An entry is None or empty if it was not printed, or has no gold, or the words are unknown.
     Words are counted from 0, but heads from 1, with 0 for the root.
     """
 
     summary: dict[str, Any]
-    """``source``, ``reference``, ``length`` in words of the source, ``translations`` and their
-    sentence-level ``chrf``, one for each system, and which of them ``differ``: ``translations``,
-    ``parses``, ``alignments``, ``trees``. The ``counts`` of each system are those of `.marks`."""
+    """The entry in the page's list of sentences, by name.
+
+    ``source``, ``reference``, ``length`` in words of the source, ``translations`` and their
+    sentence-level ``chrf``, one for each system, and what of the systems ``differ``:
+    ``translations``, ``parses``, ``alignments``, ``trees``. The ``counts`` of each system are those
+    of `.marks.Marked`."""
     detail: dict[str, Any]
-    """``source`` and ``target``, each with ``words`` (those of the reference), the ``text`` that
-    they are of, their ``spans`` in it if known, ``heads``, ``labels`` and ``tree`` (gold); ``sure``
+    """What the page shows of the sentence when it is opened, by name.
+
+    ``source`` and ``target``, each with ``words`` (those of the reference), the ``text`` that they
+    are of, their ``spans`` in it if known, ``heads``, ``labels`` and ``tree`` (gold); ``sure``
     and ``possible`` links, None without gold; and ``systems``, each with heads of ``source`` and
     ``target``, and ``links``, ``source_trees`` and ``target_trees`` by layer. Of a sentence with
     more than `MOST_WORDS`, only ``long``, their number. In any case ``marked``, for each system its
@@ -55,15 +61,16 @@ def describe(
     by_spaces: bool = True,
     text: GroupedText | None = None,
 ) -> Iterator[ReportedSentence]:
-    """Yield sentences for the page.
+    """Yield the data of each sentence of a test set, for the page.
 
     Args:
-        outputs: of each system, by its name.
-        gold: what they are measured against.
+        outputs: the output of each system, by name.
+        gold: the references, and the source and gold annotation where they are known.
         moses_language: the language whose Moses tokenizer is undone in translations; None: none.
-        number: how many sentences, from the first; None: all.
+        number: the number of sentences, from the first; None: all.
         by_spaces: whether texts are words with spaces between them, for marks in translations.
-        text: the same test set with the links that say which source words are not translated.
+        text: the same test set with links, which tell the source words that are not translated;
+            None: unknown.
     """
     systems = [_System(output, moses_language) for output in outputs.values()]
     chrf = CHRF()
@@ -143,7 +150,10 @@ class _System:
 
 
 def _induce_trees(side: PrintedSide, known: Mapping[str, Any]) -> dict[str, Any]:
-    """Lay out the trees induced by the distances of each layer; see `tree_nodes`."""
+    """Return the tree that each layer's distances induce, by layer, as `tree_nodes` lays it out.
+
+    It is empty if the words of the distances are not those of the page.
+    """
     gold = known["tree"] and {tuple(node[:2]) for node in known["tree"]["nodes"]}
     trees = {}
     for layer in side.distances:
@@ -157,10 +167,11 @@ def _induce_trees(side: PrintedSide, known: Mapping[str, Any]) -> dict[str, Any]
 
 
 def tree_nodes(tree: Tree, gold: set[tuple[int, ...]] | None = None) -> dict[str, Any]:
-    """Lay out a tree: ``nodes`` of several words, and the index of each word's parent node.
+    """Return a tree as ``nodes``, its constituents of several words, and each word's node.
 
-    Each node is its first word, the one after its last, its height, the index of its parent (None
-    for the topmost), its label, and 1 if it is in the gold tree's spans, 0 if not, None without.
+    ``parents`` has the index of the node above each word. A node is a list: its first word, the
+    word after its last, its height, the index of the node above (None for the topmost), its label,
+    and whether its span is in ``gold`` (1, 0, or None without a gold tree).
     """
     nodes: list[list[Any]] = []
     parents: list[int | None] = []
@@ -188,7 +199,7 @@ def tree_nodes(tree: Tree, gold: set[tuple[int, ...]] | None = None) -> dict[str
 
 
 def _find_side(systems: Iterable[_System], name: str, index: int) -> PrintedSide:
-    """Return a side of the first system with its words; as target, the reference."""
+    """Return a sentence's source or reference as printed by the first system with its words."""
     for system in systems:
         side: PrintedSide = getattr(system.printed[index], name)
         if side.words and (name == "source" or system.is_forced):

@@ -1,7 +1,7 @@
-"""Parses, links and trees as plain text, for a terminal.
+"""Draw parses, links and trees as plain text, for a terminal.
 
-Each word has its own line, so that sentences of any length and script fit. Arcs are on its left,
-with a tip at the dependent, and its head's name is on its right.
+In a parse, each word has its own line, so that sentences of any length and script fit. Arcs are on
+the left of the word, with a tip at the dependent, and its head's name is on the right.
 """
 
 from collections.abc import Iterable, Sequence
@@ -12,7 +12,7 @@ from syncattn_fairseq.trees.tree import Tree
 
 _UP, _DOWN, _LEFT, _RIGHT = 1, 2, 4, 8
 _LINES = " ╵╷│╴┘┐┤╶└┌├─┴┬┼"
-"""The character that connects some of the four sides, by the sum of their numbers."""
+"""Box-drawing characters, by the sum of the numbers of the directions that each connects."""
 
 
 def draw_arcs(
@@ -21,13 +21,13 @@ def draw_arcs(
     gold: Sequence[int] | None = None,
     labels: Sequence[str] | None = None,
 ) -> str:
-    """Draw dependencies, including cycles and several roots.
+    """Draw a sentence's dependency arcs as text; they may have cycles and several roots.
 
     Args:
         words: the words of the sentence.
-        heads: the parent of each word, from 1, 0 for the root. None: the gold parent is to the
-            right of the word, where a decoder cannot look.
-        gold: the gold parents. A wrong parent is marked with a cross, followed by the gold parent.
+        heads: the dependency head of each word, from 1; 0 for the root. None: the gold head is to
+            the right of the word, where a decoder cannot look.
+        gold: the gold heads. A wrong head is marked with a cross, followed by the gold head.
         labels: the dependency label of each word.
     """
     arcs = [(word, head) for word, head in enumerate(heads, 1) if head]
@@ -60,7 +60,7 @@ def draw_arcs(
 
 
 def draw_links(links: Iterable[Link], source: Sequence[str], target: Sequence[str]) -> str:
-    """Write the source words of each target word."""
+    """Return a line with each target word and the source words that it is linked with."""
     sources: dict[int, list[str]] = {}
     for i, j in sorted(links):
         sources.setdefault(j, []).append(source[i])
@@ -68,7 +68,7 @@ def draw_links(links: Iterable[Link], source: Sequence[str], target: Sequence[st
 
 
 def draw_tree(tree: Tree) -> str:
-    """Write a tree as brackets without labels: ``((the (old man)) (saw it))``."""
+    """Return a tree as brackets without labels: ``((the (old man)) (saw it))``."""
     parts: list[str] = []
     agenda: list[Tree | str] = [tree]
     while agenda:
@@ -84,7 +84,7 @@ def draw_tree(tree: Tree) -> str:
 
 
 def _lanes(arcs: Iterable[tuple[int, int]]) -> dict[tuple[int, int], int]:
-    """Give each arc the column nearest to the words where it meets no other arc."""
+    """Return the column of each arc, the nearest to the words where it meets no other arc."""
     taken: list[list[tuple[int, int, int]]] = []
     lanes = {}
     for word, head in sorted(arcs, key=lambda arc: (abs(arc[0] - arc[1]), min(arc))):
@@ -100,7 +100,7 @@ def _lanes(arcs: Iterable[tuple[int, int]]) -> dict[tuple[int, int], int]:
 
 
 def _meets_any(arc: tuple[int, int, int], others: Iterable[tuple[int, int, int]]) -> bool:
-    """Tell whether an arc (first row, last row, head) needs a row of another arc's column.
+    """Tell whether an arc (first row, last row, head) overlaps others of the same column.
 
     Arcs of the same head may share the row of the head.
     """

@@ -1,4 +1,4 @@
-"""The libraries for pictures and pages."""
+"""Import the libraries that draw pictures and pages; `DataError` if memory is limited too much."""
 
 from resource import RLIMIT_AS, getrlimit
 

@@ -1,4 +1,4 @@
-"""Say in words in which groups of words systems differ, or a single system is weak."""
+"""Write in which groups of words systems differ, or a single system is weak."""
 
 from collections.abc import Iterable, Sequence
 
@@ -6,7 +6,7 @@ from ..evaluation.group_scores import ALL, GroupScore
 from ..evaluation.measures import say_p
 from ..evaluation.word_groups import UNLINKED
 
-#: Relations of Universal Dependencies, by what their dependents are.
+#: Names for the dependents of each relation of Universal Dependencies.
 _LABELS = {
     "acl": "clauses that modify nouns",
     "acl:relcl": "heads of relative clauses",
@@ -39,18 +39,18 @@ _LABELS = {
 }
 _ARCS = {"root": "roots", "1": "words next to their parent"}
 _SEEN = {"seen": "words that training had", "unseen": "words that training lacked"}
-#: How many groups a sentence names.
+#: The most groups that a sentence names.
 _MOST = 3
 RECALL = "recall"
 
 
 def format_percent(fraction: float) -> str:
-    """Return a share in per cent, as prose has it: with one digit."""
+    """Return a fraction as a percentage with one decimal, without the % sign."""
     return f"{100 * fraction:.1f}"
 
 
 def name_group(kind: str, group: str) -> str:
-    """Return what to call a group of words in a sentence."""
+    """Return the name of a group of words in prose, such as "words tagged NOUN"."""
     if group == UNLINKED:
         return "words without a link"
     if kind == "label":
@@ -69,9 +69,9 @@ def name_group(kind: str, group: str) -> str:
 
 
 def say_where_they_differ(scores: Sequence[GroupScore]) -> list[str]:
-    """Name the groups in which each system is better or worse than the baseline, by the tests.
+    """Return sentences on the groups in which each system is significantly better or worse.
 
-    If there is none, the group with the smallest p is named.
+    If there is none, the group with the smallest p-value is named.
     """
     recalls = [score for score in scores if score.measure == RECALL and score.kind != ALL]
     tested = [score for score in recalls if score.p is not None]
@@ -106,12 +106,12 @@ def say_where_they_differ(scores: Sequence[GroupScore]) -> list[str]:
 
 
 def _rank(scores: Iterable[GroupScore]) -> list[GroupScore]:
-    """Sort scores by their difference, the largest first."""
+    """Sort the scores of groups by the size of their difference to the baseline, largest first."""
     return sorted(scores, key=lambda one: -abs(one.difference.difference if one.difference else 0))
 
 
 def say_where_it_is_weak(scores: Sequence[GroupScore]) -> str:
-    """Name the groups of which a single system finds fewer words than of all, by their interval."""
+    """Return a sentence on the groups with significantly lower recall than all words have."""
     recalls = [score for score in scores if score.measure == RECALL]
     every = next((score.fraction for score in recalls if score.kind == ALL), None)
     if every is None:

@@ -28,7 +28,7 @@ def of(name: str, difference: float, p: float | None, baseline: str = "Base") ->
         (1.2, 0.0004, "1.2 BLEU ahead of Base, which is more than chance (p < 0.001)."),
         (1.2, None, "1.2 BLEU ahead of Base; two seeds of each would tell whether that is "),
         (2, 0.05, "2.0 BLEU ahead of Base, which may be chance (p = 0.050)."),
-        (2, 0.0496, "2.0 BLEU ahead of Base, which is more than chance (p = 0.050)."),
+        (2, 0.0496, "2.0 BLEU ahead of Base, which is more than chance (p < 0.050)."),
     ],
 )
 def test_one_system_and_its_baseline(difference, p, said):

@@ -7,8 +7,9 @@ from .corenlp import read_corenlp_json
 from .parsed_sentence import Analysis
 from .stanza_json import read_stanza_json
 
-#: Readers take a file's lines, from `read_lines`, and its name, and yield its sentences. Each holds
-#: one sentence at a time and raises `DataError` with the file's name and the line.
+#: A function that reads a parser's output: it gets the lines of a file, from `read_lines`, and the
+#: file's name, and yields the sentences. It holds one sentence at a time and raises `DataError`
+#: with the file's name and the line.
 Reader = Callable[[Iterable[str], str], Iterator[Analysis]]
 
 FORMATS: dict[str, Reader] = {

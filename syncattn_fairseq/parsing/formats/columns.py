@@ -24,7 +24,7 @@ _EMPTY_NODE = re.compile(r"[0-9]+\.[0-9]+")
 
 @dataclass(frozen=True)
 class Table:
-    """The columns of a format; the first one numbers the words from 1.
+    """A file format with a word per line, in columns; the first column numbers words from 1.
 
     A head below 1 means the root. If a word has no head (``_``), the sentence has no tree. A
     missing label is ``_``, and white space in a label becomes ``_``.
@@ -33,9 +33,9 @@ class Table:
         title: the format's name in errors.
         separator: the single character between columns. Words may contain any other.
         form: 0-based column of the word.
-        head: 0-based column of its head.
-        label: 0-based column of its label.
-        columns: the fewest there can be.
+        head: 0-based column of the word's dependency head.
+        label: 0-based column of the word's dependency label.
+        columns: the smallest number of columns that a line may have.
         header: beginning of lines about the sentence rather than a word.
         multiword: whether there are CoNLL-U's ranges (``3-4``: the written form of words 3 and 4)
             and empty nodes (``5.1``, skipped).
@@ -53,7 +53,10 @@ class Table:
     tag: int | None = None
 
     def read(self, lines: Iterable[str], name: str) -> Iterator[Analysis]:
-        """Yield the sentences, even an empty sentence with a header; `DataError` names the line."""
+        """Yield the sentences of a file; raise `DataError` with the line for a fault in the format.
+
+        A sentence with a header but no words is yielded, too.
+        """
         for block in _cut_blocks(lines):
             yield self._analysis(block, name)
 

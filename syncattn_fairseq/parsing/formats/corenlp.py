@@ -17,13 +17,13 @@ from ...base.errors import DataError
 from ...base.text import MAX_LINE
 from .parsed_sentence import Analysis
 
-#: Half of a character, which only JSON can write.
+#: Half of a character (a lone surrogate), which JSON can write but UTF-8 cannot.
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _STRING_OR_BRACE = re.compile(r'"(?:[^"\\]|\\.)*"|[{}]')
 
 
 def read_corenlp_json(lines: Iterable[str], name: str) -> Iterator[Analysis]:
-    """Yield the sentences of a file with one or several JSON documents.
+    """Yield the sentences of CoreNLP's JSON output, a file of one or several documents.
 
     Words are the text's (``originalText``), not the Penn Treebank's (``-LRB-``). The tree comes
     from ``basicDependencies``; a word with two heads, or a link of a word that is not there, leaves

@@ -5,7 +5,10 @@ from typing import NamedTuple
 
 
 class Surface(NamedTuple):
-    """A surface form of several words, ``first`` to before ``past``, such as German "im"."""
+    """A surface form that stands for several words, such as German "im" for "in dem".
+
+    They are the words from ``first`` to before ``past``, counted from 0.
+    """
 
     form: str
     first: int
@@ -14,15 +17,15 @@ class Surface(NamedTuple):
 
 @dataclass(frozen=True)
 class Analysis:
-    """The words of a sentence, and the tree if the parser found a tree.
+    """A parser's analysis of a sentence: its words, and the dependency tree if there is one.
 
     Attributes:
         words: as the parser writes them; they may contain any character, even spaces.
         heads: for each word the 1-based position of its head, 0 for the root; None: no tree. Not
             checked to form a tree.
         labels: the relation of each word to its head, without white space; empty: no tree.
-        surface: the runs of words written as one, in order.
-        text: the sentence as people write it, if the format says it.
+        surface: the surface forms of several words, in order.
+        text: the raw sentence, if the format has it; else empty.
         tags: the part of speech of each word; empty: the format has none, or is read without.
     """
 
@@ -34,7 +37,10 @@ class Analysis:
     tags: list[str] = field(default_factory=list, compare=False)
 
     def list_readings(self) -> list[list[Surface]]:
-        """List the ways to write the sentence: with surface forms, if any, then word by word."""
+        """List the sentence's word sequences: with surface forms if it has any, then word by word.
+
+        Each sequence is a list of forms, with the words that a form stands for.
+        """
         words = [Surface(word, index, index + 1) for index, word in enumerate(self.words)]
         if not self.surface:
             return [words]

@@ -17,7 +17,7 @@ _REMEDY = "write str(doc), or json.dumps(doc.to_dict()) on a line"
 
 
 def read_stanza_json(lines: Iterable[str], name: str) -> Iterator[Analysis]:
-    """Yield the sentences of the documents.
+    """Yield the sentences of the documents in a file of Stanza's JSON.
 
     Raises:
         DataError: a document is not what Stanza writes; names the line where it begins.
@@ -81,7 +81,7 @@ def _make_analysis(sentence: Any) -> Analysis:
 
 
 def _check(value: Any, kind: type) -> Any:
-    """Return a value of a kind; ``true`` is no number."""
+    """Return a value if its type is exactly ``kind`` (``true`` is no int), or raise `TypeError`."""
     if type(value) is not kind:
         raise TypeError(f"{str(value)[:60]!r} is no {kind.__name__}")
     return value
