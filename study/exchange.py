@@ -161,18 +161,23 @@ def _find_checkpoints(work: Path, cell: Cell) -> Path:
     return work / "checkpoints" / f"{CORPUS}.{cell.size}" / cell.system / str(cell.seed)
 
 
-def average(folder: Path, updates: int) -> Path:
+def average(folder: Path, updates: int, apart: int = APART) -> Path:
     """Average the last checkpoints up to a number of updates; return the new checkpoint's path.
 
     Where one fell on the end of an epoch, the one before counts. That is the same for all trainings
     of a size, whose epochs have the same number of updates.
+
+    Args:
+        folder: the checkpoints.
+        updates: the last checkpoint that counts is of this update, or before.
+        apart: how many updates they are apart.
 
     Raises:
         DataError: there are too few, or the last ones are missing.
     """
     found = {int(path.stem.rpartition("_")[2]): path for path in folder.glob("checkpoint_*_*.pt")}
     chosen = sorted(update for update in found if update <= updates)[-AVERAGED:]
-    if len(chosen) < AVERAGED or chosen[-1] < updates - APART:
+    if len(chosen) < AVERAGED or chosen[-1] < updates - apart:
         raise DataError(f"{folder}: lacks checkpoints up to update {updates}; remove it")
     output = folder / f"average_{updates}.pt"
     paths = [str(found[update]) for update in chosen]

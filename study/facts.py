@@ -54,8 +54,10 @@ from syncattn_lab.recipes.planned_cells import index_cells
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "study" / "results"
 LOSS = Measure("loss", "valid.loss", digits=3, higher_is_better=False)
+#: Of dependency heads on the test text, over subwords whose sentence is given.
+FORCED_UAS = [Measure(f"forced UAS {side}", f"test.{side}_uas") for side in ("src", "tgt")]
 #: What is measured of a training.
-MEASURES = {one.name: one for one in (*measures.MEASURES, NLL_PER_WORD, LOSS)}
+MEASURES = {one.name: one for one in (*measures.MEASURES, NLL_PER_WORD, LOSS, *FORCED_UAS)}
 
 
 @dataclass(frozen=True)

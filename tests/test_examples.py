@@ -1,12 +1,15 @@
 """The plugins of examples/; tests/end_to_end/test_training.py trains with user_dir."""
 
+import json
 from collections.abc import Iterator
 from types import ModuleType
 
 import pytest
+import sentencepiece
 import torch
 
 from syncattn_fairseq.base.errors import DataError
+from syncattn_fairseq.data.pieces import list_pieces, open_pieces
 from syncattn_fairseq.export.fold import refuse
 from syncattn_fairseq.functional import parent_gaussian
 from syncattn_fairseq.modules import BatchView
@@ -14,6 +17,7 @@ from syncattn_fairseq.modules.heads import Scope
 from syncattn_fairseq.testing import check_model
 from tests.importing import ROOT, forgetting_plugins, import_file, run_program
 from tests.models import build
+from tests.parsing.chain import Chain
 
 EXAMPLES = ROOT / "examples"
 
@@ -174,3 +178,92 @@ def test_heads_that_read_the_parse_and_those_that_do_not():
         load("user_dir")
         check_model(outward_layers="1", outward_decoder_layers="same")
         check_model(root_layers="all", positions="rotary")
+
+
+@pytest.fixture
+def marian(tmp_path):
+    """A small Marian model with random weights, as it is published, and a text in files."""
+    transformers = pytest.importorskip("transformers")
+    lines = [
+        "The old man sees a dog.",
+        "A dog, a man.",
+        "The dog is old: see!",
+        "",
+        "Old is a man.",
+    ]
+    for name in ("source", "target"):
+        with open(tmp_path / f"{name}.spm", "wb") as file:
+            sentencepiece.SentencePieceTrainer.train(
+                sentence_iterator=iter(lines * 5),
+                model_writer=file,
+                vocab_size=40,
+                hard_vocab_limit=False,
+                minloglevel=3,
+            )
+    pieces = list_pieces(open_pieces(tmp_path / "source.spm"))
+    numbers = {word: n for n, word in enumerate(["</s>", "<unk>", *pieces, "<pad>"])}
+    (tmp_path / "vocab.json").write_text(json.dumps(numbers))
+    files = [str(tmp_path / name) for name in ("source.spm", "target.spm", "vocab.json")]
+    transformers.MarianTokenizer(*files, source_lang="en", target_lang="de").save_pretrained(
+        tmp_path / "opus"
+    )
+    sizes = {"d_model": 32, "encoder_layers": 2, "decoder_layers": 1, "vocab_size": len(numbers)}
+    for side in ("encoder", "decoder"):
+        sizes |= {f"{side}_attention_heads": 4, f"{side}_ffn_dim": 32}
+    special = dict.fromkeys(("pad_token_id", "decoder_start_token_id"), len(numbers) - 1)
+    torch.manual_seed(1)
+    model = transformers.MarianMTModel(
+        transformers.MarianConfig(
+            **sizes,
+            **special,
+            eos_token_id=0,
+            forced_eos_token_id=None,
+            dropout=0,
+            scale_embedding=True,
+        )
+    )
+    model.generation_config.max_length = 20
+    model.save_pretrained(tmp_path / "opus")
+    for name in ("text.en", "text.de"):
+        (tmp_path / name).write_text("".join(f"{line}\n" for line in lines))
+    return tmp_path / "opus", lines
+
+
+def test_a_published_model_is_fine_tuned_by_the_trainer(marian, tmp_path, monkeypatch, capsys):
+    pytest.importorskip("accelerate")
+    example = import_file(EXAMPLES / "fine_tune_marian.py")
+    monkeypatch.setattr(example, "open_parser", lambda spec: Chain())
+    folder, lines = marian
+    text = [str(tmp_path / "text.en"), str(tmp_path / "text.de")]
+    words = [f"--model={folder}", "--train", *text, "--test", *text, f"--output={tmp_path / 'out'}"]
+    before, after = example.main([*words, "--epochs=120", "--rate=1e-2"])
+    assert after[0] > before[0] + 30  # BLEU
+    assert after[1] > max(90, before[1] + 20)  # UAS: the parent is the word before
+    assert capsys.readouterr().out.endswith(f"after: {after[0]:.1f} BLEU, {after[1]:.1f} UAS\n")
+    model = example.MarianMTModel.from_pretrained(folder).eval()
+    tokenizer = example.AutoTokenizer.from_pretrained(folder)
+    batch = tokenizer(lines[:2], text_target=lines[:2], padding=True, return_tensors="pt")
+    expected = model(**batch).logits
+    heads = example.put_head_in(model.get_encoder()), example.put_head_in(model.get_decoder(), True)
+    torch.testing.assert_close(model(**batch).logits, expected)
+    model.load_state_dict(torch.load(tmp_path / "out" / "model.pt"))
+    source, target = (
+        example.read_side(tokenizer, tmp_path / f"text.{x}", x, "", x == "de") for x in ("en", "de")
+    )
+    pairs = [*zip(source, target, strict=True)]
+    own = example.collate(tokenizer.pad_token_id, pairs[:2])
+    for name in ("input_ids", "attention_mask"):
+        assert own[name].equal(batch[name])
+    labels = batch["labels"]
+    assert own["labels"].where(own["labels"] != -100, labels).equal(labels)
+    model(**batch)
+    assert heads[0].parse.size(1) == batch["input_ids"].size(1)
+    # Words are those of the text: a sign of punctuation may be in the middle of a subword's word.
+    assert source[1].words[-1] + 1 == len(["A", "dog", ",", "a", "man", "."])
+    assert source[3] == ([0], [-1], [])
+    words, parents = source[1].words, source[1].parents
+    for place, word in enumerate(words):
+        last = place + 1 == len(words) or words[place + 1] != word
+        above = words.index(word - 1) if word else place
+        assert parents[place] == (above if last else place + 1)
+    assert len({*words}) < len(words) and parents[len(words) :] == [-1]

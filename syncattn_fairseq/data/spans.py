@@ -8,11 +8,15 @@ head.
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, compress, count, pairwise
 from typing import TypeAlias
+from unicodedata import category, normalize
+
+import regex
 
 from ..base.errors import BadParse
 
@@ -152,12 +156,24 @@ def measure_depths(heads: Sequence[int]) -> list[int]:
 
 
 def move_spans(spans: Sequence[Span], sentence: str, text: str) -> list[Span]:
-    """Return spans of a sentence moved to a text that differs only in white space."""
-    places = [place for place, character in enumerate(text) if not character.isspace()]
-    return [
-        (places[begin], places[end - 1] + 1) if begin < end else (0, 0)
-        for begin, end in skip_spaces(spans, sentence)
-    ]
+    """Return spans of a sentence as those of its text in a model.
+
+    Args:
+        spans: the spans.
+        sentence: the sentence.
+        text: the same with other spaces, or as a subword model normalises the sentence.
+
+    Raises:
+        BadParse: the text is of another sentence.
+    """
+    before, others = align_places(text, sentence)
+    moved = []
+    for span in spans:
+        first, stop = (others[place] for place in span)
+        begin = bisect_left(before, before[bisect_right(before, first) - 1])
+        begin += len(text[begin:]) - len(text[begin:].lstrip())
+        moved.append((begin, bisect_left(before, stop)) if first < stop else (0, 0))
+    return moved
 
 
 def split_span(span: Span, surface: str, forms: Sequence[str]) -> list[Span]:
@@ -178,13 +194,56 @@ def split_span(span: Span, surface: str, forms: Sequence[str]) -> list[Span]:
     return [*pairwise([span[0], *ends])]
 
 
+def align_places(text: str, sentence: str) -> tuple[list[int], list[int]]:
+    """Return how many letters are before each place in a text, and in a sentence.
+
+    A place is where a character begins, or the end. The counts are those of the same letters if
+    the texts differ in spaces only, or if the text is what a subword model reads: the sentence with
+    compatible characters in place of some (Unicode's NFKC), such as ``...`` for an ellipsis, in
+    lower case perhaps, and without what nobody sees.
+
+    Args:
+        text: as the subwords join to it.
+        sentence: as people wrote it.
+
+    Raises:
+        BadParse: the text is of another sentence.
+    """
+    if "".join(sentence.split()) == "".join(text.split()):
+        return _count_characters(text), _count_characters(sentence)
+    (letters, before), (others, places) = _count_letters(text), _count_letters(sentence)
+    if letters != others:
+        raise BadParse(
+            "another sentence", f"the subwords are of {text[:60]!r}, not of {sentence[:60]!r}"
+        )
+    return before, places
+
+
 def skip_spaces(spans: Sequence[Span], text: str) -> list[Span]:
     """Return spans counted in characters that are not white space.
 
     So they hold in another copy of the text, whose spaces differ.
     """
-    before = [0, *accumulate(not character.isspace() for character in text)]
+    before = _count_characters(text)
     return [(before[begin], before[end]) for begin, end in spans]
+
+
+def _count_characters(text: str) -> list[int]:
+    return [0, *accumulate(not character.isspace() for character in text)]
+
+
+def _count_letters(text: str) -> tuple[str, list[int]]:
+    """Return what texts that are normalised in another way share, and how much is before places.
+
+    Characters with their marks are one, since normalisation joins and splits these.
+    """
+    letters: list[str] = []
+    before = [0]
+    for cluster in regex.findall(r"\X", text):
+        plain = normalize("NFKC", cluster).casefold()
+        letters += (one for one in plain if category(one)[0] not in "CZ")
+        before += [before[-1]] * (len(cluster) - 1) + [len(letters)]
+    return "".join(letters), before
 
 
 def format_spans(spans: Sequence[Span]) -> str:

@@ -5,8 +5,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate, groupby, pairwise
 from typing import TypeAlias
 
-from ..base.errors import BadParse, DataError
-from .spans import Span, Units, check_spans, find_runs, find_units, move_spans, skip_spaces
+from ..base.errors import DataError
+from .spans import Span, Units, align_places, check_spans, find_runs, find_units, move_spans
 
 Link: TypeAlias = tuple[int, int]
 """A link of a word alignment: a source and a target word, or two subwords, both from 0."""
@@ -145,7 +145,8 @@ def split_units(
         scheme: how the subwords are marked, see `find_word_starts`.
         words: for a raw sentence, the spans of its words, from a parser or a treebank. None: the
             words are found by the scheme.
-        sentence: the raw sentence that the spans refer to; empty: the subwords join to it.
+        sentence: the raw sentence that the spans refer to, whose characters a model may change;
+            empty: the subwords join to it.
 
     Raises:
         BadParse: a span is not in the sentence, or the subwords are of another sentence.
@@ -157,12 +158,12 @@ def split_units(
     if words is None:
         return find_units(spans, find_words(text, scheme))
     sentence = sentence or text
-    if find_letters(sentence) != find_letters(text):
-        raise BadParse(
-            "another sentence", f"the subwords are of {text[:60]!r}, not of {sentence[:60]!r}"
-        )
+    before, places = align_places(text, without_mark(sentence))
     check_spans(words, len(sentence))
-    return find_units(skip_spaces(spans, text), skip_spaces(words, sentence))
+    return find_units(
+        [(before[begin], before[end]) for begin, end in spans],
+        [(places[begin], places[end]) for begin, end in words],
+    )
 
 
 def find_words(text: str, scheme: str) -> list[Span]:
@@ -187,7 +188,7 @@ def locate_words(words: Iterable[str], text: str) -> list[Span] | None:
     if find_letters("".join(letters)) != find_letters(text):
         return None
     spans = [*pairwise(accumulate(map(len, letters), initial=0))]
-    return move_spans(spans, "".join(letters), text)
+    return move_spans(spans, find_letters("".join(letters)), without_mark(text))
 
 
 def find_letters(text: str) -> str:

@@ -14,7 +14,7 @@ from ..base.errors import BadSentence, DataError, shorten
 from ..base.text import is_encodable
 from ..data.parses import check_tree
 from ..data.spans import check_spans, move_spans
-from ..data.words import is_raw, split_units
+from ..data.words import is_raw, split_units, without_mark
 from ..parsing.formats import FORMATS
 from ..parsing.formats.parsed_sentence import Analysis
 from ..parsing.parser import Parse as DependencyTree
@@ -92,7 +92,7 @@ def place_parse(
     if tree is None or not is_raw(source.scheme) or not tree.spans:
         return tree
     check_spans(tree.spans, len(text))
-    return tree._replace(spans=move_spans(tree.spans, text, str(source)))
+    return tree._replace(spans=move_spans(tree.spans, without_mark(text), str(source)))
 
 
 def check_parse(tree: DependencyTree | None, source: Sentence, reads: frozenset[str]) -> None:

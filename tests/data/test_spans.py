@@ -1,5 +1,7 @@
 """Words as spans of characters: which subwords are theirs, and that units are trees."""
 
+import re
+import unicodedata
 from collections import Counter
 
 import pytest
@@ -9,12 +11,12 @@ from hypothesis import strategies as st
 from syncattn_fairseq.base.errors import BadParse
 from syncattn_fairseq.data.parses import check_tree
 from syncattn_fairseq.data.spans import (
+    align_places,
     check_spans,
     find_owners,
     find_units,
     measure_depths,
     move_spans,
-    skip_spaces,
     split_span,
 )
 
@@ -145,9 +147,45 @@ def test_a_token_is_split_where_its_words_are_its_parts(surface, forms, spans):
 
 
 def test_spans_hold_in_a_text_with_other_spaces():
-    assert skip_spaces([(0, 2), (3, 6)], "ab c d") == [(0, 2), (2, 4)]
+    assert align_places("ab c d", "a bcd ") == ([0, 1, 2, 2, 3, 3, 4], [0, 1, 1, 2, 3, 4, 4])
     assert move_spans([(1, 3), (4, 9)], " ab  c  d ", "ab c d") == [(0, 2), (3, 6)]
     assert move_spans([(0, 1)], " a", "a") == [(0, 0)]
+
+
+@pytest.mark.parametrize(
+    ("sentence", "text", "words"),
+    [
+        ("A café´s…", "A café ́s...", ["A", "café", "́s", "..."]),
+        ("½ ﬁt", "1⁄2 fit", ["1⁄2", "fit"]),
+        ("x\u200by \u200b z", "x y z", ["x y", "", "z"]),
+        ("e\u0301t o\u0302", "ét ô", ["ét", "ô"]),
+        ("ét ô", "e\u0301t o\u0302", ["e\u0301t", "o\u0302"]),
+        ("STRAẞE ２", "strasse 2", ["strasse", "2"]),
+    ],
+)
+def test_spans_hold_in_what_a_model_makes_of_the_text(sentence, text, words):
+    spans = [match.span() for match in re.finditer(r"\S?´s|…|[^\s…´]+", sentence)]
+    moved = move_spans(spans, sentence, text)
+    assert [text[begin:end].strip() for begin, end in moved] == words
+
+
+def test_part_of_what_became_one_character_is_all_of_it():
+    assert move_spans([(0, 1), (1, 3)], "1⁄2 x", "½ x") == [(0, 1), (0, 1)]
+    assert move_spans([(0, 1)], "…", "...") == [(0, 3)]
+
+
+@given(st.text(st.sampled_from("aÀ e\u0301ǆ½…ﬁ\u200b\u3000ｶﾞ가ᄀ´ẞ\u0345"), max_size=12))
+def test_letters_are_those_of_a_normalised_text(sentence):
+    text = unicodedata.normalize("NFKC", sentence)
+    before, places = align_places(text, sentence)
+    assert before[-1] == places[-1]
+    for counts, whole in ((before, text), (places, sentence)):
+        assert len(counts) == len(whole) + 1 and counts == sorted(counts) and counts[0] == 0
+
+
+def test_letters_of_another_sentence_are_refused():
+    with pytest.raises(BadParse, match="the subwords are of 'a b', not of 'a c'"):
+        align_places("a b", "a c")
 
 
 @pytest.mark.parametrize(

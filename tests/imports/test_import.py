@@ -8,8 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import sentencepiece
 import torch
 from fairseq import checkpoint_utils, options, tasks
+from fairseq.data.indexed_dataset import MMapIndexedDataset
 from safetensors.torch import load_file, save_file
 
 import syncattn_fairseq
@@ -17,6 +19,9 @@ from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.cli import bpe, preprocess
 from syncattn_fairseq.cli.import_ import main
 from syncattn_fairseq.data.pieces import list_pieces, open_pieces
+from syncattn_fairseq.data.preparation import stored_preparations, stored_schemes
+from syncattn_fairseq.data.subwords import CONTINUATION
+from syncattn_fairseq.data.words import locate_words
 from syncattn_fairseq.export import export
 from syncattn_fairseq.imports import conversion, import_model
 from syncattn_fairseq.patches.started_options import compare_options
@@ -167,6 +172,51 @@ def test_text_becomes_the_numbers_of_marians_tokenizer(small_corpus, opus, tmp_p
     assert bpe.main([*command, f"--input={text}", f"--output={split}"]) == 0
     found = [line.split() for line in split.read_text(encoding="utf-8").splitlines()]
     assert found == model.source_segmenter(lines)
+
+
+#: A sentence as people write it, its words and their heads, and what a published model reads.
+WRITTEN = "He said: “½ café…”, man."
+SPLIT = ["He", "said", ":", "“", "½", "café", "…", "”", ",", "man", "."]
+TREE = [2, 0, 2, 6, 6, 2, 6, 6, 2, 2, 2]
+READ = "He said: “1⁄2 café...”, man."
+
+
+def test_parses_of_words_go_with_the_subwords_of_a_published_model(tmp_path, monkeypatch):
+    """Words are matched by characters, also where the model's sentencepiece changes these."""
+    monkeypatch.chdir(tmp_path)
+    texts = [WRITTEN, "A man said so.", "He is here…"]
+    options = {"vocab_size": 60, "hard_vocab_limit": False, "minloglevel": 3}
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=iter([*texts, "man. so. said: here."] * 5), model_prefix="opus", **options
+    )
+    processor = open_pieces(Path("opus.model"))
+    folder = write_marian(tmp_path / "opus", [">>de<<", *list_pieces(processor)])
+    for name in ("source.spm", "target.spm"):
+        shutil.copyfile("opus.model", folder / name)
+    assert main([str(folder), "--output=made"]) == 0
+    assert {each.tokenizer for each in stored_preparations(Path("made")).values()} == {"raw"}
+    for language in ("en", "de"):
+        Path(f"text.{language}").write_text(f"{WRITTEN}\n{texts[1]}\n", encoding="utf-8")
+        arguments = [f"--input=text.{language}", f"--output=pieces.{language}"]
+        assert bpe.main(["apply", f"--model=made/subwords.{language}", *arguments]) == 0
+    Path("text.heads.en").write_text(" ".join(map(str, TREE)) + "\n\n")
+    spans = " ".join(f"{a}-{b}" for a, b in locate_words(SPLIT, WRITTEN))
+    Path("text.spans.en").write_text(f"{spans}\n\n")
+    arguments = ["-s=en", "-t=de", "--destdir=bin", "--trainpref=pieces", "--trainheads=text"]
+    arguments += ["--start=made", "--min-parsed=0"]
+    assert preprocess.main(arguments) == 0
+    assert stored_schemes("bin") == dict.fromkeys(("en", "de"), "raw:uax29")
+    pieces = Path("pieces.en").read_text(encoding="utf-8").splitlines()[0].split()
+    assert "".join(pieces).replace("▁", " ").strip() == READ
+    assert any(piece[-1] in ".,:" and len(piece) > 1 for piece in pieces)  # not a word's
+    marks = MMapIndexedDataset("bin/train.heads.en-de.en")[0].tolist()
+    starts = [0, *(n for n, mark in enumerate(marks) if n and mark != CONTINUATION)]
+    ends = [*starts[1:], len(marks)]
+    units = ["".join(pieces[a:b]).strip("▁") for a, b in zip(starts, ends, strict=True)]
+    assert "café" in units and "1⁄2" in units
+    heads = [marks[start] for start in starts]
+    assert heads.count(0) == 1 and units[heads[units.index("café")] - 1].startswith("said")
+    assert units[heads[units.index("1⁄2")] - 1] == "café"
 
 
 def test_it_is_exported_to_ctranslate2(small_corpus, opus, tmp_path):

@@ -9,6 +9,8 @@ from syncattn_fairseq.base.errors import BadSentence, DataError
 from syncattn_fairseq.cli import translate
 from syncattn_fairseq.data.pieces import list_pieces
 from syncattn_fairseq.data.words import locate_words
+from syncattn_fairseq.inference.answers import Sentence
+from syncattn_fairseq.inference.sources import place_parse
 from syncattn_fairseq.parsing.parser import Parse, Parser
 from tests.export.test_export import read_codes
 
@@ -58,6 +60,18 @@ def test_subwords_join_to_the_sentence(raw_corpus, model):
         ".",
     ]
     assert not model.source_segmenter.describe_unknown()
+
+
+def test_a_parse_of_a_sentence_goes_with_what_a_model_makes_of_it():
+    """Published models read other characters than were written."""
+    source = Sentence(["▁1⁄2", "▁ca", "fé...", "▁man", "."], "raw:uax29")
+    spans = [(0, 1), (2, 6), (6, 7), (8, 11), (11, 12)]
+    tree = Parse([2, 0, 2, 2, 2], [], spans=spans)
+    placed = place_parse(tree, source, "½ café… man.")
+    words = [str(source)[begin:end] for begin, end in placed.spans]
+    assert words == ["1⁄2", "café", "...", "man", "."] and placed.heads == tree.heads
+    with pytest.raises(DataError, match="the subwords are of '1⁄2 café... man.', not of '¼ "):
+        place_parse(tree, source, "¼ café… man.")
 
 
 def test_pieces_are_told_from_sentences(model):

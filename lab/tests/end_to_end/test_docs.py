@@ -99,6 +99,8 @@ NOT_RUN = {
     "fairseq-train data-bin/by_hand": "the same",
     "syncattn-recipe --init mine raw/train.en raw/train.de --start": "the same",
     "syncattn-recipe mine @all --seeds 1 2 3": "the same",
+    "python examples/fine_tune_marian.py": "downloads; tests/test_examples.py does",
+    "bash study/start.sh": "takes an hour; lab/tests/study/test_start.py does",
     "syncattn-score heads": "lab/tests/evaluation/test_head_probe.py does",
     "bash study/exchange.sh": "needs a GPU; lab/tests/study/test_exchange.py does",
     "python -m study.pascal_released": "downloads; lab/tests/study/test_pascal_released.py does",
