@@ -37,7 +37,10 @@ if TYPE_CHECKING:
     from ..inference import Model
 
 #: Why a command that loads models has ``--user-dir``.
-OF_MODEL = "needed if the model was trained with it; one that only the model names is not imported"
+OF_MODEL = (
+    "needed if the model was trained with this plugin; a plugin that is named only in the "
+    "checkpoint is not imported"
+)
 
 T = TypeVar("T")
 
@@ -308,9 +311,9 @@ def add_model_files(parser: CommandLine) -> None:
         "--data-bin",
         metavar="DIR",
         help="binarised corpus with the model's dictionaries (default: the folder of the "
-        "checkpoint, or that of its training)",
+        "checkpoint, or the corpus of its training)",
     )
-    add_subwords(parser, "default: the one beside the model, or in --data-bin")
+    add_subwords(parser, "default: the subword model beside the model, or in --data-bin")
     parser.add_argument(
         "--source-parser",
         metavar="PARSER",
@@ -365,7 +368,10 @@ def read_subwords(args: argparse.Namespace) -> list[SubwordModel] | None:
             raise DataError("--vocabulary: give the codes of subword-nmt, too: --subwords CODES")
         return pair and [*pair]
     if len(vocabularies) > len(pair):
-        raise DataError(f"{len(vocabularies)} vocabularies; give one for source and one for target")
+        raise DataError(
+            f"--vocabulary: {len(vocabularies)} files given; give one, or one for the source and "
+            "one for the target"
+        )
     threshold = args.vocabulary_threshold
     paths = zip(pair, (vocabularies[0], vocabularies[-1]), strict=True)
     return [SubwordModel(model.path, Path(path), threshold) for model, path in paths]
@@ -398,7 +404,9 @@ def rewrite_texts(args: argparse.Namespace, lines: Callable[[Path | int], Iterat
             sys.stdout.writelines(lines(source))
         return
     if len(inputs) != len(args.output):
-        raise DataError(f"{len(inputs)} inputs, but {len(args.output)} outputs; give one for each")
+        raise DataError(
+            f"{len(inputs)} inputs, but {len(args.output)} outputs; give one output for each input"
+        )
     counts = [0 for _ in inputs]
     with ExitStack() as stack:
         paths = [stack.enter_context(replacing(output)) for output in args.output]

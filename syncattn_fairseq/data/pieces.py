@@ -188,8 +188,8 @@ def apply_pieces(processor: sentencepiece.SentencePieceProcessor, sentence: str)
     pieces: list[str] = processor.encode(_cuttable(sentence), out_type=str)
     if any(character in piece for piece in pieces for character in " \n\r"):
         raise DataError(
-            "this sentencepiece model puts spaces or line ends into its pieces; learn one with "
-            "syncattn-bpe learn"
+            "this sentencepiece model has subwords with spaces or line ends in them; learn "
+            "another model with syncattn-bpe learn"
         )
     return pieces
 

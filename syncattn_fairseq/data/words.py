@@ -160,7 +160,8 @@ def split_units(
         sentence, words = text, find_words(text, scheme)
     elif without_mark("".join(sentence.split())) != "".join(text.split()):
         raise BadParse(
-            "another sentence", f"the subwords are of {text[:60]!r}, not of {sentence[:60]!r}"
+            "another sentence",
+            f"the subwords belong to {text[:60]!r}, not to the sentence {sentence[:60]!r}",
         )
     else:
         check_spans(words, len(sentence))
@@ -277,7 +278,7 @@ def find_word_heads(parents: Sequence[int], lengths: Sequence[int]) -> list[int]
     if len(parents) != len(word_of):
         raise DataError(f"{len(parents)} parents for {len(word_of)} subwords")
     if any(not 0 <= parent < len(word_of) for parent in parents):
-        raise DataError(f"a parent lies outside the {len(word_of)} subwords")
+        raise DataError(f"a parent is not one of the {len(word_of)} subwords")
     heads = [word_of[parents[end - 1]] for end in accumulate(lengths)]
     return [0 if head == word else head + 1 for word, head in enumerate(heads)]
 
@@ -294,8 +295,8 @@ def link_words(
         return {(source_word[i], target_word[j]) for i, j in links}
     except IndexError:
         raise DataError(
-            f"a link lies outside the {len(source_word)} source or the {len(target_word)} target "
-            "subwords"
+            f"a link lies outside the {len(source_word)} source subwords and the "
+            f"{len(target_word)} target subwords"
         ) from None
 
 

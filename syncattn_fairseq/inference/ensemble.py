@@ -166,7 +166,10 @@ def _task_options(path: Path, state: dict[str, Any]) -> dict[str, Any]:
     for option, is_sound in sound.items():
         value = options.get(option)
         if value is not None and not is_sound(value):
-            raise DataError(f"{path}: its option {option} is {str(value)[:60]!r}")
+            raise DataError(
+                f"{path}: the checkpoint's option {option} is {str(value)[:60]!r}; use another "
+                "checkpoint"
+            )
     return options
 
 

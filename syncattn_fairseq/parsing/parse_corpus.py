@@ -134,7 +134,10 @@ def parse_corpus(
 @contextmanager
 def _keeping_others_out(plan: ParsingPlan, lock: Path) -> Iterator[None]:
     """Hold the outputs and the folder of shards, or raise `DataError` if another process does."""
-    busy = f"{plan.output}: another process is writing it; wait until it ends, or stop it"
+    busy = (
+        f"{plan.output}: another process is writing this file; wait until that process ends, or "
+        "stop it"
+    )
     others = [path for kind, path in plan.outputs.items() if kind != HEADS]
     with claiming(*others), locked(lock, busy):
         yield

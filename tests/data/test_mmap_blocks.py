@@ -75,7 +75,7 @@ def test_words_beyond_the_dictionary_are_refused(tmp_path, wrong):
     write_dataset(tmp_path / "x", np.int32, [(entries[:2], np.array([1, 1]))])
     check_symbols(f"{tmp_path}/x", 9)
     write_dataset(tmp_path / "x", np.int32, [(entries, np.array([1, 2]))])
-    message = r"x\.bin: has words beyond the 9 of its dictionary; binarise the text again with this"
+    message = r"x\.bin: has words beyond the 9 of the dictionary; binarise the text again with this"
     with pytest.raises(DataError, match=message):
         check_symbols(f"{tmp_path}/x", 9)
 

@@ -350,11 +350,11 @@ def test_another_subword_model_is_not_exported(small_corpus, tmp_path):
     text = small_corpus.folder / "words" / "train.en"
     assert bpe.main(["learn", "--vocab-size=60", f"--model={other}", "--input", str(text)]) == 0
     wrong = {
-        other.with_suffix(".model"): r"splits (\d+) of \1 sentences of .* in another way",
+        other.with_suffix(".model"): r"splits (\d+) of \1 sentences of .* differently",
         _file(tmp_path / "bytes", bytes(range(255, 0, -1))): "not UTF-8",
         _file(tmp_path / "piece", b"\n\x01\x02"): "not a sentencepiece model",
         _file(tmp_path / "codes", b"h e\n"): "marks subwords as subword_nmt",
-        _file(tmp_path / "empty", b""): "no subwords to join",
+        _file(tmp_path / "empty", b""): "no pairs of subwords to join",
     }
     trained = small_corpus.trained()
     both, *_ = of_target = [[small_corpus.subwords, path] for path in wrong]

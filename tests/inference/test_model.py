@@ -287,7 +287,7 @@ def test_what_is_wrong_is_one_line(small_corpus, path, model, tmp_path):
     data, subwords = small_corpus.data, small_corpus.subwords
     fails("No such file", tmp_path / "none.pt", data)
     fails("not a model", tmp_path)
-    fails("PyTorch cannot load it", subwords, data)
+    fails("PyTorch cannot load the file", subwords, data)
     fails("no dictionaries", path, tmp_path)
     fails("none: no such folder", path, tmp_path / "none")
     state = torch.load(path, weights_only=False)
@@ -296,7 +296,7 @@ def test_what_is_wrong_is_one_line(small_corpus, path, model, tmp_path):
     for dictionary in data.glob("dict.??.txt"):
         shutil.copy(dictionary, tmp_path)
     fails("its training did not name its languages", tmp_path / "unnamed.pt", tmp_path)
-    fails("no subword model is in its folder; name one", path, data)
+    fails("its folder has no subword model; name the", path, data)
     fails("not a sentencepiece model", path, data, subwords=_file(tmp_path, b"\nnothing"))
     codes = _file(tmp_path, b"#version: 0.2\ne r\n")
     fails("marks subwords as subword_nmt", path, data, subwords=codes)
@@ -373,15 +373,15 @@ def test_a_line_that_is_too_long_stops_no_others(small_corpus, command, model, t
     assert translate.main(command) == 1
     output = capfd.readouterr()
     assert output.out == "".join(expected[:2])
-    assert output.err.splitlines()[-1] == f"{reason}split it, or use --too-long empty"
+    assert output.err.splitlines()[-1] == f"{reason}split the line, or use --too-long empty"
 
     assert translate.main([*command, "--too-long=empty", "--max-len=2"]) == 1
     output = capfd.readouterr()
     assert [bool(line) for line in output.out.split("\n")[:-1]] == [True, True, False, True, False]
     cut, _, error = output.err.splitlines(keepends=True)
     assert cut.startswith(f"warning: {text}:1: the search came to as many subwords as it may")
-    assert cut.endswith("3 of 5 lines, this is the first\n")
-    assert error == f"{reason}no translation: 2 of 5 lines, this is the first\n"
+    assert cut.endswith("3 of 5 lines; this is the first of them\n")
+    assert error == f"{reason}2 of 5 lines have no translation, of which this is the first\n"
 
 
 @pytest.mark.parametrize(

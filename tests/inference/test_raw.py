@@ -162,7 +162,10 @@ def test_given_parses_are_of_spans_or_of_the_splitters_words(pascal):
     assert by_rule.tolist() != found.tolist()
     for parse, fault in (
         ([2, 0, 2], "a parse of 3 words for 4 words"),
-        (Parse([2, 0, 2], [], spans=[(0, 3), (4, 11), (11, 13)]), "span 11-13 after 4-11"),
+        (
+            Parse([2, 0, 2], [], spans=[(0, 3), (4, 11), (11, 13)]),
+            "the span 11-13 cannot follow 4-11",
+        ),
         (Parse([2, 0, 2], [], spans=[(0, 3), (4, 11)]), "a parse of 3 words for 2 words"),
         (conllu.replace("old man", "dog"), r"a parse of other words \('The dog \.'\)"),
     ):

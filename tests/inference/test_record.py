@@ -238,7 +238,7 @@ def test_the_command_prints_a_line_for_each_pair(small_corpus, model, tmp_path, 
 
     (tmp_path / "de").write_text("ein\n")
     assert translate.main([*command, f"--force={tmp_path / 'de'}"]) == 1
-    assert "both need one line per sentence" in capfd.readouterr().err
+    assert "both files need one line for each sentence" in capfd.readouterr().err
 
 
 def test_an_analysis_of_nothing_can_be_written(model):

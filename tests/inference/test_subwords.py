@@ -53,7 +53,7 @@ def test_what_are_no_codes_is_refused(tmp_path, content, line):
 def test_empty_codes_do_not_end_the_program(small_corpus, tmp_path):
     """subword-nmt calls ``sys.exit``."""
     path, empty = small_corpus.checkpoint("transformer"), write(tmp_path, b"")
-    with pytest.raises(DataError, match=f"{empty}: no subwords to join"):
+    with pytest.raises(DataError, match=f"{empty}: the file has no pairs of subwords to join"):
         small_corpus.load(path, subwords=empty)
 
 

@@ -355,7 +355,7 @@ def test_two_at_once_do_not_touch_each_other(run):
             ({"heads": run.outputs["heads"]}, "heads"),
             ({**run.outputs, "heads": folder / "others"}, "labels"),
         ):
-            with pytest.raises(DataError, match=f"/{busy}: another process is writing it"):
+            with pytest.raises(DataError, match=f"/{busy}: another process is writing this file"):
                 parse_corpus(dataclasses.replace(run.plan(), outputs=outputs), execute)
         refused.append(True)
         parse_all(*args)
@@ -400,6 +400,6 @@ def test_a_strangers_link_leads_nowhere(run, link):
     path = run.text.parent / link
     path.parent.mkdir(exist_ok=True)
     path.symlink_to(elsewhere / "kept" if path.suffix == ".json" else elsewhere)
-    with pytest.raises(DataError, match=f"^{path}: a link, in the place of a file of ours"):
+    with pytest.raises(DataError, match=f"^{path}: is a symbolic link where this command"):
         run()
     assert [(one.name, one.read_text()) for one in elsewhere.iterdir()] == [("kept", "1")]

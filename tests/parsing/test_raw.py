@@ -75,7 +75,7 @@ def test_a_splitter_that_lacks_is_told_before_anything_is_parsed(folder, capsys,
     assert not Path("heads").exists() and not Path("heads.shards").exists()
     with pytest.raises(SystemExit):
         main(["--input=text.fr", "--output=heads", "--lang=fr", "--splitter=uax29"])
-    assert "--splitter goes with --spans" in capsys.readouterr().err
+    assert "--splitter needs --spans" in capsys.readouterr().err
 
 
 def test_conllu_of_raw_sentences_has_their_text_and_comes_back(folder, capsys):

@@ -194,7 +194,7 @@ def test_fairseq_evaluates_only_literals_in_known_options():
     for module, name, _ in found:
         if name == "eval":
             assert vars(sys.modules[module])["eval"] is evaluate, module
-    with pytest.raises(DataError, match="would run it as code"):
+    with pytest.raises(DataError, match="would run this text as code"):
         fairseq_utils.eval_str_list("__import__('os').getpid()", int)
     assert fairseq_utils.eval_bool(True) is False  # as fairseq does, strange as it is
     assert fairseq_utils.eval_bool("True") is True

@@ -47,9 +47,12 @@ def test_every_error_of_loading_names_the_file(tmp_path, damage):
 @pytest.mark.parametrize(
     ("weight", "message"),
     [
-        (torch.tensor([1, float("nan")]), "weight holds NaN; use another"),
-        (torch.tensor([1, float("nan")], dtype=torch.float16), "weight holds NaN; use another"),
-        ([1.0], "weight is list, not numbers$"),
+        (torch.tensor([1, float("nan")]), "the parameter weight contains NaN; use another"),
+        (
+            torch.tensor([1, float("nan")], dtype=torch.float16),
+            "the parameter weight contains NaN; use another",
+        ),
+        ([1.0], "the parameter weight is list, not a tensor; "),
     ],
 )
 def test_weights_are_numbers(tmp_path, weight, message):

@@ -88,8 +88,8 @@ def test_what_is_not_installed_is_named(monkeypatch, capsys):
     monkeypatch.setattr("syncattn_fairseq.base.extras.find_spec", lambda name: None)
     said = read_error(capsys, serve.main(["--path=none"]))
     assert (
-        "starlette, which this needs, is not installed: pip install 'syncattn-fairseq[serve]'"
-        in said
+        "starlette is needed here and not installed; install it: "
+        "pip install 'syncattn-fairseq[serve]'" in said
     )
 
 

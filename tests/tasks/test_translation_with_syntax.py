@@ -316,7 +316,9 @@ def test_folders_of_other_dictionaries_are_refused(small_corpus, own_data, name)
     make_task(both)
     *first, last = path.read_text("utf-8").splitlines(keepends=True)
     path.write_text("".join([last, *first]), "utf-8")
-    with pytest.raises(DataError, match=f"^{path}: not the dictionary {small_corpus.data}"):
+    with pytest.raises(
+        DataError, match=f"^{path}: differs from the dictionary {small_corpus.data}"
+    ):
         make_task(both)
 
 

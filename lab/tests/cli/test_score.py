@@ -415,7 +415,7 @@ def test_words_are_cut_anew_on_both_sides(files, capsys):
         ("sed 1d", "--words-by sed 1d: ended with status 0: 0 lines of 1"),
         ("kytea '", "--words-by kytea ': No closing quotation"),
         ("", "--words-by: the command is empty"),
-        (r"printf '\377\n'", "its output is not UTF-8"),
+        (r"printf '\377\n'", "the program's output is not UTF-8"),
         (r"sh -c 'printf \\377 >&2; exit 3'", "ended with status 3: \ufffd"),
     ):
         capsys.readouterr()

@@ -82,7 +82,7 @@ def test_one_line_says_what_is_wrong(gold, capsys, kind, arguments, message):
         (
             "heads.en",
             "0\n2 1 0\n",
-            "t.heads.en:2: following the heads from word 1 leads back to it",
+            "t.heads.en:2: the heads form a cycle: following them from word 1 leads back to it",
         ),
         ("heads.en", "0\n3 9 0\n", "t.heads.en:2: head 9 is out of range 0..3"),
         ("heads.de", "0\n0 0\n", "t.heads.de:2: 2 words have head 0"),

@@ -73,7 +73,7 @@ def test_different_numbers_of_sentences():
 
 
 def test_links_outside_the_words():
-    with pytest.raises(DataError, match="outside the 3 source or the 3 target"):
+    with pytest.raises(DataError, match="outside the 3 source subwords and the 3 target"):
         link_words([(3, 0)], [2, 1], [1, 2])
 
 
@@ -129,7 +129,9 @@ def test_links_with_probabilities_commas_and_tabs(tmp_path, line):
 def test_other_formats_of_links_are_named(tmp_path, text, name):
     path = tmp_path / "links"
     path.write_text(text)
-    with pytest.raises(DataError, match=f"links:1: links in the format {name}.*write those of a"):
+    with pytest.raises(
+        DataError, match=f"links:1: these are links in the format {name}.*write the links of a"
+    ):
         read_alignments(path)
 
 

@@ -78,7 +78,7 @@ def test_errors_of_contrapro_are_one_pair(tmp_path):
         ("a.tsv", "a\tb\tc\td\tfar\n", "a.tsv:1: the distance 'far' is not a whole number from 0"),
         ("a.tsv", "a\tb\tc\td\t-1\n", "a.tsv:1: the distance '-1' is not a whole number from 0"),
         ("a.json", "{}", "a.json: not a list of sentences, as of LingEval97 and ContraPro"),
-        ("a.json", "[" * 99999, "a.json: not JSON"),
+        ("a.json", "[" * 99999, "a.json: not valid JSON"),
         ("a.json", "[1]", 'a.json: sentence 1: no list of "errors", as in LingEval97'),
         ("a.json", '[{"errors": [1]}]', 'a.json: sentence 1: no list of "errors"'),
         ("a.json", '[{"errors": [{}]}]', "a.json: sentence 1: the source is missing or empty"),

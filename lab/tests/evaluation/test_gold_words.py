@@ -118,5 +118,7 @@ def test_spans_are_of_the_text(tmp_path):
     path.write_text("0-3\n")
     with pytest.raises(DataError, match="spans: 1 lines, but 2 in the text"):
         read_gold_words(["The", "old"], path)
-    with pytest.raises(DataError, match="spans:1: span 0-3 after 0-0 in a sentence of 2 char"):
+    with pytest.raises(
+        DataError, match="spans:1: the span 0-3 cannot follow 0-0 in a sentence of 2 char"
+    ):
         read_gold_words(["Th"], path)

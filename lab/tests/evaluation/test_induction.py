@@ -35,6 +35,6 @@ def test_faults():
         induce_tree(SENTENCE.target, 3)
     with pytest.raises(DataError, match="no distances of layer 1, but of no layer"):
         induce_tree(printed("a b").target, 1)
-    with pytest.raises(DataError, match="3 words, but 1 in the text"):
+    with pytest.raises(DataError, match="3 words in the tree, but 1 in the text"):
         induce_tree(SENTENCE.target, 1, ["one"])
     assert induce_tree(printed("", target_distances={1: []}).target, 1) is None

@@ -88,8 +88,8 @@ GOOD = json.dumps({"corpus": "x", "cells": [cell("base", 1, 10.0), cell("ours", 
 @pytest.mark.parametrize(
     ("old", "new", "fault"),
     [
-        (GOOD, "{", "x.json: not JSON"),
-        (GOOD, "[" * 10**5, "x.json: not JSON"),
+        (GOOD, "{", "x.json: not valid JSON"),
+        (GOOD, "[" * 10**5, "x.json: not valid JSON"),
         (GOOD, "[]", "x.json: not a results file"),
         (GOOD, '{"corpus": "x"}', "x.json: not a results file"),
         (GOOD, '{"corpus": "x", "cells": {}}', "x.json: expected the name of a corpus, and a list"),

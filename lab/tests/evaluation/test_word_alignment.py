@@ -81,7 +81,9 @@ def test_layers_are_read_one_by_one(tmp_path):
 
 
 def test_read_names_the_sentence(tmp_path):
-    with pytest.raises(DataError, match="forced: sentence 0: a link lies outside the 3 source"):
+    with pytest.raises(
+        DataError, match="forced: sentence 0: a link lies outside the 3 source subwords"
+    ):
         read_word_alignments(write(tmp_path, PRINTED.replace("A-0\t0-0", "A-0\t3-0")))
 
 

@@ -195,7 +195,7 @@ def test_what_is_wrong_with_the_text_is_said(raw, capsys):
     [warning] = [x for x in capsys.readouterr().err.splitlines() if "test sentences are in" in x]
     assert warning.startswith("warning: test: test sentences are in the training text (")
     assert "raw/en/test.en.txt:7, which is raw/en/train.en.txt:" in warning
-    assert "clean leaves them out" in warning
+    assert "clean leaves these sentences out" in warning
 
 
 @pytest.mark.parametrize(

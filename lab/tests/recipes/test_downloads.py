@@ -217,14 +217,14 @@ def test_a_server_is_not_waited_for_ever(server, monkeypatch, limit, value, paus
 
 def test_two_downloads_at_once_are_refused(server):
     with claiming(FILE):
-        refuse(r"file\.tgz: another process is writing it; wait", server)
+        refuse(r"file\.tgz: another process is writing this file; wait", server)
     assert not server.requests
 
 
 @pytest.mark.parametrize("path", [PART, SUMS])
 def test_a_planted_link_is_not_followed(server, tmp_path, path):
     path.symlink_to(tmp_path / "elsewhere")
-    with pytest.raises(DataError, match=f"{path}: a link, in the place of a file of ours"):
+    with pytest.raises(DataError, match=f"{path}: is a symbolic link where this command"):
         get(server)
     assert not (tmp_path / "elsewhere").exists()
 
