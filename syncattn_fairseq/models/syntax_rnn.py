@@ -68,7 +68,8 @@ def check(args: Any, task: Any) -> None:
     """Raise ``DataError`` if options do not go together."""
     if args.double_context and args.source_attention == "global":
         raise DataError(
-            "--double-context adds to global attention; choose another --source-attention"
+            "--double-context adds an attention to the global one; choose another "
+            "--source-attention"
         )
     if args.share_all_embeddings:
         if task.source_dictionary != task.target_dictionary:

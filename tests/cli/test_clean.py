@@ -138,7 +138,7 @@ def test_a_prefix_is_not_a_folder(tmp_path, option, folder, monkeypatch, capsys)
     options = ["--every", "2", "--held-out", "held"] if option != "--held-out" else ["--every", "2"]
     before = names(tmp_path)
     error = read_error(capsys, clean(tmp_path, *options, option, folder))
-    assert error.startswith(f"error: {Path(folder)}: a folder; give ")
+    assert error.startswith(f"error: {Path(folder)}: is a folder; give ")
     assert names(tmp_path) == before
 
 

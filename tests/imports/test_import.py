@@ -70,7 +70,7 @@ MARIANS: list[dict[str, Any]] = [
 def test_a_marian_model_computes_the_same(tmp_path, settings):
     folder, made = write_marian(tmp_path / "opus", **settings), tmp_path / "made"
     verdict = import_model(folder, made)
-    assert verdict.startswith("20 sentences have the same log-probabilities to ")
+    assert verdict.startswith("20 sentences have the same log-probabilities as in")
     words = settings.get("target", WORDS)
     names = ("vocab.json", "target_vocab.json" if "target" in settings else "vocab.json")
     source, target = ["▁w3", "x", "▁w7"], [words[2], words[5]]
@@ -168,7 +168,9 @@ def test_it_is_exported_to_ctranslate2(small_corpus, opus, tmp_path):
     arguments += [f"--trainheads={small_corpus.folder / 'words' / 'valid'}"]
     arguments += [f"--start={made}"]
     assert preprocess.main(arguments) == 0
-    assert "score the same" in export(made / "model.pt", data, "ctranslate2", tmp_path / "out")
+    assert "have the same scores" in export(
+        made / "model.pt", data, "ctranslate2", tmp_path / "out"
+    )
 
 
 def change(name, **values):
@@ -190,21 +192,30 @@ def change(name, **values):
         (change("config.json", static_position_embeddings=False), "static_position_embeddings is"),
         (change("config.json", model_type="m2m_100"), "'m2m_100'; only marian and fsmt can be"),
         (change("config.json", activation_function="tanh"), "the activation 'tanh'; only swish"),
-        (change("config.json", decoder_start_token_id=5), "start with '▁w3', which is not a vec"),
+        (
+            change("config.json", decoder_start_token_id=5),
+            "start with '▁w3', whose vector is not zero",
+        ),
         (change("config.json", decoder_start_token_id=99), "decoder_start_token_id is 99"),
-        (change("config.json", d_model=32), "weights are missing|cannot load it"),
-        (change("tokenizer_config.json", source_lang=None), "its languages; give --source-lang"),
-        (change("tokenizer_config.json", source_lang="../x"), "its languages; give --source-lang"),
+        (change("config.json", d_model=32), "weights are missing|cannot load the model"),
+        (
+            change("tokenizer_config.json", source_lang=None),
+            "the model's languages; give --source-lang",
+        ),
+        (
+            change("tokenizer_config.json", source_lang="../x"),
+            "the model's languages; give --source-lang",
+        ),
         (change("tokenizer_config.json", source_lang="de"), "both languages are de"),
         (change("vocab.json", x="1"), "expected a number for each symbol"),
-        (change("vocab.json", x=1), "expected the numbers 0 to 26, each once"),
-        (change("vocab.json", more=27), "28 symbols for 27 vectors"),
+        (change("vocab.json", x=1), "expected each number from 0 to 26 once"),
+        (change("vocab.json", more=27), "28 symbols for 27 embedding vectors"),
         (change("vocab.json", x=None, **{"a\nb": 22}), "cannot stand in a dictionary"),
-        (change("vocab.json", **{"<unk>": None, "y": 1}), "its vocabulary has no <unk>"),
-        (lambda folder: (folder / "config.json").write_text("[1]"), "expected a table in braces"),
-        (lambda folder: (folder / "vocab.json").unlink(), "no such file; give a folder as publ"),
-        (lambda folder: (folder / "model.safetensors").unlink(), "cannot load it"),
-        (lambda folder: (folder / "model.safetensors").write_bytes(b"x"), "cannot load it"),
+        (change("vocab.json", **{"<unk>": None, "y": 1}), "the vocabulary has no <unk>"),
+        (lambda folder: (folder / "config.json").write_text("[1]"), "expected a JSON object"),
+        (lambda folder: (folder / "vocab.json").unlink(), "no such file; give the complete folder"),
+        (lambda folder: (folder / "model.safetensors").unlink(), "cannot load the model"),
+        (lambda folder: (folder / "model.safetensors").write_bytes(b"x"), "cannot load the model"),
         (lambda folder: shutil.rmtree(folder), "no such folder; download the model"),
     ],
 )
@@ -219,7 +230,7 @@ def test_what_cannot_be_imported_is_refused_by_name(tmp_path, capsys, spoil, rea
 
 def test_a_model_that_computes_something_else_is_not_written(tmp_path, monkeypatch):
     monkeypatch.setattr(conversion, "NEVER", 0.0)
-    with pytest.raises(DataError, match="computes something else: .* nothing was written$"):
+    with pytest.raises(DataError, match="differs from the published one: .* nothing was written$"):
         import_model(write_marian(tmp_path / "opus"), tmp_path / "made")
     assert not (tmp_path / "made").exists()
 

@@ -72,7 +72,7 @@ def test_infinite_weights_are_refused(small_corpus, state, tmp_path):
     weights = {**state["model"]}
     name = "encoder.layers.0.fc1.bias"
     weights[name] = torch.full_like(weights[name], float("inf"))
-    with pytest.raises(DataError, match="its scores are not finite numbers; use another"):
+    with pytest.raises(DataError, match="the model's scores are not finite numbers; use another"):
         load(small_corpus, {**state, "model": weights}, tmp_path / "odd.pt")
 
 

@@ -233,7 +233,7 @@ def test_the_command_prints_a_line_for_each_pair(small_corpus, model, tmp_path, 
     translations = model.translate(sources, decoding=search)
     assert [record.target.text for record in printed] == translations
     assert not any(record.forced or record.layer_links for record in printed)
-    faults = [record.fault.startswith("the search came to as many") for record in printed]
+    faults = [record.fault.startswith("the search reached the") for record in printed]
     assert faults == [translation.cut for translation in translations]
 
     (tmp_path / "de").write_text("ein\n")

@@ -157,7 +157,9 @@ def test_heads_that_hide_their_probabilities_are_named():
     ours, _, _ = make(secret=Secret)
     x, source = draw()
     call(ours, x, source, need_weights=False)
-    with pytest.raises(DataError, match="^secret heads: somebody reads .* scope.average or"):
+    with pytest.raises(
+        DataError, match="^secret heads: a loss or a caller needs .* scope.average or"
+    ):
         call(ours, x, source)
 
 

@@ -309,7 +309,7 @@ def test_heads_fill_the_width(counts, widths, message):
     }
     with pytest.raises(ValueError, match=message):
         SyntaxAttention(D, groups)
-    with pytest.raises(ValueError, match="heads of 0 do not fill"):
+    with pytest.raises(ValueError, match="heads of width 0 do not add up to"):
         SyntaxAttention(D, {})
 
 

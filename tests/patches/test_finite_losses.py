@@ -110,7 +110,7 @@ def test_no_checkpoint_of_an_infinite_loss(saved, metric, value, trained, senten
 def test_an_error_in_the_input_leaves_no_crash_behind(error, saves):
     trainer = Trainer()
     try:
-        raise error("the batches hold no parses")
+        raise error("the batches have no parses")
     except error:
         trainer.save_checkpoint("crash.pt")  # as fairseq does
     assert hasattr(trainer, "saved") == saves

@@ -60,7 +60,7 @@ def test_its_result_is_a_marian_model(done, tmp_path):
     _, work, _, _ = done
     path = work / "checkpoints" / "mine" / "dbsa" / "1" / "checkpoint_best.pt"
     verdict = export(path, work / "data-bin" / "mine", "marian", tmp_path / "hub")
-    assert verdict.startswith("12 sentences score the same")
+    assert verdict.startswith("12 sentences have the same scores")
     tokenizer = transformers.MarianTokenizer.from_pretrained(tmp_path / "hub")
     model = transformers.MarianMTModel.from_pretrained(tmp_path / "hub")
     batch = tokenizer(["The old man sees a dog."], return_tensors="pt")

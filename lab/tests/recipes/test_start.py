@@ -137,13 +137,16 @@ def test_wrong_facts_are_said(started, tmp_path, facts, start, fault):
     [
         (
             lambda text: text.replace("--positions marian", "--positions"),
-            "not what syncattn-import",
+            "not written by syncattn-import",
         ),
-        (lambda text: text.replace("--encoder-layers 2\n", ""), "not what syncattn-import writes"),
-        (lambda text: text + "--user-dir /tmp\n", "--user-dir is no option that syncattn-import"),
+        (lambda text: text.replace("--encoder-layers 2\n", ""), "not written by syncattn-import"),
+        (
+            lambda text: text + "--user-dir /tmp\n",
+            "--user-dir is not an option that syncattn-import",
+        ),
         (
             lambda text: text.replace("--encoder-layers 2", "--encoder-layers x"),
-            "not what syncattn",
+            "not written by syncattn",
         ),
     ],
 )
