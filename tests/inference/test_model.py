@@ -230,7 +230,7 @@ def test_a_model_that_reads_parses_needs_a_parser(small_corpus, caplog):
     pascal = small_corpus.checkpoint("transformer_pascal")
     with pytest.raises(DataError, match="name a parser, as in source_parser='stanza:en'"):
         small_corpus.load(pascal).translate(["the dog"])
-    with pytest.raises(DataError, match="'nobody' does not name a parser"):
+    with pytest.raises(DataError, match="'nobody' is not a parser"):
         small_corpus.load(pascal, source_parser="nobody")
     model = small_corpus.load(pascal, source_parser="random:1")
     sources = ["the dog", "the " * 501]  # more words than are parsed

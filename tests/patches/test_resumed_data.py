@@ -104,7 +104,7 @@ def test_what_ends_beyond_the_text_is_one_line(tmp_path, monkeypatch):
         raise RuntimeError("Cannot resume training due to dataloader mismatch, please report this")
 
     monkeypatch.setattr("tests.patches.test_resuming.Trainer.get_train_iterator", fail)
-    with pytest.raises(DataError, match=f"^{path}: was saved further in an epoch than the text"):
+    with pytest.raises(DataError, match=f"^{path}: the checkpoint is from further in an epoch"):
         resume(tmp_path)
 
 
@@ -148,7 +148,7 @@ def test_the_record_beside_checkpoints_is_of_their_data(tmp_path, monkeypatch):
 
 def test_a_training_does_not_write_over_the_model_that_it_starts_from(tmp_path):
     path = save(tmp_path / "checkpoint_best.pt", 1)
-    told = f"^--finetune-from-model {path}: this training would write over it; choose another"
+    told = f"^--finetune-from-model {path}: this training would overwrite that checkpoint"
     with pytest.raises(DataError, match=told):
         resume(tmp_path, finetune_from_model=str(path))
     assert resume(tmp_path, finetune_from_model=str(save(tmp_path / "mine.pt", 3))) == 3

@@ -159,7 +159,7 @@ def test_a_process_with_its_rank_may_start(monkeypatch):
 
 
 def test_half_precision_needs_a_gpu():
-    with pytest.raises(DataError, match="^--fp16 trains on a GPU only"):
+    with pytest.raises(DataError, match="^--fp16 trains only on a GPU"):
         Trainer(configuration(), None, None, None)
 
 

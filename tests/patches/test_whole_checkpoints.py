@@ -133,7 +133,7 @@ def test_two_trainings_do_not_share_a_folder(tmp_path):
         signal.pause()
     try:
         os.read(reading, 1)
-        with pytest.raises(DataError, match=f"^{tmp_path}: another training saves there"):
+        with pytest.raises(DataError, match=f"^{tmp_path}: another training saves its checkpoints"):
             resume(tmp_path)
         with pytest.raises(DataError, match="another training"):
             resume(tmp_path, restore_file=str(tmp_path / "checkpoint_last.pt"))

@@ -64,7 +64,7 @@ def test_it_serves_without_torch_and_ends_in_time_even_if_the_model_works(small_
             assert {job.result()[0] for job in asked} <= {200, 503}
     finally:
         process.kill()
-    assert process.returncode == 0 and rest.startswith("ended after ")
+    assert process.returncode == 0 and rest.startswith("stopped after ")
     assert (tmp_path / "errors").read_text() == ""
 
 

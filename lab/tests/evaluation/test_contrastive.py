@@ -72,8 +72,8 @@ def test_errors_of_contrapro_are_one_pair(tmp_path):
     ("name", "text", "message"),
     [
         ("a.tsv", "", "a.tsv: no pairs; give a source, a right and a wrong translation each"),
-        ("a.tsv", "a\tb\tc\na\tb\n", "a.tsv:2: 2 columns between tabs; write source, right"),
-        ("a.tsv", "a\tb\tc\td\t1\t2\n", "a.tsv:1: 6 columns between tabs"),
+        ("a.tsv", "a\tb\tc\na\tb\n", "a.tsv:2: 2 columns separated by tabs; write source, right"),
+        ("a.tsv", "a\tb\tc\td\t1\t2\n", "a.tsv:1: 6 columns separated by tabs"),
         ("a.tsv", "a\tb\t \n", "a.tsv:1: the wrong translation is missing or empty"),
         ("a.tsv", "a\tb\tc\td\tfar\n", "a.tsv:1: the distance 'far' is not a whole number from 0"),
         ("a.tsv", "a\tb\tc\td\t-1\n", "a.tsv:1: the distance '-1' is not a whole number from 0"),

@@ -213,7 +213,7 @@ def test_what_is_read(name, content, sentences):
         ("sgm", "<p>\n\n<seg>a", "f:3: '<seg>' has no partner"),
         ("sgm", "<seg <seg>a", "f:1: '<seg>' has no partner"),  # or each would be sought a > for
         ("sgm", f"<seg {'x' * 99}>a", f"f:1: '<seg {'x' * 55}' has no partner"),
-        ("conllu", "\n1 a\n", "f:2: expected 10 columns between tabs"),
+        ("conllu", "\n1 a\n", "f:2: expected 10 columns separated by tabs"),
         ("conllu", f"1-2\t{'x' * 99}" + "\t_" * 8, f"but '{'x' * 60}' only at word 2"),
     ],
 )
