@@ -35,8 +35,8 @@ class TreeOptions:
 
     source_trees: str = option(
         "parse",
-        "the trees that the encoder reads: the source's (parse), or trees that say nothing about "
-        "it, in training and in decoding (the others)",
+        "trees that the encoder reads, in training and in decoding: those of the source (parse), "
+        "or control trees that say nothing about the source (all other values)",
         choices=("parse", *CONTROLS, "another"),
     )
 
@@ -57,13 +57,13 @@ class AlignmentOptions:
 
     alignment_layer: int = option(
         0,
-        "decoder layer that --print-alignment reads (0 = the sync layer, or else the "
-        "penultimate one)",
+        "decoder layer that --print-alignment reads (0 = the sync layer, or else the penultimate "
+        "layer)",
     )
     aligned_heads: int = option(
         0,
-        "how many of the first heads of a layer's cross-attention stand for it, where it aligns, "
-        "ties both sides or is trained on links (0 = all)",
+        "number of cross-attention heads in a layer, counted from the first, that alignments, "
+        "losses that tie both sides and the loss on links use (0 = all heads)",
     )
 
 

@@ -46,7 +46,9 @@ class SyntaxRNNConfig(FairseqDataclass):
     source_attention: ChoiceEnum(list(ATTENTIONS)) = option(  # type: ignore[valid-type]
         "global", "how the decoder attends to the source"
     )
-    double_context: bool = option(False, "add the context of this attention to a global one")
+    double_context: bool = option(
+        False, "add the context of this attention to the context of a global attention"
+    )
     half_window: int = option(
         10, "local and flexible attention: tokens on either side (D)", at_least=1
     )

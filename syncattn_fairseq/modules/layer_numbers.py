@@ -44,7 +44,10 @@ def cross_layers_option(what: str) -> Any:
 
 def decoder_layers_option() -> Any:
     """Make the option that lists the decoder layers with the same heads."""
-    return option("same", "the same for the decoder; same: those of the encoder")
+    return option(
+        "same",
+        "decoder layers with these heads; same: those of the encoder",
+    )
 
 
 def remember_layers(args: Any) -> None:
