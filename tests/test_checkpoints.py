@@ -127,7 +127,7 @@ OTHER = {"checkpoint": {"save_dir": "b"}}
 )
 def test_checkpoints_of_two_trainings_are_not_averaged(tmp_path, settings, message):
     paths = [train(tmp_path, 1), train(tmp_path, 2, **settings)]
-    with pytest.raises(DataError, match=f"^{paths[1]} and {paths[0]}: {message}"):
+    with pytest.raises(DataError, match=f"^{paths[1]} and {paths[0]}: .*{message}"):
         average_checkpoints(paths, tmp_path / "mean.pt")
     assert len([*tmp_path.iterdir()]) == 2
 

@@ -30,7 +30,10 @@ def test_the_mean_of_the_last(capsys):
             ["--last", "9", "--dir", "ckpt"],
             "ckpt: has 0 checkpoints of the kind --by epoch, but 9 are to be averaged\n",
         ),
-        (["--last", "2", "--dir", "ckpt"], "too few to average 2; --by update has 3\n"),
+        (
+            ["--last", "2", "--dir", "ckpt"],
+            "2 are to be averaged; for --by update the folder has 3\n",
+        ),
         (["ckpt/checkpoint_9_9.pt"], "checkpoint_9_9.pt"),
     ],
 )

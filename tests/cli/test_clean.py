@@ -91,7 +91,7 @@ def test_nothing_is_written_if_no_pair_is_kept(tmp_path, capsys):
     write(tmp_path / "in", [("a b", "c d"), ("", "e"), ("f g", "h i")])
     before = names(tmp_path)
     error = read_error(capsys, clean(tmp_path, "--max-words", "1"))
-    fault = "2: a side is longer than --max-words"
+    fault = "the most frequent cause, 2 pairs: a side is longer than --max-words"
     assert error == f"error: {tmp_path}/in: none of the 3 pairs would be kept; {fault}\n"
     assert names(tmp_path) == before
 
@@ -195,4 +195,6 @@ def test_letters_are_counted_and_a_line_says_so_where_a_splitter_is_missing(
     assert main(["--languages", "th", "en", *paths, "--raw", "--max-words=4"]) == 0
     assert (tmp_path / "out.en").read_text("utf-8") == "I\n"
     [note] = capsys.readouterr().err.splitlines()
-    assert note.startswith("note: th: each letter of this language counts as a word: pythainlp, ")
+    assert note.startswith(
+        "note: th: each letter of this language counts as a word: pythainlp is needed "
+    )

@@ -111,7 +111,10 @@ def test_the_command_writes_text_and_heads(corpus, capsys):
     assert not [path for path in (corpus / "bin").iterdir() if path.suffix == ".tmp"]
     lines = capsys.readouterr().out.splitlines()
     assert {"subwords of en: subword_nmt", "subwords of de: sentencepiece"} <= set(lines)
-    assert f"valid1 de: binarised without heads, no {corpus}/words/dev.heads.de" in lines
+    assert (
+        f"valid1 de: binarised without heads, since there is no {corpus}/words/dev.heads.de"
+        in lines
+    )
     assert (
         f"{corpus}/bin/train.heads.en-de.en: 4 sentences, 7 words, 10 subwords, "
         "1 without parse, 0 parses dropped" in lines
@@ -123,15 +126,33 @@ BREAKS: dict[str, tuple[dict[str, str | bytes | None], str]] = {
     "format": ({"words/dev.heads.en": "two 0\n"}, "dev.heads.en:1: expected one integer per word"),
     "sides": ({"bpe/valid.de": "▁a\n▁b\n"}, "valid.de:1: the file has 2 lines, but"),
     "subwords": ({"bpe/dev.en": "the ob@@ ▁server\n"}, "choose one with --subword-marks"),
-    "CR": ({"bpe/dev.en": b"the ob@@\rserver\n"}, "dev.en:1: the line has U+000D inside it"),
-    "CR CR": ({"bpe/train.de": b"a\n\r\r\n\n\n"}, "train.de:2: the line has U+000D inside it"),
-    "control": ({"bpe/dev.de": "the ob@@\x01server\n"}, "dev.de:1: the line has U+0001 inside"),
-    "unseen": ({"bpe/train.en": "a\n\u200b\n"}, "train.en:2: the line has nothing but characters"),
-    "symbol": ({"bpe/dev.de": "a </s> b\n"}, "dev.de:1: the line has </s>, which is no word"),
+    "CR": (
+        {"bpe/dev.en": b"the ob@@\rserver\n"},
+        "dev.en:1: the line has the character U+000D inside",
+    ),
+    "CR CR": (
+        {"bpe/train.de": b"a\n\r\r\n\n\n"},
+        "train.de:2: the line has the character U+000D inside",
+    ),
+    "control": (
+        {"bpe/dev.de": "the ob@@\x01server\n"},
+        "dev.de:1: the line has the character U+0001",
+    ),
+    "unseen": (
+        {"bpe/train.en": "a\n\u200b\n"},
+        "train.en:2: the line has only invisible characters",
+    ),
+    "symbol": (
+        {"bpe/dev.de": "a </s> b\n"},
+        "dev.de:1: the line has the word </s>, which is a special",
+    ),
     "utf-8": ({"bpe/dev.en": b"the \xff\n"}, "dev.en:1: not UTF-8"),
     "no text": ({"bpe/dev.de": None}, "bpe/dev.de: no such file; check --validpref"),
     "no heads": ({"words/dev.heads.en": None}, "words/dev.align: no such file"),
-    "lines of labels": ({"words/train.labels.de": "a b c\n"}, "train.labels.de:1: 1 lines here"),
+    "lines of labels": (
+        {"words/train.labels.de": "a b c\n"},
+        "train.labels.de:1: the file has 1 lines",
+    ),
     "utf-8 of labels": ({"words/train.labels.en": b"\n\n\xff\n\n"}, "train.labels.en:3: not UTF-8"),
     "no dictionary": (
         {"words/valid.labels.en": "a b\n"},
@@ -322,7 +343,10 @@ def test_labels_beside_heads(corpus, capsys):
     assert (corpus / "bin/dict.labels.en.txt").read_text() == "nsubj 2\nroot 2\ndet 1\n"
     assert (corpus / "bin/dict.labels.de.txt").read_text() == "root 2\na 1\nb 1\ndet 1\nnsubj 1\n"
     lines = capsys.readouterr().out.splitlines()
-    assert f"valid en: binarised without labels, no {corpus}/words/valid.labels.en" in lines
+    assert (
+        f"valid en: binarised without labels, since there is no {corpus}/words/valid.labels.en"
+        in lines
+    )
     assert (
         f"{corpus}/bin/valid1.labels.en-de.en: 1 sentences, 2 words, 4 subwords, "
         "0 without parse, 0 parses dropped, 1 unknown labels" in lines
@@ -386,7 +410,7 @@ def test_links_can_be_without_heads(corpus):
             "0-0\n\n\n0:1\n",
             "train.align:4: '0:1' is not a link between two words; write 3-4 (a sure link), 3?4",
         ),
-        ("26 2 1\n\n\n\n", "train.align:1: links in the format numbered (.wa)"),
+        ("26 2 1\n\n\n\n", "train.align:1: these are links in the format numbered (.wa)"),
         ("0-0\n\n2-0\n\n", "train.align:3: the link 2-0 is not between the 2 words of the source"),
         ("0-0\n", "train.align:1: the file has 1 lines, but"),
     ],
@@ -429,8 +453,8 @@ def test_parses_of_a_later_test_set_are_added_alone(corpus):
 @pytest.mark.parametrize(
     ("lines", "message"),
     [
-        ("<s> 0 #fairseq:overwrite\na 3\n", "'<s>' twice"),
-        ("a 3\na 2 #fairseq:overwrite\n", "'a' twice"),
+        ("<s> 0 #fairseq:overwrite\na 3\n", "the dictionary has '<s>' twice"),
+        ("a 3\na 2 #fairseq:overwrite\n", "the dictionary has 'a' twice"),
         ("a 3\na 2\n", "Duplicate word found when loading Dictionary: 'a'\n"),
     ],
 )

@@ -337,7 +337,7 @@ def test_a_text_dataset_that_is_cut_short_is_named(tmp_path, suffix):
     path = tmp_path / f"text.{suffix}"
     path.write_bytes(path.read_bytes()[:-2])
     binarise(source, tmp_path / "heads")
-    with pytest.raises(DataError, match=f"^{path}: damaged or cut short"):
+    with pytest.raises(DataError, match=f"^{path}: the file is damaged or cut short"):
         check_lengths(source, tmp_path / "heads", tmp_path / "text")
 
 

@@ -74,6 +74,6 @@ def test_a_file_that_is_cut_short_is_named(own_data, name):
         path.unlink()
     for changed in (content + b"x", *(content[:length] for length in (0, 5, 20, -1, -4))):
         (own_data / name).write_bytes(changed)
-        told = f"^{own_data}/{name}: damaged or cut short; binarise the text again$"
+        told = f"^{own_data}/{name}: the file is damaged or cut short; binarise the text again$"
         with pytest.raises(DataError, match=told):
             load(own_data)

@@ -80,7 +80,7 @@ def test_a_record_that_does_not_fit_the_text(small_corpus, own_data, other_model
     told = f"{other_model}: splits 11 of 11 sentences of {own_data} differently"
     fails(capsys, told, own_data, add_record, small_corpus, own_data, model=other_model)
     swapped = ["--words-by", *reversed(COMMANDS)]
-    told = "--words-by: says that en was prepared as de, and de as en: the languages are swapped"
+    told = "--words-by: says that en was prepared as de, and de as en, so the languages are swapped"
     fails(capsys, told, own_data, run, own_data, *swapped)
     lower = ["--words-by", f"{COMMANDS[0]}", f"{COMMANDS[1]} --lowercase"]
     told = "sentences have other words than --words-by makes, the first 'hinter dem armen tempel"

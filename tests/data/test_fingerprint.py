@@ -250,7 +250,7 @@ def test_another_record_is_refused(small_corpus, own_data, tmp_path):
     assert small_corpus.load(path, data_bin=own_data, tokenised=True)
     earlier = change_checkpoint(path, tmp_path / "earlier.pt", task_state={})
     beside.write_text(json.dumps({"en": content["de"], "de": content["en"]}))
-    told = "says that en was prepared as de, and de as en: the languages are swapped"
+    told = "says that en was prepared as de, and de as en, so the languages are swapped"
     fails(told, small_corpus.load, earlier, data_bin=own_data)
     fails(told, syncattn_fairseq.export.export, earlier, own_data, "fairseq", tmp_path / "out")
     assert small_corpus.load(earlier, data_bin=own_data, tokenised=True)

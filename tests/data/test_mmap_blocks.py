@@ -54,7 +54,7 @@ def test_an_index_that_does_not_add_up_is_damaged(tmp_path, place, damage):
     index = bytearray((tmp_path / "x.idx").read_bytes())
     index[place : place + damage.nbytes] = damage.tobytes()
     (tmp_path / "x.idx").write_bytes(index)
-    with pytest.raises(DataError, match=r"x\.idx: damaged or cut short; binarise"):
+    with pytest.raises(DataError, match=r"x\.idx: the file is damaged or cut short; binarise"):
         check_dataset(f"{tmp_path}/x")
 
 

@@ -281,7 +281,11 @@ def test_the_record_has_the_splitter_that_is_there(corpus, model, capsys, monkey
     ("name", "content", "fault"),
     [
         ("train.spans.en", "0-3\n\n\n", "train.heads.en:1: 5 heads, but 1 words in "),
-        ("train.spans.en", "0-3 2-9 4-9 10-14 14-15\n\n\n", "train.heads.en:1: span 2-9 after 0-3"),
+        (
+            "train.spans.en",
+            "0-3 2-9 4-9 10-14 14-15\n\n\n",
+            "train.heads.en:1: the span 2-9 cannot follow 0-3",
+        ),
         (
             "train.spans.en",
             "0-3 4-\n\n\n",

@@ -92,14 +92,26 @@ def test_what_is_no_plain_transformer_is_refused_by_name(arch, options, reason):
         ("ctranslate2", {"decoder_attention_heads": 2}, "the same number of heads"),
         ("ctranslate2", {"no_token_positional_embeddings": True}, "no positions"),
         ("ctranslate2", {"positions": "none"}, "no positions .--positions none, or"),
-        ("ctranslate2", {"positions": "alibi"}, "CTranslate2's encoder has no --positions alibi$"),
-        ("fairseq", {"positions": "alibi"}, "fairseq's Transformer has no --positions alibi$"),
+        (
+            "ctranslate2",
+            {"positions": "alibi"},
+            "CTranslate2's encoder does not support --positions alibi$",
+        ),
+        (
+            "fairseq",
+            {"positions": "alibi"},
+            "fairseq's Transformer does not support --positions alibi$",
+        ),
         (
             "fairseq",
             {"positions": "rotary"},
             "support --positions rotary; --format ctranslate2 supports them$",
         ),
-        ("transformers", {"positions": "bias"}, "FSMT of Hugging Face has no --positions bias; "),
+        (
+            "transformers",
+            {"positions": "bias"},
+            "FSMT of Hugging Face does not support --positions bias; ",
+        ),
         ("fairseq", {"output_bias": True}, "support --output-bias; --format ctranslate2 does$"),
         ("transformers", {"zero_start": True}, "support --zero-start; --format ctranslate2 does$"),
         (

@@ -149,7 +149,9 @@ def test_it_is_exported_to_ctranslate2_and_to_nothing_else(model, tmp_path):
     ours, theirs = (each.translate(LINES, decoding=decoding) for each in models)
     assert [*map(str, ours)] == [*map(str, theirs)]
     for format in ("fairseq", "transformers", "marian"):
-        with pytest.raises(DataError, match="reads .* first|has only --positions marian"):
+        with pytest.raises(
+            DataError, match="reads the token .* first|supports only --positions marian"
+        ):
             export(path, data, format, tmp_path / "other")
 
 
@@ -173,10 +175,10 @@ def change(name, **values):
             None,
             "the model has many languages; choose one with --source-lang, by the model's own code",
         ),
-        (("-s=en",), None, "choose with --target-lang"),
+        (("-s=en",), None, "choose one with --target-lang"),
         (("-s=en", "-t=en"), None, "both languages are en; choose two"),
         (("-s=en", "-t=xx"), None, "has no language xx; choose from af, am, ar"),
-        (("-s=en", "-t=</s>"), None, "choose with --target-lang"),
+        (("-s=en", "-t=</s>"), None, "choose one with --target-lang"),
         (("-s=en", "-t=de"), change("config.json", model_type="nllb-moe"), "type 'nllb-moe'; only"),
         (
             ("-s=en", "-t=de"),
@@ -188,7 +190,7 @@ def change(name, **values):
             lambda folder: (folder / "adapter_config.json").write_text("{}"),
             "adapter_config.json: the folder is an adapter, not a whole model; merge",
         ),
-        (("-s=en", "-t=de"), change("config.json", auto_map={"A": "b--c.D"}), "auto_map names"),
+        (("-s=en", "-t=de"), change("config.json", auto_map={"A": "b--c.D"}), "auto_map refers to"),
         (("-s=en", "-t=de"), change("config.json", quantization_config={}), "quantization_config"),
         (("-s=en", "-t=de"), spoil_index, "names the file '../../x', which this folder"),
         (

@@ -363,7 +363,10 @@ def test_text_in_subwords_names_its_line(command, tmp_path, capfd, monkeypatch):
     text = tmp_path / "l.en"
     text.write_text("the man\n" * 21 + "▁the ▁man\n", encoding="utf-8")
     assert translate.main([*command, f"--input={text}", "--max-len=1", "--beam=1"]) == 1
-    assert f"error: {text}:22: in subwords already ('▁the ▁man'); " in capfd.readouterr().err
+    assert (
+        f"error: {text}:22: the text is in subwords already ('▁the ▁man'); "
+        in capfd.readouterr().err
+    )
 
 
 def test_a_line_that_is_too_long_stops_no_others(small_corpus, command, model, tmp_path, capfd):

@@ -62,7 +62,7 @@ def test_subwords_join_to_the_sentence(raw_corpus, model):
 
 def test_pieces_are_told_from_sentences(model):
     pieces = model.source_segmenter(["The old man"])[0]
-    with pytest.raises(BadSentence, match="in subwords already .*give sentences"):
+    with pytest.raises(BadSentence, match="the text is in subwords already .*give sentences"):
         model.translate([" ".join(pieces)])
     model.translate(["▁ The old man", "The", "▁"])
 

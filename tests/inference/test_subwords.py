@@ -81,7 +81,9 @@ def test_symbols_of_a_dictionary_are_no_words(tmp_path):
 )
 def test_text_in_subwords_is_refused(tmp_path, text, remedy):
     for segmenter in (open_segmenter(write(tmp_path, b"h e\n")), Words()):
-        with pytest.raises(DataError, match="^sentence 2: in subwords already") as error:
+        with pytest.raises(
+            DataError, match="^sentence 2: the text is in subwords already"
+        ) as error:
             segmenter(["of @@ and a_b▁c ▁", text])
         assert str(error.value).endswith(f"; give words: {remedy}")
 

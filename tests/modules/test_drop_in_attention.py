@@ -171,7 +171,7 @@ def get_attention(kind: str) -> Any:
             "block",
             "BertAttention: .*the module is a whole block; replace the attention in it, .self",
         ),
-        ("kdim", "MultiheadAttention: .*it has kdim"),
+        ("kdim", "MultiheadAttention: .*the module has kdim"),
         ("none", "Linear: .*the names of its projections are unknown"),
     ],
 )

@@ -402,7 +402,7 @@ def test_words_in_place_of_subwords(capsys):
         (["optimization.max_epoch=0"], "optimization.max_update: nothing ends the training"),
         (["common.seed=7", "--seeds=1"], "common.seed=7: --seeds or --plan says another seed; gi"),
         (["transformer:common.seed=7", "--seeds=1"], "common.seed=7: --seeds or --plan says anoth"),
-        (["--baseline=foo"], "--baseline foo: neither a given system nor in "),
+        (["--baseline=foo"], "--baseline foo: this is not one of the given systems, and not in "),
         (["--baseline=transformr"], "did you mean transformer?"),
         (["--from=test"], "no stage 'test'; choose from download, collect, "),
         (["--configs=nowhere"], "error: --configs nowhere: no such folder\n"),
@@ -749,7 +749,7 @@ def test_a_dry_run_of_the_script_installs_nothing(tmp_path):
     ("arguments", "message"),
     [
         ("--seeds 9", "builtin_en_de.json: no results with these seeds"),
-        ("syncattn --baseline dbsaa", "no results of dbsaa; there are some of "),
+        ("syncattn --baseline dbsaa", "no results of dbsaa; there are results of "),
         ("@pascall", "@pascall: builtin_en_de has no such group"),
         ("syncattn --report r.html", "--report: leave out --table, since a report reads "),
     ],
@@ -777,7 +777,7 @@ def test_a_group_may_have_systems_without_results(tmp_path, capsys):
 def test_a_report_needs_systems(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     assert main(["builtin_en_de", "common.seed=2", "--report=r.html"]) == 1
-    assert capsys.readouterr().err == "error: --report: name the systems that it is about\n"
+    assert capsys.readouterr().err == "error: --report: name the systems that the report shows\n"
     assert not [*tmp_path.iterdir()]
 
 

@@ -139,7 +139,7 @@ def test_gold_that_counts_from_one_is_noticed():
     warning = say_one_based(
         ([{(1, 1)}, set(), set()], [{(1, 2)}, set(), {(1, 2)}]), [{(1, 1)}, {(0, 1)}]
     )
-    assert warning.startswith("2 sentences have gold links, none with a 0")
+    assert warning.startswith("2 sentences have gold links, but no link has the number 0")
     assert "--one-based" in warning
     for gold, printed in (([{(1, 1), (1, 0)}], [{(0, 1)}]), ([{(1, 1)}], [{(1, 1)}]), ([], [])):
         assert not say_one_based((gold, [set() for _ in gold]), printed)

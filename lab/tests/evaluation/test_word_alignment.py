@@ -22,7 +22,9 @@ def test_links_of_subwords_become_links_of_words():
     whole = printed("d@@ er Hund", source="the d@@ og", scheme="none", links=LINKS)
     assert align_words(whole) == WordAlignment(LINKS, (3, 3))
     assert align_words(DOG, (6, 3)) == WordAlignment({(0, 0)}, (2, 2))
-    with pytest.raises(DataError, match="there are no links; print them with syncattn-translate"):
+    with pytest.raises(
+        DataError, match="the output has no links; print links with syncattn-translate"
+    ):
         align_words(DOG, (6, 0))
 
 

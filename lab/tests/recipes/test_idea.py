@@ -134,7 +134,7 @@ def test_the_page_says_whether_the_idea_helps(tmp_path, capsys, monkeypatch):
         (f"{OWN}", (), "switches nothing on; add :model."),
         (f"{TREE}:optimization.max_update=9", (), "give it before --idea, for all systems"),
         (f"{TREE}:task.fast=false", (), "give it before --idea, for all systems"),
-        (TREE, ("--plan",), "--idea: give --seeds; it has a plan and a page of its own"),
+        (TREE, ("--plan",), "--idea needs --seeds, and cannot be used with --plan"),
         (f"lpsi={TREE}", (), "lpsi is a config of its own; choose another name"),
         (f"{TREE}:model.distance_bias_layer=1", (), "there is no such option"),
     ],

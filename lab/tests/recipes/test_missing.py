@@ -192,7 +192,8 @@ def test_all_is_listed_and_the_rest_rehearsed(monkeypatch, tmp_path, capsys):
     ]
     assert "(invented: train, valid, test), 2 updates" in faults[4]
     assert captured.err == (
-        "error: aspec_ja_en: the rehearsal was fine, but see above what is missing\n"
+        "error: aspec_ja_en: the rehearsal succeeded, but the things listed above are missing; "
+        "supply them first\n"
     )
     trained = [title for title in rehearsed if "seed" in title]
     assert trained == [
@@ -249,12 +250,14 @@ def test_a_check_refuses_a_text_that_would_give_wrong_numbers(fault, tmp_path, m
     read = own_corpus(tmp_path)
     words = ["./mine", "transformer", "--check", "--cpu", "--work", "work"]
     assert main(words) == 0
-    assert "mine: text: nothing to look at\n" in capsys.readouterr().out
+    assert "mine: text: nothing to check\n" in capsys.readouterr().out
     SPOILT[fault](tmp_path, read)
     assert main(words) == 1
     captured = capsys.readouterr()
-    assert captured.err.startswith(f"error: mine: its text would give wrong numbers: {fault}; mend")
-    assert "say in _data.yaml, examine, that it is meant" in captured.err
+    assert captured.err.startswith(
+        f"error: mine: the text would give wrong numbers: {fault}; correct"
+    )
+    assert "allow these faults in _data.yaml under examine" in captured.err
     shown = [line for line in captured.out.splitlines() if line.startswith(f"- {fault} (")]
     assert len(shown) == 1 and ", such as " in shown[0] and "rehearsal" not in captured.out
     assert [*(tmp_path / "work").iterdir()] == [], "the scratch folder is gone"
@@ -357,5 +360,5 @@ def test_the_stage_stores_what_it_finds(tmp_path, monkeypatch, capsys):
     ]
     for content in wrong:
         (tmp_path / "found.json").write_text(json.dumps(content))
-        with pytest.raises(DataError, match="found.json: not what a recipe finds in its text"):
+        with pytest.raises(DataError, match="found.json: was not written by the stage examine"):
             load_findings(tmp_path / "found.json")

@@ -207,13 +207,16 @@ def test_the_tables(tmp_path: Path) -> None:
     [line] = [line for line in lines if line.startswith("other/a − a") and "estimate" in line]
     assert "−0.855 [" in line
     said = " ".join(lines)
-    assert "corrected for the family's 3 contrasts, of which 2 are complete; the others" in said
+    assert (
+        "corrected for the family's 3 contrasts, and 2 of these contrasts are complete; incomplete"
+        in said
+    )
     assert "below 0.04 nats; by Holm's method for all contrasts that have this test (1)" in said
     assert "no results yet: c − base" in said
     # Of base, a and b, which have all four seeds.
     assert re.search(r"NLL, 4 seeds: deviation within seeds 0\.00\d+ \(6 d\.f\.\); ", said)
     # a has a lower NLL and more chrF; d has a lower one and less.
-    assert "scores say what NLL does not (interval without 0): d − a (chrF" in said
+    assert "scores differ where NLL does not (the interval does not contain 0): d − a (chrF" in said
     both = [each | {"test": each["valid"]} for each in results(NATS)["cells"]]
     text = "\n".join(tabulate(plan, {"cells": both}))
     assert "test NLL" in text and " (test NLL" not in text, "lower is better there, too"
@@ -221,10 +224,10 @@ def test_the_tables(tmp_path: Path) -> None:
 
 def test_scores_disagree_with_what_nll_says_and_not_with_what_it_lacks(tmp_path: Path) -> None:
     plan, measured = load(tmp_path), results({"a": [3.0, 3.01, 3.0, 3.02], "base": NATS["base"]})
-    said = "scores say what NLL does not (interval without 0): a − base (chrF)"
+    said = "scores differ where NLL does not (the interval does not contain 0): a − base (chrF)"
     assert said in tabulate(plan, measured)
     measured["cells"][0]["valid"] = {}
-    assert not [line for line in tabulate(plan, measured) if line.startswith("scores say")]
+    assert not [line for line in tabulate(plan, measured) if line.startswith("scores differ where")]
 
 
 def test_a_plan_without_results_has_notes_only(tmp_path: Path) -> None:

@@ -170,6 +170,6 @@ def test_init_writes_a_corpus_that_starts_from_a_model(started, raw, capsys):  #
     out = capsys.readouterr().out
     assert "finetune_from_model" in out and "syncattn-bpe learn" not in out
     error = read_error(capsys, main(["mine", start]))
-    assert error.startswith("error: --start goes with --init")
+    assert error.startswith("error: --start needs --init")
     again = ["--init", "other", *names("train"), "--start=nowhere"]
     assert "nowhere/config.json: no such file" in read_error(capsys, main(again))
