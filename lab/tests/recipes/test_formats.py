@@ -156,7 +156,9 @@ def test_numbers_of_characters_that_are_none():
 @pytest.mark.parametrize("name", TEXTS)
 def test_a_line_without_end_is_no_text(name):
     long = b"<seg>" + b"a" * MAX_LINE
-    with pytest.raises(DataError, match="^f:2: a line of more than 16,777,216 bytes; is it text"):
+    with pytest.raises(
+        DataError, match="^f:2: the line has more than 16,777,216 bytes; check that"
+    ):
         texts(name, b"\n" + long)
 
 
@@ -209,10 +211,14 @@ def test_what_is_read(name, content, sentences):
     ("name", "content", "message"),
     [
         ("sgm", "<seg>a</seg>\n<seg id='2'>b\n<seg>c</seg>", "f:2: \"<seg id='2'>\" has no part"),
-        ("sgm", "<p>\na</seg>", "f:2: '</seg>' has no partner"),
-        ("sgm", "<p>\n\n<seg>a", "f:3: '<seg>' has no partner"),
-        ("sgm", "<seg <seg>a", "f:1: '<seg>' has no partner"),  # or each would be sought a > for
-        ("sgm", f"<seg {'x' * 99}>a", f"f:1: '<seg {'x' * 55}' has no partner"),
+        ("sgm", "<p>\na</seg>", "f:2: '</seg>' has no matching tag"),
+        ("sgm", "<p>\n\n<seg>a", "f:3: '<seg>' has no matching tag"),
+        (
+            "sgm",
+            "<seg <seg>a",
+            "f:1: '<seg>' has no matching tag",
+        ),  # or each would be sought a > for
+        ("sgm", f"<seg {'x' * 99}>a", f"f:1: '<seg {'x' * 55}' has no matching tag"),
         ("conllu", "\n1 a\n", "f:2: expected 10 columns separated by tabs"),
         ("conllu", f"1-2\t{'x' * 99}" + "\t_" * 8, f"but '{'x' * 60}' only at word 2"),
     ],

@@ -135,7 +135,7 @@ def test_disk_memory_and_subwords(monkeypatch, tmp_path):
     [fault] = list_vocabulary_faults(corpus, tmp_path)
     # train, en, de, ab and a full stop: 9 characters, and 4 + 1 + 1 + 1 more.
     assert fault.startswith(
-        "subwords: size: 8,000: the training text has 16 different ones at most"
+        "subwords: size: 8,000: the training text has at most 16 different subwords"
     )
     small = replace(corpus, subwords=replace(corpus.subwords, size=16))
     assert [*list_vocabulary_faults(small, tmp_path)] == []
@@ -309,7 +309,9 @@ def test_a_text_that_changed_is_noticed_with_from_too(tmp_path, monkeypatch, cap
     assert main(["./mine", "transformer", "--from", "train", "--cpu"]) == 0
     overwrite(tmp_path, "test", [*read("test")[:1], read("train")[1][:8]])
     assert main(["./mine", "transformer", "--from", "train", "--cpu"]) == 1
-    assert capsys.readouterr().err.startswith(f"error: {text}: changed since it was read (")
+    assert capsys.readouterr().err.startswith(
+        f"error: {text}: has changed since the recipe read this file ("
+    )
     assert main(["./mine", "transformer", "--from", "collect", "--cpu"]) == 0
 
 

@@ -306,18 +306,21 @@ def test_only_what_was_planned_counts(tmp_path: Path) -> None:
         ("family: {seeds: [], contrasts: {A: [a - b]}}", "family: seeds: give whole numbers"),
         ("family: {contrasts: {A: [a - b]}}", "family: the key 'seeds' is missing"),
         ("family: {seeds: [1], contrasts: {A: [a - a]}}", "a - a: compare two different systems"),
-        ("margin: 0.1", "no contrasts; give some in family or estimates"),
-        ("family: {seeds: [1], contrasts: {A: []}}", "no contrasts; give some in family"),
+        ("margin: 0.1", "the plan has no contrasts; list contrasts under family or estimates"),
+        (
+            "family: {seeds: [1], contrasts: {A: []}}",
+            "the plan has no contrasts; list contrasts under family",
+        ),
         ("family: {seeds: [1], contrasts: {A: x}}", "family: contrasts: {'A': 'x'} is not of type"),
         ("family: {seeds: [1], contrasts: {A: [a-b]}}", "'a-b'; expected SYSTEM - SYSTEM"),
         ("family: {seeds: [1], contrasts: {A: [a - b (=)]}}", r"\(=\) needs a margin above 0"),
         ("margin: x", "margin: 'x' is not of type int"),
         ("margin: .nan", "margin: give a number from 0"),
-        ("per_word: [A]", "per_word: A is no heading of contrasts"),
+        ("per_word: [A]", "per_word: A is not a heading of contrasts"),
         (f"{PLAN}per_word: 3", "per_word: 3 is not of type"),
         (f"{PLAN}names: [a]", "names: .* is not of type"),
         (f"{PLAN}names: {{a: 3}}", "names: .* is not of type"),
-        (f"{PLAN}names: {{x: y}}", "names: x is in no contrast"),
+        (f"{PLAN}names: {{x: y}}", "names: no contrast has the system x"),
         ("margin: 1\nfamilies: {}", "unknown key 'families'; known are margin, family, "),
         ("estimates: {seeds: [1], contrasts: {A: [a - b (=)]}}", "only contrasts of the family"),
     ],
@@ -364,4 +367,4 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert main([corpus, "--plan", "dbsa", "--table"]) == 1
     assert "dbsa: not in" in capsys.readouterr().err
     assert main([corpus, "--plan", "model.dropout=0.1"]) == 1
-    assert "--plan trains systems as they were planned" in capsys.readouterr().err
+    assert "--plan trains systems with the planned settings" in capsys.readouterr().err

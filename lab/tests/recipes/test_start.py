@@ -73,7 +73,10 @@ def test_the_text_is_prepared_as_the_imported_model_reads_it(started, tmp_path):
 
 def test_a_published_model_is_imported_first(started, tmp_path):
     corpus = load_corpus(write(tmp_path, started.published))
-    with pytest.raises(DataError, match="opus: not imported yet; syncattn-recipe mine --to import"):
+    with pytest.raises(
+        DataError,
+        match="opus: the model is not imported yet; import it with: syncattn-recipe mine --to import",
+    ):
         with_options(corpus, tmp_path)
     made = tmp_path / "corpora" / "mine" / "start"
     shutil.copytree(started.imported, made)
@@ -118,12 +121,12 @@ def test_what_cannot_start_from_it_is_said(started, tmp_path, system, fault):
         (
             FACTS + "subwords: {joint: true, size: 9}\n",
             None,
-            "subwords: the model of start decides",
+            "subwords: the model under start determines",
         ),
         (FACTS + "words: {en: cat}\n", None, r"words: sentences are not split into words \(start"),
         (FACTS + "start_options: {}\n", None, "unknown key 'start_options'"),
         (FACTS, "[1]", r"start: \[1\]: give the folder of a model"),
-        (FACTS, "nowhere", "nowhere/config.json: no such file; .* give a MarianMT as it was publ"),
+        (FACTS, "nowhere", "nowhere/config.json: no such file; .* give a folder of a published"),
         (FACTS, "words", "words/config.json: no such file"),
     ],
 )
