@@ -342,7 +342,7 @@ def test_other_words_never_go_on(caplog):
     other = WORDS | {"dict.en.txt": "0" * 64}
     told = "x.pt: A/dict.en.txt differs from the file that the model was trained with; "
     fails(f"{told}continue with the same data", go_on, (WORDS, [OLD]), (other, [OLD]))
-    fails(f"{told}binarise the text with the dictionaries: --srcdict",
+    fails(f"{told}binarise the text with the dictionaries of the training",
           go_on, (WORDS, [OLD]), (other, [OLD]), same_text=False)  # fmt: skip
     other = WORDS | {"subwords.en": "0" * 64}
     fails("A/subwords.en differs", go_on, (WORDS, [OLD]), (other, [OLD]))

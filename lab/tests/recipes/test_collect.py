@@ -52,7 +52,8 @@ def test_a_text_is_missing_even_if_it_is_not_among_the_first_pairs(archives, cap
     for first in (1, 2, 3):
         assert collect(archives, PLAIN, "plain=none.{language}", f"--first={first}") == 1
         assert capsys.readouterr().err == (
-            f"error: {archives}/none.ja: no such file; fetch the file first, or put the file there\n"
+            f"error: {archives}/none.ja: no such file; fetch the file first, "
+            "or put the file there\n"
         )
         assert not list((archives.parent / "new").iterdir())
 

@@ -154,12 +154,12 @@ def test_a_full_disk_is_not_the_fault_of_the_server(server):
 
 
 def test_what_is_known_of_a_file_decides(server, monkeypatch):
-    error = refuse(f"SHA-256 {SHA256}, expected 0{{64}}", server, sha256="0" * 64)
+    error = refuse(f"SHA-256 is {SHA256}, expected 0{{64}}", server, sha256="0" * 64)
     for part in ("file.tgz: not downloaded", server.url, "SYNCATTN_MIRROR", "by hand"):
         assert part in error
     assert "run the same command again" not in error
     md5 = hashlib.md5(CONTENT).hexdigest()
-    refuse(f"MD5 {md5}, expected 1{{32}}; the file on the server may", server, md5="1" * 32)
+    refuse(f"MD5 is {md5}, expected 1{{32}}; the file on the server may", server, md5="1" * 32)
     refuse("size is 200000, expected 200001; the file on the server may", server, size=200_001)
     for length in ("200000", None):
         server.headers = {"Content-Length": length}
@@ -256,7 +256,7 @@ def test_the_first_download_is_trusted_and_no_other(server):
         assert get(server) == CONTENT and SUMS.read_text() == f"{SHA256}  file.tgz\n"
         FILE.unlink()
     FILE.write_bytes(b"changed here")
-    refuse(r"not [0-9a-f]+ as before \(SHA256SUMS\)", server)
+    refuse(r"expected [0-9a-f]+ as before \(SHA256SUMS\)", server)
     FILE.unlink()
     put(server, b"changed there")
     refuse(f"expected {SHA256}; the file on the server may", server)
