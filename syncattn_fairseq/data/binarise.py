@@ -42,7 +42,7 @@ class TextCounts:
     dropped: Counter[str] = field(default_factory=Counter)
 
     def add(self, other: "TextCounts") -> None:
-        """Add what another part of the file has."""
+        """Add the counts of another part of the file."""
         for name, value in vars(other).items():
             setattr(self, name, getattr(self, name) + value)
 

@@ -31,7 +31,7 @@ class PositionOptions:
 
 @dataclass
 class TreeOptions:
-    """Trees: a control of everything that reads the source's parse."""
+    """Trees: the source's parses, or control trees in their place."""
 
     source_trees: str = option(
         "parse",
@@ -43,7 +43,7 @@ class TreeOptions:
 
 @dataclass
 class EndOptions:
-    """Start and output: what Marian's models have there."""
+    """Start and output: settings of models that were imported from Marian."""
 
     output_bias: bool = option(False, "add a trained bias to the scores of the target's vocabulary")
     zero_start: bool = option(
@@ -53,7 +53,7 @@ class EndOptions:
 
 @dataclass
 class AlignmentOptions:
-    """Alignment: which layer and heads it is read from."""
+    """Alignment: the layer and the heads that alignments are read from."""
 
     alignment_layer: int = option(
         0,

@@ -16,7 +16,7 @@ from .replaced_attention import read_form
 
 
 class HeadGroups(nn.Module):
-    """What the attentions here and those in fairseq's layers share: groups of heads.
+    """Groups of heads, the common base of this module's attention and of fairseq's layers.
 
     A subclass sets ``num_heads``, ``head_dim``, the projections and the dropout, and then calls
     :meth:`compose`.

@@ -279,7 +279,7 @@ def test_subwords_are_marked_as_was_stored_beside_the_data(small_corpus, own_dat
     [alignment] = model.align(["▁the ▁dog s"], ["▁der ▁H und"])
     assert alignment.source.words == ["▁the", "▁dog", "s"]
     assert alignment.attention.shape == (3, 3)
-    with pytest.raises(DataError, match="sentencepiece, but the text of en as none"):
+    with pytest.raises(DataError, match="sentencepiece, but the text of en marks them as none"):
         small_corpus.load(path, data_bin=own_data)
 
 

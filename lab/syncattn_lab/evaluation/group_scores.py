@@ -25,7 +25,7 @@ Counts: TypeAlias = Mapping[str, np.ndarray]
 
 @dataclass(frozen=True)
 class GroupTable:
-    """What is counted in the groups of one kind.
+    """The counts of words in the groups of one kind.
 
     Attributes:
         kind: what the groups are by.

@@ -64,7 +64,7 @@ _ORDERS = {
 
 @dataclass(frozen=True)
 class GroupedText:
-    """The words of a test set, and what is known of them; None for what is not known.
+    """The words of a test set with their known properties; None for an unknown property.
 
     Attributes:
         references: the words of each reference, split as the translations are.

@@ -103,7 +103,7 @@ class PrintedSide:
 
 @dataclass(frozen=True)
 class PrintedSentence:
-    """A translation, and what else was printed of the pair.
+    """A translation with the other printed values of its sentence pair.
 
     Attributes:
         translation: its text, with subwords joined.

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class DependencyOptions:
-    """Dependency heads (DBSA, LISA): where they are and of what form."""
+    """Dependency heads (DBSA, LISA): their layers, number and form."""
 
     encoder_dependency_layer: int = option(
         0, "encoder layer with dependency heads (1 = bottom, 0 = none)"

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class GateOptions:
-    """Gated heads (LPSI): where they are, and how distances are measured and tied."""
+    """Gated heads (LPSI): their layers, and how distances are measured and tied."""
 
     distance_layers: str = encoder_layers_option(
         "whose heads are gated by syntactic distances (LPSI)"

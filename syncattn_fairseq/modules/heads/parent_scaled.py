@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class ParentScaledOptions:
-    """Parent-scaled heads (PASCAL): where they are and what scales them."""
+    """Parent-scaled heads (PASCAL): their layers, number and scaling density."""
 
     pascal_layers: str = encoder_layers_option("with parent-scaled heads")
     pascal_heads: int = option(

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class TreeWindowOptions:
-    """Syntax-directed heads (SDAtt): where they are and how far they see."""
+    """Syntax-directed heads (SDAtt): their layer, number and radius."""
 
     cross_attention_tree_window: int = option(
         0,

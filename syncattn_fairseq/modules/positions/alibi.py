@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class AlibiOptions:
-    """ALiBi: how steep it is."""
+    """ALiBi: the factor of its slopes."""
 
     alibi_scale: float = option(1.0, "factor of the published slopes of --positions alibi", above=0)
 

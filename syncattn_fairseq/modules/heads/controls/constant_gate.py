@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class ConstantGateOptions:
-    """Constant gate, LPSI's control: which heads have it."""
+    """Constant gate, LPSI's control: the layers with such heads."""
 
     constant_gate_layers: str = encoder_layers_option(
         "whose heads have LPSI's gates with all distances 0, a decay that halves from token to "

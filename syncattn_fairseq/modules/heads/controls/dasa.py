@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class DasaOptions:
-    """DASA: where its heads are, whose tree they see and how."""
+    """DASA: the layers of its heads, their distance and its form."""
 
     dasa_layers: str = encoder_layers_option("whose scores are scaled by tree distances (DASA)")
     dasa_distance: str = option(

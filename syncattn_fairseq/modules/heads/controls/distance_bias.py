@@ -32,7 +32,7 @@ DISTANCES = ("linear", "tree")
 
 @dataclass
 class DistanceBiasOptions:
-    """Distance heads: where they are, which distance they see and how."""
+    """Distance heads: their layers, their distance and the form of the bias."""
 
     distance_bias_layers: str = encoder_layers_option(
         "whose heads add a bias for the distance between two words"

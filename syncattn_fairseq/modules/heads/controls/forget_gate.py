@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class ForgetGateOptions:
-    """Forget gates: which heads have them."""
+    """Forget gates: the layers with such heads."""
 
     forget_gate_layers: str = encoder_layers_option("whose heads have forget gates")
     forget_gate_decoder_layers: str = decoder_layers_option()

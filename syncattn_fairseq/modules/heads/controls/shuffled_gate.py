@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class ShuffledGateOptions:
-    """Shuffled gate, LPSI's control: which heads have it."""
+    """Shuffled gate, LPSI's control: the layers with such heads."""
 
     shuffled_gate_layers: str = encoder_layers_option(
         "whose heads have LPSI's gates with each sentence's distances in random order"

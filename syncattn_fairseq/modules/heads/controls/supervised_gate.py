@@ -41,7 +41,7 @@ GAP_HEIGHTS = SourceField("src_gap_heights", collate_gap_heights, needs_tree=Tru
 
 @dataclass
 class SupervisedGateOptions:
-    """Supervised gate: which heads have it."""
+    """Supervised gate: the layers with such heads."""
 
     supervised_gate_layers: str = encoder_layers_option(
         "whose heads are gated by the distances of the parser's trees"

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class WindowOptions:
-    """Local attention: which heads have it and how far they see."""
+    """Local attention: the layers with such heads, and the width of the window."""
 
     local_layers: str = encoder_layers_option("whose heads see only a window")
     local_decoder_layers: str = option(
