@@ -140,7 +140,7 @@ def test_counts_that_do_not_fit(files, capsys):
     said = read_error(capsys, main([*SYSTEMS, "--source-counts", "source", "train.heads"]))
     assert "--source-counts needs --source-heads, with which" in said
     said = read_error(capsys, main([*SYSTEMS, *GOLD, "--source-counts", "source", "train.heads"]))
-    assert "train.heads: 3 lines, but source has 2" in said
+    assert "train.heads: has 3 lines, but source has 2" in said
     said = read_error(capsys, main([*SYSTEMS, *GOLD, "--source-counts", "source", "heads.en"]))
     assert "heads.en:2: 11 words, but 1 heads" in said
 
@@ -286,8 +286,8 @@ OUT_OF_RANGE = (
 @pytest.mark.parametrize(
     ("change", "arguments", "message"),
     [
-        ({"ref": "ja\n"}, SYSTEMS, "system Ours: 2 translations, 1 references"),
-        ({"beam": "H-0\t-1\tja\n"}, SYSTEMS, "system Ours: 1 translations, 2 references"),
+        ({"ref": "ja\n"}, SYSTEMS, "system Ours: 2 translations, but 1 references"),
+        ({"beam": "H-0\t-1\tja\n"}, SYSTEMS, "system Ours: 1 translations, but 2 references"),
         ({}, SYSTEMS[:4] + SYSTEMS, "--system Ours: give each name once"),
         ({}, ["--system", "Ours", "--references", "ref"], "--system Ours: give each name once"),
         (
@@ -307,13 +307,21 @@ OUT_OF_RANGE = (
             "plain: the file is empty; give translations, one on each line",
         ),
         ({}, [*PLAIN, "--tokenize", "ko-mecab"], "--tokenize ko-mecab: "),
-        ({}, [*PLAIN, "--compound-split", "xx"], "the Moses tokenizer does not know 'xx'; it kn"),
+        (
+            {},
+            [*PLAIN, "--compound-split", "xx"],
+            "the Moses tokenizer does not know the language 'xx'",
+        ),
         *(
             ({"heads": "7 7\n0\n"}, [*SYSTEMS, f"--{side}-heads", "heads"], OUT_OF_RANGE)
             for side in ("source", "target")
         ),
         *(
-            ({"gold": "\n\n\n"}, [*PLAIN, option, "gold"], f"{option}: 3 lines, but 2 references; ")
+            (
+                {"gold": "\n\n\n"},
+                [*PLAIN, option, "gold"],
+                f"{option}: has 3 lines, but there are 2 refer",
+            )
             for option in (
                 *("--alignments", "--source", "--source-heads", "--target-heads"),
                 *("--source-labels", "--target-labels", "--source-trees", "--target-trees"),
@@ -443,8 +451,11 @@ def test_scores_of_other_programs(files, capsys):
     assert systems["Plain"]["sentence_scores"]["COMET"]["mean"] == 0.25
     for wrong, message in (
         (["COMET", "Other", "a"], "--sentence-scores Other: no --system has this name"),
-        (["COMET", "Ours", "b"], "--sentence-scores COMET Ours: given twice"),
-        (["BLEURT", "Ours", "short"], f"short: 1 scores, but {count} references"),
+        (
+            ["COMET", "Ours", "b"],
+            "--sentence-scores COMET Ours: is given twice; give each measure of a system once",
+        ),
+        (["BLEURT", "Ours", "short"], f"short: has 1 scores, but there are {count} references"),
     ):
         Path("short").write_text("1\n")
         assert main([*command, "--sentence-scores", *wrong]) == 1

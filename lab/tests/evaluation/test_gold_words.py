@@ -84,7 +84,9 @@ def test_gold_of_other_words_is_refused(words):
         outputs = {"A": analyse()} if outputs is None else outputs
         group_words({n: Output(o, o) for n, o in outputs.items()}, make_gold(**changed), words)
 
-    with pytest.raises(DataError, match="^source: sentence 1: 5 heads for 6 words; give those of"):
+    with pytest.raises(
+        DataError, match="^source: sentence 1: 5 heads for 6 words; give the output of"
+    ):
         group(source_heads=[[0, 1, 1, 1, 1], None])
     with pytest.raises(DataError, match="^source: sentence 1: 1 labels for 6 words"):
         group(source_labels=[["x"], None])

@@ -152,7 +152,12 @@ def test_roles_name_the_sides_of_a_test_set(tmp_path):
         ("plain", "a\nb\nc\n", "ä\n", "3 in t.tgz!x.en but 1 in t.tgz!x.de"),
         ("plain", "a\n", "ä\n\nü", "1 in t.tgz!x.en but 3 in t.tgz!x.de"),
         ("plain", "", "ä\n", "0 in t.tgz!x.en but 1 in t.tgz!x.de"),
-        ("plain", "", "", "t.tgz!x.{language}: no pairs of en and de; is plain its format?"),
+        (
+            "plain",
+            "",
+            "",
+            "t.tgz!x.{language}: has no pairs of en and de; check that its format is plain",
+        ),
         (
             "sgm",
             "",

@@ -88,7 +88,7 @@ def test_the_name_is_the_last_part_of_the_path(server):
 def test_what_is_there_must_be_the_file(server):
     FILE.write_bytes(b"mine")
     refuse(r"file\.tgz: has size 4, expected 200000; remove the file", server, size=len(CONTENT))
-    refuse(f"has SHA-256 [0-9a-f]+, expected {SHA256}; remove it", server, sha256=SHA256)
+    refuse(f"has SHA-256 [0-9a-f]+, expected {SHA256}; remove the file", server, sha256=SHA256)
     refuse("has MD5 [0-9a-f]+, expected 0{32}; remove the file", server, md5="0" * 32)
     assert get(server, size=4) == b"mine" and not server.requests
     os.mkfifo("pipe")
@@ -177,7 +177,7 @@ def test_what_is_known_of_a_file_decides(server, monkeypatch):
         (b"HTTP/1.1 206 Rest\r\n" + X, "206 Rest"),
         (b"HTTP/1.1 404 \x1b[31m\x85" + b" x" * 9000 + b"\r\n\r\n", r"404 \\x1b\[31m"),
         (b"HTTP/1.1 302 Moved\r\nLocation: /file.tgz\r\n\r\n", "Exceeded 30 redirects"),
-        (OK + b"Content-Type: Text/HTML; charset=x\r\n" + X, "a web page"),
+        (OK + b"Content-Type: Text/HTML; charset=x\r\n" + X, "the server sent a web page"),
         (OK + b"Content-Encoding: gzip\r\n" + X, r"sent the file in the coding gzip"),
         (OK + b"\r\nx", "did not send the length"),
         (OK + b"Content-Length: x\r\n\r\nx", "did not send the length"),
@@ -189,7 +189,7 @@ def test_what_is_known_of_a_file_decides(server, monkeypatch):
 )
 def test_answers_that_are_not_the_file(server, answer, reason):
     server.raw = answer
-    assert len(refuse(rf"file\.tgz: {reason}", server)) < 700
+    assert len(refuse(rf"file\.tgz: .*{reason}", server)) < 700
 
 
 def test_answers_that_are_the_file(server):

@@ -129,9 +129,9 @@ def test_what_is_not_utf_8_names_its_line(name):
         ),
         (
             b'<?xml version="1.0"?>\n<tmx version="1.4">\n',
-            "f:1: this is XML .such as TMX or XLIFF.",
+            "f:1: this is XML (such as TMX or XLIFF)",
         ),
-        (b'\xef\xbb\xbf<xliff version="1.2">\n', "f:1: this is XML .such as TMX or XLIFF., not"),
+        (b'\xef\xbb\xbf<xliff version="1.2">\n', "f:1: this is XML (such as TMX or XLIFF)"),
     ],
 )
 @pytest.mark.parametrize("name", ["plain", "latin1", "iwslt_tags", "conllu"])

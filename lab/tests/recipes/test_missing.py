@@ -273,7 +273,7 @@ def test_a_check_refuses_a_text_that_would_give_wrong_numbers(fault, tmp_path, m
     assert main(words) == ("test sentences" not in fault), "clean leaves these out"
     data.write_text(f"{written}examine: {{twise: 1}}\n")
     assert main(words) == 1
-    assert "_data.yaml: examine: twise: no such limit" in capsys.readouterr().err
+    assert "_data.yaml: examine: twise: no such kind of fault" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("limit", ["0", "0.2", "null"])

@@ -147,13 +147,21 @@ def test_sentences_of_a_treebank_are_read_as_people_write_them(folder):
         ("en", False, []),
         ("english", False, []),
         ("eng", True, []),
-        ("tlh", False, ["tlh: is not a known language code,  .* and no parses are used"]),
-        ("src", True, ["src: is not a known language code,  .* and your parses are used"]),
+        ("tlh", False, ["tlh: is not a known language code, .* and no parses are used"]),
+        ("src", True, ["src: is not a known language code, .* and your parses are used"]),
         ("yo", False, ["yo: no parser for Yoruba is known, so _data.yaml has only systems that"]),
         ("yo", True, []),
-        ("zh", False, [r"zh: .* rjieba, .*-fairseq\[chinese\]'; until .* systems without parses$"]),
-        ("th", True, [r"th: each letter of it .* pythainlp, .*-fairseq\[thai\]'$"]),
-        ("my", False, [r"my: .* icu, .*-fairseq\[icu\]'; until then, .*"]),
+        (
+            "zh",
+            False,
+            [r"zh: .* rjieba is needed .*-fairseq\[chinese\]'; until .* systems without parses$"],
+        ),
+        (
+            "th",
+            True,
+            [r"th: each letter of this language .* pythainlp is needed .*-fairseq\[thai\]'$"],
+        ),
+        ("my", False, [r"my: .* icu is needed .*-fairseq\[icu\]'; until then, .*"]),
     ],
 )
 def test_what_a_language_needs_is_said_in_a_line(language, parsed, expected, monkeypatch):
