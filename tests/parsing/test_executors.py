@@ -74,7 +74,7 @@ def test_a_killed_worker_is_noticed(text):
 def test_what_is_wrong_in_a_worker_is_one_line(text):
     task, shards = make(text)
     text.write_text(text.read_text().upper())
-    with pytest.raises(DataError, match="text: changed while it was being parsed"):
+    with pytest.raises(DataError, match="text: the text changed while it was being parsed"):
         parse(make_local_executor(2), task, shards)
 
 

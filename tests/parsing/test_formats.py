@@ -238,7 +238,7 @@ ROW = "1\ta\t_\t_\t_\t_\t0\troot\t_\t_"
         ("conllx", ROW.replace("\t", " "), 1, "check that the file is in CoNLL-X"),
         ("eda", "ID=1\n1 0 a", 2, "4 columns separated by single spaces"),
         ("eda", "ID=1\n1 word -1 N 0", 2, "the head 'word' is not a number"),
-        ("eda-conll", EDA, 1, "is the file of eda -o conll?"),
+        ("eda-conll", EDA, 1, "check that the file is of eda -o conll"),
         ("corenlp-conll", "[Text=It]", 1, "7 columns"),
         ("corenlp-json", CONLLU, 13, "before the JSON document is complete"),
         ("corenlp-json", "", 1, "before the JSON document is complete"),

@@ -60,7 +60,9 @@ def test_what_fits_into_no_batch_is_one_line(task):
 
 def test_what_the_model_cannot_read_is_one_line(task):
     task.datasets["valid"] = data = Numbers()
-    with pytest.raises(DataError, match=r"^valid: 3 of 13 .* allows \(10\); .* 11, of 11; .*-skip"):
+    with pytest.raises(
+        DataError, match=r"^valid: 3 of 13 .* allows \(10\); .* 11, with 11; .*-skip"
+    ):
         task.get_batch_iterator(data, max_sentences=5, max_positions=10)
     left = task.get_batch_iterator(
         data, max_sentences=5, max_positions=10, ignore_invalid_inputs=True

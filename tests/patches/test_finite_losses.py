@@ -64,7 +64,7 @@ def test_the_line_names_the_losses_and_the_update():
         {"loss": torch.tensor(NAN), "sync_loss": 1.0},
         {"loss": INF, "src_dep_loss": INF, "position_sums": torch.tensor([1.0, NAN])},
     ]
-    named = r"^update 8: not finite: loss, src_dep_loss, position_sums; "
+    named = r"^update 8: NaN or infinite: loss, src_dep_loss, position_sums; "
     with pytest.raises(DataError, match=named) as error:
         trainer.train_step([good, *bad], "gradients are Nan/Inf")
     assert "\n" not in str(error.value)

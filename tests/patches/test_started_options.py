@@ -92,7 +92,7 @@ def test_a_plain_transformer_takes_no_model_that_starts_from_zeros(tmp_path, cap
     path = save_options(tmp_path / "a.pt", {**OPTIONS, "zero_start": True, "positions": "marian"})
     trainer = give_options()
     del trainer.cfg.model.zero_start, trainer.cfg.model.positions
-    with pytest.raises(DataError, match="--zero-start True, now False"):
+    with pytest.raises(DataError, match="--zero-start True .now False."):
         resume(tmp_path, trainer, finetune_from_model=str(path))
     path = save_options(tmp_path / "b.pt", {**OPTIONS, "positions": "marian"})
     with caplog.at_level(logging.WARNING):
