@@ -171,7 +171,8 @@ def check_batches(model: Any) -> None:
             _compare(
                 scores[row, -length:] if left_pad_target else scores[row, :length],
                 alone[0],
-                f"sentence {sentence} has other scores in a batch padded on the {side} than alone",
+                f"sentence {sentence} has different scores alone and in a batch padded on the "
+                f"{side}",
             )
 
 
@@ -206,7 +207,8 @@ def check_steps(model: Any) -> None:
             _compare(
                 actual[:, 0],
                 expected[order, step],
-                f"step {step + 1} of incremental decoding has other {name} than teacher forcing",
+                f"step {step + 1} of incremental decoding has other {name} than the same step "
+                "with teacher forcing",
             )
 
 

@@ -43,7 +43,9 @@ def config(content: Any) -> Any:
     ],
 )
 def test_code_is_found_wherever_it_is(state):
-    with pytest.raises(DataError, match=r"^its option \w+: .* as code; do not use this file$"):
+    with pytest.raises(
+        DataError, match=r"^the checkpoint's option \w+: .* as code; do not use this file$"
+    ):
         check_stored_options(state)
 
 
@@ -87,7 +89,7 @@ def test_what_training_stores_is_right(options):
     ],
 )
 def test_types_are_those_of_the_architecture(options, message):
-    with pytest.raises(DataError, match=f"^its option {message}"):
+    with pytest.raises(DataError, match=f"^the checkpoint's option {message}"):
         check_stored_options(state(**options))
     other = {**state(**options)["cfg"]["model"].__dict__, "arch": "of a plugin", "_name": None}
     check_stored_options({"cfg": {"model": other}})  # what it takes is unknown
@@ -95,9 +97,9 @@ def test_types_are_those_of_the_architecture(options, message):
 
 @pytest.mark.parametrize("model", [[1], "x", 7])
 def test_options_are_a_table(model):
-    with pytest.raises(DataError, match="^its options are damaged"):
+    with pytest.raises(DataError, match="^the options in the checkpoint are damaged"):
         check_stored_options({"cfg": {"model": model}})
-    with pytest.raises(DataError, match="^its options are damaged"):
+    with pytest.raises(DataError, match="^the options in the checkpoint are damaged"):
         list_options(model)
 
 
@@ -115,7 +117,9 @@ def test_options_ask_for_no_more_than_the_weights(options, message):
     of_command = {"batch_size": 99, "max_target_positions": 10**6}
     check_stored_options({**state(**of_command), "model": weights})
     del weights["c"]
-    with pytest.raises(DataError, match=f"its option {message}, but its weights are smaller"):
+    with pytest.raises(
+        DataError, match=f"the checkpoint's option {message}, larger than its weights"
+    ):
         check_stored_options({**state(decoder_layers=2, **options), "model": weights})
 
 
@@ -123,7 +127,7 @@ def test_unknown_architectures_are_refused():
     require_architecture(Namespace(arch="transformer_dbsa"))
     require_architecture(config({"_name": "lstm"}))
     for arch in ("of a plugin", ["lstm"], 7):
-        with pytest.raises(DataError, match="^no architecture .* --user-dir"):
+        with pytest.raises(DataError, match="^unknown architecture .* --user-dir"):
             require_architecture(Namespace(arch=arch))
 
 
@@ -139,7 +143,9 @@ def test_unknown_architectures_are_refused():
 )
 def test_what_only_a_command_may_give_is_refused(option, value):
     for part in ({"cfg": {"task": {option: value}}}, {"args": Namespace(**{option: value})}):
-        with pytest.raises(DataError, match=f"^its option {option} is .*, but only a command may"):
+        with pytest.raises(
+            DataError, match=f"^the checkpoint sets the option {option} to .*, which only a"
+        ):
             check_stored_options(part)
     check_stored_options({"cfg": {"task": {option: None}}})
 
@@ -151,7 +157,10 @@ def test_from_pretrained_runs_no_parser_of_a_checkpoint(small_corpus, tmp_path):
     stored = torch.load(path, weights_only=False)
     stored["cfg"]["task"]["source_parser"] = f"command:conllu:touch {tmp_path / 'PWNED'}"
     torch.save(stored, path)
-    with pytest.raises(DataError, match="model.pt: its option source_parser is .*, but only a"):
+    with pytest.raises(
+        DataError,
+        match="model.pt: the checkpoint sets the option source_parser to .*, which only a",
+    ):
         load(str(small_corpus.data)).translate("a b .")
     assert not (tmp_path / "PWNED").exists()
 

@@ -48,7 +48,7 @@ def test_rooms_work_where_fairseq_and_jaxtyping_are_not_installed():
     assert parents == "[1, 2, 2]"
     assert float(loss) == pytest.approx(1.386294)
     assert leaves == "the man sleeps"
-    assert error.startswith("'stanza' does not name a parser")
+    assert error.startswith("'stanza' is not a parser")
 
 
 def list_imports(path: Path, root: Path) -> set[str]:

@@ -49,11 +49,13 @@ def make_part(name: str) -> type[Heads]:
 
 
 def test_an_option_has_one_owner(monkeypatch):
-    with pytest.raises(ValueError, match="^mine: constant_gate has an option constant_gate_layers"):
+    with pytest.raises(
+        ValueError, match="^mine: constant_gate already has an option constant_gate_layers"
+    ):
         register_part("mine")(make_part("constant_gate_layers"))
     assert "mine" not in PARTS
     monkeypatch.setitem(PARTS, "mine", make_part("encoder_layers"))
-    with pytest.raises(DataError, match="^Options: fairseq has an option encoder_layers already"):
+    with pytest.raises(DataError, match="^Options: fairseq already has an option encoder_layers"):
         build_model()
 
 

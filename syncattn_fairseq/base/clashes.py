@@ -31,7 +31,10 @@ def check_files(
     files = list(files)
     for path in files:
         if _mode(path) and not (stat.S_ISREG(_mode(path)) or stat.S_ISDIR(_mode(path))):
-            raise DataError(f"{path}: not a regular file; save what it holds to one first")
+            raise DataError(
+                f"{path}: not a regular file (a pipe or a device), which this option needs; save "
+                "the content to a file first"
+            )
     read = {_identify(path): path for path in (*inputs, *files)}
     written = set()
     for path in outputs:
@@ -44,10 +47,14 @@ def check_files(
             )
         if identity in written:
             raise DataError(
-                f"{os.path.realpath(path)}: two outputs have this name; give each a name of its own"
+                f"{os.path.realpath(path)}: two outputs of this command have this name; give "
+                "each output a different name"
             )
         if str(path).endswith((".gz", ".bz2")):
-            raise DataError(f"{path}: would not be compressed; leave out {Path(path).suffix}")
+            raise DataError(
+                f"{path}: this command does not compress its output; leave out the ending "
+                f"{Path(path).suffix}"
+            )
         written.add(identity)
 
 

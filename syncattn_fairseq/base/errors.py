@@ -31,7 +31,10 @@ def describe_lack_of_memory(error: BaseException) -> str | None:
     text = shorten(error, 200)
     lacking = "can't allocate memory" in text or "out of memory" in text
     if isinstance(error, MemoryError) or (isinstance(error, RuntimeError) and lacking):
-        return f"out of memory{': ' * bool(text)}{text}; give it less at a time, or more memory"
+        return (
+            f"out of memory{': ' * bool(text)}{text}; use smaller batches, models or inputs, or "
+            "a machine with more memory"
+        )
     return None
 
 

@@ -20,4 +20,7 @@ def require(extra: str, *libraries: str) -> None:
 
 def describe_missing(extra: str, library: str) -> str:
     """Return an error message with a missing library's name and the command to install it."""
-    return f"{library}, which this needs, is not installed: pip install 'syncattn-fairseq[{extra}]'"
+    return (
+        f"{library} is needed here and not installed; install it: pip install "
+        f"'syncattn-fairseq[{extra}]'"
+    )

@@ -39,7 +39,10 @@ def read_file(path: Path | str, largest: int = MAX_SIZE) -> bytes:
     with open_file(path) as file:
         content = file.read(largest + 1)
     if len(content) > largest:
-        raise DataError(f"{path}: more than {largest:,} bytes, so not the file that it should be")
+        raise DataError(
+            f"{path}: has more than {largest:,} bytes, too many for this kind of file; check the "
+            "path"
+        )
     return content
 
 
@@ -48,7 +51,9 @@ def read_text_file(path: Path | str, largest: int = MAX_SIZE) -> str:
     try:
         return read_file(path, largest).decode("utf-8-sig")
     except UnicodeDecodeError:
-        raise DataError(f"{path}: not UTF-8; convert it, or get it again") from None
+        raise DataError(
+            f"{path}: not UTF-8; convert the file to UTF-8, or get a new copy"
+        ) from None
 
 
 def read_json(path: Path | str, largest: int = MAX_SIZE) -> Any:
@@ -58,7 +63,7 @@ def read_json(path: Path | str, largest: int = MAX_SIZE) -> Any:
     except (ValueError, RecursionError) as error:
         if isinstance(error, DataError):
             raise
-        raise DataError(f"{path}: not JSON ({error}); get it again") from None
+        raise DataError(f"{path}: not valid JSON ({error}); get a new copy of the file") from None
 
 
 def hash_file(path: Path, algorithm: str = "sha256") -> str:
@@ -148,7 +153,8 @@ def _remove_leftovers(target: Path) -> None:
                 path.unlink()
             except BlockingIOError:
                 raise DataError(
-                    f"{target}: another process is writing it; wait for it, or write elsewhere"
+                    f"{target}: another process is writing this file; wait for that process, or "
+                    "choose another output"
                 ) from None
             finally:
                 os.close(descriptor)

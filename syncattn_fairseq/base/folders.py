@@ -29,10 +29,16 @@ def filling(folder: Path) -> Iterator[Path]:
     files, complete, lock = (unfinished / name for name in ("files", "complete", "lock"))
     refuse_links(unfinished)
     try:
-        with locked(lock, f"{folder}: another process is filling it; wait for it"):
+        with locked(
+            lock,
+            f"{folder}: another process is writing to this folder; wait until that process ends",
+        ):
             if complete.exists():
                 _move(complete, folder)
-                print(f"{folder}: moved the remaining files of a run that did not end")
+                print(
+                    f"{folder}: moved here the files of an earlier run that was interrupted at "
+                    "its end"
+                )
             shutil.rmtree(files, ignore_errors=True)
             files.mkdir()
             try:
@@ -61,7 +67,9 @@ def making(folder: Path) -> Iterator[Path]:
     unfinished = folder.with_name(f".{folder.name}{_UNFINISHED}")
     files, lock = unfinished / "files", unfinished / "lock"
     refuse_links(unfinished)
-    with locked(lock, f"{folder}: another process is making it; wait for it"):
+    with locked(
+        lock, f"{folder}: another process is writing this folder; wait until that process ends"
+    ):
         try:
             shutil.rmtree(files, ignore_errors=True)
             files.mkdir()
@@ -81,7 +89,10 @@ def check_places(files: Path, folder: Path) -> None:
     for place in (folder / path.name for path in files.iterdir()):
         refuse_links(place)
         if place.is_dir():
-            raise DataError(f"{place}: this folder is where a file has to go; move it away")
+            raise DataError(
+                f"{place}: a folder has the name of a file that this command writes; move the "
+                "folder away"
+            )
 
 
 def _move(complete: Path, folder: Path) -> None:

@@ -24,8 +24,8 @@ def evaluate(text: Any) -> Any:
         return _value(ast.parse(text.strip(), mode="eval").body)
     except (SyntaxError, ValueError, TypeError, ArithmeticError, RecursionError, MemoryError):
         raise DataError(
-            f"{text[:60]!r} is no number, string, list or dictionary, and fairseq would run it as "
-            "code"
+            f"{text[:60]!r} is not a number, string, list or dictionary of Python; fairseq would "
+            "run this text as code"
         ) from None
 
 

@@ -48,7 +48,10 @@ def claiming(*paths: Path) -> Iterator[None]:
     with ExitStack() as stack:
         for path in {path.resolve() for path in paths}:
             own = path.with_name(f".{path.name}.lock")
-            busy = f"{path}: another process is writing it; wait until it ends, or stop it"
+            busy = (
+                f"{path}: another process is writing this file; wait until that process ends, or "
+                "stop it"
+            )
             try:
                 stack.enter_context(locked(own, busy))
             except OSError as error:
@@ -96,7 +99,10 @@ def refuse_links(*paths: Path) -> None:
         inside = (Path(folder, name) for folder, *lists in os.walk(path) for name in chain(*lists))
         for place in chain([path], inside):
             if place.is_symlink():
-                raise DataError(f"{place}: a link, in the place of a file of ours; remove it")
+                raise DataError(
+                    f"{place}: is a symbolic link where this command writes its own file; remove "
+                    "the link"
+                )
 
 
 def remove_locked(lock: Path) -> None:

@@ -97,8 +97,8 @@ def check_first_line(line: str, name: str, is_xml: bool = False) -> None:
         )
     if _XML.match(line) and not is_xml:
         raise DataError(
-            f"{name}:1: XML, as TMX and XLIFF are, and no text; write a file for each language, "
-            "with one sentence on each line"
+            f"{name}:1: this is XML (such as TMX or XLIFF), not plain text; write a text file "
+            "for each language, with one sentence on each line"
         )
 
 
@@ -126,7 +126,8 @@ def _lines(file: TextIO, name: str) -> Iterator[str]:
             check_first_line(line, name)
         if len(line) > MAX_LINE:
             raise DataError(
-                f"{name}:{number}: a line of more than {MAX_LINE:,} characters; is the file text?"
+                f"{name}:{number}: the line has more than {MAX_LINE:,} characters; check that "
+                "the file is plain text with one sentence on each line"
             )
         text = line.removesuffix("\n")
         if text.isprintable() and not text.isspace():
@@ -168,8 +169,8 @@ def count_lines(*paths: Path) -> int:
         if count != counts[0]:
             last = min(count, counts[0])
             raise DataError(
-                f"{path}:{last}: {count} lines here but {counts[0]} in {paths[0]}; "
-                "both need one line per sentence, empty lines included"
+                f"{path}:{last}: the file has {count} lines, but {paths[0]} has {counts[0]}; "
+                "both files need one line for each sentence, empty lines included"
             )
     return counts[0]
 
@@ -191,7 +192,8 @@ def open_text(path: Path | str | int, errors: str = "strict") -> Iterator[TextIO
                 if isinstance(error, OSError) and error.errno is not None:
                     raise  # of the system
                 raise DataError(
-                    f"{name_input(path)}: not a complete compressed file ({error}); get it again"
+                    f"{name_input(path)}: not a complete compressed file ({error}); get a new "
+                    "copy of the file"
                 ) from None
 
 

@@ -22,9 +22,12 @@ def import_user_dir(folder: Path) -> None:
     from fairseq.utils import import_user_module
 
     if folder.is_file():
-        raise DataError(f"--user-dir {folder}: a file; give the folder of your plugin")
+        raise DataError(f"--user-dir {folder}: is a file; give the folder of your plugin")
     if folder.is_dir() and not (folder / "__init__.py").is_file():
-        raise DataError(f"--user-dir {folder}: has no __init__.py, so nothing would be registered")
+        raise DataError(
+            f"--user-dir {folder}: has no __init__.py, so that nothing would be registered; give "
+            "the folder of your plugin"
+        )
     try:
         import_user_module(Namespace(user_dir=str(folder)))
     except FileNotFoundError:

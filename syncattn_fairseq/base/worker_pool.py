@@ -55,7 +55,7 @@ def map_in_order(
                 yield from waiting.popleft().result()
         except BrokenProcessPool:
             raise DataError(
-                "a worker process was killed; if memory ran out, use fewer --workers"
+                "a worker process was killed; if the machine ran out of memory, use fewer --workers"
             ) from None
         finally:
             # Waits: a process that ends before its pool may wait for workers that nobody ends.

@@ -48,10 +48,14 @@ def find_last_checkpoints(folder: str | Path, number: int, by: str = "epoch") ->
         for kind, pattern in _NAMES.items()
     }
     if len(paths[by]) < number:
-        enough = [f"; --by {kind} has {len(p)}" for kind, p in paths.items() if len(p) >= number]
+        enough = [
+            (f"; for --by {kind} the folder has {len(p)}")
+            for kind, p in paths.items()
+            if len(p) >= number
+        ]
         raise DataError(
-            f"{folder}: {len(paths[by])} checkpoints by {by}, too few to average {number}"
-            + "".join(enough)
+            f"{folder}: has {len(paths[by])} checkpoints of the kind --by {by}, but {number} are "
+            "to be averaged" + "".join(enough)
         )
     return [path for _, path in paths[by][-number:]]
 
@@ -101,7 +105,10 @@ def _check_same_parameters(one: dict[str, Tensor], other: dict[str, Tensor], whe
     for key in [*one, *other]:
         shapes = [tuple(model[key].shape) if key in model else None for model in (other, one)]
         if shapes[0] != shapes[1]:
-            raise DataError(f"{where}: not the same model, {key} is {shapes[0]} and {shapes[1]}")
+            raise DataError(
+                f"{where}: the checkpoints are not of the same model: parameter {key} has the "
+                f"shape {shapes[0]} in one and {shapes[1]} in the other (None: no such parameter)"
+            )
 
 
 def _check_same_training(one: dict[str, Any], other: dict[str, Any], where: str) -> None:
@@ -118,7 +125,10 @@ def _check_same_training(one: dict[str, Any], other: dict[str, Any], where: str)
     for name in sorted(known & first["model"].keys() & second["model"].keys()):
         values = first["model"][name], second["model"][name]
         if values[0] != values[1] and not _OF_TRAINING.search(name):
-            raise DataError(f"{where}: not the same model, {name} is {values[1]} and {values[0]}")
+            raise DataError(
+                f"{where}: the checkpoints are not of the same model: {name} is {values[1]} in "
+                f"one and {values[0]} in the other"
+            )
     checkpoints = first["checkpoint"], second["checkpoint"]
     folders = {str(each.get("save_dir")) for each in checkpoints}
     if len(folders) == 1 or any(each.get("finetune_from_model") for each in checkpoints):
@@ -128,8 +138,9 @@ def _check_same_training(one: dict[str, Any], other: dict[str, Any], where: str)
             values = first[section][name], second[section][name]
             if values[0] != values[1] and (not names or name in names):
                 raise DataError(
-                    f"{where}: of two trainings, {section}.{name} is {values[1]} and {values[0]}; "
-                    "average checkpoints of one"
+                    f"{where}: the checkpoints are from two trainings: {section}.{name} is "
+                    f"{values[1]} in one and {values[0]} in the other; average checkpoints of "
+                    "the same training"
                 )
 
 

@@ -52,8 +52,9 @@ def explain(error: BaseException) -> str:
     lines = str(error).strip().splitlines()
     reason = f": {shorten(lines[-1].strip(), 200)}" if lines else ""
     return (
-        f"its options and weights do not go together here ({type(error).__name__}{reason}); it is "
-        "damaged, or from another version"
+        "the options and weights of the checkpoint do not fit together "
+        f"({type(error).__name__}{reason}); the file is damaged, or from another version of the "
+        "program"
     )
 
 
@@ -66,7 +67,7 @@ def _describe(name: str, stored: list[int], here: list[int], where: str = "here"
     embeddings = name.endswith(("embed_tokens.weight", "output_projection.weight"))
     if embeddings and len(stored) == len(here) == 2 and stored[1] == here[1]:
         return (
-            f"was trained with another dictionary, of {stored[0]} {side} subwords; the one {where} "
-            f"has {here[0]}; use the data of its training"
+            f"was trained with another dictionary, of {stored[0]} {side} subwords; the "
+            f"dictionary {where} has {here[0]}; use the data of the model's training"
         )
-    return f"is another model: {name} is {stored} there, and {here} here"
+    return f"is another model: {name} has the shape {stored} in the checkpoint, and {here} here"

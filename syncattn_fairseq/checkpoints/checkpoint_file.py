@@ -81,14 +81,14 @@ def load_checkpoint(path: Path | str, read: Callable[[], Any]) -> dict[str, Any]
                 with zipfile.ZipFile(path) as archive:
                     damaged = archive.testzip()  # PyTorch compares no checksums
                 if damaged is not None:
-                    raise DataError(f"damaged at {damaged}; use another checkpoint")
+                    raise DataError(f"the archive is damaged at {damaged}; use another checkpoint")
             state: dict[str, Any] = read()
             _check(state)
         except (DataError, OSError, MemoryError):
             raise
         except Exception as error:  # garbage can raise anything
             raise DataError(
-                f"PyTorch cannot load it ({type(error).__name__}); it is damaged, or not a "
+                f"PyTorch cannot load the file ({type(error).__name__}): it is damaged, or not a "
                 "checkpoint; give a fairseq checkpoint"
             ) from error
     return state
@@ -97,17 +97,21 @@ def load_checkpoint(path: Path | str, read: Callable[[], Any]) -> dict[str, Any]
 def _check(state: Any) -> None:
     """Raise `DataError` if a loaded object is not a usable fairseq checkpoint."""
     if not _has_history(state):
-        raise DataError("holds no model with its history; give a fairseq checkpoint")
+        raise DataError("lacks the model or the optimizer history; give a fairseq checkpoint")
     for name, tensor in state["model"].items():
         if not isinstance(tensor, Tensor):
-            raise DataError(f"{shorten(name)} is {type(tensor).__name__}, not numbers")
+            raise DataError(
+                f"the parameter {shorten(name)} is {type(tensor).__name__}, not a tensor; give a "
+                "fairseq checkpoint"
+            )
         if not _is_plain(tensor):
             raise DataError(
-                f"{shorten(name)} is a tensor of {tensor.dtype} ({tensor.layout}, "
-                f"{tensor.device.type}), not plain numbers; give a checkpoint as fairseq writes it"
+                f"the parameter {shorten(name)} is a tensor of {tensor.dtype} ({tensor.layout}, "
+                f"{tensor.device.type}), not of plain numbers; give a checkpoint as fairseq "
+                "writes it"
             )
         if tensor.is_floating_point() and tensor.isnan().any():
-            raise DataError(f"{shorten(name)} holds NaN; use another checkpoint")
+            raise DataError(f"the parameter {shorten(name)} contains NaN; use another checkpoint")
     check_stored_options(state)
 
 

@@ -43,7 +43,10 @@ def list_options(options: Any) -> dict[str, Any]:
     """Convert options, a namespace or a config, to a dictionary; `DataError` for anything else."""
     options = _plain(options)
     if not isinstance(options, dict):
-        raise DataError(f"its options are damaged, {type(options).__name__} in place of a table")
+        raise DataError(
+            f"the options in the checkpoint are damaged: {type(options).__name__} in place of a "
+            "table; use another checkpoint"
+        )
     return options
 
 
@@ -58,8 +61,8 @@ def check_stored_options(state: Mapping[str, Any]) -> None:
                 _check_literal(option, value)
             if option in OF_COMMANDS and value not in (None, _RESULTS_PATH):
                 raise DataError(
-                    f"its option {option} is {str(value)[:60]!r}, but only a command may give it; "
-                    "do not use this file"
+                    f"the checkpoint sets the option {option} to {str(value)[:60]!r}, which only "
+                    "a command may set; do not use this file"
                 )
     if state.get("cfg"):
         model = list_options(state["cfg"]).get("model")
@@ -72,8 +75,8 @@ def require_architecture(options: Any) -> None:
     name = getattr(options, "_name", None) or getattr(options, "arch", None)
     if name and not _is_known(name):
         raise DataError(
-            f"no architecture {str(name)[:60]!r}; if it is from a plugin of yours, name the "
-            "plugin's folder: --user-dir"
+            f"unknown architecture {str(name)[:60]!r}; if a plugin of yours defines the "
+            "architecture, name the plugin's folder: --user-dir"
         )
 
 
@@ -111,7 +114,9 @@ def _check_literal(option: str, value: str) -> None:
     try:
         evaluate(value)
     except DataError as error:
-        raise DataError(f"its option {option}: {error}; do not use this file") from None
+        raise DataError(
+            f"the checkpoint's option {option}: {error}; do not use this file"
+        ) from None
 
 
 def _check_types(options: dict[str, Any], weights: Mapping[str, Tensor] | None) -> None:
@@ -139,14 +144,20 @@ def _check_sizes(
         for ending, limit in limits.items():
             value = options[option]
             if option.endswith(ending) and isinstance(value, int) and value > limit:
-                raise DataError(f"its option {option} is {value}, but its weights are smaller")
+                raise DataError(
+                    f"the checkpoint's option {option} is {value}, larger than its weights "
+                    "allow; use another checkpoint"
+                )
 
 
 def _check_type(action: Action, value: Any) -> None:
     if isinstance(value, str) and value.startswith("${"):
         return  # the value of another option
     if expected := find_expected(action, value):
-        raise DataError(f"its option {action.dest} is {str(value)[:60]!r}, not {expected}")
+        raise DataError(
+            f"the checkpoint's option {action.dest} is {str(value)[:60]!r}, not {expected}; use "
+            "another checkpoint"
+        )
 
 
 def find_expected(action: Action, value: Any) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 from ..base.errors import suggest
 
 _SEE = "; see docs/options.md"
-_OWN = f"{_SEE}, or name the plugin of your own that has it: common.user_dir=FOLDER"
+_OWN = f"{_SEE}, or name your own plugin that defines the option: common.user_dir=FOLDER"
 #: Sections to which a plugin adds options.
 _EXTENDED = ("task", "model", "criterion")
 

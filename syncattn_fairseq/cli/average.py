@@ -14,7 +14,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser = make_parser()
     args = parser.parse_args(argv)
     if bool(args.checkpoints) == bool(args.last):
-        parser.error("name the checkpoints, or give --last N and --dir")
+        parser.error("name the checkpoints to average, or give --last N and --dir")
     if bool(args.last) != bool(args.dir):
         parser.error("--last and --dir go together")
     from .. import plugin  # noqa: F401  (knows the models' options; imports torch, which is slow)
@@ -24,8 +24,9 @@ def main(argv: Sequence[str] | None = None) -> None:
     check_files(files=paths, outputs=[args.output])
     updates = average_checkpoints(paths, args.output)
     print(
-        f"{args.output}: mean of {len(paths)} checkpoints (updates "
-        f"{', '.join(map(str, updates))}), without optimizer state: for decoding, not for resuming"
+        f"{args.output}: the mean of {len(paths)} checkpoints (updates "
+        f"{', '.join(map(str, updates))}), without optimizer state: for decoding, not for "
+        "resuming a training"
     )
 
 

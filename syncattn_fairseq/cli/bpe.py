@@ -131,14 +131,20 @@ def make_parser() -> CommandLine:
 
 def _name_model(prefix: Path) -> Path:
     if prefix.name in ("", ".."):
-        raise DataError(f"{prefix}: a folder; give the start of a file's name in it, such as bpe")
+        raise DataError(
+            f"{prefix}: is a folder; give the beginning of a file's name in this folder, such as "
+            "bpe"
+        )
     return prefix.with_name(prefix.name + ".model")
 
 
 def _learn(args: argparse.Namespace) -> None:
     output = _name_model(args.model)
     if args.raw and len(args.raw) != len(args.input):
-        raise DataError(f"--raw: {len(args.raw)} languages for {len(args.input)} texts")
+        raise DataError(
+            f"--raw: {len(args.raw)} languages for {len(args.input)} texts; give one language "
+            "for each text"
+        )
     with replacing(output) as path:
         if args.raw:
             texts = [*zip(args.input, map(_find_splitter, args.raw), strict=True)]
@@ -174,7 +180,10 @@ def _apply(args: argparse.Namespace) -> None:
         yield from progress(cuts)
         if marked:
             name = source or "<stdin>"
-            note = f"{name}: {marked} lines held U+2581, which is {REPLACEMENT} in pieces"
+            note = (
+                f"{name}: {marked} lines contain the character U+2581, which subwords show as "
+                f"{REPLACEMENT}"
+            )
             print(note, file=sys.stderr)
 
     rewrite_texts(args, lines)

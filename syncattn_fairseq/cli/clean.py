@@ -30,9 +30,9 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser = make_parser()
     args = parser.parse_args(argv)
     if ((args.every or args.last) is None) != (args.held_out is None):
-        parser.error("give --every or --last together with --held-out, or none of them")
+        parser.error("--held-out needs --every or --last, and these options need --held-out")
     if args.every and args.last:
-        parser.error("--every and --last: give one")
+        parser.error("--every and --last exclude each other; give one of the two")
     total = count_lines(*find_sides(args.input, args.languages)) if args.last else None
     pairs = read_pairs(args.input, args.languages)
     faults: Counter[str | None] = Counter()
@@ -59,7 +59,8 @@ def main(argv: Sequence[str] | None = None) -> None:
         if not faults[None]:
             [(fault, count)] = faults.most_common(1)
             raise DataError(
-                f"{args.input}: none of the {seen} pairs would be kept; {count}: {fault}"
+                f"{args.input}: none of the {seen} pairs would be kept; the most frequent cause, "
+                f"{count} pairs: {fault}"
             )
         if args.held_out is not None and not 0 < held < faults[None]:
             option = "--every" if args.every else "--last"
@@ -73,7 +74,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     for fault in FAULTS if args.exclude else FAULTS[:-1]:
         print(f"{faults[fault]} left out: {fault}")
     if replaced:
-        print(f"{replaced} held U+2581, which is {REPLACEMENT} now")
+        print(f"{replaced} contained U+2581, which is now {REPLACEMENT}")
 
 
 def _choose_count(raw: bool, language: str) -> Callable[[str], int]:

@@ -319,7 +319,7 @@ def add_model_files(parser: CommandLine) -> None:
         help="folder of the binarised corpus, with the model's dictionaries (default: the folder "
         "of the checkpoint, or the folder of its training)",
     )
-    add_subwords(parser, "default: the one beside the model, or in --data-bin")
+    add_subwords(parser, "default: the subword model beside the model, or in --data-bin")
     parser.add_argument(
         "--source-parser",
         metavar="PARSER",
@@ -375,7 +375,10 @@ def read_subwords(args: argparse.Namespace) -> list[SubwordModel] | None:
             raise DataError("--vocabulary: give the codes of subword-nmt, too: --subwords CODES")
         return pair and [*pair]
     if len(vocabularies) > len(pair):
-        raise DataError(f"{len(vocabularies)} vocabularies; give one for source and one for target")
+        raise DataError(
+            f"--vocabulary: {len(vocabularies)} files given; give one, or one for the source and "
+            "one for the target"
+        )
     threshold = args.vocabulary_threshold
     paths = zip(pair, (vocabularies[0], vocabularies[-1]), strict=True)
     return [SubwordModel(model.path, Path(path), threshold) for model, path in paths]
@@ -408,7 +411,9 @@ def rewrite_texts(args: argparse.Namespace, lines: Callable[[Path | int], Iterat
             sys.stdout.writelines(lines(source))
         return
     if len(inputs) != len(args.output):
-        raise DataError(f"{len(inputs)} inputs, but {len(args.output)} outputs; give one for each")
+        raise DataError(
+            f"{len(inputs)} inputs, but {len(args.output)} outputs; give one output for each input"
+        )
     counts = [0 for _ in inputs]
     with ExitStack() as stack:
         paths = [stack.enter_context(replacing(output)) for output in args.output]

@@ -25,7 +25,9 @@ def main(argv: Sequence[str] | None = None) -> None:
     from ..export.card import read_scores
 
     if args.scores and len(args.scores) > 2:
-        raise DataError("--scores: give a file, and perhaps the name of a system in it")
+        raise DataError(
+            "--scores: give a file, and the name of a system in this file if the file has several"
+        )
 
     verdict = export(
         args.path,

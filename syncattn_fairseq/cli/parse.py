@@ -74,7 +74,7 @@ def _check(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
             if getattr(args, option) != parser.get_default(option):
                 parser.error(f"{flag(option)} does not go with --parsed")
     if args.splitter and (args.parsed or not args.spans):
-        parser.error("--splitter goes with --spans, without --parsed")
+        parser.error("--splitter needs --spans, and does not go with --parsed")
     if args.anywhere and not args.parsed:
         parser.error("--anywhere needs --parsed")
     if args.slurm and args.executor != "slurm":

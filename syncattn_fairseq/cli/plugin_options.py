@@ -74,8 +74,8 @@ def format_options(architecture: str) -> str:
     model = ARCH_MODEL_NAME_REGISTRY.get(architecture)
     if model not in MODELS:
         raise DataError(
-            f"{architecture}: not an architecture of this plugin; syncattn-options without a name "
-            "lists them"
+            f"{architecture}: is not an architecture of this plugin; syncattn-options without a "
+            "name lists the architectures"
         )
     defaults = argparse.Namespace()
     ARCH_CONFIG_REGISTRY[architecture](defaults)
@@ -131,7 +131,7 @@ def format_architectures() -> str:
     sizes = " and ".join(f"NAME{size}" for size in SIZES if size)
     return "\n".join(
         [
-            *("Architectures, and what each adds to a plain model:", "", *lines, ""),
+            *("Architectures, and what each of them adds to a plain Transformer:", "", *lines, ""),
             f"Each Transformer NAME also comes as {sizes}.",
             "syncattn-options NAME shows its options and their defaults.",
         ]

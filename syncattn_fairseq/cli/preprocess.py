@@ -79,7 +79,9 @@ def add_options(parser: CommandLine) -> None:
             help=f"dictionary of {language} labels to reuse (default: a new one from the labels "
             "of the training text)",
         )
-    add_subword_marks(group, "as for the data already in --destdir, else detected in the text")
+    add_subword_marks(
+        group, "the marks of the data in --destdir, or the marks detected in the text"
+    )
     group.add_argument(
         "--on-bad-parse",
         choices=POLICIES,
@@ -106,10 +108,9 @@ def add_options(parser: CommandLine) -> None:
 
     group = parser.add_argument_group(
         "Raw text",
-        "These options say how sentences as people write them became the texts. That is stored in "
-        "--destdir, beside checkpoints and in exports, so that models translate such sentences. "
-        "Without --trainpref, --validpref and --testpref, only this, and --subword-marks, are "
-        "added to --destdir.",
+        "These options are stored in --destdir, beside checkpoints and in exports, so that "
+        "models translate raw sentences. Without --trainpref, --validpref and --testpref, only "
+        "these options and --subword-marks are added to the data in --destdir.",
     )
     group.add_argument(
         "--words-by",

@@ -92,12 +92,14 @@ def _read_parses(args: argparse.Namespace) -> Iterator[DependencyTree | None]:
 def _check_options(parser: CommandLine, args: argparse.Namespace) -> None:
     """End the program if options do not go together."""
     if args.force and not (args.jsonl and args.input):
-        parser.error("--force needs --jsonl, and --input FILE with as many lines")
+        parser.error(
+            "--force needs --jsonl, and --input FILE with as many lines as the file of --force"
+        )
     for kind in ("labels", "spans"):
         if getattr(args, f"input_{kind}") and not args.input_heads:
             parser.error(f"--input-{kind} needs --input-heads")
     if args.input_heads and not args.input:
-        parser.error("--input-heads needs --input FILE with as many lines")
+        parser.error("--input-heads needs --input FILE with as many lines as the file of heads")
     if args.every_layer and not args.jsonl:
         parser.error("--every-layer needs --jsonl")
     if args.alignment_layer and not args.alignments:
@@ -211,15 +213,15 @@ class _Run:
     def finish(self) -> None:
         """Report warnings; raise `DataError` if a line was not translated."""
         for warning, numbers in self.warned.items():
-            count = f"{len(numbers)} of {self.done} lines, this is the first"
+            count = f"{len(numbers)} of {self.done} lines; this is the first of them"
             print(f"warning: {self.name}:{numbers[0]}: {warning}: {count}", file=sys.stderr)
         warn_of_unknown(self.model)
         if self.too_long:
             line, reason = min(self.too_long.items())
-            remedy = "split it, or use --too-long empty"
+            remedy = "split the line, or use --too-long empty"
             if self.args.too_long == "empty":
                 counts = f"{len(self.too_long)} of {self.done} lines"
-                remedy = f"no translation: {counts}, this is the first"
+                remedy = f"{counts} have no translation, of which this is the first"
             raise DataError(f"{self.name}:{line}: {reason}; {remedy}")
 
 

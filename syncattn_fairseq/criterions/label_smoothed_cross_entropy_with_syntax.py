@@ -158,8 +158,9 @@ class LabelSmoothedCrossEntropyWithSyntax(LabelSmoothedCrossEntropyCriterion):
             if not applies:
                 if self.training and self.unused.pop(term.name, None):
                     logger.warning(
-                        "%s: has a weight, but model or batch lack what it reads, so it adds "
-                        "nothing here; see its heads with syncattn-options",
+                        "%s: the loss has a weight, but the model or the batch lacks what the "
+                        "loss reads, so the loss is left out; syncattn-options lists the heads "
+                        "that each model has",
                         term.name,
                     )
                 continue
@@ -257,12 +258,15 @@ def check_numbers(term: Term, numbers: Mapping[str, Tensor]) -> None:
     """
     if unnamed := sorted(numbers.keys() - {term.name, *term.numbers}):
         raise DataError(
-            f"{term.name}: it logs {unnamed[0]}, which the class does not name in `numbers`; all "
-            "workers of a training have to log the same names"
+            f"{term.name}: the loss logs {unnamed[0]}, which its class does not list in "
+            "`numbers`; list all logged names there, since all workers of a training log the "
+            "same names"
         )
     for name, value in numbers.items():
         if not isinstance(value, Tensor) or value.numel() != 1:
-            raise DataError(f"{term.name}: {name}: log a tensor of one number, on the device")
+            raise DataError(
+                f"{term.name}: {name}: log a tensor with a single number, on the model's device"
+            )
 
 
 def _name_applied(term: Term | type[Term]) -> str:

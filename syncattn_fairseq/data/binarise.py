@@ -215,7 +215,10 @@ class AnnotatedText:
     def _check_size(self, values: list[Any], size: int, text: str) -> None:
         if len(values) != size:
             spaces = sorted({f"U+{ord(c):04X}" for c in text if c.isspace() and c != " "})
-            hint = f"; parsers split words at {', '.join(spaces)}, write spaces there"
+            hint = (
+                f"; parsers split words at {', '.join(spaces)}: replace these characters with "
+                "spaces"
+            )
             raise BadParse(
                 f"wrong number of {self.kind}",
                 f"{len(values)} {self.kind}, but {size} words in {self.text} ({self.scheme})"
@@ -349,14 +352,17 @@ def check_lengths(source: AnnotatedText, marks: Path, text: Path) -> None:
     check_dataset(str(text))
     ours, theirs = (count_sentences(str(path)) for path in (marks, text))
     if ours != theirs:
-        raise DataError(f"{text}: {theirs} sentences, not as many as {source.text} has now")
+        raise DataError(
+            f"{text}: the binarised text has {theirs} sentences, and {source.text} has a "
+            "different number; binarise the text again"
+        )
     number = 1
     for sizes, lengths in zip(read_sizes(str(marks)), read_sizes(str(text)), strict=True):
         wrong = np.flatnonzero(sizes != lengths - 1)  # the end of sentence
         if len(wrong):
             raise DataError(
-                f"{source.text}:{number + wrong[0]}: {sizes[wrong[0]]} subwords here, but "
-                f"{lengths[wrong[0]] - 1} in {text}; binarise the text and its {source.kind} in "
-                "the same run"
+                f"{source.text}:{number + wrong[0]}: the line has {sizes[wrong[0]]} subwords, "
+                f"but {lengths[wrong[0]] - 1} in {text}; binarise the text and its {source.kind} "
+                "in the same run"
             )
         number += len(sizes)

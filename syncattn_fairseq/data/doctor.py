@@ -54,25 +54,33 @@ class Kind:
     advice: str = ""
 
 
-_EXCLUDE = "leave them out of it: syncattn-clean --exclude, or in a recipe clean: {exclude: test}"
+_EXCLUDE = (
+    "leave these sentences out of the training text: syncattn-clean --exclude, or in a recipe "
+    "clean: {exclude: test}"
+)
 #: All kinds of faults, by the names of their limits in `Limits`.
 KINDS = {
     "test_in_training": Kind("test sentences are in the training text", _EXCLUDE),
     "valid_in_training": Kind(
-        "validation sentences are in the training text", "take others, or leave them out of it"
+        "validation sentences are in the training text",
+        "take other sentences, or leave these out of the training text",
     ),
     "short_in_training": Kind("short sentences are in the training text, too"),
-    "repeated": Kind("pairs repeat earlier ones", "leave them out if so many are not meant"),
-    "twice": Kind("the same file is given twice", "give each its own"),
+    "repeated": Kind(
+        "pairs repeat earlier ones", "leave them out unless so many repetitions are meant"
+    ),
+    "twice": Kind("the same file is given twice", "give a different file for each"),
     "swapped": Kind("source and target are swapped", "exchange the two files"),
     "forms": Kind("raw text, words and subwords are mixed", "prepare all texts in the same way"),
     "untranslated": Kind("pairs have the same text on both sides", "leave them out"),
     "uneven": Kind(
-        "pairs have a side three times as long as usual", "look whether the lines belong together"
+        "pairs have a side three times as long as usual", "check that the lines belong together"
     ),
-    "script": Kind("lines are in another script", "look whether they belong there"),
-    "empty": Kind("pairs have an empty side", "syncattn-clean leaves them out"),
-    "odd": Kind("pairs have entities, tags or damaged letters", "mend them, or leave them out"),
+    "script": Kind("lines are in another script", "check that these lines belong to the text"),
+    "empty": Kind("pairs have an empty side", "syncattn-clean leaves these pairs out"),
+    "odd": Kind(
+        "pairs have entities, tags or damaged letters", "mend these pairs, or leave them out"
+    ),
 }
 
 
@@ -124,13 +132,13 @@ def read_limits(values: Mapping[str, Any]) -> Limits:
     known = [each.name for each in fields(Limits)]
     for name, value in values.items():
         if name not in known:
-            raise DataError(f"{name}: no such limit; choose from {', '.join(known)}")
+            raise DataError(f"{name}: no such kind of fault; choose from {', '.join(known)}")
         number = isinstance(value, int | float) and not isinstance(value, bool)
         if name == "words":
             if type(value) is not int or value < 1:
                 raise DataError(f"words: {value!r}: give a whole number from 1")
         elif value is not None and not (number and 0 <= value <= 1):
-            raise DataError(f"{name}: {value!r}: give a share from 0 to 1, or null")
+            raise DataError(f"{name}: {value!r}: give a share from 0 to 1, or null for no limit")
     return Limits(**values)
 
 
@@ -214,7 +222,11 @@ def examine(
     for kind, split, count, total, example in found:
         leaves_out = kind.endswith("_in_training") and split in excluded
         severe = not leaves_out and limits.are_passed(kind, count, total)
-        advice = "clean leaves them out of it" if leaves_out else KINDS[kind].advice
+        advice = (
+            ("clean leaves these sentences out of the training text")
+            if leaves_out
+            else KINDS[kind].advice
+        )
         made.append(Finding(kind, split, count, total, example, severe, advice))
     return sorted(made, key=lambda finding: not finding.severe)
 
@@ -248,7 +260,7 @@ def _read_files(source: Path | str, target: Path | str) -> Iterator[tuple[str, s
     except ValueError as error:
         if isinstance(error, DataError):
             raise
-        raise DataError(f"{target}: not as many lines as {source}") from None
+        raise DataError(f"{target}: has another number of lines than {source}") from None
 
 
 @dataclass

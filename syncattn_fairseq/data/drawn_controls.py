@@ -62,7 +62,10 @@ def _make(
         return True
     lock = sums.with_name(f".{sums.name}.lock")
     try:
-        with locked(lock, lambda: logger.info("%s: another process draws it", path)):
+        with locked(
+            lock,
+            lambda: logger.info("%s: another process is drawing these trees; waiting for it", path),
+        ):
             if not have_sums(sums, files):
                 longest = int(dataset.heads[side].sizes.max(initial=0))
                 dtype = np.int16 if longest <= np.iinfo(np.int16).max else np.int32
@@ -71,7 +74,9 @@ def _make(
                 logger.info("%s: drew the trees of %d sentences", path, len(dataset))
             lock.unlink()
     except (OSError, DataError) as error:  # also of a full disk
-        logger.info("%s: drawn in each epoch, since it cannot be written (%s)", path, error)
+        logger.info(
+            "%s: cannot be written (%s), so the trees are drawn again in each epoch", path, error
+        )
         return False
     return True
 

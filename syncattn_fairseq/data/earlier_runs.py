@@ -59,8 +59,8 @@ def check_earlier(
         added |= describe_subwords(language, model)
     for part in list_differences(here, added):
         raise DataError(
-            f"{folder / part}: not the one that is given now, for a text that is added; give the "
-            "same, or choose another --destdir"
+            f"{folder / part}: differs from what this command was given for the added text; give "
+            "the same as for the first text, or choose another --destdir"
         )
 
 
@@ -91,8 +91,9 @@ def drop_same_dictionaries(
                 path.unlink()
         elif others and not path.name.startswith("dict.labels."):
             raise DataError(
-                f"{destination / others[0]}.bin: binarised with another dictionary than "
-                f"{path.name} now; remove it, or choose another --destdir"
+                f"{destination / others[0]}.bin: was binarised with another dictionary than the "
+                f"present {path.name}; remove {destination / others[0]}.bin, or choose another "
+                "--destdir"
             )
 
 

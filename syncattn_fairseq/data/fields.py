@@ -104,8 +104,8 @@ class SourceFields:
         for one, other in zip(fields, fields[1:], strict=False):
             if one.name == other.name:
                 raise DataError(
-                    f"the ensemble's models need different {one.name} ({one.control}, "
-                    f"{other.control}); decode with models of one kind"
+                    f"the models of the ensemble read {one.name} of different kinds "
+                    f"({one.control}, {other.control}); decode with models of the same kind"
                 )
         return fields
 

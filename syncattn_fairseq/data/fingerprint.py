@@ -126,7 +126,8 @@ def read_stored(folder: Path) -> Fingerprint | None:
         return None
     except ValueError:
         raise DataError(
-            f"{path}: damaged; remove it, or make the folder again with syncattn-preprocess"
+            f"{path}: the file is damaged; remove the file, or make the folder again with "
+            "syncattn-preprocess"
         ) from None
 
 
@@ -260,14 +261,15 @@ def _read_folder(folder: Path, languages: Sequence[str]) -> Fingerprint:
     stored = read_stored(folder)
     if stored is None:
         logger.info(
-            f"{folder}: has no {NAME}, as it was made by fairseq-preprocess or an earlier version: "
-            "its dictionaries are not compared with those of its text"
+            f"{folder}: has no {NAME}, since the folder was made by fairseq-preprocess or an "
+            "earlier version of this program: the dictionaries cannot be compared with those "
+            "that the text was binarised with"
         )
         return Fingerprint(here, [describe_datasets([folder], languages, {})])
     for name in list_differences(stored.meaning, here):
         raise DataError(
-            f"{folder / name}: not the one of the text here, which {NAME} describes; put that one "
-            "back, or binarise the text again, with syncattn-preprocess"
+            f"{folder / name}: differs from the file that the text was binarised with (recorded "
+            f"in {NAME}); put that file back, or binarise the text again with syncattn-preprocess"
         )
     known = stored.provenance[0] if stored.provenance else {}
     return Fingerprint(here, [describe_datasets([folder], languages, known)])
@@ -286,7 +288,7 @@ def check_meaning(
     trained: Mapping[str, str],
     here: Mapping[str, str],
     folder: Path | str,
-    remedy: str = "give the data of its training",
+    remedy: str = "give the data that the model was trained with",
 ) -> None:
     """Check that data have the dictionaries and preparation that a model was trained with.
 
@@ -301,8 +303,8 @@ def check_meaning(
     """
     for part in list_differences(trained, here):
         raise DataError(
-            f"{name}: {Path(folder) / part} differs from the one that the model was trained with; "
-            f"{remedy}"
+            f"{name}: {Path(folder) / part} differs from the file that the model was trained "
+            f"with; {remedy}"
         )
 
 
@@ -354,13 +356,13 @@ def check_text_steps(
             for part in list_differences(meaning, describe_subwords(language, model)):
                 path = model.path if part == name_subwords(language) else model.vocabulary
                 raise DataError(
-                    f"{path or f'{model.path}, with no vocabulary'}: differs from the {part} that "
-                    f"{name} was trained with; give that one"
+                    f"{path or f'{model.path}, with no vocabulary'}: differs from the {part} "
+                    f"that {name} was trained with; give the file of the training"
                 )
         for part in list_differences(meaning, preparations):
             raise DataError(
-                f"{name}: {part} here differs from the one of its training; put that one back, or "
-                "give words (--tokenised)"
+                f"{name}: {part} differs from the one of the model's training; put the file of "
+                "the training back, or give words (--tokenised)"
             )
 
 
@@ -379,7 +381,9 @@ def check_same_meaning(paths: Sequence[Path | str], states: Sequence[Any]) -> No
     for path, found in known[1:]:
         first, meaning = known[0][0], known[0][1].meaning
         for part in list_differences(meaning, found.meaning):
-            raise DataError(f"{path} and {first}: not of the same data, {part} differs")
+            raise DataError(
+                f"{path} and {first}: the models were trained on different data: {part} differs"
+            )
 
 
 def find_fingerprint(path: Path | str, state: Any) -> Fingerprint | None:
@@ -394,7 +398,10 @@ def find_fingerprint(path: Path | str, state: Any) -> Fingerprint | None:
     try:
         return Fingerprint.from_plain(kept[IN_CHECKPOINTS])
     except ValueError:
-        raise DataError(f"{path}: its fingerprint is damaged; use another checkpoint") from None
+        raise DataError(
+            f"{path}: the checkpoint's record of its training data is damaged; use another "
+            "checkpoint"
+        ) from None
 
 
 def check_resumed(
@@ -423,27 +430,35 @@ def check_resumed(
         return
     if not same_text:
         dictionaries = {k: v for k, v in before.meaning.items() if k.startswith("dict.")}
-        remedy = "binarise the text with its dictionaries: --srcdict, --tgtdict, --srclabeldict"
+        remedy = (
+            "binarise the text with the dictionaries of the training: --srcdict, --tgtdict, "
+            "--srclabeldict"
+        )
         check_meaning(name, dictionaries, here.meaning, folders[0], remedy)
         for part in list_differences(before.meaning, here.meaning):
-            logger.warning(f"{folders[0] / part} differs from the one of {name}")
+            logger.warning(
+                f"{folders[0] / part} differs from the file that {name} was trained with"
+            )
         return
-    remedy = "go on with the data of its training, or choose another --save-dir"
+    remedy = "continue with the same data, or choose another --save-dir"
     check_meaning(name, before.meaning, here.meaning, folders[0], remedy)
     other = (
-        "go on with the data of its training, or begin another training: from this model with "
-        "--finetune-from-model and another --save-dir, or here with --reset-dataloader"
+        "continue with the same data, or begin another training: from this model with "
+        "--finetune-from-model and another --save-dir, or in this folder with --reset-dataloader"
     )
     if len(before.provenance) != len(folders):
         raise DataError(
-            f"{name}: the data were in another number of folders ({len(before.provenance)}, now "
-            f"{len(folders)}); {other}"
+            f"{name}: the training data were in {len(before.provenance)} folders, and are in "
+            f"{len(folders)} now; {other}"
         )
     for folder, old, new in zip(folders, before.provenance, here.provenance, strict=True):
         for dataset in _list_changes(old, new, re.sub(r"\d+$", "", splits[0])):
-            raise DataError(f"{name}: was trained on another {folder / dataset}; {other}")
+            raise DataError(
+                f"{name}: the training has read another {folder / dataset} than the present one; "
+                f"{other}"
+            )
         for dataset in _list_changes(old, new, splits[1]):
-            logger.warning(f"{folder / dataset}: not the one that {name} was validated on before")
+            logger.warning(f"{folder / dataset}: has changed since {name} was validated on it")
 
 
 def _list_changes(old: Mapping[str, Dataset], new: Mapping[str, Dataset], split: str) -> list[str]:
@@ -471,6 +486,7 @@ def say_unknown(name: str) -> None:
     if name not in _said:
         _said.add(name)
         logger.warning(
-            f"{name}: has no fingerprint of its data, as it was saved without this package or by "
-            "an earlier version: no dictionary and no subword model is compared"
+            f"{name}: the checkpoint has no record of its training data, since it was saved "
+            "without this package or by an earlier version: dictionaries and subword models are "
+            "not compared"
         )

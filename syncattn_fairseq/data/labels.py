@@ -36,8 +36,9 @@ def load_dictionary(path: Path) -> Dictionary:
     lines = [*read_file_lines(path)]
     if len(lines) > 1 and all(map(_MARIANS.fullmatch, lines[:_FIRST])):
         raise DataError(
-            f"{path}:1: a vocabulary in YAML, WORD: NUMBER, as Marian has; a dictionary of fairseq "
-            "has WORD COUNT on each line; leave it out, and one is made of the text"
+            f"{path}:1: this is a vocabulary of Marian in YAML (WORD: NUMBER), but a dictionary "
+            "of fairseq has WORD COUNT on each line; leave the dictionary out, and a new one is "
+            "made from the text"
         )
     text = StringIO("\n".join(lines))
     try:
@@ -54,8 +55,9 @@ def load_unambiguous(path: Path) -> Dictionary:
     word, count = Counter(dictionary.symbols).most_common(1)[0]
     if count > 1:
         raise DataError(
-            f"{path}: {word!r} twice, since fairseq adds <s>, <pad>, </s> and <unk> itself; no "
-            "training could load the copy of it; leave out the lines with #fairseq:overwrite"
+            f"{path}: the dictionary has {word!r} twice, since fairseq adds <s>, <pad>, </s> and "
+            "<unk> itself, and no training could load a copy of the dictionary; remove the lines "
+            "with #fairseq:overwrite"
         )
     return dictionary
 
@@ -68,9 +70,9 @@ def check_same_dictionaries(folders: Sequence[str], languages: Iterable[str | No
             for path in paths[1:]:
                 if load_dictionary(path).symbols != load_dictionary(first := paths[0]).symbols:
                     raise DataError(
-                        f"{path}: not the dictionary {first}, so words would be taken for others; "
-                        "binarise all folders of --data with the same, such as --srcdict and "
-                        "--srclabeldict"
+                        f"{path}: differs from the dictionary {first}, so numbers would stand "
+                        "for wrong words; binarise all folders of --data with the same "
+                        "dictionaries (--srcdict, --tgtdict, --srclabeldict)"
                     )
 
 

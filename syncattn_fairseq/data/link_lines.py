@@ -45,5 +45,11 @@ def _describe_fault(line: str, token: str) -> str:
     """Return what is wrong with a line that has no valid links."""
     for name, pattern in _OTHER_FORMATS.items():
         if pattern.match(line):
-            return f"links in the format {name}; write those of a sentence on a line, as 3-4 1-2"
-    return f"{token[:60]!r} is not a link; write 3-4 (sure), 3?4 or 3p4"
+            return (
+                f"these are links in the format {name}; write the links of a sentence on one "
+                "line, as 3-4 1-2"
+            )
+    return (
+        f"{token[:60]!r} is not a link between two words; write 3-4 (a sure link), 3?4 or 3p4 (a "
+        "possible link)"
+    )

@@ -87,8 +87,9 @@ def _spread(path: Path, sides: Sequence[LinkedText]) -> Iterator[tuple[np.ndarra
         for one, other, is_sure in links:
             if one >= len(source) or other >= len(target):
                 raise DataError(
-                    f"{path}:{number}: {one}-{other}: no link between the {len(source)} words of "
-                    f"the source and the {len(target)} of the target; write i-j, counted from 0"
+                    f"{path}:{number}: the link {one}-{other} is not between the {len(source)} "
+                    f"words of the source and the {len(target)} words of the target; write "
+                    "SOURCE-TARGET, counted from 0"
                 )
             if is_sure:
                 for subwords in product(source[one], target[other]):
@@ -96,8 +97,8 @@ def _spread(path: Path, sides: Sequence[LinkedText]) -> Iterator[tuple[np.ndarra
         yield np.array(numbers), np.array([len(numbers)])
     if linked and not from_zero:
         message = (
-            f"{path}: {linked} sentence pairs have links, none with a 0, as if they counted from "
-            "1; count words from 0"
+            f"{path}: {linked} sentence pairs have links, but no link has the number 0, so words "
+            "seem to be counted from 1; count words from 0"
         )
         if linked >= _MANY:
             raise DataError(message)

@@ -33,7 +33,7 @@ _MEND = "binarise the text and its parses again, with syncattn-preprocess"
 _HEADER = struct.Struct("<9sQBQ")
 #: Number of sentences whose sizes are read together.
 _SENTENCES = 2**18
-_DAMAGED = "damaged or cut short; binarise the text again"
+_DAMAGED = "the file is damaged or cut short; binarise the text again"
 #: Beginnings of the index files of fairseq's other kinds of dataset.
 _OTHERS = (IndexedDataset._HDR_MAGIC, HuffmanMMapIndex._HDR_MAGIC[:8])
 
@@ -96,7 +96,7 @@ def check_symbols(dataset: str, symbols: int) -> None:
         return
     if any(block.max() >= symbols or block.min() < 0 for block in _read_entries(dataset)):
         raise DataError(
-            f"{data_file_path(dataset)}: has words beyond the {symbols} of its dictionary; "
+            f"{data_file_path(dataset)}: has words beyond the {symbols} of the dictionary; "
             "binarise the text again with this dictionary"
         )
 
@@ -194,10 +194,15 @@ def check_checksums(text: str, marks: str) -> None:
     matches = [_LINE.fullmatch(line) for line in read_file_lines(path)]
     files = list_files(text, marks)
     if len(matches) != len(files) or None in matches:
-        raise DataError(f"{path}: not the checksums of {len(files)} files; remove it, or {_MEND}")
+        raise DataError(
+            f"{path}: does not have the checksums of {len(files)} files; remove the file, or "
+            f"{_MEND}"
+        )
     for match, file in zip(matches, files, strict=True):
         if match and hash_file(file) != match[1]:
-            raise DataError(f"{file}: not the file that {path} was made for; {_MEND}")
+            raise DataError(
+                f"{file}: has changed since {path} was written with its checksum; {_MEND}"
+            )
 
 
 def have_sums(path: Path, files: Sequence[Path]) -> bool:

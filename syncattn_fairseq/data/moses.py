@@ -46,7 +46,8 @@ def check_language(language: str) -> None:
     known = sorted({code for code in NonbreakingPrefixes().available_langs.values()})
     if language not in (*known, *AS_ENGLISH):
         raise DataError(
-            f"the Moses tokenizer does not know {language!r}; it knows {' '.join(known)}"
+            f"the Moses tokenizer does not know the language {language!r}; give one of "
+            f"{' '.join(known)}"
         )
 
 

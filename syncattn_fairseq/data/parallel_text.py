@@ -14,7 +14,7 @@ FAULTS = EMPTY, LONG, UNEVEN, EXCLUDED = (
     "a side has no words",
     "a side is longer than --max-words",
     "a side is more than --ratio times as long as the other",
-    "a side is one of --exclude",
+    "a side is a sentence of --exclude",
 )
 
 
@@ -25,7 +25,8 @@ def sides(prefix: Path, languages: Sequence[str]) -> list[Path]:
         raise DataError(f"languages {first} and {second}: give two codes, such as en and de")
     if prefix.name in ("", ".."):
         raise DataError(
-            f"{prefix}: a folder; give the start of two files in it, {prefix / 'train'}"
+            f"{prefix}: is a folder; give the common beginning of the two files' names, such as "
+            f"{prefix / 'train'}"
         )
     return [prefix.with_name(f"{prefix.name}.{language}") for language in languages]
 

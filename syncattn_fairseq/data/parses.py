@@ -54,8 +54,8 @@ def parse_spans(line: str, path: Path | str, number: int) -> list[Span]:
     """
     if not _SPANS.fullmatch(line):
         raise DataError(
-            f"{path}:{number}: expected a span for each word, such as 0-3 4-7, got {line[:60]!r}; "
-            "characters from 0, an empty line without a parse"
+            f"{path}:{number}: expected the characters of each word, counted from 0, such as 0-3 "
+            f"4-7, got {line[:60]!r}; leave the line empty if there is no parse"
         )
     pairs = (span.split("-") for span in line.split())
     return [(int(begin), int(end)) for begin, end in pairs]
@@ -69,8 +69,8 @@ def parse_heads(line: str, path: Path | str, number: int) -> list[int]:
         return [read_whole(head) for head in line.split()]
     except ValueError:
         raise DataError(
-            f"{path}:{number}: expected one integer per word, got {line[:60]!r}; "
-            "0 is the root, k the k-th word, an empty line no parse"
+            f"{path}:{number}: expected one integer per word, got {line[:60]!r}; write 0 "
+            "for the root, k if the parent is the k-th word, an empty line if there is no parse"
         ) from None
 
 
@@ -89,8 +89,8 @@ def check_parsed(where: Path | str, parsed: int, sentences: int, least: float) -
     """
     if parsed < least * sentences:
         raise DataError(
-            f"{where}: only {parsed} of {sentences} sentences have a parse that fits the text; was "
-            "it made from this text? if it was, set --min-parsed"
+            f"{where}: only {parsed} of {sentences} sentences have a parse that fits the text; "
+            "check that the parses were made from this text, or lower --min-parsed"
         )
 
 
@@ -103,7 +103,8 @@ def check_tree(heads: Sequence[int]) -> None:
     roots = heads.count(0)
     if roots != 1:
         raise BadParse(
-            "several roots" if roots else "no root", f"{roots} words have head 0, not exactly one"
+            "several roots" if roots else "no root",
+            f"{roots} words have head 0 (the root), but a tree has exactly one root",
         )
     walked = [0] * (size + 1)  # the walk that first reached each word
     for walk in range(1, size + 1):
@@ -112,7 +113,9 @@ def check_tree(heads: Sequence[int]) -> None:
             walked[word] = walk
             word = heads[word - 1]
         if word and walked[word] == walk:
-            raise BadParse("cycle", f"following the heads from word {word} leads back to it")
+            raise BadParse(
+                "cycle", f"the heads form a cycle: following them from word {word} leads back to it"
+            )
 
 
 def are_trees(sentences: Sequence[Sequence[int]]) -> bool:

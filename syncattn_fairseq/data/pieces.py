@@ -210,8 +210,8 @@ def apply_pieces(
     pieces: list[str] = processor.encode(rest if tag else sentence, out_type=str)
     if any(character in piece for piece in pieces for character in " \n\r"):
         raise DataError(
-            "this sentencepiece model puts spaces or line ends into its pieces; learn one with "
-            "syncattn-bpe learn"
+            "this sentencepiece model has subwords with spaces or line ends in them; learn "
+            "another model with syncattn-bpe learn"
         )
     return tag + pieces
 

@@ -33,7 +33,9 @@ TOKENIZERS = ("moses", "kytea", "spaces", "raw")
 CASES = ("kept", "lower", "true")
 _MOSES_LANGUAGES = r"[A-Za-z]{2,3}([-_]\w{1,20})?"
 _KYTEA = ("kytea", "-notags", "-out", "tok")
-_WITHOUT_KYTEA = "; install KyTea, which splits this model's text, or give words: --tokenised"
+_WITHOUT_KYTEA = (
+    "; install KyTea, which splits this model's text into words, or give words: --tokenised"
+)
 
 
 @dataclass(frozen=True)
@@ -128,10 +130,12 @@ def split_by(
         except OSError as error:
             raise DataError(f"{error.strerror or error}{advice}") from None
         except UnicodeDecodeError:
-            raise DataError("its output is not UTF-8; make it so") from None
+            raise DataError(
+                "the program's output is not UTF-8; make the program write UTF-8"
+            ) from None
         if done.returncode or len(lines) != len(sentences):
             errors = done.stderr.decode(errors="replace").strip().splitlines()
-            reasons = errors[-1:] or [f"{len(lines)} lines of {len(sentences)}"]
+            reasons = errors[-1:] or [f"wrote {len(lines)} lines for {len(sentences)} sentences"]
             raise DataError(f"ended with status {done.returncode}: {reasons[0]}")
     return lines
 
@@ -161,7 +165,9 @@ def stored_preparations(folder: Path) -> dict[str, Preparation]:
     except (ValueError, TypeError, AttributeError):
         preparations = None
     if preparations is None or not all(map(_is_sound, preparations.values())):
-        raise DataError(f"{path}: damaged; make it again with syncattn-preprocess --words-by")
+        raise DataError(
+            f"{path}: the file is damaged; make it again with syncattn-preprocess --words-by"
+        )
     return preparations
 
 
@@ -208,8 +214,8 @@ def copy_record(source: Path, destination: Path, languages: Iterable[str], is_ne
     for name in {*names} - {*found} if is_new else ():
         if (destination / name).exists():
             raise DataError(
-                f"{destination / name}: of another text, as {source} has none; remove it, or "
-                "choose another --save-dir"
+                f"{destination / name}: belongs to another text, since {source} has no such "
+                "file; remove this file, or choose another --save-dir"
             )
     for name in found:
         with replacing(destination / name) as temporary:
@@ -241,8 +247,8 @@ def stored_schemes(folder: Path | str) -> dict[str, str]:
         schemes = None
     if not isinstance(schemes, dict) or not all(map(is_scheme, schemes.values())):
         raise DataError(
-            f"{path}: expected one of {', '.join(SCHEMES)}, raw:SPLITTER for each language; "
-            "remove it"
+            f"{path}: expected one of {', '.join(SCHEMES)} or raw:SPLITTER for each language; "
+            "remove the file"
         )
     return schemes
 

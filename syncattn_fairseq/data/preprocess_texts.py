@@ -160,8 +160,8 @@ def read_arguments(
     known = dict(zip(languages, preparations, strict=bool(preparations)))
     if raw and known:
         raise DataError(
-            "--words-by: the subword model reads sentences as people write them, not words; leave "
-            "the option out, or give the model of the words"
+            "--words-by: the subword model splits raw sentences, not words; leave the option "
+            "out, or give a subword model of words"
         )
     tables = [list_pieces(model.processor) for model in raw.values()]
     if args.joined_dictionary and tables[1:] and tables[0] != tables[1]:
@@ -196,22 +196,23 @@ def _use_dictionaries(
     for name in ("srcdict", "tgtdict", "joined_dictionary", "subword_marks", "subwords"):
         if subwords if name == "subwords" else getattr(args, name):
             raise DataError(
-                f"--start: {start} has the dictionaries and the subword models; leave out "
+                f"--start: the dictionaries and subword models of {start} are used; leave out "
                 f"--{name.replace('_', '-')}"
             )
     for preparation in stored_preparations(start).values():
         if preparation.first:
             raise DataError(
-                f"--start: the model of {start} reads {preparation.first} first, which parses do "
-                "not have; it can only translate and be exported, so give its dictionaries with "
-                "fairseq-preprocess --srcdict and --tgtdict"
+                f"--start: the model of {start} reads the token {preparation.first} first, for "
+                "which parses have no head; such a model can only translate and be exported, so "
+                "give its dictionaries to fairseq-preprocess with --srcdict and --tgtdict"
             )
     sides = ("srcdict",) if args.only_source else ("srcdict", "tgtdict")
     for option, language in zip(sides, languages, strict=False):
         path = start / f"dict.{language}.txt"
         if not path.is_file():
             raise DataError(
-                f"{path}: no such file; give what syncattn-import has made for {language}"
+                f"{path}: no such file; give a folder that syncattn-import has written for "
+                f"{language}"
             )
         setattr(args, option, str(path))
 
@@ -260,7 +261,7 @@ def _list_parts(plan: Preprocessing) -> Iterator[SplitText]:
                 path = find_text(Path(f"{text}.{language}"))
                 words = find_text(Path(f"{head}.{language}"))
                 if not path.exists():
-                    raise DataError(f"{path}: no such file; see --{split}pref")
+                    raise DataError(f"{path}: no such file; check --{split}pref")
                 _check_plain(path)
                 _check_lines(path)
                 compare = words.exists() and not words.samefile(path)
@@ -272,8 +273,8 @@ def _list_parts(plan: Preprocessing) -> Iterator[SplitText]:
 def _check_plain(path: Path) -> None:
     if not is_plain(path):
         raise DataError(
-            f"{path}: compressed, a pipe, or with a byte order mark, which fairseq would take for "
-            "text; save it as plain UTF-8 first"
+            f"{path}: is compressed, a pipe, or begins with a byte order mark, which fairseq "
+            "would read as text; save the text as plain UTF-8 first"
         )
 
 
@@ -288,16 +289,22 @@ def _check_lines(path: Path) -> None:
             words = text.split() if "<" in text else ()
             fault = ""
             if odd := _READ_OTHERWISE.search(text):
-                fault = f"U+{ord(odd[0]):04X} inside it, which fairseq reads otherwise; remove it"
+                fault = (
+                    f"the character U+{ord(odd[0]):04X} inside it, where fairseq would end the "
+                    "line or the word; remove the character"
+                )
             elif text.strip() and not clean_line(text):
-                fault = "nothing but characters that nobody sees; make it empty"
+                fault = "only invisible characters; make the line empty"
             elif symbols := SYMBOLS.intersection(words):
-                fault = f"{min(symbols)}, which is no word for fairseq; write it otherwise"
+                fault = (
+                    f"the word {min(symbols)}, which is a special symbol of fairseq; write the "
+                    "word differently"
+                )
             if fault:
                 raise DataError(f"{path}:{number}: the line has {fault}")
             unknown += UNKNOWN in words
     if unknown:
-        print(f"{path}: {unknown} lines have {UNKNOWN}, which stands for unknown words")
+        print(f"{path}: {unknown} lines have {UNKNOWN}, which fairseq reads as an unknown word")
 
 
 def _detect_scheme(paths: Sequence[Path]) -> str:
@@ -326,12 +333,13 @@ def _list_annotations(
         if linked:
             names.add(LINKS)
         if missing := {*plan.add} - names:
-            raise DataError(f"--add {min(missing)}: no such file; see --trainheads")
+            raise DataError(f"--add {min(missing)}: no such file; check --trainheads")
     if not found and not linked and not plan.raw_models:
         sought = ", ".join(str(part.values(kind)) for part in parts for kind in KINDS)
         raise DataError(
-            f"no heads or labels found; looked for {sought or 'none, as --trainpref is missing'}; "
-            "for text without parses, use fairseq-preprocess"
+            "found no heads and no labels; looked for "
+            f"{sought or 'none, as --trainpref is missing'}; for text without parses, use "
+            "fairseq-preprocess"
         )
     return found
 
@@ -378,7 +386,10 @@ def _say_what_lacks(parts: Sequence[SplitText], annotations: Sequence[Annotation
         for part in parts:
             if (part, kind) not in annotations:
                 name = part.values(kind)
-                print(f"{part.split} {part.language}: binarised without {kind}, no {name}")
+                print(
+                    f"{part.split} {part.language}: binarised without {kind}, since there is no "
+                    f"{name}"
+                )
 
 
 def _describe(plan: Preprocessing, part: SplitText, kind: str, scheme: str) -> AnnotatedText:
@@ -422,14 +433,15 @@ def _load_label_dictionaries(
             dictionaries[language] = load_dictionary(new)
         elif first and first.split != "train":
             raise DataError(
-                f"{first.values(LABELS)}: these labels need a dictionary; give it with --{option}, "
-                "or give the training text's labels with --trainpref or --trainheads"
+                f"{first.values(LABELS)}: these labels need a dictionary; name the dictionary "
+                f"with --{option}, or give the labels of the training text with --trainpref or "
+                "--trainheads"
             )
         elif first and new.exists():
             raise DataError(
-                f"{new}: exists already; reuse it with --{option}, choose another --destdir or "
-                f"remove it; for parses of texts that are there already, use --add "
-                f"heads.{language} labels.{language}"
+                f"{new}: exists already; reuse this dictionary with --{option}, choose another "
+                "--destdir or remove the dictionary; to add parses to texts that are binarised "
+                f"already, use --add heads.{language} labels.{language}"
             )
     return dictionaries
 
@@ -452,7 +464,7 @@ def preprocess_texts(plan: Preprocessing) -> None:
             _check_outputs(plan, folder)
         return
     if plan.fairseq.dataset_impl != "mmap":
-        raise DataError("--dataset-impl: heads and labels need mmap, the default")
+        raise DataError("--dataset-impl: heads and labels need the value mmap, the default")
     if plan.fairseq.workers < 1:
         raise DataError(f"--workers {plan.fairseq.workers}: give 1 or more")
     linked = [part for part in parts if part.links.exists() and not plan.only_source]

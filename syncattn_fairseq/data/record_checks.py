@@ -39,8 +39,8 @@ def check_record(
         of_sentences = is_raw(segmenter.scheme) and is_raw(scheme)  # however their words are split
         if segmenter.scheme != scheme and not of_sentences:
             raise DataError(
-                f"{model.path}: marks subwords as {segmenter.scheme}, but {where} as {scheme}; "
-                "give the model that split it"
+                f"{model.path}: marks subwords as {segmenter.scheme}, but {where} marks them as "
+                f"{scheme}; give the model that split the text into subwords"
             )
         check_subwords(model.path, segmenter, rows, where)
     if preparation is not None:
@@ -73,8 +73,8 @@ def check_subwords(
     same = sum(segmenter.segment(text) == row for text, row in zip(texts, known, strict=True))
     if 2 * same < len(known):
         raise DataError(
-            f"{path}: splits {len(known) - same} of {len(known)} sentences of {where} in another "
-            "way; give the subword model of the training"
+            f"{path}: splits {len(known) - same} of {len(known)} sentences of {where} "
+            "differently; give the subword model that the text was split with"
             + (", and its --vocabulary if it had one" if isinstance(segmenter, Codes) else "")
         )
 
@@ -100,8 +100,8 @@ def check_languages(
     ]
     if one != other and named == [other, one]:
         raise DataError(
-            f"{where}: says that {languages[0]} was prepared as {named[0]}, and {languages[1]} as "
-            f"{named[1]}: the languages are swapped; name the source's first"
+            f"{where}: says that {languages[0]} was prepared as {named[0]}, and {languages[1]} "
+            f"as {named[1]}, so the languages are swapped; name the source language first"
         )
 
 
@@ -134,6 +134,6 @@ def check_preparation(
         line, words = others[0]
         raise DataError(
             f"{where}: {len(others)} of {len(lines)} sentences have other words than --words-by "
-            f"makes, the first {words[:60]!r} in place of {line[:60]!r}; say how the text was "
-            "really prepared"
+            f"makes, the first {words[:60]!r} in place of {line[:60]!r}; give to --words-by the "
+            "command that split the text"
         )

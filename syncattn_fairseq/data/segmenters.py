@@ -58,7 +58,10 @@ class SubwordModel:
         segmenter = open_segmenter(Path(self.path))
         if self.vocabulary is not None:
             if not isinstance(segmenter, Codes):
-                raise DataError(f"{self.path}: only codes of subword-nmt go with a vocabulary")
+                raise DataError(
+                    f"{self.path}: a vocabulary goes only with codes of subword-nmt; leave "
+                    "--vocabulary out"
+                )
             segmenter.restrict(read_vocabulary(self.vocabulary, self.threshold))
         return segmenter
 
@@ -84,7 +87,9 @@ def read_vocabulary(path: str | Path, threshold: int) -> dict[str, int]:
             ) from None
     kept = {subword: count for subword, count in counts.items() if count >= threshold}
     if not kept:
-        raise DataError(f"{path}: no subword has a count of {threshold}; give a lower threshold")
+        raise DataError(
+            f"{path}: no subword has a count of {threshold} or more; give a lower threshold"
+        )
     return kept
 
 
@@ -146,7 +151,9 @@ class Segmenter(ABC):
         rows = []
         for number, sentence in enumerate(sentences, 1):
             if not is_encodable(sentence):
-                raise BadSentence(number, "not UTF-8: it has half of a character")
+                raise BadSentence(
+                    number, "not UTF-8: the text has half of a character; give whole characters"
+                )
             words = clean_line(sentence).split()
             self._refuse_subwords(number, words)
             pieces = self.segment(words)
@@ -164,7 +171,7 @@ class Segmenter(ABC):
             are_words = any(mark in word and word in self.known for word in words)
             if pattern.search(text) and not (self.scheme == "none" and are_words):
                 raise BadSentence(
-                    number, f"in subwords already ({text[:40]!r}); give words: {remedy}"
+                    number, f"the text is in subwords already ({text[:40]!r}); give words: {remedy}"
                 )
 
     def describe_unknown(self) -> str:
@@ -173,9 +180,9 @@ class Segmenter(ABC):
             return ""
         examples = ", ".join(subword for subword, _ in self.unknown.most_common(3))
         return (
-            f"{self.unknown.total()} subwords of the text are not in the model's dictionary, and "
-            f"read as {UNKNOWN}, such as {examples}; if they are many, the training's text was "
-            "split in another way"
+            f"{self.unknown.total()} subwords of the text are not in the model's dictionary and "
+            f"are read as {UNKNOWN}, such as {examples}; if there are many, the training text "
+            "was split differently"
         )
 
 
@@ -236,7 +243,7 @@ class RawPieces(Pieces):
         if marked and self.segment([join_text(words, self.scheme)]) == [*words]:
             line, remedy = " ".join(words), _CUT[MARK][1]
             raise BadSentence(
-                number, f"in subwords already ({line[:40]!r}); give sentences: {remedy}"
+                number, f"the text is in subwords already ({line[:40]!r}); give sentences: {remedy}"
             )
 
 
@@ -261,7 +268,7 @@ class Codes(Segmenter):
             lines.pop()
         version = bool(lines) and lines[0].startswith("#version:")
         if len(lines) == version:
-            raise DataError(f"{path}: no subwords to join; {_REMEDY}")
+            raise DataError(f"{path}: the file has no pairs of subwords to join; {_REMEDY}")
         for number, line in enumerate(lines[version:], 1 + version):
             if len(line.strip("\r ").split(" ")) != 2:  # subword-nmt would end the program
                 raise DataError(f"{path}:{number}: expected two subwords to join; {_REMEDY}")
@@ -269,7 +276,9 @@ class Codes(Segmenter):
             self.bpe = BPE(io.StringIO("\n".join(lines)))
             self.segment(["word"])
         except (ValueError, NotImplementedError):
-            raise DataError(f"{path}:1: no version that subword-nmt knows; {_REMEDY}") from None
+            raise DataError(
+                f"{path}:1: this version of codes is unknown to subword-nmt; {_REMEDY}"
+            ) from None
 
     def restrict(self, vocabulary: Container[str]) -> None:
         """Split words further, until each subword is in a vocabulary or is a character."""
@@ -371,8 +380,8 @@ def open_segmenters(
         scheme = scheme or detect_scheme(vocabulary)
         if pair is None and scheme != "none" and not in_subwords:
             raise DataError(
-                f"the model reads and writes subwords ({scheme}), and no subword model is in "
-                "its folder; name one"
+                f"the model reads and writes subwords ({scheme}), and its folder has no subword "
+                "model; name the subword model (--subwords)"
             )
         if in_subwords:
             segmenter: Segmenter = Subwords(scheme)
@@ -389,7 +398,7 @@ def open_segmenters(
         if pair and segmenter.scheme != scheme:
             raise DataError(
                 f"{pair[side].path}: marks subwords as {segmenter.scheme}, but the text of "
-                f"{language} as {scheme}; give the subword model of the training"
+                f"{language} marks them as {scheme}; give the subword model of the training"
             )
         known = (word for word in vocabulary if word not in SYMBOLS and word != UNKNOWN)
         segmenter.known = {word: rank for rank, word in enumerate(known)}

@@ -145,7 +145,9 @@ def measure_depths(heads: Sequence[int]) -> list[int]:
         while depths[word] is None and heads[word]:
             path.append(word)
             if len(path) > len(heads):
-                raise BadParse("cycle", f"following the heads from word {word + 1} never ends")
+                raise BadParse(
+                    "cycle", f"following the heads from word {word + 1} never ends at a root"
+                )
             word = heads[word] - 1
         depth = depths[word] or 0
         depths[word] = depth
@@ -262,6 +264,7 @@ def check_spans(spans: Sequence[Span], size: int) -> None:
         if not (begin < end <= size and (begin >= last[1] or span == last)):
             raise BadParse(
                 "spans out of order" if end <= size else "span out of range",
-                f"span {begin}-{end} after {last[0]}-{last[1]} in a sentence of {size} characters",
+                f"the span {begin}-{end} cannot follow {last[0]}-{last[1]} in a sentence of "
+                f"{size} characters",
             )
         last = span

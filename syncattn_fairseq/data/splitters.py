@@ -157,7 +157,7 @@ def find_splitter(language: str) -> tuple[str, str]:
     try:
         check_splitter(name)
     except DataError as fault:
-        return UAX29, f"{language}: each letter of it counts as a word: {fault}"
+        return UAX29, f"{language}: each letter of this language counts as a word: {fault}"
     return name, ""
 
 
@@ -169,8 +169,8 @@ def check_splitter(name: str) -> None:
     """
     if name not in SPLITTERS:
         raise DataError(
-            f"{name!r} does not split words; give one of {', '.join(SPLITTERS)}"
-            + suggest(name, SPLITTERS)
+            f"{name!r} is not a splitter of sentences into words; give one of "
+            f"{', '.join(SPLITTERS)}" + suggest(name, SPLITTERS)
         )
     if name in DICTIONARIES:
         for library in DICTIONARIES[name].libraries:

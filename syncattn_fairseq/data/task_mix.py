@@ -38,9 +38,9 @@ class MixCounts:
     def __str__(self) -> str:
         without = self.sentences - self.parsed - self.dropped.total()
         line = (
-            f"{self.sentences} translations and as many parses, {self.sentences - self.parsed} of "
-            f"them repeated; {without} sentences without parse, {self.dropped.total()} parses "
-            "dropped"
+            f"{self.sentences} translations and as many parses, {self.sentences - self.parsed} "
+            f"of the parses repeated; {without} sentences without parse, {self.dropped.total()} "
+            "parses dropped"
         )
         why = ", ".join(f"{count} {reason}" for reason, count in self.dropped.most_common())
         return f"{line} ({why})" if why else line
@@ -110,7 +110,7 @@ class ParsedSource:
                 if self.on_bad_parse == "stop":
                     raise DataError(
                         f"{self.parses[0]}:{counts.sentences}: {fault} ({self.text}, "
-                        f"{self.scheme}); correct it, leave the line empty for no parse, or use "
+                        f"{self.scheme}); correct the line, leave it empty for no parse, or use "
                         "--on-bad-parse drop"
                     ) from None
                 counts.dropped[fault.reason] += 1
@@ -126,10 +126,13 @@ class ParsedSource:
         for number, (leaf, word) in enumerate(zip(leaves, words, strict=False), 1):
             if leaf != word and simplify_word(leaf) != simplify_word(word):
                 raise BadParse(
-                    "words differ", f"word {number} is {leaf!r}, but {word!r} in the text"
+                    "words differ",
+                    f"word {number} is {leaf!r} in the tree, but {word!r} in the text",
                 )
         if len(leaves) != len(words):
-            raise BadParse("words differ", f"{len(leaves)} words, but {len(words)} in the text")
+            raise BadParse(
+                "words differ", f"{len(leaves)} words in the tree, but {len(words)} in the text"
+            )
         starts = find_word_starts(subwords, self.scheme)
         return linearise(tree, _cut(subwords, starts) if self.with_words else None)
 

@@ -81,8 +81,8 @@ def say_what_lacks(parts: Iterable[Part]) -> list[str]:
             count, total = (sum(part.sentences for part in some) for some in (lacking, parts))
             names = ", ".join(str(part.path) for part in lacking)
             lines.append(
-                f"{count} of {total} sentences have no {need}, so that no loss that reads it "
-                f"trains there: {names}"
+                f"{count} of {total} sentences have no {need}, so the losses that read it do not "
+                f"train on these sentences: {names}"
             )
     return lines
 

@@ -280,7 +280,7 @@ def find_word_heads(parents: Sequence[int], lengths: Sequence[int]) -> list[int]
     if len(parents) != len(word_of):
         raise DataError(f"{len(parents)} parents for {len(word_of)} subwords")
     if any(not 0 <= parent < len(word_of) for parent in parents):
-        raise DataError(f"a parent lies outside the {len(word_of)} subwords")
+        raise DataError(f"a parent is not one of the {len(word_of)} subwords")
     heads = [word_of[parents[end - 1]] for end in accumulate(lengths)]
     return [0 if head == word else head + 1 for word, head in enumerate(heads)]
 
@@ -298,8 +298,8 @@ def link_words(
         return {(source_word[i], target_word[j]) for i, j in links}
     except IndexError:
         raise DataError(
-            f"a link lies outside the {len(source_word)} source or the {len(target_word)} target "
-            "subwords"
+            f"a link lies outside the {len(source_word)} source subwords and the "
+            f"{len(target_word)} target subwords"
         ) from None
 
 

@@ -118,7 +118,7 @@ def read_scores(path: str | Path, system: str | None = None) -> dict[str, Any]:
     Raises:
         DataError: the file is something else, or has no such system, or several without a name.
     """
-    other = DataError(f"{path}: not what syncattn-score --json writes")
+    other = DataError(f"{path}: the file was not written by syncattn-score --json")
     try:
         systems = read_json(path)["systems"]
     except (ValueError, KeyError, TypeError):
@@ -127,9 +127,9 @@ def read_scores(path: str | Path, system: str | None = None) -> dict[str, Any]:
         raise other
     name, known = next(iter(systems)) if system is None else system, printable(", ".join(systems))
     if system is None and len(systems) > 1:
-        raise DataError(f"{path}: has several systems; name one of {known}")
+        raise DataError(f"{path}: the file has several systems; name one of {known}")
     if name not in systems:
-        raise DataError(f"{path}: has no system {name}; there are {known}")
+        raise DataError(f"{path}: the file has no system {name}; choose from {known}")
     scores: dict[str, Any] = systems[name]
     try:
         [*_describe(scores)]

@@ -65,8 +65,8 @@ def load_sample(task: Any, longest: tuple[int, int]) -> Sample:
         batch = dataset.collater([dataset[i] for i in short[:_SENTENCES]])
         return Sample(batch["net_input"], batch["target"], int(batch["ntokens"]))
     raise DataError(
-        f"{task.cfg.data}: no sentences in {', '.join(_SAMPLED)} to compare scores on that the "
-        "model can read; give the folder of the binarised corpus"
+        f"{task.cfg.data}: has no sentences in {', '.join(_SAMPLED)} that the model can read, to "
+        "compare the scores of model and export; give the folder of the binarised corpus"
     )
 
 
@@ -106,10 +106,10 @@ def compare(
     difference = sum(abs(a - b) for a, b in zip(expected, exported, strict=True)) / tokens
     if not difference < (1e-4 if exact else 0.2):
         raise DataError(
-            f"{where}: the exported model computes something else: the log-probabilities of "
+            f"{where}: the exported model differs from the checkpoint: log-probabilities of "
             f"{len(expected)} sentences differ by {difference:.2g} per token; nothing was written"
         )
-    return f"{len(expected)} sentences score the same to {difference:.1g} nats per token"
+    return f"{len(expected)} sentences have the same scores to {difference:.1g} nats per token"
 
 
 def check_text_steps(folded: FoldedModel, sample: Sample) -> None:

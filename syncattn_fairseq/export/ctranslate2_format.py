@@ -39,7 +39,10 @@ class CTranslate2Format(Format):
         if cfg.encoder.normalize_before != cfg.decoder.normalize_before:
             folded.reject("CTranslate2 needs --normalize-before on both sides or on neither")
         if cfg.no_decoder_final_norm:
-            folded.reject("CTranslate2 needs the norm that --no-decoder-final-norm leaves out")
+            folded.reject(
+                "CTranslate2 needs a final norm in the decoder, which --no-decoder-final-norm "
+                "leaves out"
+            )
         if cfg.activation_fn not in _ACTIVATIONS:
             folded.reject(f"CTranslate2 has no --activation-fn {cfg.activation_fn}")
 
@@ -134,8 +137,8 @@ def _are_embedded(folded: FoldedModel) -> bool:
 def refuse_positions(folded: FoldedModel, program: str) -> None:
     """Raise `DataError` if positions enter the attention, or are those of Marian."""
     if not _are_embedded(folded) or folded.positions == "marian":
-        hint = "; --format ctranslate2 has it" if folded.positions in _POSITIONS else ""
-        folded.reject(f"{program} has no --positions {folded.positions}{hint}")
+        hint = "; --format ctranslate2 supports them" if folded.positions in _POSITIONS else ""
+        folded.reject(f"{program} does not support --positions {folded.positions}{hint}")
 
 
 def refuse_ends(folded: FoldedModel, program: str) -> None:
@@ -143,14 +146,14 @@ def refuse_ends(folded: FoldedModel, program: str) -> None:
     for preparation in folded.preparations.values():
         if preparation.first:
             folded.reject(
-                f"it reads {preparation.first} first, which a plain folder for {program} does not "
-                "say; --format ctranslate2 has it"
+                f"the model reads the token {preparation.first} first, and a folder for "
+                f"{program} cannot record this; --format ctranslate2 can"
             )
     cfg = folded.original.cfg
     for name in ("output_bias", "zero_start"):
         if getattr(cfg, name, False):
             option = name.replace("_", "-")
-            folded.reject(f"{program} has no --{option}; --format ctranslate2 has it")
+            folded.reject(f"{program} does not support --{option}; --format ctranslate2 does")
 
 
 def refuse_options(folded: FoldedModel, program: str, same_heads: bool = True) -> None:
@@ -163,19 +166,19 @@ def refuse_options(folded: FoldedModel, program: str, same_heads: bool = True) -
     """
     cfg = folded.model.cfg
     if same_heads and cfg.encoder.attention_heads != cfg.decoder.attention_heads:
-        folded.reject(f"{program} needs as many heads in the encoder as in the decoder")
+        folded.reject(f"{program} needs the same number of heads in encoder and decoder")
     if cfg.no_token_positional_embeddings and _are_embedded(folded):
         folded.reject(
-            "it has no positions (--positions none, or --no-token-positional-embeddings); "
-            f"{program} needs some"
+            "the model has no positions (--positions none, or --no-token-positional-embeddings), "
+            f"and {program} needs positions"
         )
     if cfg.adaptive_softmax_cutoff or cfg.adaptive_input:
-        folded.reject(f"{program} has no adaptive softmax or input")
+        folded.reject(f"{program} does not support adaptive softmax or adaptive input")
     if cfg.no_cross_attention or cfg.cross_self_attention:
-        folded.reject(f"{program} needs a cross-attention of its own in each layer")
+        folded.reject(f"{program} needs separate cross-attention in each decoder layer")
     for unknown in ("project_in_dim", "project_out_dim"):
         if getattr(folded.model.decoder, unknown) is not None:
-            folded.reject(f"{program} needs decoder embeddings as wide as the decoder")
+            folded.reject(f"{program} needs decoder embeddings of the same width as the decoder")
 
 
 def _set_positions(spec: Any, module: Any, positions: str) -> None:

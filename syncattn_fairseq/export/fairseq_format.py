@@ -39,13 +39,16 @@ class FairseqFormat(Format):
         """Raise `DataError` if fairseq's own Transformer lacks something that the model has."""
         if folded.labels is not None:
             folded.reject(
-                "it reads dependency labels (S&H), which fairseq's Transformer does not; "
-                "--format ctranslate2 has them"
+                "the model reads dependency labels (S&H), and fairseq's Transformer does not; "
+                "use --format ctranslate2"
             )
         refuse_positions(folded, "fairseq's Transformer")
         refuse_ends(folded, "fairseq's Transformer")
         if folded.model.cfg.activation_fn == SWISH:
-            folded.reject("fairseq alone has no --activation-fn swish; use --format ctranslate2")
+            folded.reject(
+                "fairseq without this package has no --activation-fn swish; use --format "
+                "ctranslate2"
+            )
 
     def write(self, folded: FoldedModel, folder: Path, quantization: str | None) -> None:
         """Write the checkpoint, its dictionaries and the source's subword model."""
@@ -72,7 +75,10 @@ class FairseqFormat(Format):
         task = tasks.setup_task(state["cfg"]["task"])
         model = task.build_model(state["cfg"]["model"])
         if type(model) is not TransformerModel:
-            raise DataError(f"{folded.name}: fairseq reads the export as a {type(model).__name__}")
+            raise DataError(
+                f"{folded.name}: fairseq reads the exported checkpoint as a "
+                f"{type(model).__name__}, not as a TransformerModel"
+            )
         model.load_state_dict(state["model"])
         inputs = ("src_tokens", "src_lengths", "prev_output_tokens")
         net_input = {name: sample.net_input[name] for name in inputs}

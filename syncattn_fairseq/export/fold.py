@@ -55,12 +55,23 @@ _SYNTAX_OPTIONS = (
 
 #: Why these kinds of heads do not fold.
 _REASONS: dict[type[Heads], str] = {
-    DependencyHeads: "its parser (LISA) puts a leaky ReLU on queries and keys; plain heads do not",
-    GatedHeads: "its heads are gated by distances that they measure (LPSI); plain heads are not",
-    ParentScaledHeads: "its heads are scaled by the source's parse (PASCAL); plain heads are not",
-    TreeWindowHeads: "its cross-attention reads the source's tree (SDAtt), which no other program "
-    "supports",
-    WindowHeads: "its heads see only a window (local attention); plain heads see all words",
+    DependencyHeads: (
+        "its parser (LISA) applies a leaky ReLU to queries and keys, which ordinary heads do not "
+        "have"
+    ),
+    GatedHeads: (
+        "its heads have gates computed from syntactic distances (LPSI), which ordinary heads do "
+        "not have"
+    ),
+    ParentScaledHeads: (
+        "its heads are scaled by the source's parse (PASCAL), which ordinary heads do not read"
+    ),
+    TreeWindowHeads: (
+        "its cross-attention reads the source's tree (SDAtt), which ordinary heads do not read"
+    ),
+    WindowHeads: (
+        "its heads attend within a window (local attention), and ordinary heads attend to all words"
+    ),
 }
 
 
@@ -71,7 +82,9 @@ def refuse(model: Any, name: str) -> None:
     """
     if not isinstance(model, TransformerModelBase):
         kind = type(model).__name__
-        raise DataError(f"{name}: cannot be exported: {kind} is a recurrent network")
+        raise DataError(
+            f"{name}: cannot be exported: {kind} is a recurrent network, not a Transformer"
+        )
     for module in model.modules():
         if reason := _reason(module):
             raise DataError(f"{name}: cannot be exported: {reason}")
@@ -81,7 +94,7 @@ def _reason(module: Any) -> str | None:
     if not isinstance(module, Heads) or module.folds:
         return None
     # A subclass attends in another way, so that its parent's reason may be false.
-    default = f"its {module.title} heads attend in a way of their own; plain heads do not"
+    default = f"its {module.title} heads attend differently from ordinary heads"
     return _REASONS.get(type(module), default)
 
 
@@ -238,7 +251,7 @@ def fold_checkpoint(
     ensemble = Ensemble(str(path), data, user_dir=user_dir)
     if len(ensemble.models) > 1:
         raise DataError(
-            f"{path}: this is an ensemble; export its models one by one, or their average"
+            f"{path}: is an ensemble; export its models one by one, or export their average"
         )
     [model] = ensemble.models
     refuse(model, str(path))

@@ -35,14 +35,14 @@ class MarianFormat(Format):
         cfg = folded.model.cfg
         if folded.positions != "marian":
             folded.reject(
-                f"{_CLASS} has only --positions marian, which models have that start from an "
-                "import of one; use --format transformers or ctranslate2"
+                f"{_CLASS} supports only --positions marian, which models have that were trained "
+                "from an imported Marian model; use --format transformers or ctranslate2"
             )
         refuse_options(folded, _CLASS, same_heads=False)
         if folded.labels is not None:
             folded.reject(
-                f"it reads dependency labels (S&H), which {_CLASS} does not; --format ctranslate2 "
-                "has them"
+                f"the model reads dependency labels (S&H), and {_CLASS} does not; use --format "
+                "ctranslate2"
             )
         if cfg.encoder.normalize_before or cfg.decoder.normalize_before or cfg.layernorm_embedding:
             folded.reject(

@@ -69,13 +69,13 @@ def export(
     kind = FORMATS[format]()
     if quantization is not None and quantization not in kind.quantizations:
         known = ", ".join(kind.quantizations) or "none"
-        raise DataError(f"--quantization {quantization}: --format {format} has {known}")
+        raise DataError(f"--quantization {quantization}: --format {format} supports {known}")
     if shortlist and not kind.has_shortlists:
-        raise DataError(f"--shortlist {shortlist}: only --format ctranslate2 has it")
+        raise DataError(f"--shortlist {shortlist}: only --format ctranslate2 supports shortlists")
     folded = fold_checkpoint(path, data, subwords, user_dir)
     kind.refuse(folded)
     if shortlist and folded.labels is not None:
-        folded.reject("--shortlist does not go with dependency labels in the source")
+        folded.reject("--shortlist cannot be used with a model that reads dependency labels")
     sample = load_sample(folded.task, folded.model.max_positions())
     check_text_steps(folded, sample)
     with making(output) as folder:

@@ -40,8 +40,8 @@ def _read_pairs(task: Any) -> Iterator[Pair]:
         task.load_dataset("train")
     except FileNotFoundError:
         raise DataError(
-            f"{task.cfg.data}: no training text, which --shortlist reads; give the folder of the "
-            "binarised corpus"
+            f"{task.cfg.data}: has no training text, from which --shortlist is counted; give the "
+            "folder of the binarised corpus"
         ) from None
     dataset = task.datasets["train"]
     for index in range(len(dataset)):

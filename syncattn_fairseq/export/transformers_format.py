@@ -33,8 +33,8 @@ class TransformersFormat(Format):
         cfg = folded.model.cfg
         if folded.labels is not None:
             folded.reject(
-                "it reads dependency labels (S&H), which FSMT of Hugging Face does not; "
-                "--format ctranslate2 has them"
+                "the model reads dependency labels (S&H), and FSMT of Hugging Face does not; use "
+                "--format ctranslate2"
             )
         if cfg.encoder.normalize_before or cfg.decoder.normalize_before:
             folded.reject(

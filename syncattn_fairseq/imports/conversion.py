@@ -59,7 +59,10 @@ def make_dictionary(words: Sequence[str], name: str) -> tuple[Dictionary, Tensor
             dictionary.add_symbol(word)
     numbers = torch.tensor([dictionary.index(word) for word in words])
     if len(numbers.unique()) != len(words):
-        raise DataError(f"{name}: two of its symbols are the same in a dictionary of fairseq")
+        raise DataError(
+            f"{name}: two symbols of the vocabulary would be the same in a dictionary of "
+            "fairseq; this model cannot be imported"
+        )
     return dictionary, numbers
 
 
@@ -89,8 +92,8 @@ def convert(published: Published) -> tuple[SyntaxTransformerModel, dict[str, Any
     wanted = {key for key in model.state_dict() if not key.endswith("._float_tensor")}
     if different := sorted(wanted ^ state.keys()):
         raise DataError(
-            f"{published.folder}: its parameters are not those of a Transformer, such as "
-            f"{different[0]}"
+            f"{published.folder}: the model's parameters are not those of a Transformer, such as "
+            f"{different[0]}; this model cannot be imported"
         )
     model.load_state_dict(state, strict=False)
     return model.eval(), chosen, sides

@@ -76,7 +76,10 @@ def import_model(
         )
         (made / OPTIONS).write_text(format_options(options), encoding="utf-8")
         difference = compare(published, made, [numbers for _, numbers in sides])
-    return f"{_SENTENCES} sentences have the same log-probabilities to {difference:.1g}"
+    return (
+        f"{_SENTENCES} sentences have the same log-probabilities as in the published model, to "
+        f"{difference:.1g}"
+    )
 
 
 def format_options(options: Mapping[str, Any]) -> str:
@@ -100,7 +103,7 @@ def read_options(folder: Path) -> dict[str, Any]:
         DataError: the folder is something else.
     """
     path = folder / OPTIONS
-    fault = DataError(f"{path}: not what syncattn-import writes; import the model again")
+    fault = DataError(f"{path}: not written by syncattn-import; import the model again")
     try:
         lines = read_text_file(path, _LARGEST).splitlines()
     except FileNotFoundError:
@@ -108,7 +111,10 @@ def read_options(folder: Path) -> dict[str, Any]:
     written = dict(line.partition(" ")[::2] for line in lines)
     names = {flag(name): name for name in OPTION_TYPES}
     if unknown := written.keys() - names.keys():
-        raise DataError(f"{path}: {min(unknown)} is no option that syncattn-import writes")
+        raise DataError(
+            f"{path}: {min(unknown)} is not an option that syncattn-import writes; import the "
+            "model again"
+        )
     options: dict[str, Any] = {}
     for option, name in names.items():
         kind = OPTION_TYPES[name]
@@ -132,7 +138,10 @@ def _save(dictionary: Dictionary, path: Path, name: str) -> None:
     except (ValueError, RuntimeError):
         same = False
     if not same:
-        raise DataError(f"{name}: fairseq cannot store some of its symbols in a dictionary")
+        raise DataError(
+            f"{name}: fairseq cannot store some symbols of the vocabulary in a dictionary; this "
+            "model cannot be imported"
+        )
 
 
 @torch.no_grad()
@@ -163,7 +172,7 @@ def compare(published: Published, made: Path, numbers: list[Tensor]) -> float:
     for words in published.words:
         usual = [i for i, word in enumerate(words) if word not in ("<s>", "<pad>", "</s>", "<unk>")]
         if not usual:
-            raise DataError(f"{published.folder}: a vocabulary without words")
+            raise DataError(f"{published.folder}: the vocabulary has no words; get the model again")
         lengths = torch.randint(1, longest + 1, (_SENTENCES,), generator=generator).tolist()
         drawn = [torch.randint(len(usual), (n,), generator=generator) for n in lengths]
         texts.append([torch.tensor(usual)[places] for places in drawn])
@@ -198,7 +207,7 @@ def compare(published: Published, made: Path, numbers: list[Tensor]) -> float:
         worst = max(worst, difference.nan_to_num(float("inf")).max().item())
     if not worst <= _ALLOWED:
         raise DataError(
-            f"{published.folder}: the imported model computes something else: log-probabilities "
-            f"differ by {worst:.2g}; nothing was written"
+            f"{published.folder}: the imported model differs from the published one: "
+            f"log-probabilities differ by {worst:.2g}; nothing was written"
         )
     return worst

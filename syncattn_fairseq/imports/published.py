@@ -123,13 +123,15 @@ def read_published(folder: Path, source: str | None, target: str | None) -> Publ
             that fairseq's Transformer lacks.
     """
     if not folder.is_dir():
-        raise DataError(f"{folder}: no such folder; download the model, and name its folder")
+        raise DataError(
+            f"{folder}: no such folder; download the model, and give the path of its folder"
+        )
     config = _read_table(folder / "config.json")
     kind = config.get("model_type")
     if kind not in CLASSES:
         raise DataError(
-            f"{folder / 'config.json'}: a model of the type {kind!r}; only {', '.join(CLASSES)} "
-            "can be imported"
+            f"{folder / 'config.json'}: the model is of the type {kind!r}; only "
+            f"{', '.join(CLASSES)} can be imported"
         )
     for name, value in _UNREAD.items():
         if kind == "marian" and config.get(name) is value:
@@ -140,7 +142,7 @@ def read_published(folder: Path, source: str | None, target: str | None) -> Publ
     activation = config.get("activation_function", "gelu" if kind == "marian" else "relu")
     if activation not in _ACTIVATIONS:
         raise DataError(
-            f"{folder / 'config.json'}: the activation {activation!r}; only "
+            f"{folder / 'config.json'}: the model has the activation {activation!r}; only "
             f"{', '.join(_ACTIVATIONS)} can be imported"
         )
     _check_settings(folder / "config.json", config)
@@ -201,14 +203,14 @@ def _check_files(folder: Path, config: dict[str, Any]) -> None:
     """Refuse adapters, weights or code of another kind, and weights outside the folder."""
     if (folder / "adapter_config.json").exists():
         raise DataError(
-            f"{folder / 'adapter_config.json'}: an adapter; merge it into the model first, with "
-            "merge_and_unload of peft"
+            f"{folder / 'adapter_config.json'}: the folder is an adapter, not a whole model; "
+            "merge the adapter into the model first, with merge_and_unload of peft"
         )
     for name in ("quantization_config", "auto_map", "transformers_weights"):
         if config.get(name) is not None:
             raise DataError(
-                f"{folder / 'config.json'}: {name} names weights or code of another kind; get the "
-                "model as it was first published"
+                f"{folder / 'config.json'}: {name} refers to weights or code of another kind; "
+                "get the model as it was first published"
             )
     present = [name for name in SUBWORDS if (folder / name).is_file()]
     if len(present) == 1:
@@ -219,7 +221,10 @@ def _check_files(folder: Path, config: dict[str, Any]) -> None:
         names = parts.values() if isinstance(parts, dict) else [None]
         for part in names:
             if not is_file_name(part) or not (folder / str(part)).is_file():
-                raise DataError(f"{path}: {shorten(repr(part), 60)} is no file of this folder")
+                raise DataError(
+                    f"{path}: names the file {shorten(repr(part), 60)}, which this folder does "
+                    "not have; get the whole folder again"
+                )
 
 
 def _name_languages(folder: Path, source: str | None, target: str | None) -> tuple[str, str]:
@@ -227,10 +232,11 @@ def _name_languages(folder: Path, source: str | None, target: str | None) -> tup
     for option, language in (("--source-lang", source), ("--target-lang", target)):
         if not is_file_name(language):
             raise DataError(
-                f"{folder}: a model of many languages; choose with {option}, by its own code"
+                f"{folder}: the model has many languages; choose one with {option}, by the "
+                "model's own code"
             )
     if source == target:
-        raise DataError(f"{folder}: both languages are {source}; choose two")
+        raise DataError(f"{folder}: both languages are {source}; choose two different languages")
     return str(source), str(target)
 
 
@@ -254,7 +260,9 @@ def _find_first(
 def _list_symbols(folder: Path, config: dict[str, Any]) -> list[str]:
     """List the symbols of M2M100 or NLLB: pieces, then languages, then symbols without meaning."""
     if not (folder / PIECES).is_file():
-        raise DataError(f"{folder / PIECES}: no such file; give a folder as published, complete")
+        raise DataError(
+            f"{folder / PIECES}: no such file; give the complete folder of the published model"
+        )
     if (folder / "vocab.json").is_file():
         symbols = _read_words(folder / "vocab.json")
         settings = _read_table(folder / "tokenizer_config.json")
@@ -269,7 +277,10 @@ def _list_symbols(folder: Path, config: dict[str, Any]) -> list[str]:
         symbols += _list_added(folder, symbols)
     size = config.get("vocab_size")
     if type(size) is not int or not len(symbols) <= size <= len(symbols) + _MADE_UP:
-        raise DataError(f"{folder}: {len(symbols)} symbols for {size!r} vectors; get it again")
+        raise DataError(
+            f"{folder}: has {len(symbols)} symbols for {size!r} embedding vectors; get the model "
+            "again"
+        )
     return symbols + [f"madeupword{n:04d}" for n in range(size - len(symbols))]
 
 
@@ -287,7 +298,10 @@ def _list_added(folder: Path, symbols: Sequence[str]) -> list[str]:
     if not names or [later[name] for name in names] != [
         *range(len(symbols), len(symbols) + len(names))
     ]:
-        raise DataError(f"{path}: its added_tokens do not continue the pieces of {PIECES}")
+        raise DataError(
+            f"{path}: the numbers of added_tokens do not continue those of {PIECES}; get the "
+            "model again"
+        )
     _check_words(names, path)
     return names
 
@@ -324,15 +338,17 @@ def _load(folder: Path, name: str) -> Any:
                 "as safetensors"
             ) from None
         raise DataError(
-            f"{folder}: {name} cannot load it ({shorten(error)}); get it again"
+            f"{folder}: {name} cannot load the model ({shorten(error)}); get the model again"
         ) from None
     missing = [key for key in found["missing_keys"] if "embed_positions" not in key]
     if missing:
-        raise DataError(f"{folder}: weights are missing, such as {min(missing)}; get it again")
+        raise DataError(
+            f"{folder}: weights are missing, such as {min(missing)}; get the model again"
+        )
     if other := sorted(str(key[0]) for key in found["mismatched_keys"]):
         raise DataError(
             f"{folder}: weights are of other sizes than config.json says, such as {other[0]}; get "
-            "it again"
+            "the model again"
         )
     ignored = ("embed_positions.weight", "embed_positions.weights", ".version")
     if more := [key for key in found["unexpected_keys"] if not key.endswith(ignored)]:
@@ -351,9 +367,11 @@ def _read_table(path: Path) -> dict[str, Any]:
     try:
         values = read_json(path)
     except FileNotFoundError:
-        raise DataError(f"{path}: no such file; give a folder as published, complete") from None
+        raise DataError(
+            f"{path}: no such file; give the complete folder of the published model"
+        ) from None
     if not isinstance(values, dict):
-        raise DataError(f"{path}: expected a table in braces; get it again")
+        raise DataError(f"{path}: expected a JSON object; get the file again")
     return values
 
 
@@ -370,7 +388,9 @@ def _find_languages(
     pair = source or named[0], target or named[1]
     for option, language in zip(("--source-lang", "--target-lang"), pair, strict=True):
         if not is_file_name(language):
-            raise DataError(f"{folder}: does not name its languages; give {option}")
+            raise DataError(
+                f"{folder}: the folder does not name the model's languages; give {option}"
+            )
     if pair[0] == pair[1]:
         raise DataError(
             f"{folder}: both languages are {pair[0]}; give --source-lang and --target-lang"
@@ -401,10 +421,12 @@ def _read_words(path: Path) -> list[str]:
     """Read symbols in the order of their numbers; `DataError` if one is missing or unusable."""
     numbers = _read_table(path)
     if not all(type(number) is int for number in numbers.values()):
-        raise DataError(f"{path}: expected a number for each symbol; get it again")
+        raise DataError(f"{path}: expected a number for each symbol; get the file again")
     words = sorted(numbers, key=lambda word: numbers[word])
     if [numbers[word] for word in words] != [*range(len(words))]:
-        raise DataError(f"{path}: expected the numbers 0 to {len(words) - 1}, each once")
+        raise DataError(
+            f"{path}: expected each number from 0 to {len(words) - 1} once; get the file again"
+        )
     _check_words(words, path)
     return words
 
@@ -422,18 +444,26 @@ def _check(published: Published) -> None:
     for words, module in zip(published.words, tables, strict=True):
         rows = module.embed_tokens.weight.size(0)
         if rows != len(words):
-            raise DataError(f"{folder}: {len(words)} symbols for {rows} vectors; get it again")
+            raise DataError(
+                f"{folder}: has {len(words)} symbols for {rows} embedding vectors; get the model "
+                "again"
+            )
     specials: Sequence[str] = _SPECIAL[1:] if published.kind == "marian" else _SPECIAL
     for words in published.words:
         if missing := [symbol for symbol in specials if symbol not in words]:
-            raise DataError(f"{folder}: its vocabulary has no {missing[0]}")
+            raise DataError(
+                f"{folder}: the vocabulary has no {missing[0]}; this model cannot be imported"
+            )
     target = published.words[1]
     start, first = config.decoder_start_token_id, tables[1].embed_tokens.weight
     if type(start) is not int or not 0 <= start < len(target):
-        raise DataError(f"{folder}: decoder_start_token_id is {start!r}; get it again")
+        raise DataError(
+            f"{folder}: decoder_start_token_id is {start!r}, not a number of the vocabulary; get "
+            "the model again"
+        )
     pad = first[target.index("<pad>")]
     if target[start] != "</s>" and not torch.equal(first[start], pad):
         raise DataError(
-            f"{folder}: its translations start with {target[start]!r}, which has another vector "
+            f"{folder}: translations start with {target[start]!r}, which has another vector "
             "than <pad>; only a start with </s> or <pad> can be imported"
         )

@@ -212,7 +212,9 @@ class Distances:
         """
         if layer is not None and layer not in self.layers:
             known = ", ".join(map(str, self.layers))
-            raise DataError(f"no distances of layer {layer}; there are distances of {known}")
+            raise DataError(
+                f"layer {layer} has no syntactic distances; choose from the layers {known}"
+            )
         distances = self.layers[max(self.layers) if layer is None else layer]
         return [*compress(distances, find_word_starts(self.sentence.pieces, self.sentence.scheme))]
 

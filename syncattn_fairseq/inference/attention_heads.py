@@ -54,8 +54,8 @@ class HeadName(NamedTuple):
         found = _NAME.fullmatch(text)
         if found is None:
             raise DataError(
-                f"{shorten(text, 60)!r} names no head; give PART.LAYER.HEAD, such as encoder.3.1 "
-                f"(parts: {', '.join(PARTS)})"
+                f"{shorten(text, 60)!r} is not the name of an attention head; give "
+                f"PART.LAYER.HEAD, such as encoder.3.1 (parts: {', '.join(PARTS)})"
             )
         return cls(found[1], int(found[2]), int(found[3]))
 
@@ -121,7 +121,10 @@ class AttentionHeads:
         """
         given = HeadName.parse(name) if isinstance(name, str) else name
         if not self.kinds:
-            raise DataError(f"{given}: the sentence is empty or too long; no heads read it")
+            raise DataError(
+                f"{given}: the sentence is empty or too long, so the model has not read it and "
+                "no head has attended"
+            )
         if given not in self.names:
             known = [str(head) for head in self.names if head.part == given.part]
             what = f"{known[0]} to {known[-1]}" if known else f"no {given.part} heads"

@@ -104,7 +104,8 @@ class CheckpointModel(Model):
         """Raise `DataError` for an ensemble, whose models have different heads."""
         if len(self.models) > 1:
             raise DataError(
-                f"{self.name}: heads are those of a single model; give one of the checkpoints"
+                f"{self.name}: heads can be shown for a single model, not for an ensemble; give "
+                "one of the checkpoints"
             )
 
     def _list_layers_exposing(self, side: str, name: str) -> list[int]:
@@ -121,7 +122,8 @@ class CheckpointModel(Model):
         layers = min(model.decoder.num_layers for model in self.models)
         if question.layer is not None and not 1 <= question.layer <= layers:
             raise DataError(
-                f"{self.name}: no layer {question.layer}; the decoder has layers 1 to {layers}"
+                f"{self.name}: there is no layer {question.layer}; the decoder has layers 1 to "
+                f"{layers}"
             )
         analyses = [self._analyse_nothing(*pair, question) for pair in pairs]
         with self._batches.lock, self._exposing_head(question.head):
@@ -207,7 +209,9 @@ class CheckpointModel(Model):
             return
         decoders = [model.decoder for model in self.models]
         if not all(hasattr(decoder, "choose_head") for decoder in decoders):
-            raise DataError(f"{self.name}: the model can show only the mean of its heads")
+            raise DataError(
+                f"{self.name}: the model can show only the mean over its heads, not a single head"
+            )
         try:
             with naming(self.name):
                 for decoder in decoders:

@@ -108,13 +108,14 @@ class Ensemble:
             raise DataError(f"{missing[0]}: no such folder")
         if None in pair and any(folder.glob("dict.*.txt") for folder in folders):
             raise DataError(
-                f"{self.name}: its training did not name its languages, and the dictionaries in "
-                f"{' or '.join(map(str, folders))} do not say which is the source's; put the "
-                "binarised text beside them, or train with -s and -t"
+                f"{self.name}: the checkpoint does not name its languages, and the dictionaries "
+                f"in {' or '.join(map(str, folders))} do not say which language is the source; "
+                "put the binarised text beside the dictionaries, or train with -s and -t"
             )
         raise DataError(
-            f"{self.name}: no dictionaries, dict.LANGUAGE.txt, in {' or '.join(map(str, folders))}"
-            "; say where the binarised corpus is: data=FOLDER (--data-bin FOLDER)"
+            f"{self.name}: found no dictionaries (dict.LANGUAGE.txt) in "
+            f"{' or '.join(map(str, folders))}; give the folder of the binarised corpus: "
+            "data=FOLDER (--data-bin FOLDER)"
         )
 
     def _make_task(self, trained: dict[str, Any]) -> Any:
@@ -135,7 +136,9 @@ class Ensemble:
         with naming_checkpoint(path):
             model = build(self.task, options, state["model"])
             if not isinstance(model, FairseqEncoderDecoderModel):
-                raise DataError("is no translation model")
+                raise DataError(
+                    "is not a translation model; give a checkpoint of a translation model"
+                )
             _try_model(self.task, model)
         return model
 
@@ -166,7 +169,10 @@ def _task_options(path: Path, state: dict[str, Any]) -> dict[str, Any]:
     for option, is_sound in sound.items():
         value = options.get(option)
         if value is not None and not is_sound(value):
-            raise DataError(f"{path}: its option {option} is {str(value)[:60]!r}")
+            raise DataError(
+                f"{path}: the checkpoint's option {option} is {str(value)[:60]!r}; use another "
+                "checkpoint"
+            )
     return options
 
 
@@ -196,6 +202,6 @@ def _try_model(task: Any, model: Any) -> None:
     before = torch.tensor([[target_words.eos(), target_words.unk()]])
     scores, _ = model.eval()(**batch["net_input"], prev_output_tokens=before)
     if not scores.isfinite().all():
-        raise DataError("its scores are not finite numbers; use another checkpoint")
+        raise DataError("the model's scores are not finite numbers; use another checkpoint")
     generator = task.build_generator([model], GenerationConfig(beam=1, max_len_b=2))
     task.inference_step(generator, [model], batch)

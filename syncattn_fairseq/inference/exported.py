@@ -91,7 +91,7 @@ class About:
             about = cls(**read_json(path))
         except FileNotFoundError:
             raise DataError(
-                f"{folder}: no {ABOUT}; export the model with syncattn-export"
+                f"{folder}: has no {ABOUT}; export the model with syncattn-export"
             ) from None
         except (ValueError, TypeError):
             raise _damaged(path) from None
@@ -177,8 +177,8 @@ class CTranslate2Model(Model):
             return library.Translator(str(self.folder), **self._options)
         except (ValueError, RuntimeError, LookupError) as error:
             raise DataError(
-                f"{self.folder}: CTranslate2 cannot run it on {self._options['device']} "
-                f"({shorten(error)}); give cpu, or cuda for a GPU"
+                f"{self.folder}: CTranslate2 cannot run the model on {self._options['device']} "
+                f"({shorten(error)}); give the device cpu, or cuda for a GPU"
             ) from None
 
     def _note_fork(self) -> None:
@@ -191,7 +191,10 @@ class CTranslate2Model(Model):
         if self._options["device"] != "cpu":
             raise DataError(f"{self.folder}: {FORKED}")
         if About.read(self.folder) != self.about:
-            raise DataError(f"{self.folder}: another model than before the fork; load it again")
+            raise DataError(
+                f"{self.folder}: the folder has another model than before the fork; load the "
+                "model again"
+            )
         self.translator = self._open()
 
     @property
@@ -220,9 +223,9 @@ class CTranslate2Model(Model):
         """Align with the only layer that the export has, and score given translations."""
         only = self.about.alignment_layer
         if question.layer not in (None, only):
-            raise DataError(f"{self.folder}: shows only the attention of layer {only}")
+            raise DataError(f"{self.folder}: the export shows only the attention of layer {only}")
         if question.head is not None:
-            raise DataError(f"{self.folder}: shows only the mean of the layer's heads")
+            raise DataError(f"{self.folder}: the export shows only the mean over the layer's heads")
         analyses = [
             Analysis(
                 source,
@@ -318,9 +321,12 @@ class CTranslate2Model(Model):
         except (ValueError, RuntimeError, LookupError) as error:
             mend = "export the model again"
             if "libcu" in str(error):
-                mend = f"for a GPU, it needs CUDA {_CUDA}; choose device='cpu' (--device cpu)"
+                mend = (
+                    f"on a GPU, CTranslate2 needs CUDA {_CUDA}; choose device='cpu' (--device cpu)"
+                )
             raise DataError(
-                f"{self.folder}: CTranslate2 cannot translate with it ({shorten(error)}); {mend}"
+                f"{self.folder}: CTranslate2 cannot translate with this model "
+                f"({shorten(error)}); {mend}"
             ) from None
 
     def _tokens(self, sources: Sequence[Sentence]) -> tuple[list[list[str]], list[int]]:
@@ -349,7 +355,7 @@ def _vocabulary(folder: Path, side: str) -> list[str]:
     for name in (f"{side}_vocabulary.json", f"{side}_1_vocabulary.json", "shared_vocabulary.json"):
         if (folder / name).is_file():
             return _read_json(folder / name, _is_vocabulary)
-    raise DataError(f"{folder}: no {side} vocabulary; export the model again")
+    raise DataError(f"{folder}: the {side} vocabulary is missing; export the model again")
 
 
 def _check_config(folder: Path, words: Sequence[str]) -> None:
@@ -386,7 +392,7 @@ def _read_json(path: Path, is_sound: Callable[[Any], bool]) -> Any:
 
 
 def _damaged(path: Path) -> DataError:
-    return DataError(f"{path}: damaged or missing; export the model again")
+    return DataError(f"{path}: the file is damaged or missing; export the model again")
 
 
 def _check_heads(path: Path) -> None:
@@ -408,9 +414,13 @@ def _check_heads(path: Path) -> None:
                 if not name.endswith("num_heads"):
                     file.seek(size, os.SEEK_CUR)
                 elif int.from_bytes(file.read(size), "little", signed=True) < 1:
-                    raise DataError(f"{path}: damaged: {name} is below 1; export the model again")
+                    raise DataError(
+                        f"{path}: the file is damaged: {name} is below 1; export the model again"
+                    )
         except struct.error:
-            raise DataError(f"{path}: damaged: it ends early; export the model again") from None
+            raise DataError(
+                f"{path}: the file is damaged: it ends early; export the model again"
+            ) from None
 
 
 def _can_use_gpu() -> bool:
@@ -442,7 +452,7 @@ def load_ctranslate2(positions: str = "absolute") -> Any:
     version = ctranslate2.__version__
     if positions == "bias" and [*map(int, re.findall(r"\d+", version)[:3])] < _OWN_BIASES:
         raise DataError(
-            f"--positions bias needs CTranslate2 {'.'.join(map(str, _OWN_BIASES))} or later, not "
-            f"{version}, which gives all layers the biases of the first one"
+            f"--positions bias needs CTranslate2 {'.'.join(map(str, _OWN_BIASES))} or later: "
+            f"version {version} gives all layers the biases of the first layer"
         )
     return ctranslate2

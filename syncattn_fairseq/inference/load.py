@@ -71,10 +71,15 @@ def load(
             check_data(str(folder), read_stored(folder), Path(data_bin), model.languages)
         return model
     if compute_type is not None:
-        raise DataError(f"compute_type {compute_type}: only exports for CTranslate2 have one")
+        raise DataError(
+            f"compute_type {compute_type}: goes only with exports for CTranslate2; leave it out "
+            "for this model"
+        )
     if folder.is_dir():
         if not (folder / "model.pt").is_file():
-            raise DataError(f"{folder}: not a model; give a checkpoint or the folder of an export")
+            raise DataError(
+                f"{folder}: is not a model; give a checkpoint or the folder of an export"
+            )
         path = folder / "model.pt"
         if (folder / ABOUT).is_file():
             About.read(folder)  # checks the files

@@ -34,9 +34,12 @@ logger = logging.getLogger(__name__)
 
 #: The possible faults of a translation, and the warning about each.
 FAULTS = {
-    "cut": "the search came to as many subwords as it may (--max-len); it may be cut",
-    "unparsed": "translated without the parse that the model reads",
-    "too_long": "not translated: it has more subwords than the model reads",
+    "cut": (
+        "the search reached the largest number of subwords (--max-len), so the translation may "
+        "be cut short"
+    ),
+    "unparsed": "translated without a parse, although the model reads parses",
+    "too_long": "not translated: the sentence has more subwords than the model reads",
 }
 
 #: The error of a model on a GPU in a forked process.
@@ -73,8 +76,8 @@ class Model(ABC):
         self.source_segmenter, self.target_segmenter = segmenters
         if tokenised and any(is_raw(segmenter.scheme) for segmenter in segmenters):
             raise DataError(
-                "tokenised (--tokenised): the model reads sentences as people write them, not "
-                "words; leave it out"
+                "tokenised (--tokenised): the model reads raw sentences, not words; leave the "
+                "option out"
             )
         #: The symbols that each side begins with, as they name its language; empty: none.
         self.first = tuple(
@@ -126,8 +129,8 @@ class Model(ABC):
             DataError: it cannot.
         """
         raise DataError(
-            f"{self.name}: shows only the mean of a layer's heads; load the checkpoint that it was "
-            "made of"
+            f"{self.name}: the model shows only the mean over a layer's heads; load the "
+            "checkpoint that the export was made from"
         )
 
     def _note_fork(self) -> None:
@@ -398,7 +401,8 @@ class Model(ABC):
         """Split sources and translations into subwords, and answer a question about them."""
         if any(self.first):
             raise DataError(
-                f"{self.name}: reads a symbol of the language first; such models only translate"
+                f"{self.name}: the model reads a token for the language first; such models can "
+                "only translate"
             )
         texts = read_texts(sentences, "sentences")
         sources = self._read_sources(texts, parses, decoding)
@@ -442,16 +446,21 @@ class Model(ABC):
         if decoding.too_long == "stop":
             for index, reason in self._find_long(sources, decoding).items():
                 beginning = f"{str(sources[index])[:60]!r}..."
-                raise DataError(f"sentence {index + 1}: {reason}; split it: {beginning}")
+                raise DataError(f"sentence {index + 1}: {reason}; split the sentence: {beginning}")
         if parses is None:
             if self.reads and self.parser is None:
                 raise DataError(f"{self.name}: {NO_PARSER}")
             return sources
         if not self.reads:
-            raise DataError(f"{self.name}: the model reads no parse of its source; give no parses")
+            raise DataError(
+                f"{self.name}: the model does not read parses of the source; leave the parses out"
+            )
         trees = read_parses(parses)
         if len(trees) != len(sources):
-            raise DataError(f"{len(trees)} parses for {len(sources)} sentences")
+            raise DataError(
+                f"{len(trees)} parses for {len(sources)} sentences; give one parse for each "
+                "sentence"
+            )
         given = []
         for number, (tree, source) in enumerate(zip(trees, sources, strict=True), 1):
             whole = isinstance(self.source_segmenter, Subwords)
@@ -473,7 +482,10 @@ class Model(ABC):
                 writes, and the search stops there.
         """
         if len(translations) != count:
-            raise DataError(f"{len(translations)} translations for {count} sentences")
+            raise DataError(
+                f"{len(translations)} translations for {count} sentences; give one translation "
+                "for each sentence"
+            )
         given = [line for line in translations if not isinstance(line, Translation)]
         cut = iter(self._cut(self.target_segmenter, given))
         known = []
@@ -485,7 +497,9 @@ class Model(ABC):
                 if size > longest:
                     text.too_long = f"{size} subwords, but the model writes at most {longest}"
                     if decoding.too_long == "stop":
-                        raise DataError(f"translation {number}: {text.too_long}; split it")
+                        raise DataError(
+                            f"translation {number}: {text.too_long}; split the sentence"
+                        )
             known.append(text)
         return known
 
@@ -539,7 +553,7 @@ class Model(ABC):
 
     def _log_warnings(self, translations: Sequence[Translation]) -> None:
         for warning, indices in self.list_warnings(translations).items():
-            count = f"{len(indices)} of {len(translations)} sentences, this is the first"
+            count = f"{len(indices)} of {len(translations)} sentences; this is the first of them"
             logger.warning(f"sentence {indices[0] + 1}: {warning}: {count}")
 
 

@@ -142,7 +142,7 @@ class _Recorder:
         """
         if self._found is None:
             name = type(self.attention).__name__
-            raise DataError(f"the attention of its heads cannot be seen ({name})")
+            raise DataError(f"{name}: the attention of these heads cannot be recorded")
         return LayerAttention(self._list_kinds(), self._found)
 
     def _list_groups(self) -> list[Any]:

@@ -91,7 +91,9 @@ class SharedBatches:
         while job.translation is None and job.error is None:
             left = -1 if end is None else max(0.0, end - monotonic())  # -1: as long as it takes
             if left == 0 or not self.lock.acquire(timeout=left):
-                raise TimeoutError("the time was over before all sentences were translated")
+                raise TimeoutError(
+                    "the time limit was reached before all sentences were translated"
+                )
             try:
                 if job.translation is None and job.error is None:
                     self._translate_next()

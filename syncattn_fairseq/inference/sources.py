@@ -43,7 +43,9 @@ def read_texts(lines: Sequence[str], what: str) -> list[str]:
     texts = list(lines)
     for number, text in enumerate(texts, 1):
         if not isinstance(text, str):
-            raise TypeError(f"expected a list of {what}, got {shorten(repr(text), 60)} in it")
+            raise TypeError(
+                f"expected a list of {what}, got one with {shorten(repr(text), 60)} in it"
+            )
         if not is_encodable(text):
             fault = "not UTF-8: half of a character (a lone surrogate) in "
             fault += f"{shorten(repr(text), 60)}; give whole characters"
@@ -87,7 +89,9 @@ def place_parse(
             return DependencyTree(tree.heads or [], tree.labels)
         placed = place_words(text, tree)
         if placed is None:
-            raise DataError(f"a parse of other words ({' '.join(tree.words)[:40]!r})")
+            raise DataError(
+                f"the parse has other words than the sentence ({' '.join(tree.words)[:40]!r})"
+            )
         tree = placed
     if tree is None or not is_raw(source.scheme) or not tree.spans:
         return tree
@@ -111,10 +115,10 @@ def check_parse(tree: DependencyTree | None, source: Sentence, reads: frozenset[
         return
     words = len(tree.spans) or len(split_units(source.pieces, source.scheme).of_words)
     if len(tree.heads) != words:
-        raise DataError(f"a parse of {len(tree.heads)} words for {words} words")
+        raise DataError(f"the parse has {len(tree.heads)} words, but the sentence has {words}")
     if "labels" in reads and not tree.labels:
-        raise DataError("the model reads labels, too; give the parses as CoNLL-U")
+        raise DataError("the model also reads dependency labels; give the parses as CoNLL-U")
     if not all(map(is_encodable, tree.labels)):
-        raise DataError("a label is not UTF-8: it has half of a character")
+        raise DataError("a dependency label is not UTF-8: it has half of a character")
     if tree.heads:
         check_tree(tree.heads)

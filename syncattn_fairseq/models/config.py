@@ -35,8 +35,8 @@ class TreeOptions:
 
     source_trees: str = option(
         "parse",
-        "the trees that the encoder reads: the source's (parse), or trees that say nothing about "
-        "it, in training and in decoding (the others)",
+        "trees that the encoder reads, in training and in decoding: those of the source (parse), "
+        "or control trees that say nothing about the source (all other values)",
         choices=("parse", *CONTROLS, "another"),
     )
 
@@ -59,13 +59,13 @@ class AlignmentOptions:
 
     alignment_layer: int = option(
         0,
-        "decoder layer that --print-alignment reads (0 = the sync layer, or else the "
-        "penultimate one)",
+        "decoder layer that --print-alignment reads (0 = the sync layer, or else the penultimate "
+        "layer)",
     )
     aligned_heads: int = option(
         0,
-        "how many of the first heads of a layer's cross-attention stand for it, where it aligns, "
-        "ties both sides or is trained on links (0 = all)",
+        "number of cross-attention heads in a layer, counted from the first, that alignments, "
+        "losses that tie both sides and the loss on links use (0 = all heads)",
     )
 
 
@@ -146,14 +146,15 @@ def check_model_options(cfg: Any) -> None:
     for kind in list_kinds(CROSS):
         if cfg.no_cross_attention and kind.list_layers(cfg, CROSS):
             raise DataError(
-                f"--no-cross-attention: {kind.title} heads attend to the source; leave it out"
+                f"--no-cross-attention: {kind.title} heads attend to the source; leave the "
+                "option out"
             )
     if cfg.output_bias and cfg.adaptive_softmax_cutoff is not None:
         raise DataError("--output-bias: leave --adaptive-softmax-cutoff out")
     if cfg.zero_start and cfg.adaptive_input:
         raise DataError("--zero-start: leave --adaptive-input out")
     heads = cfg.decoder.attention_heads
-    check_range(cfg, "aligned_heads", 0, heads, f"the decoder has {heads} heads a layer")
+    check_range(cfg, "aligned_heads", 0, heads, f"each decoder layer has {heads} heads")
     read_layer(cfg, "alignment_layer", "decoder")
     if cfg.sync_layer and cfg.alignment_layer not in (0, cfg.sync_layer):
         raise DataError("--alignment-layer: a model with a sync layer aligns with it; leave it out")
@@ -163,13 +164,15 @@ def _check_trees(cfg: Any) -> None:
     """Raise ``DataError`` if no part reads ``--source-trees``, or if a part needs real trees."""
     trees, needs = cfg.source_trees, list_fields(cfg)
     if trees != "parse" and not needs.reads("heads"):
-        raise DataError(f"--source-trees {trees}: no part of the model reads trees")
+        raise DataError(
+            f"--source-trees {trees}: no part of the model reads trees; leave the option out"
+        )
     readers = sorted(field.name for field in needs.fields if field.needs_tree)
     if trees in NO_TREES and readers:
         others = [*(control for control in CONTROLS if control not in NO_TREES), "another"]
         raise DataError(
-            f"--source-trees {trees}: its heads form no tree, and {readers[0]} is measured in one; "
-            f"choose one of {', '.join(others)}"
+            f"--source-trees {trees}: these parents form no tree, and {readers[0]} is measured "
+            f"in a tree; choose one of {', '.join(others)}"
         )
 
 

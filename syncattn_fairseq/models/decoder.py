@@ -81,7 +81,7 @@ class SyntaxTransformerDecoder(SyntaxStack, TransformerDecoderBase):
         for layer in self.layers:
             heads = layer.encoder_attn.num_heads
             if head is not None and not 1 <= head <= heads:
-                raise DataError(f"head {head}: a decoder layer has heads 1 to {heads}")
+                raise DataError(f"head {head}: a decoder layer has the heads 1 to {heads}")
             layer.chosen_head = head
 
     def extract_features(

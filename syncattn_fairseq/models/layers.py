@@ -251,7 +251,7 @@ def build_syntax_attention(
     if side == "decoder" and cfg.cross_self_attention:
         raise DataError(
             f"--cross-self-attention: decoder layer {number} has heads or --positions that only "
-            "look at the target; leave the option out"
+            "attend to the target; leave the option out"
         )
     return FairseqSyntaxAttention(
         embed_dim,

@@ -37,9 +37,12 @@ def fill_in(model: nn.Module, state_dict: dict[str, Any]) -> None:
             equal = part.start_plain()
         state_dict.update({key: value.detach().clone() for key, value in own.items()})
         if equal:
-            _LOG.info(f"new: {', '.join(own)}; at first computes the same as the checkpoint")
+            _LOG.info(
+                f"new parts: {', '.join(own)}; the model at first computes the same as the "
+                "checkpoint"
+            )
         else:
             _LOG.warning(
-                f"new: {', '.join(own)}; starts at random, so the model is worse at first than the "
-                "checkpoint"
+                f"new parts: {', '.join(own)}; they start at random, so the model is worse at "
+                "first than the checkpoint"
             )

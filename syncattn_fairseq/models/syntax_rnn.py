@@ -46,7 +46,9 @@ class SyntaxRNNConfig(FairseqDataclass):
     source_attention: ChoiceEnum(list(ATTENTIONS)) = option(  # type: ignore[valid-type]
         "global", "how the decoder attends to the source"
     )
-    double_context: bool = option(False, "add the context of this attention to a global one")
+    double_context: bool = option(
+        False, "add the context of this attention to the context of a global attention"
+    )
     half_window: int = option(
         10, "local and flexible attention: tokens on either side (D)", at_least=1
     )
@@ -68,7 +70,8 @@ def check(args: Any, task: Any) -> None:
     """Raise ``DataError`` if options contradict each other or do not fit the dictionaries."""
     if args.double_context and args.source_attention == "global":
         raise DataError(
-            "--double-context adds to global attention; choose another --source-attention"
+            "--double-context adds an attention to the global one; choose another "
+            "--source-attention"
         )
     if args.share_all_embeddings:
         if task.source_dictionary != task.target_dictionary:

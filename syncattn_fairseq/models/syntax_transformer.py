@@ -53,7 +53,10 @@ class SyntaxTransformerModel(TransformerModel):
         fairseqs = {action.dest for action in parser._actions}
         for options in config.list_options():
             if taken := fairseqs & {option.name for option in fields(options)} - {"_name"}:
-                raise DataError(f"{options.__name__}: fairseq has an option {min(taken)} already")
+                raise DataError(
+                    f"{options.__name__}: fairseq already has an option {min(taken)}; rename the "
+                    "option of this part"
+                )
             # Architectures set the defaults, so the parser must not.
             gen_parser_from_dataclass(parser, options(), delete_default=True)
 

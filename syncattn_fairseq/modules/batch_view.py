@@ -108,7 +108,7 @@ def require_field(tensor: Tensor | None, field: str, reader: str) -> Tensor:
     """
     if tensor is None:
         raise DataError(
-            f"the batch lacks net_input.{field}, which the model needs for its {reader}; "
-            "--task translation_with_syntax supplies it"
+            f"the batch lacks net_input.{field}, which the model needs for its {reader}; train "
+            "and decode with --task translation_with_syntax"
         )
     return tensor

@@ -69,7 +69,10 @@ def remember_layers(args: Any) -> None:
             setattr(args, f"{side}_layers_kept", _read_kept(value, side, trained))
             setattr(args, f"{side}_layers_trained", trained)
         elif len(earlier) != len(value.split(",")):
-            raise DataError(f"--{side}-layers-to-keep {value}: the model is pruned already")
+            raise DataError(
+                f"--{side}-layers-to-keep {value}: the checkpoint is pruned already, and cannot "
+                "be pruned again; leave the option out"
+            )
 
 
 def _read_kept(value: str, side: str, trained: int) -> list[int]:
@@ -78,8 +81,8 @@ def _read_kept(value: str, side: str, trained: int) -> list[int]:
     known = {str(number) for number in range(trained)}
     if not known.issuperset(layers) or len({*layers}) < len(layers):
         raise DataError(
-            f"--{side}-layers-to-keep {value}: it counts the {side}'s layers from 0 to "
-            f"{trained - 1}; list each once (0,2)"
+            f"--{side}-layers-to-keep {value}: this option counts the {side}'s layers from 0 to "
+            f"{trained - 1}; list each layer once, such as 0,2"
         )
     return sorted(int(layer) + 1 for layer in layers)
 
@@ -128,7 +131,7 @@ def read_trained_layers(cfg: Any, option: str, side: str) -> list[int]:
         return []
     if not all(n.isdecimal() and 1 <= int(n) <= highest for n in value.split(",")):
         raise DataError(
-            f"{flag(option)} {value}: the {side} has layers 1 to {highest}; list some (1,2), or "
-            "write all or none"
+            f"{flag(option)} {value}: the {side} has layers 1 to {highest}; list layers, such as "
+            "1,2, or write all or none"
         )
     return sorted({int(n) for n in value.split(",")})

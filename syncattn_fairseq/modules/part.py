@@ -86,7 +86,7 @@ def register_part(name: str) -> Callable[[P], P]:
             if shared and other.Options is not part.Options:
                 del PARTS[name]
                 raise DataError(
-                    f"{name}: {other_name} has an option {min(shared)} already: choose another name"
+                    f"{name}: {other_name} already has an option {min(shared)}; choose another name"
                 )
         return part
 

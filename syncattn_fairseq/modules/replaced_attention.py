@@ -61,27 +61,36 @@ def _read_parts(attention: Any, parts: Mapping[str, nn.Module]) -> Form:
         return _read_bert(attention)
     if {"c_attn", "c_proj"} <= parts.keys():
         return _read_gpt2(attention)
-    raise _reject(attention, "its projections are not known, or it is not the attention alone")
+    raise _reject(
+        attention,
+        "the names of its projections are unknown, or the module is more than an attention",
+    )
 
 
 def _refuse_others(attention: Any, parts: Mapping[str, nn.Module]) -> None:
     if getattr(attention, "is_cross_attention", False) or "q_attn" in parts:
-        raise _reject(attention, "it is a cross-attention")
+        raise _reject(attention, "the module is a cross-attention")
     if {"q", "k", "v", "o"} <= parts.keys():
-        raise _reject(attention, "T5's scores have no scale, and biases that its layers share")
+        raise _reject(
+            attention, "T5 does not scale its scores, and its layers share their position biases"
+        )
     if "self" in parts:
-        raise _reject(attention, "it is a whole block; replace its attention, .self")
+        raise _reject(attention, "the module is a whole block; replace the attention in it, .self")
     usual = getattr(attention, "head_dim", getattr(attention, "attention_head_size", 1)) ** -0.5
     if abs(getattr(attention, "scaling", usual) - usual) > 1e-6:
-        raise _reject(attention, "it scales its scores in another way")
+        raise _reject(attention, "the module scales its scores differently")
     others = ", ".join(name for name in _OTHERS if getattr(attention, name, None) is not None)
     if others:
-        raise _reject(attention, f"it has {others}, which these heads have not")
+        raise _reject(attention, f"the module has {others}, which the new heads do not support")
 
 
 def _read_pytorch(attention: nn.MultiheadAttention) -> Form:
     if not attention._qkv_same_embed_dim or attention.bias_k is not None or attention.add_zero_attn:
-        raise _reject(attention, "it has kdim, vdim, add_bias_kv or add_zero_attn")
+        raise _reject(
+            attention,
+            "the module has kdim, vdim, add_bias_kv or add_zero_attn, which the new heads do not "
+            "support",
+        )
     state = dict(attention.state_dict())
     for kind in ("weight", "bias"):
         joined = state.pop(f"in_proj_{kind}", None)
@@ -98,7 +107,7 @@ def _read_bert(attention: Any) -> Form:
             state[f"{_OF_BERT[part]}.{kind}"] = tensor
     query = attention.query
     if query.in_features != query.out_features:
-        raise _reject(attention, "its heads together are not as wide as its input")
+        raise _reject(attention, "the heads together are not as wide as the module's input")
     return Form(query.in_features, _read_rate(attention.dropout), state, projects_output=False)
 
 
@@ -122,4 +131,4 @@ def _read_rate(dropout: Any) -> float:
 
 
 def _reject(attention: Any, reason: str) -> DataError:
-    return DataError(f"{type(attention).__name__}: heads cannot take its place: {reason}")
+    return DataError(f"{type(attention).__name__}: this attention cannot be replaced: {reason}")

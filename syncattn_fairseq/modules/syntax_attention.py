@@ -209,8 +209,9 @@ def _require_attention(scope: Scope, group: Heads) -> Tensor:
     """Return the attention probabilities that heads put into their scope."""
     if scope.attention is None:
         raise DataError(
-            f"{group.title} heads: somebody reads their attention probabilities; let attend call "
-            "scope.average or scope.attend, or set scope.attention"
+            f"{group.title} heads: a loss or a caller needs their attention probabilities, which "
+            "attend() did not keep; let attend() call scope.average or scope.attend, or set "
+            "scope.attention"
         )
     return scope.attention
 
@@ -256,8 +257,8 @@ class SyntaxAttention(HeadGroups):
         if width != embed_dim or len({group.head_dim for group in heads.values()}) > 1:
             sizes = " + ".join(f"{group.count} × {group.head_dim}" for group in heads.values())
             raise ValueError(
-                f"heads of {sizes or 0} do not fill {embed_dim}: all heads must have the same "
-                "width, and together that of the layer"
+                f"heads of width {sizes or 0} do not add up to {embed_dim}: all heads must have "
+                "the same width, and together the width of the layer"
             )
         self.head_dim = embed_dim // self.num_heads
         self.q_proj, self.k_proj, self.v_proj, self.out_proj = (
@@ -314,8 +315,8 @@ class SyntaxAttention(HeadGroups):
         stale = view.fills == self.fills and not again and not step
         if view.fills and not step and (stale or view.tokens.shape != x.shape[:2]):
             raise DataError(
-                "the heads' view has another batch than their layer: call BatchView.fill before "
-                "each forward pass, or BatchView.watch once"
+                "the heads' view describes another batch than the layer's input: call "
+                "BatchView.fill before each forward pass, or BatchView.watch once"
             )
         self.fills = view.fills
 
@@ -401,7 +402,10 @@ class DropInAttention(SyntaxAttention):
         """
         elsewhere = (*others, key_value_states, encoder_hidden_states)
         if any(states is not None and states is not hidden_states for states in elsewhere):
-            raise DataError("DropInAttention: it is in the place of a cross-attention; put it back")
+            raise DataError(
+                "DropInAttention: this module replaced a cross-attention, but only "
+                "self-attention can be replaced; put the cross-attention back"
+            )
         if hidden_states.is_nested:
             return self._attend_nested(hidden_states), None
         if self.time_first:
@@ -427,7 +431,10 @@ class DropInAttention(SyntaxAttention):
         context = super().forward(hidden_states, None, self.causal, state, mask)
         if state.keys() != {"prev_key", "prev_value"}:
             kept = ", ".join(state.keys() - {"prev_key", "prev_value"})
-            raise DataError(f"the cache cannot hold {kept} of these heads: pass use_cache=False")
+            raise DataError(
+                f"the cache cannot hold {kept}, which these heads keep between steps: pass "
+                "use_cache=False"
+            )
         cache.update(state["prev_key"][:, :, -1:], state["prev_value"][:, :, -1:], self.layer_idx)
         return self.output_dropout(context), None
 
@@ -449,7 +456,9 @@ class DropInAttention(SyntaxAttention):
     def _read(self, cache: Any, tokens: int) -> dict[str, Tensor]:
         """Return the cached keys and values of earlier steps; an empty dictionary in the first."""
         if tokens > 1:
-            raise DataError("more than one token at a time with a cache: pass use_cache=False")
+            raise DataError(
+                "with a cache, these heads read one token at a time: pass use_cache=False"
+            )
         if not cache.get_seq_length(self.layer_idx):
             return {}
         layer = cache.layers[self.layer_idx]

@@ -64,10 +64,14 @@ def _check(process: Any) -> None:
     process.join()
     if process.exitcode:
         cause = f"signal {-process.exitcode}" if process.exitcode < 0 else "see the error above"
-        memory = "; if memory ran out, use fewer --workers" if process.exitcode == -9 else ""
+        memory = (
+            ("; if the machine ran out of memory, use fewer --workers")
+            if process.exitcode == -9
+            else ""
+        )
         raise DataError(
-            f"a worker process died ({cause}){memory}; run the command again to continue, finished "
-            "shards are kept"
+            f"a worker process died ({cause}){memory}; run the command again to continue: "
+            "finished shards are kept"
         )
 
 

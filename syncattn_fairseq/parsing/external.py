@@ -143,7 +143,7 @@ class ExternalParser(Parser):
             if " ".join(words).split() == list(words):
                 whole.append(index)
             else:
-                yield index, BadParse("white space in words", "there is white space in a word")
+                yield index, BadParse("white space in words", "a word has white space in it")
         yield from parse_in_halves(self._parse, sentences, [whole] if whole else [])
 
     def _parse(self, sentences: Sentences) -> Iterator[Parse | BadParse]:
@@ -170,8 +170,8 @@ class ExternalParser(Parser):
                 ending = _describe_ending(process, errors)
                 if status in (126, 127):  # the shell cannot run it
                     raise DataError(
-                        f"{self.command.command}: {ending}; correct the command, or install what "
-                        "it needs"
+                        f"{self.command.command}: {ending}; correct the command, or install the "
+                        "program that the command needs"
                     ) from None
                 raise RuntimeError(ending) from None
             finally:

@@ -185,8 +185,8 @@ def _refuse_foreign(outputs: Mapping[str, Path], *checksums: Mapping[str, str]) 
     for kind, path in outputs.items():
         if path.is_file() and hash_file(path) not in [sums.get(kind) for sums in checksums]:
             raise DataError(
-                f"{path}: already exists, and was not made by this command or was changed since; "
-                "move it away"
+                f"{path}: already exists, and this command did not make the file, or the file "
+                "has changed since; move the file away"
             )
 
 
@@ -198,7 +198,7 @@ def _explain_staleness(manifest: Manifest, earlier: Manifest, outputs: Mapping[s
     same = all(path.exists() for path in outputs.values()) and earlier.outputs == {
         kind: hash_file(path) for kind, path in outputs.items()
     }
-    return "" if same else "it is missing or has been changed"
+    return "" if same else "the output is missing or has been changed"
 
 
 def _find_missing(manifest: Manifest, folder: Path, say: Callable[[str], None]) -> list[Shard]:
@@ -236,7 +236,7 @@ def _check_parsed(where: Path, report: ParseReport, least: float) -> None:
         check_parsed(where, parsed, report.sentences - report.empty[EMPTY], least)
     except DataError as error:
         reasons = ", ".join(reason for reason, _ in report.empty.most_common(3))
-        raise DataError(f"{error} (the rest: {reasons})") from None
+        raise DataError(f"{error} (the other sentences without a parse: {reasons})") from None
 
 
 def _merge(
@@ -294,7 +294,7 @@ def convert_parsed(
     """
     for path in outputs.values():
         if path.is_file():
-            raise DataError(f"{path}: already exists; move it away")
+            raise DataError(f"{path}: already exists; move the file away")
     began = time.monotonic()
     analyses = FORMATS[file_format](read_lines(parsed), str(parsed))
     raw = SPANS in outputs

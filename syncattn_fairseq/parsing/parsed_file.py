@@ -20,7 +20,7 @@ LOOK_FAR = 20_000
 """The most lines in a row that a parser may have left out, such as a batch on which it crashed."""
 
 EMPTY = "empty line"
-NO_TREE = "no tree from the parser"
+NO_TREE = "the file of parses has no tree"
 DROPPED = "left out by the parser"
 SPLIT = "split by the parser"
 DIFFERENT = "words differ"
@@ -58,7 +58,7 @@ def match_parses(
     left_over = sentences.ahead(1)
     if left_over:
         raise DataError(
-            f"{name}: more sentences than the text has lines, the first extra one being "
+            f"{name}: has more sentences than the text has lines; the first extra sentence is "
             f"{' '.join(left_over[0].analysis.words)[:60]!r}; parse exactly this text"
         )
 

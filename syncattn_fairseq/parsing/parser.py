@@ -131,8 +131,8 @@ class Parser(ABC):
             if self.in_a_row == _FAILURES:
                 reason = parse if isinstance(parse, BadParse) else "it had other words"
                 raise DataError(
-                    f"the parser has no parse for {_FAILURES} sentences in a row; of the last one "
-                    f"it said: {reason}"
+                    f"the parser found no parse for {_FAILURES} sentences in a row; its reason "
+                    f"for the last sentence: {reason}"
                 )
         return parses
 
@@ -233,7 +233,7 @@ def parse_in_halves(
                 in_a_row += 1
                 if in_a_row == _FAILURES:
                     raise DataError(
-                        f"the parser failed on {in_a_row} sentences in a row, the last time "
-                        f"with {detail}"
+                        f"the parser failed on {in_a_row} sentences in a row; the last failure: "
+                        f"{detail}"
                     ) from error
                 yield from ((index, BadParse(FAILED, detail)) for index in rest)

@@ -41,7 +41,7 @@ def find_parser(spec: str) -> ParserSource:
             for spec in parser_source.specs
         ]
         raise DataError(
-            f"{spec!r} does not name a parser; expected {', '.join(known[:-1])} or {known[-1]}, "
-            "as in stanza:en"
+            f"{spec!r} is not a parser; give {', '.join(known[:-1])} or {known[-1]}, such as "
+            "stanza:en"
         )
     return source

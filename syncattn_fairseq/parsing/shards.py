@@ -46,7 +46,9 @@ class Shard(NamedTuple):
         """Return the lines of the shard; raise `DataError` if the text has changed."""
         data = _read(text, self.begin, self.end)
         if hashlib.sha256(data).hexdigest() != self.sha256:
-            raise DataError(f"{text}: changed while it was being parsed; run the command again")
+            raise DataError(
+                f"{text}: the text changed while it was being parsed; run the command again"
+            )
         return list(split_lines(data))
 
     def folder(self, shards: Path) -> Path:

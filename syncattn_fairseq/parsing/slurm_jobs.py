@@ -48,8 +48,8 @@ def make_slurm_executor(workers: int | None, options: Mapping[str, str | bool]) 
             executor = submitit.SlurmExecutor(task.shards / "jobs", max_num_timeout=_TIME_LIMITS)
         except RuntimeError:
             raise DataError(
-                "Slurm jobs need srun and sbatch; run this on a machine of the cluster, or without "
-                "Slurm"
+                "Slurm jobs need the programs srun and sbatch; run this command on a machine of "
+                "the cluster, or without Slurm"
             ) from None
         jobs = _find_running(task.shards, shards)
         missing = [shard for shard in shards if shard not in jobs]
@@ -161,6 +161,7 @@ def _wait(jobs: Mapping[Shard, Any], folder: Path, progress: Progress) -> None:
     if lost:
         lost = _by_id(lost)
         raise DataError(
-            f"{len(lost)} jobs ended without their shards, {lost[0].job_id} first; see "
-            f"{lost[0].paths.stderr}; run the command again to continue, finished shards are kept"
+            f"{len(lost)} Slurm jobs ended without finishing their shards, the first is "
+            f"{lost[0].job_id} (log: {lost[0].paths.stderr}); run the command again to continue: "
+            "finished shards are kept"
         )

@@ -50,7 +50,7 @@ class SpacyModel(ParserSource):
         if Path(self.model).is_dir():
             return Path(self.model).resolve()
         raise DataError(
-            f"{self.model}: no such spaCy model; get it with 'pip install "
+            f"{self.model}: this spaCy model is not installed; install it with 'pip install "
             f"{self.model.replace('_', '-')}' or 'python -m spacy download {self.model}'"
         )
 
@@ -86,12 +86,12 @@ class SpacyParser(Parser):
         try:
             self.pipeline = _spacy().load(source.name)
         except (OSError, ValueError, ImportError) as error:
-            raise DataError(f"{source.model}: not a spaCy model: {error}") from error
+            raise DataError(f"{source.model}: spaCy cannot load this model: {error}") from error
         for name in self.pipeline.pipe_names:
             if name not in PARTS:
                 self.pipeline.remove_pipe(name)
         if "parser" not in self.pipeline.pipe_names:
-            raise DataError(f"{source.model}: this spaCy model has no parser")
+            raise DataError(f"{source.model}: this spaCy model has no parser; choose another model")
 
     def analyse(self, sentences: Sentences) -> Iterator[tuple[int, Parse | BadParse]]:
         """Parse the sentences in blocks of a thousand."""

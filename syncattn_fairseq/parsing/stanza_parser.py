@@ -86,7 +86,7 @@ class StanzaModels(ParserSource):
         """Make the parser for ``--lang``, and a folder or ``--tagger`` and ``--depparse``."""
         folder, tagger, depparse = options.stanza_dir, options.tagger, options.depparse
         if (tagger is None) != (depparse is None) or (tagger and folder):
-            raise DataError("give --stanza-dir, or both of --tagger and --depparse")
+            raise DataError("give --stanza-dir, or both --tagger and --depparse")
         for path in (folder, tagger, depparse):
             if path and not path.exists():
                 raise DataError(f"{path}: no such file or directory")
@@ -124,9 +124,10 @@ class StanzaModels(ParserSource):
         """Return a `DataError` that explains how to get the language's models."""
         target = f", model_dir='{self.folder}'" if self.directory else ""
         return DataError(
-            f"{self.folder}: no Stanza models for {self.language!r}; get them with "
-            f'python -c "import stanza; stanza.download({self.language!r}{target})", '
-            f"or name your own {self.language}_tagger.pt and {self.language}_parser.pt"
+            f"{self.folder}: this folder has no Stanza models for {self.language!r}; download "
+            'the models with python -c "import stanza; '
+            f'stanza.download({self.language!r}{target})", or name your own '
+            f"{self.language}_tagger.pt and {self.language}_parser.pt"
         )
 
     def files(self) -> list[Path]:
@@ -187,7 +188,8 @@ def _check_file(path: Path) -> None:
         raise
     except Exception:
         raise DataError(
-            f"{path}: not a model of Stanza, or one that would run code; download or train it again"
+            f"{path}: the file is not a Stanza model, or would run code when loaded; download or "
+            "train the model again"
         ) from None
 
 
@@ -210,8 +212,8 @@ class StanzaParser(Parser):
                 raise models.make_missing_error() from error
             named = ", ".join(map(str, models.files()))
             raise DataError(
-                f"{named}: Stanza cannot open it ({type(error).__name__}: {shorten(error, 200)}); "
-                "download or train it again"
+                f"{named}: Stanza cannot load the file ({type(error).__name__}: "
+                f"{shorten(error, 200)}); download or train the model again"
             ) from error
         self.models, self.device = models, device
         self.tokenizer: Any = None
@@ -312,8 +314,8 @@ def _open_tokenizer(models: StanzaModels, device: str | None) -> Any:
         )
     except Exception as error:  # whatever a damaged model leads to
         raise DataError(
-            f"{', '.join(map(str, paths))}: Stanza cannot split sentences with it "
-            f"({type(error).__name__}: {shorten(error, 200)}); download it again"
+            f"{', '.join(map(str, paths))}: Stanza cannot split sentences with these files "
+            f"({type(error).__name__}: {shorten(error, 200)}); download the files again"
         ) from error
 
 

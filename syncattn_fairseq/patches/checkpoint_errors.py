@@ -51,9 +51,9 @@ def _naming_resumed(path: Path | str) -> Iterator[None]:
             raise DataError(f"{match[1]}: {explain(error.__context__ or error)}{remedy}") from error
         if "dataloader mismatch" in text:
             raise DataError(
-                f"{path}: was saved further in an epoch than the text has batches now; use the "
-                "data of its training, or begin with its model: --finetune-from-model, with "
-                "another --save-dir"
+                f"{path}: the checkpoint is from further in an epoch than the text now has "
+                "batches; use the data of the training, or start a new training from the model: "
+                "--finetune-from-model, with another --save-dir"
             ) from error
         if "parameter group" in text:  # PyTorch's words for another optimizer state
             reason = "by the training of another model"
@@ -62,6 +62,6 @@ def _naming_resumed(path: Path | str) -> Iterator[None]:
         else:
             raise
         raise DataError(
-            f"{path}: was saved {reason}; choose another --save-dir, or start from that model with "
-            "--finetune-from-model"
+            f"{path}: was saved {reason}; choose another --save-dir, or start a new training "
+            "from the model with --finetune-from-model"
         ) from error

@@ -60,8 +60,7 @@ def mend() -> None:
                 reads = model.source_fields.reads
                 if reads("heads") or reads("labels"):
                     raise DataError(
-                        f"{path}: the model reads parses, which this task does not give it; use "
-                        f"--task {TASK}"
+                        f"{path}: the model reads parses, but this task has none; use --task {TASK}"
                     )
         return models, cfg, task
 

@@ -32,8 +32,9 @@ def mend() -> None:
         has_gpu = torch.cuda.is_available() or cfg.common.tpu
         if (launched or several > 1) and not ready and not has_gpu:
             raise DataError(
-                f"{several} processes: fairseq wants a GPU for each, and there is none; on a "
-                f"CPU, start each with --distributed-world-size {several} --distributed-rank N "
+                f"{several} processes were asked for, but fairseq starts one for each GPU and "
+                "this machine has no GPU; on a CPU, start each process with "
+                f"--distributed-world-size {several} --distributed-rank N "
                 "--distributed-init-method tcp://localhost:PORT --distributed-no-spawn "
                 "--distributed-backend gloo --ddp-backend legacy_ddp"
             )
@@ -42,5 +43,5 @@ def mend() -> None:
     @wrap(Trainer, "__init__")
     def make_checked(make: Any, self: Any, cfg: Any, *args: Any, **kwargs: Any) -> None:
         if cfg.common.fp16 and (cfg.common.cpu or not torch.cuda.is_available()):
-            raise DataError("--fp16 trains on a GPU only; leave it out, or use --bf16")
+            raise DataError("--fp16 trains only on a GPU; leave the option out, or use --bf16")
         make(self, cfg, *args, **kwargs)

@@ -54,9 +54,9 @@ def mend() -> None:
             raise DataError(
                 f"{names[0] if names else 'input'}: {len(long)} of {len(indices)} sentences have "
                 f"more subwords than the model or an option allows ({_show(max_positions)}); the "
-                f"first is number {first}, of {_show(dataset.size(min(long)))}; raise "
-                "--max-tokens, --max-source-positions and --max-target-positions, or shorten them"
-                f"{'' if ignore_invalid_inputs else leave_out}"
+                f"first is sentence {first}, with {_show(dataset.size(min(long)))}; raise "
+                "--max-tokens, --max-source-positions and --max-target-positions, or shorten "
+                f"these sentences{'' if ignore_invalid_inputs else leave_out}"
             )
         return select(self, indices, dataset, max_positions, ignore_invalid_inputs)
 
@@ -82,9 +82,9 @@ def check_tokens(dataset: Any, numbers: Any, most: int | None) -> None:
     for number in numbers if most else ():
         if dataset.num_tokens(number) > most:
             raise DataError(
-                f"--max-tokens {most}: sentence {number + 1} alone has "
-                f"{dataset.num_tokens(number)} subwords, with its end; give at least as many, "
-                "also in --max-tokens-valid"
+                f"--max-tokens {most}: sentence {number + 1} has {dataset.num_tokens(number)} "
+                "subwords, the end of sentence included; raise --max-tokens and "
+                "--max-tokens-valid to at least this number"
             )
 
 

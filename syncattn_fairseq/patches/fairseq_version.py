@@ -31,7 +31,7 @@ def mend() -> None:
             importlib.import_module("fairseq.models.transformer")
             utils: Any = importlib.import_module("fairseq.dataclass.utils")
         if utils.interpret_dc_type(Optional[int]) is not int:  # noqa: UP045
-            raise TypeError("options that may be None are unknown to it")
+            raise TypeError("this fairseq does not support options that may be None")
     except Exception as error:
         missing = isinstance(error, ModuleNotFoundError) and error.name
         if missing == "fairseq":

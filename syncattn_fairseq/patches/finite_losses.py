@@ -95,5 +95,5 @@ def _diagnose(logs: Iterable[Mapping[str, Any]], update: int, cause: str) -> str
         if not torch.as_tensor(value).isfinite().all()
     )
     if names:
-        return f"update {update}: not finite: {', '.join(names)}; {_REMEDY}"
+        return f"update {update}: NaN or infinite: {', '.join(names)}; {_REMEDY}"
     return f"update {update}: every loss is finite, but {cause}; {_REMEDY}"

@@ -56,9 +56,11 @@ def _stop_if_complete(trainer: Any, patience: int) -> None:
 
     limit, updates = trainer.cfg.optimization.max_update, trainer.get_num_updates()
     if limit and updates >= limit:
-        logger.info(f"the training is complete: it has {updates} of {limit} updates")
+        logger.info(f"the training is complete: {updates} of {limit} updates are done")
         sys.exit(0)
     without = getattr(rule, "num_runs", 0)
     if 0 < patience <= without:
-        logger.info(f"the training is complete: {without} validations did not improve")
+        logger.info(
+            f"the training is complete: the last {without} validations brought no improvement"
+        )
         sys.exit(0)

@@ -62,19 +62,18 @@ def compare_options(path: str, stored: dict[str, Any], model: Any) -> None:
     differing = [name for name in MEANING if _differs(name, filled, model)]
     if differing:
         changes = ", ".join(
-            f"--{name.replace('_', '-')} {filled[name]}, now {_own(name, model)}"
+            f"--{name.replace('_', '-')} {filled[name]} (now {_own(name, model)})"
             for name in differing
         )
         raise DataError(
-            f"{path}: its model was trained with {changes}; the same weights would compute "
-            "something else, so use the options of the checkpoint"
+            f"{path}: the model was trained with {changes}; with other options, the same weights "
+            "compute something else; use the options of the checkpoint"
         )
     for name in ORDER:
         if _differs(name, filled, model):
             _LOG.warning(
-                f"{path}: its model was trained with --{name.replace('_', '-')} "
-                f"{filled[name]}, now {_own(name, model)}; the model is worse at first than "
-                "the checkpoint"
+                f"{path}: the model was trained with --{name.replace('_', '-')} {filled[name]} "
+                f"(now {_own(name, model)}); at first, the model is worse than the checkpoint"
             )
 
 

@@ -26,8 +26,8 @@ def mend() -> None:
             return None
         if replace_unk == _NONE:
             raise DataError(
-                "--replace-unk: give the file of a dictionary, with a source word and a target "
-                "word on each line"
+                "--replace-unk: give the file of a bilingual dictionary, with a source word and "
+                "a target word on each line"
             )
         return dict(
             _read_entry(replace_unk, n, x) for n, x in enumerate(read_lines(replace_unk), 1)
@@ -47,7 +47,9 @@ def mend() -> None:
         positions = alignment
         if align_dict is not None:
             if remove_bpe is not None:
-                raise DataError("--replace-unk: alignments are of subwords; leave --remove-bpe out")
+                raise DataError(
+                    "--replace-unk: alignments are between subwords; leave --remove-bpe out"
+                )
             positions = _find_positions(alignment, len(hypo_tokens))
         found = original(hypo_tokens, src_str, positions, align_dict, tgt_dict, remove_bpe, **more)
         return (*found[:2], alignment)
@@ -56,7 +58,10 @@ def mend() -> None:
 def _read_entry(path: str, number: int, line: str) -> tuple[str, str]:
     words = line.split()
     if len(words) != 2:
-        raise DataError(f"{path}:{number}: {len(words)} words; write a source and a target word")
+        raise DataError(
+            f"{path}:{number}: expected a source word and a target word, got {len(words)} words; "
+            "correct the line"
+        )
     return words[0], words[1]
 
 

@@ -91,8 +91,8 @@ def _resume_from_newest(resume: Any, cfg: Any, trainer: Any, **kwargs: Any) -> A
     start = Path(cfg.finetune_from_model or ".")
     if is_new and start.parent.resolve() == folder.resolve() and _NAME.fullmatch(start.name):
         raise DataError(
-            f"--finetune-from-model {start}: this training would write over it; choose another "
-            "--save-dir"
+            f"--finetune-from-model {start}: this training would overwrite that checkpoint; "
+            "choose another --save-dir"
         )
     resumed = _resume(resume, cfg, trainer, **kwargs)
     # Not before the checkpoint is known to be of this data.
@@ -166,7 +166,11 @@ def _claim(folder: Path) -> None:
     path = folder.resolve()
     if path not in _claimed:
         descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
-        lock(descriptor, f"{folder}: another training saves there; wait for it, or use another")
+        lock(
+            descriptor,
+            f"{folder}: another training saves its checkpoints in this folder; wait for that "
+            "training, or choose another --save-dir",
+        )
         _claimed[path] = descriptor
 
 

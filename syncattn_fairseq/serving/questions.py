@@ -47,21 +47,21 @@ def read_question(body: bytes) -> Asked:
     """
     asked = _read_json(body)
     if not isinstance(asked, dict):
-        raise DataError('expected an object, such as {"sentences": ["The dog sees a cat."]}')
+        raise DataError('expected a JSON object, such as {"sentences": ["The dog sees a cat."]}')
     for key in asked:
         if key not in _KEYS:
             raise DataError(
-                f"unknown key {shorten(repr(key), 40)}{suggest(key, _KEYS)}; there are "
+                f"unknown key {shorten(repr(key), 40)}{suggest(key, _KEYS)}; the keys are "
                 f"{', '.join(_KEYS)}"
             )
     sentences = asked.get("sentences")
     if isinstance(sentences, str):
         sentences = [sentences]
     if not isinstance(sentences, list) or not 0 < len(sentences) <= MOST_SENTENCES:
-        raise DataError(f"sentences: give a text, or a list of 1 to {MOST_SENTENCES}")
+        raise DataError(f"sentences: give a text, or a list of 1 to {MOST_SENTENCES} texts")
     for number, sentence in enumerate(sentences, 1):
         if not isinstance(sentence, str):
-            raise DataError(f"sentence {number}: expected a text, in quotation marks")
+            raise DataError(f"sentence {number}: expected a text in quotation marks")
     return Asked(sentences, _read_settings(asked))
 
 
@@ -71,13 +71,13 @@ def _read_json(body: bytes) -> Any:
     except UnicodeDecodeError:
         raise DataError("the request is not UTF-8") from None
     except RecursionError:
-        raise DataError("not JSON that can be read: nested too deeply") from None
+        raise DataError("the request is not valid JSON: nested too deeply") from None
     except ValueError as error:
-        raise DataError(f"not JSON that can be read: {shorten(error)}") from None
+        raise DataError(f"the request is not valid JSON: {shorten(error)}") from None
 
 
 def _refuse(constant: str) -> Any:
-    raise ValueError(f"{constant} is no number")
+    raise ValueError(f"{constant} is not a number in JSON")
 
 
 def _read_settings(asked: dict[str, Any]) -> Decoding:

@@ -137,7 +137,7 @@ class _Server(uvicorn.Server):
         """Shorten the time limits of running requests, and wait for their end."""
         self.service.close()
         await super().shutdown(sockets)
-        print(f"ended after {self.service.counters.requests.total()} requests", flush=True)
+        print(f"stopped after {self.service.counters.requests.total()} requests", flush=True)
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:

@@ -108,7 +108,7 @@ def _answer_align(model: Model, asked: Asked, seconds: float) -> Any:
 
 def _answer_draw(model: Model, asked: Asked, seconds: float) -> Any:
     if len(asked.sentences) > 1:
-        raise BadSentence(2, "a picture shows one sentence; ask for each alone")
+        raise BadSentence(2, "a picture shows one sentence; send a request for each sentence")
     [analysis] = _analyse(model, asked, seconds)
     try:
         return draw_analysis(analysis)
@@ -190,7 +190,7 @@ class Service:
             asked = read_question(body)
             need = _NEEDS.get(path)
             if need and need not in self.model.shows:
-                raise DataError(f"the model shows no {need}")
+                raise DataError(f"the model has no {need} to show")
             found = await self._ask(path, asked, self.limits.seconds - (monotonic() - began))
             self.counters.sentences += len(asked.sentences)
             self.counters.seconds += monotonic() - began
@@ -212,9 +212,11 @@ class Service:
                 async for part in request.stream():
                     body += part
                     if len(body) > self.limits.size:
-                        raise HTTPException(413, f"more than {self.limits.size} bytes")
+                        raise HTTPException(
+                            413, f"the request has more than {self.limits.size} bytes"
+                        )
         except TimeoutError:
-            reason = f"the request has not arrived in {SECONDS_TO_ARRIVE} s"
+            reason = f"the request did not arrive completely within {SECONDS_TO_ARRIVE} s"
             raise HTTPException(408, reason, {"connection": "close"}) from None
         finally:
             self._clocks.discard(clock)
@@ -238,7 +240,7 @@ class Service:
                 self._clocks.add(clock)
                 return await asyncio.wrap_future(job)
         except TimeoutError:
-            reason = "it took too long; try again, with fewer or shorter sentences"
+            reason = "the request took too long; try again, with fewer or shorter sentences"
             raise HTTPException(503, reason, AGAIN) from None
         except BadSentence:
             raise
@@ -254,10 +256,10 @@ class Service:
         assert isinstance(error, HTTPException)
         reason = error.detail
         if error.status_code == 404:
-            reason = f"no such path; there are {', '.join(sorted(self._paths))}"
+            reason = f"no such path; the paths are {', '.join(sorted(self._paths))}"
         elif error.status_code == 405:
             methods = " or ".join(sorted(Headers(error.headers)["allow"].split(", ")))
-            reason = f"{request.method} is not for this path; use {methods}"
+            reason = f"{request.method} does not work for this path; use {methods}"
         return JSONResponse({"error": printable(reason)}, error.status_code, error.headers)
 
     async def _tell_health(self, request: Request) -> Response:

@@ -107,7 +107,7 @@ class CudaGraphs:
         current.wait_stream(self.stream)
         for warning in seen:
             if "synchronizing CUDA operation" in str(warning.message):
-                note(f"it waits for the device ({warning.filename}:{warning.lineno})")
+                note(f"the host waits for the device ({warning.filename}:{warning.lineno})")
 
     def record(self, function: Callable[[], T]) -> tuple[Callable[[], None], T]:
         """Record a function as a CUDA graph; return a replay function and the function's results.
@@ -291,9 +291,9 @@ class GraphedTraining:
             self.optimizer.backward(objective)
         for name, value in sample["net_input"].items():
             if not torch.is_tensor(value):
-                watch.places.append(f"net_input.{name} is on the host")
+                watch.places.append(f"net_input.{name} is not on the GPU")
         if _read_generators() != drawn:
-            watch.places.append("random numbers of Python or numpy")
+            watch.places.append("the batch uses random numbers of Python or numpy")
         if watch.places:
             self.give_up(watch.places[0])
         return log
@@ -409,29 +409,35 @@ def find_obstacle(model: Any, criterion: Any, optimizer: Any) -> str:
     while isinstance(model, _WRAPPERS):
         model = model.module
     if not isinstance(model, BaseFairseqModel):
-        return f"gradients are reduced by {type(model).__name__}; use --ddp-backend legacy_ddp"
+        return (
+            f"gradients are reduced by {type(model).__name__}, which graphs do not support; use "
+            "--ddp-backend legacy_ddp"
+        )
     if obstacle := find_model_obstacle(model):
         return obstacle
     ours = LabelSmoothedCrossEntropyWithSyntax
     if getattr(type(criterion), "forward", None) is not ours.forward:
-        return f"{type(criterion).__name__} is another criterion"
+        return (
+            f"{type(criterion).__name__} is not the criterion "
+            "label_smoothed_cross_entropy_with_syntax"
+        )
     if type(optimizer).backward not in [kind.backward for kind in _OPTIMIZERS]:
-        return f"{type(optimizer).__name__} goes backward in a way of its own"
+        return f"{type(optimizer).__name__} has its own backward pass"
     return ""
 
 
 def find_model_obstacle(model: nn.Module) -> str:
     """Return why a model's passes cannot be recorded, or an empty string if no reason is known."""
     if getattr(model, "takes_lengths_on_cpu", False):
-        return "the model packs sequences by lengths that the host knows"
+        return "the model packs sequences by lengths, which must be known on the host"
     passing_on = [kind.set_num_updates for kind in (BaseFairseqModel, FairseqEncoder)]
     for module in model.modules():
         if isinstance(module, LayerDropModuleList) and module.p > 0:
-            return "LayerDrop draws on the host which layers there are"
+            return "LayerDrop chooses layers at random on the host"
         if hasattr(module, "precheckpoint_forward"):
-            return "--checkpoint-activations sets the state of random numbers"
+            return "--checkpoint-activations changes the state of the random numbers"
         if getattr(type(module), "set_num_updates", passing_on[0]) not in passing_on:
-            return f"{type(module).__name__} changes with the number of updates"
+            return f"{type(module).__name__} depends on the number of updates"
     return ""
 
 

@@ -94,12 +94,12 @@ class InputParses:
             entry = next(lines)
         except StopIteration:
             raise DataError(
-                f"{path}: ends after {self.line - 1} lines, before the input; it needs one line "
-                "for each line of input, empty if there is no parse"
+                f"{path}: ends after {self.line - 1} lines, but the input has more; the file "
+                "needs one line for each line of input, empty if there is no parse"
             ) from None
         if entry is not None and len(entry) != size:
             raise DataError(
-                f"{path}:{self.line}: {len(entry)} entries for the {size} words of the input"
+                f"{path}:{self.line}: has {len(entry)} entries, but the input has {size} words"
             )
         return entry
 

@@ -14,7 +14,9 @@ from ..base.option_fields import option
 class TranslationWithSyntaxConfig(TranslationConfig):
     """The task's options: fairseq's for translation, and those for parses and for speed."""
 
-    upsample_primary: int = option(1, "how often to repeat train if there are train1, train2, ...")
+    upsample_primary: int = option(
+        1, "how many times the split train is repeated if there are also train1, train2, ..."
+    )
     safety_save_updates: int = option(
         0,
         "also save checkpoint_last.pt every N updates, without validating (0 = "
@@ -30,8 +32,8 @@ class TranslationWithSyntaxConfig(TranslationConfig):
     )
     missing_parses: ChoiceEnum(["stop", "ignore"]) = option(  # type: ignore[valid-type]
         "stop",
-        "if text to translate has no parses, but the model reads them: stop, or "
-        "continue without them (no scaling, unknown labels)",
+        "what to do if the text to translate has no parses, but the model reads parses: stop, or "
+        "translate without parses (no scaling, unknown labels)",
     )
     input_heads: Optional[str] = option(  # noqa: UP045 (fairseq reads it)
         None, "fairseq-interactive: file with the heads of each line of the input"
@@ -48,8 +50,8 @@ class TranslationWithSyntaxConfig(TranslationConfig):
     )
     gold_source_heads: bool = option(
         False,
-        "for analysis: make the encoder's dependency heads attend to the gold parse, "
-        "not to what they predict",
+        "for analysis: make the encoder's dependency heads attend to the gold parents, not to "
+        "the predicted parents",
     )
     gen_subset: str = II("dataset.gen_subset")
     ddp_backend: str = II("distributed_training.ddp_backend")

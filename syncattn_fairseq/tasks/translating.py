@@ -115,7 +115,10 @@ class TranslatingTask(TranslationTask):
             constraints=constraints,
         )
         if self.cfg.gold_source_heads and not (self.cfg.input_heads or self.cfg.source_parser):
-            raise DataError("--gold-source-heads: give --input-heads or --source-parser, too")
+            raise DataError(
+                "--gold-source-heads needs the parses of the input; add --input-heads or "
+                "--source-parser"
+            )
         heads, labels = self.input_parses(texts)
         dataset = _InputSentences(
             sentences, heads, None, labels, self.fields, gold=self.cfg.gold_source_heads
@@ -138,24 +141,27 @@ class TranslatingTask(TranslationTask):
         """
         if self.fields.fields and not all(hasattr(model, "source_fields") for model in models):
             raise DataError(
-                "the ensemble: some models read parses, and one is fairseq's own, which cannot be "
-                "given them; train that one with --arch syntax_transformer"
+                "the ensemble has models that read parses, and a model of fairseq itself, which "
+                "cannot read parses; train that model with --arch syntax_transformer"
             )
         if self.cfg.gold_source_heads and not self.fields.rules:
             raise DataError(
                 "--gold-source-heads: the model's encoder has no dependency heads that could "
-                "follow them; leave the option out"
+                "follow gold parents; leave the option out"
             )
         for model in models if self.cfg.alignment_head else []:
             if not hasattr(model.decoder, "choose_head"):
-                raise DataError("--alignment-head: the model can only show the mean of its heads")
+                raise DataError(
+                    "--alignment-head: the model can show only the mean over its heads, not a "
+                    "single head"
+                )
             model.decoder.choose_head(self.cfg.alignment_head)
         for split, dataset in self.datasets.items():
             if split == self.cfg.gen_subset or split != self.cfg.train_subset:
                 self._require_parses(
                     dataset,
                     split,
-                    "complete its heads and labels and run syncattn-preprocess again",
+                    "add the missing heads and labels, and run syncattn-preprocess again",
                 )
         return super().build_generator(models, args, *rest, **kwargs)
 
@@ -193,9 +199,9 @@ class TranslatingTask(TranslationTask):
         """Raise `DataError` if the model reads labels and the data has no dictionary of them."""
         if self.fields.reads("labels") and self.source_label_dictionary is None:
             raise DataError(
-                f"{self.cfg.data}: no dictionary of the source's dependency labels, which the "
-                "model reads; binarise labels with syncattn-preprocess, or copy dict.labels."
-                f"{self.cfg.source_lang}.txt from the training's data"
+                f"{self.cfg.data}: has no dictionary of the source's dependency labels, which "
+                "the model reads; binarise labels with syncattn-preprocess, or copy "
+                f"dict.labels.{self.cfg.source_lang}.txt from the training's data"
             )
 
     def _require_parses(self, dataset: SyntaxPairDataset, name: str, remedy: str) -> None:
@@ -206,7 +212,7 @@ class TranslatingTask(TranslationTask):
         if missing:
             raise DataError(
                 f"{name}: {len(missing)} of {len(dataset)} sentences have no parse, which the "
-                f"model reads; the first is number {missing[0] + 1}; {remedy}, or use "
+                f"model reads; the first of them is sentence {missing[0] + 1}; {remedy}, or use "
                 "--missing-parses ignore"
             )
 

@@ -97,8 +97,8 @@ class TranslationWithSyntaxTask(TranslatingTask):
             == "fully_sharded"
         ):
             raise DataError(
-                "--ddp-backend fully_sharded: losses read parameters of syntactic heads outside "
-                "their layers, where shards are not gathered; leave the option out"
+                "--ddp-backend fully_sharded: the losses read parameters that are not gathered "
+                "outside their layers; leave the option out"
             )
         task = super().setup_task(cfg, **kwargs)
         folders, languages = utils.split_paths(cfg.data), (cfg.source_lang, cfg.target_lang)
@@ -123,8 +123,8 @@ class TranslationWithSyntaxTask(TranslatingTask):
         self.models_read.append(may_read_parses(model, cfg))
         if self.cfg.gold_source_heads and len(self.fields.rules) > 1:
             raise DataError(
-                "--gold-source-heads: the ensemble's dependency heads are of different kinds; "
-                "decode with models of one kind"
+                "--gold-source-heads: the models of the ensemble have different kinds of "
+                "dependency heads; decode with models of the same kind"
             )
         replace_dropout(model, self.cfg.fast)
         self.model_obstacle = self.model_obstacle or find_model_obstacle(model)
@@ -223,8 +223,8 @@ class TranslationWithSyntaxTask(TranslatingTask):
         trains = split == self.cfg.train_subset
         if self.cfg.load_alignments and trains and not (pairs.align_dataset or LINKS in known):
             raise DataError(
-                f"{folder}: {split} has no links for --load-alignments; put them beside its heads, "
-                "as FP.align, and binarise them: syncattn-preprocess --add align"
+                f"{folder}: {split} has no links for --load-alignments; write the links to "
+                "FP.align, beside the heads, and binarise them: syncattn-preprocess --add align"
             )
 
         def load(kind: str, language: str, needed: bool = False) -> Any | None:
@@ -290,9 +290,9 @@ class TranslationWithSyntaxTask(TranslatingTask):
     def _refuse_unparsed(self, folder: object, split: str, kind: str) -> DataError:
         """Return the error for a text without the parses that the model reads."""
         return DataError(
-            f"{folder}: {split} has no source {kind}, which the model reads; binarise it together "
-            f"with its parses, or add them (docs/data.md): syncattn-preprocess --add {kind}."
-            f"{self.cfg.source_lang}; or use --missing-parses ignore"
+            f"{folder}: {split} has no source {kind}, which the model reads; binarise the text "
+            "together with its parses, or add the parses: syncattn-preprocess --add "
+            f"{kind}.{self.cfg.source_lang} (see docs/data.md); or use --missing-parses ignore"
         )
 
     def _reads_heads(self) -> bool:
@@ -339,5 +339,5 @@ class TranslationWithSyntaxTask(TranslatingTask):
         dataset.plan = self.plan
         if self.graphs is not None and earlier is not None and not self.plan.equals(earlier):
             self.graphs.forget()
-        message = "--fast: %d shapes hold %d batches, padding adds %.1f %% of tokens"
+        message = "--fast: %d batches are padded to %d shapes, which adds %.1f %% of tokens"
         logger.info(message, len(self.plan), len(batches), 100 * self.plan.added)

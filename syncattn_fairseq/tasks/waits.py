@@ -20,12 +20,12 @@ from torch.utils._python_dispatch import TorchDispatchMode
 #: Operations that make the host wait for a result or its shape, with their names in programs.
 WAITS = {
     "_linalg_check_errors": "a check of torch.linalg",
-    "_local_scalar_dense": ".item(), or a condition on a tensor",
+    "_local_scalar_dense": ".item(), or a condition on a tensor's value",
     "_unique": "unique",
     "_unique2": "unique",
     "bincount": "bincount",
     "equal": "torch.equal",
-    "is_nonzero": "a condition on a tensor",
+    "is_nonzero": "a condition on a tensor's value",
     "masked_select": "masked_select",
     "nonzero": "nonzero",
     "unique_consecutive": "unique_consecutive",
@@ -107,7 +107,7 @@ class Watch(TorchDispatchMode):
             device = kwargs.get("device") or getattr(given[0], "device", "cpu")
             copied = func is Tensor.new_tensor or not isinstance(given[0], Tensor)
             if copied and torch.device(device).type == self.device != "cpu":
-                self.note("a tensor of numbers from the host")
+                self.note("a tensor made from numbers on the host")
         return func(*args, **kwargs)
 
     def __torch_dispatch__(
@@ -130,24 +130,24 @@ class Watch(TorchDispatchMode):
         """Return the reason why an operation cannot be recorded; an empty text if there is none."""
         name = func._schema.name.removeprefix("aten::")
         if name in _PACKED:
-            return "a packed sequence, whose lengths are on the host"
+            return "a packed sequence, whose lengths must be on the host"
         if torch.Tag.nondeterministic_seeded in func.tags:
             if kwargs.get("generator") is not None:
-                return "random numbers of another generator than PyTorch's own"
+                return "random numbers of a generator other than PyTorch's default"
             devices = {tensor.device.type for tensor in given}
             devices |= {torch.device(kwargs.get("device") or "cpu").type} if not given else set()
             if self.device not in devices:
-                return "random numbers of the host"
+                return "random numbers drawn on the host"
         if name in ("_to_copy", "copy_") and self._leaves(name, args, kwargs):
-            return "a copy between device and host"
+            return "a copy between GPU and host"
         if not any(map(self.is_on_device, given)):
             return ""
         if name in WAITS:
-            return f"it waits for the device ({WAITS[name]})"
+            return f"the host waits for the GPU ({WAITS[name]})"
         if name == "repeat_interleave" and kwargs.get("output_size") is None:
-            return "it waits for the device (repeat_interleave without output_size)"
+            return "the host waits for the GPU (repeat_interleave without output_size)"
         if name in _INDEXED and any(i is not None and i.dtype in _MASKS for i in args[1]):
-            return "it waits for the device (an index of truth values)"
+            return "the host waits for the GPU (an index of truth values)"
         return ""
 
     def _leaves(self, name: str, args: Any, kwargs: Any) -> bool:
@@ -190,7 +190,7 @@ class WatchedBatch(dict[str, Any]):
         """Return a field, and report the read if the field is on the host."""
         value = super().__getitem__(key)
         if key in HOST_FIELDS or not isinstance(value, Tensor | dict):
-            self._note(f"sample[{key!r}], which is on the host")
+            self._note(f"sample[{key!r}], which is not on the GPU")
         return value
 
     def get(self, key: str, default: Any = None) -> Any:

@@ -57,7 +57,7 @@ def split_at_random(words: Sequence[str], generator: Random) -> Tree:
 def _split(words: Sequence[str], split: Callable[[int, int], int]) -> Tree:
     """Build a tree top-down. ``split(start, end)`` is the first word of the right part."""
     if not words:
-        raise DataError("no words to build a tree over")
+        raise DataError("a tree needs at least one word")
     root = Tree(LABEL, [])
     agenda = [(root, 0, len(words))]
     while agenda:

@@ -87,7 +87,7 @@ def parse_tree(line: str) -> Tree | None:
 
 
 def _make_fault(what: str) -> BadParse:
-    return BadParse("not in brackets", f"{what}; each line holds one whole tree in brackets")
+    return BadParse("not in brackets", f"{what}; write one whole tree in brackets on each line")
 
 
 def _read_category(label: str) -> str:

@@ -47,7 +47,7 @@ def short_lines(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_line_is_bounded(tmp_path, short_lines):
     path = tmp_path / "text"
     path.write_text("012345678\n012345678\n0123456789\n")
-    with pytest.raises(DataError, match="text:3: a line of more than 10 characters"):
+    with pytest.raises(DataError, match="text:3: the line has more than 10 characters"):
         list(read_lines(path))
 
 
@@ -58,7 +58,7 @@ def test_a_gzipped_line_is_bounded_before_it_is_in_memory(tmp_path):
             file.write(bytes(2**20))
     tracemalloc.start()
     try:
-        with pytest.raises(DataError, match=r"text\.gz:1: a line of more than"):
+        with pytest.raises(DataError, match=r"text\.gz:1: the line has more than"):
             list(read_lines(path))
         assert tracemalloc.get_traced_memory()[1] < 2**28
     finally:
@@ -150,9 +150,9 @@ def test_errors_name_the_file_and_not_the_temporary_one(tmp_path):
     ("make", "message"),
     [
         (lambda path: os.mkfifo(path), "not a regular file"),
-        (lambda path: path.write_bytes(b"x" * 11), "more than 10 bytes"),
+        (lambda path: path.write_bytes(b"x" * 11), "has more than 10 bytes"),
         (lambda path: path.write_bytes(b'"\xff"'), "not UTF-8"),
-        (lambda path: path.write_text("[" * 9), "not JSON"),
+        (lambda path: path.write_text("[" * 9), "not valid JSON"),
     ],
 )
 def test_a_file_from_others_is_bounded(tmp_path, make, message):

@@ -41,7 +41,7 @@ def test_no_file_goes_through_a_link(tmp_path):
     (tmp_path / "mine").write_text("mine")
     (tmp_path / "folder" / "b").unlink()
     (tmp_path / "folder" / "b").symlink_to(tmp_path / "mine")
-    with pytest.raises(DataError, match=f"^{tmp_path}/folder/b: a link, in the place of a file"):
+    with pytest.raises(DataError, match=f"^{tmp_path}/folder/b: is a symbolic link where this"):
         fill(tmp_path / "folder", "2")
     assert held(tmp_path / "folder") == {"a": "1", "b": "mine"}
 
@@ -75,7 +75,7 @@ def test_what_a_killed_run_completed_is_kept(tmp_path, monkeypatch, capsys):
         assert (tmp_path / "b").exists()
         raise ZeroDivisionError
     assert held(tmp_path) == {"a": "1", "b": "1"}
-    assert "moved the remaining files of a run" in capsys.readouterr().out
+    assert "moved here the files of an earlier run" in capsys.readouterr().out
 
 
 def test_what_cannot_be_moved_is_kept(tmp_path, monkeypatch):
@@ -97,7 +97,7 @@ def test_what_cannot_be_moved_is_kept(tmp_path, monkeypatch):
 
 def test_a_folder_in_the_way_is_told_before_anything_is_moved(tmp_path):
     (tmp_path / "b").mkdir()
-    with pytest.raises(DataError, match=f"^{tmp_path}/b: this folder is where a file has to go"):
+    with pytest.raises(DataError, match=f"^{tmp_path}/b: a folder has the name of a file"):
         fill(tmp_path, "1")
     assert [path.name for path in tmp_path.iterdir()] == ["b"]
 
@@ -144,7 +144,10 @@ def test_a_folder_is_made_whole_or_not_at_all(tmp_path):
     assert not list(folder.parent.iterdir())
     with making(folder) as files:
         (files / "a").write_text("1")
-        with pytest.raises(DataError, match="another process is making it"), making(folder):
+        with (
+            pytest.raises(DataError, match="another process is writing this folder"),
+            making(folder),
+        ):
             pass
         assert not folder.exists()
     assert held(folder) == {"a": "1"} and list(folder.parent.iterdir()) == [folder]
@@ -160,7 +163,7 @@ def test_a_strangers_link_leads_nowhere(tmp_path, name, making_it):
     link = unfinished / name
     link.parent.mkdir(parents=True, exist_ok=True)
     link.symlink_to(elsewhere)
-    with pytest.raises(DataError, match=rf"^{link}: a link, in the place of a file of ours"):
+    with pytest.raises(DataError, match=rf"^{link}: is a symbolic link where this command"):
         if making_it:
             with making(folder):
                 pass

@@ -31,7 +31,7 @@ def test_literals_are_what_python_says(value):
 
 @pytest.mark.parametrize("code", CODE)
 def test_anything_else_is_refused_in_one_line(code):
-    with pytest.raises(DataError, match="fairseq would run it as code") as error:
+    with pytest.raises(DataError, match="fairseq would run this text as code") as error:
         evaluate(code)
     assert "\n" not in str(error.value) and "\0" not in str(error.value)
     assert len(str(error.value)) < 400

@@ -80,7 +80,7 @@ def test_what_never_ends_is_refused(tmp_path, make):
 
 def test_lines_that_never_end_are_not_counted(monkeypatch):
     monkeypatch.setattr(door, "MAX_LINE", 2**21)
-    with pytest.raises(DataError, match=r"^/dev/zero:1: a line of more than 2,097,152 char"):
+    with pytest.raises(DataError, match=r"^/dev/zero:1: the line has more than 2,097,152 char"):
         count_lines(Path("/dev/zero"))
 
 
@@ -106,11 +106,11 @@ def test_lines_of_a_file_are_those_of_a_text(tmp_path):
         ("the old man\n".encode("utf-16-be"), ":1: UTF-16, not"),
         (
             b'\xef\xbb\xbf<?xml version="1.0"?>\n',
-            ":1: XML, as TMX and XLIFF are, and no text; write",
+            ":1: this is XML .such as TMX or XLIFF., not plain text; write",
         ),
-        (b"<tmx version='1.4'>\n", ":1: XML"),
-        (b"  <xliff>\n", ":1: XML"),
-        (b"<!DOCTYPE refset>\n", ":1: XML"),
+        (b"<tmx version='1.4'>\n", ":1: this is XML"),
+        (b"  <xliff>\n", ":1: this is XML"),
+        (b"<!DOCTYPE refset>\n", ":1: this is XML"),
     ],
 )
 def test_what_is_another_kind_of_file_is_named(tmp_path, read, data, fault):

@@ -26,8 +26,14 @@ def test_the_mean_of_the_last(capsys):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--last", "9", "--dir", "ckpt"], "ckpt: 0 checkpoints by epoch, too few to average 9\n"),
-        (["--last", "2", "--dir", "ckpt"], "too few to average 2; --by update has 3\n"),
+        (
+            ["--last", "9", "--dir", "ckpt"],
+            "ckpt: has 0 checkpoints of the kind --by epoch, but 9 are to be averaged\n",
+        ),
+        (
+            ["--last", "2", "--dir", "ckpt"],
+            "2 are to be averaged; for --by update the folder has 3\n",
+        ),
         (["ckpt/checkpoint_9_9.pt"], "checkpoint_9_9.pt"),
     ],
 )

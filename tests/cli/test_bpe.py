@@ -94,7 +94,7 @@ def test_a_model_that_writes_line_ends_is_refused(tmp_path, capsys):
     text.write_text("the tree\n")
     files = ["--input", str(text), "--output", str(output)]
     assert bpe.main(["apply", "--model", str(model), *files]) == 1
-    assert "puts spaces or line ends into its pieces" in capsys.readouterr().err
+    assert "has subwords with spaces or line ends" in capsys.readouterr().err
     assert not output.exists()
 
 
@@ -121,7 +121,10 @@ def test_the_mark_of_pieces_is_replaced_and_counted(model, tmp_path, capfd):
         assert bpe.main(["learn", *arguments]) == 0
     for suffix in (".bpe", ".model"):
         assert Path(f"{source}{suffix}").read_bytes() == Path(f"{plain}{suffix}").read_bytes()
-    assert capfd.readouterr().err == f"{source}: 2 lines held U+2581, which is _ in pieces\n"
+    assert (
+        capfd.readouterr().err
+        == f"{source}: 2 lines contain the character U+2581, which subwords show as _\n"
+    )
 
 
 @pytest.mark.parametrize(
@@ -167,7 +170,10 @@ def test_a_sample_has_as_many_lines_as_it_should(total, number):
 @pytest.mark.parametrize("folder", [".", ".."])
 def test_a_model_is_not_a_folder(folder, capfd):
     assert bpe.main(["learn", "--input", "a", "--model", folder, "--vocab-size", "9"]) == 1
-    error = f"error: {folder}: a folder; give the start of a file's name in it, such as bpe\n"
+    error = (
+        f"error: {folder}: is a folder; give the beginning of a file's name in this folder, "
+        "such as bpe\n"
+    )
     assert capfd.readouterr().err == error
 
 

@@ -80,7 +80,9 @@ def test_failure_leaves_what_was_there(tmp_path, capsys):
     (tmp_path / "out.en").write_text("before", encoding="utf-8")
     before = names(tmp_path)
     error = read_error(capsys, clean(tmp_path))
-    assert error.startswith(f"error: {tmp_path}/in.de:1: 1 lines here but 2 in {tmp_path}/in.en")
+    assert error.startswith(
+        f"error: {tmp_path}/in.de:1: the file has 1 lines, but {tmp_path}/in.en has 2"
+    )
     assert names(tmp_path) == before
     assert (tmp_path / "out.en").read_text(encoding="utf-8") == "before"
 
@@ -89,7 +91,7 @@ def test_nothing_is_written_if_no_pair_is_kept(tmp_path, capsys):
     write(tmp_path / "in", [("a b", "c d"), ("", "e"), ("f g", "h i")])
     before = names(tmp_path)
     error = read_error(capsys, clean(tmp_path, "--max-words", "1"))
-    fault = "2: a side is longer than --max-words"
+    fault = "the most frequent cause, 2 pairs: a side is longer than --max-words"
     assert error == f"error: {tmp_path}/in: none of the 3 pairs would be kept; {fault}\n"
     assert names(tmp_path) == before
 
@@ -97,9 +99,12 @@ def test_nothing_is_written_if_no_pair_is_kept(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--every", "2"], "give --every or --last together with --held-out"),
-        (["--held-out", "x"], "give --every or --last together with --held-out"),
-        (["--held-out", "x", "--every", "2", "--last", "1"], "--every and --last: give one"),
+        (["--every", "2"], "--held-out needs --every or --last"),
+        (["--held-out", "x"], "--held-out needs --every or --last"),
+        (
+            ["--held-out", "x", "--every", "2", "--last", "1"],
+            "--every and --last exclude each other",
+        ),
         (["--max-words", "0"], "argument --max-words: 0 is less than 1"),
         (["--ratio", "0.5"], "argument --ratio: 0.5 is less than 1"),
         (["--ratio", "nan"], "argument --ratio: nan is less than 1"),
@@ -115,7 +120,7 @@ def test_the_mark_of_subwords_is_replaced_and_counted(tmp_path, capsys):
     write(tmp_path / "in", [("a\u2581b \u2581", "c"), ("d", "e\u2581"), ("f", "g")])
     assert clean(tmp_path) == 0
     assert read(tmp_path / "out") == [("a_b _", "c"), ("d", "e_"), ("f", "g")]
-    assert capsys.readouterr().out.splitlines()[-1] == "2 held U+2581, which is _ now"
+    assert capsys.readouterr().out.splitlines()[-1] == "2 contained U+2581, which is now _"
 
 
 @pytest.mark.parametrize("languages", [("en", "en"), ("../en", "de")])
@@ -133,7 +138,7 @@ def test_a_prefix_is_not_a_folder(tmp_path, option, folder, monkeypatch, capsys)
     options = ["--every", "2", "--held-out", "held"] if option != "--held-out" else ["--every", "2"]
     before = names(tmp_path)
     error = read_error(capsys, clean(tmp_path, *options, option, folder))
-    assert error.startswith(f"error: {Path(folder)}: a folder; give ")
+    assert error.startswith(f"error: {Path(folder)}: is a folder; give ")
     assert names(tmp_path) == before
 
 
@@ -155,7 +160,7 @@ def test_sentences_of_a_test_set_are_left_out_however_they_are_written(tmp_path,
     write(tmp_path / "test", [("the man's.", "other"), ("none", "y z"), ("d", "c")])
     assert clean(tmp_path, "--exclude", f"{tmp_path}/test") == 0
     assert read(tmp_path / "out") == [("a", "b"), ("c", "d")]
-    assert "2 left out: a side is one of --exclude" in capsys.readouterr().out
+    assert "2 left out: a side is a sentence of --exclude" in capsys.readouterr().out
 
 
 def test_words_of_raw_sentences_are_counted_by_language(tmp_path):
@@ -190,4 +195,6 @@ def test_letters_are_counted_and_a_line_says_so_where_a_splitter_is_missing(
     assert main(["--languages", "th", "en", *paths, "--raw", "--max-words=4"]) == 0
     assert (tmp_path / "out.en").read_text("utf-8") == "I\n"
     [note] = capsys.readouterr().err.splitlines()
-    assert note.startswith("note: th: each letter of it counts as a word: pythainlp, ")
+    assert note.startswith(
+        "note: th: each letter of this language counts as a word: pythainlp is needed "
+    )

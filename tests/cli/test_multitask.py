@@ -37,7 +37,7 @@ def test_fairseq_binarises_the_mix_with_whole_tags_and_brackets(text, tmp_path, 
     assert capsys.readouterr().out.splitlines() == [
         f"subwords of {text}/pieces/train.en: sentencepiece",
         f"{tmp_path}/train.en and {tmp_path}/train.de: 60 translations and as many parses, 0 of "
-        "them repeated; "
+        "the parses repeated; "
         "0 sentences without parse, 0 parses dropped",
     ]
     sources, targets = lines(tmp_path / "train.en"), lines(tmp_path / "train.de")

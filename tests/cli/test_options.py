@@ -45,7 +45,7 @@ def test_every_architecture_is_listed(capsys):
 
 def test_an_architecture_of_others_is_refused(capsys):
     assert options.main(["lstm"]) == 1
-    assert capsys.readouterr().err.startswith("error: lstm: not an architecture of this plugin")
+    assert capsys.readouterr().err.startswith("error: lstm: is not an architecture of this plugin")
 
 
 def test_a_plugin_of_the_user_is_shown(capfd):
@@ -59,7 +59,7 @@ def test_a_plugin_of_the_user_is_shown(capfd):
     ("content", "message"),
     [
         (None, "--user-dir {}: no such folder"),
-        ("a file", "--user-dir {}: a file; give the folder of your plugin"),
+        ("a file", "--user-dir {}: is a file; give the folder of your plugin"),
         ("import no_such_module\n", "--user-dir {}: No module named 'no_such_module'"),
         ("\n1 +\n", "{}/__init__.py:2: invalid syntax"),
     ],

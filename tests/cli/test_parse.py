@@ -125,7 +125,7 @@ def test_models_can_be_named_and_missing_ones_are_told(folder, stanza_models, ca
     assert "no Stanza models for 'en'" in capsys.readouterr().err
     assert not list(folder.glob("other*"))
     assert main(["--lang=en", "--tagger=file", "--input=text", "--output=heads"]) == 1
-    assert capsys.readouterr().err.startswith("error: give --stanza-dir, or both of --tagger and")
+    assert capsys.readouterr().err.startswith("error: give --stanza-dir, or both --tagger and")
 
 
 def test_options_that_do_not_go_together_are_refused(capsys):

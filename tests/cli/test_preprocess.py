@@ -111,7 +111,10 @@ def test_the_command_writes_text_and_heads(corpus, capsys):
     assert not [path for path in (corpus / "bin").iterdir() if path.suffix == ".tmp"]
     lines = capsys.readouterr().out.splitlines()
     assert {"subwords of en: subword_nmt", "subwords of de: sentencepiece"} <= set(lines)
-    assert f"valid1 de: binarised without heads, no {corpus}/words/dev.heads.de" in lines
+    assert (
+        f"valid1 de: binarised without heads, since there is no {corpus}/words/dev.heads.de"
+        in lines
+    )
     assert (
         f"{corpus}/bin/train.heads.en-de.en: 4 sentences, 7 words, 10 subwords, "
         "1 without parse, 0 parses dropped" in lines
@@ -121,21 +124,39 @@ def test_the_command_writes_text_and_heads(corpus, capsys):
 BREAKS: dict[str, tuple[dict[str, str | bytes | None], str]] = {
     "root": ({"words/valid.heads.de": "2 1\n"}, "words/valid.heads.de:1: 0 words have head 0"),
     "format": ({"words/dev.heads.en": "two 0\n"}, "dev.heads.en:1: expected one integer per word"),
-    "sides": ({"bpe/valid.de": "▁a\n▁b\n"}, "valid.de:1: 2 lines here but 1 in"),
+    "sides": ({"bpe/valid.de": "▁a\n▁b\n"}, "valid.de:1: the file has 2 lines, but"),
     "subwords": ({"bpe/dev.en": "the ob@@ ▁server\n"}, "choose one with --subword-marks"),
-    "CR": ({"bpe/dev.en": b"the ob@@\rserver\n"}, "dev.en:1: the line has U+000D inside it"),
-    "CR CR": ({"bpe/train.de": b"a\n\r\r\n\n\n"}, "train.de:2: the line has U+000D inside it"),
-    "control": ({"bpe/dev.de": "the ob@@\x01server\n"}, "dev.de:1: the line has U+0001 inside"),
-    "unseen": ({"bpe/train.en": "a\n\u200b\n"}, "train.en:2: the line has nothing but characters"),
-    "symbol": ({"bpe/dev.de": "a </s> b\n"}, "dev.de:1: the line has </s>, which is no word"),
+    "CR": (
+        {"bpe/dev.en": b"the ob@@\rserver\n"},
+        "dev.en:1: the line has the character U+000D inside",
+    ),
+    "CR CR": (
+        {"bpe/train.de": b"a\n\r\r\n\n\n"},
+        "train.de:2: the line has the character U+000D inside",
+    ),
+    "control": (
+        {"bpe/dev.de": "the ob@@\x01server\n"},
+        "dev.de:1: the line has the character U+0001",
+    ),
+    "unseen": (
+        {"bpe/train.en": "a\n\u200b\n"},
+        "train.en:2: the line has only invisible characters",
+    ),
+    "symbol": (
+        {"bpe/dev.de": "a </s> b\n"},
+        "dev.de:1: the line has the word </s>, which is a special",
+    ),
     "utf-8": ({"bpe/dev.en": b"the \xff\n"}, "dev.en:1: not UTF-8"),
-    "no text": ({"bpe/dev.de": None}, "bpe/dev.de: no such file; see --validpref"),
+    "no text": ({"bpe/dev.de": None}, "bpe/dev.de: no such file; check --validpref"),
     "no heads": ({"words/dev.heads.en": None}, "words/dev.align: no such file"),
-    "lines of labels": ({"words/train.labels.de": "a b c\n"}, "train.labels.de:1: 1 lines here"),
+    "lines of labels": (
+        {"words/train.labels.de": "a b c\n"},
+        "train.labels.de:1: the file has 1 lines",
+    ),
     "utf-8 of labels": ({"words/train.labels.en": b"\n\n\xff\n\n"}, "train.labels.en:3: not UTF-8"),
     "no dictionary": (
         {"words/valid.labels.en": "a b\n"},
-        "valid.labels.en: these labels need a dictionary; give it with --srclabeldict",
+        "valid.labels.en: these labels need a dictionary; name the dictionary with --srclabeldict",
     ),
     "no dictionary of the target": ({"words/valid.labels.de": "a b\n"}, "with --tgtlabeldict"),
 }
@@ -157,11 +178,11 @@ def test_a_fault_stops_before_anything_is_written(corpus, capfd, name):
     [
         ("--validheads a", "--validpref names 2 prefixes, but --validheads 1"),
         ("--testheads a", "--testheads needs --testpref"),
-        ("--dataset-impl raw", "--dataset-impl: heads and labels need mmap"),
+        ("--dataset-impl raw", "--dataset-impl: heads and labels need the value mmap"),
         ("--trainheads= --validheads=", "; for text without parses, use fairseq-preprocess"),
         ("--srclabeldict d", "--srclabeldict: found no labels for en"),
         ("--srcdict {0}/d --tgtdict {0}/d --joined-dictionary", "cannot use both"),
-        ("--add heads.en heads.fr", "--add heads.fr: no such file; see --trainheads"),
+        ("--add heads.en heads.fr", "--add heads.fr: no such file; check --trainheads"),
         ("--workers=0", "--workers 0: give 1 or more"),
         ("--workers=-1", "--workers -1: give 1 or more"),
     ],
@@ -214,7 +235,9 @@ def test_what_fairseq_itself_reads_is_plain_text(corpus, capfd, kind, name, more
     else:
         os.mkfifo(path)
     error = refuse(corpus, capfd, *more, *([f"--srcdict={path}"] if name == "d" else []))
-    assert error.startswith(f"error: {path}: compressed, a pipe, or with a byte order mark")
+    assert error.startswith(
+        f"error: {path}: is compressed, a pipe, or begins with a byte order mark"
+    )
 
 
 def test_what_is_read_is_not_replaced(corpus, capsys):
@@ -274,7 +297,9 @@ def test_no_temporary_folder_is_named(corpus, capsys, caplog):
 def test_words_for_unknown_ones_are_counted(corpus, capsys):
     write(corpus, {"bpe/dev.en": "the <unk>\r\n"})
     assert preprocess.main(arguments(corpus)) == 0
-    assert f"{corpus}/bpe/dev.en: 1 lines have <unk>, which stands" in capsys.readouterr().out
+    assert (
+        f"{corpus}/bpe/dev.en: 1 lines have <unk>, which fairseq reads" in capsys.readouterr().out
+    )
 
 
 def test_what_is_wrong_with_the_texts_is_said(corpus, capsys):
@@ -318,7 +343,10 @@ def test_labels_beside_heads(corpus, capsys):
     assert (corpus / "bin/dict.labels.en.txt").read_text() == "nsubj 2\nroot 2\ndet 1\n"
     assert (corpus / "bin/dict.labels.de.txt").read_text() == "root 2\na 1\nb 1\ndet 1\nnsubj 1\n"
     lines = capsys.readouterr().out.splitlines()
-    assert f"valid en: binarised without labels, no {corpus}/words/valid.labels.en" in lines
+    assert (
+        f"valid en: binarised without labels, since there is no {corpus}/words/valid.labels.en"
+        in lines
+    )
     assert (
         f"{corpus}/bin/valid1.labels.en-de.en: 1 sentences, 2 words, 4 subwords, "
         "0 without parse, 0 parses dropped, 1 unknown labels" in lines
@@ -378,10 +406,13 @@ def test_links_can_be_without_heads(corpus):
 @pytest.mark.parametrize(
     ("lines", "message"),
     [
-        ("0-0\n\n\n0:1\n", "train.align:4: '0:1' is not a link; write 3-4 (sure), 3?4 or 3p4"),
-        ("26 2 1\n\n\n\n", "train.align:1: links in the format numbered (.wa)"),
-        ("0-0\n\n2-0\n\n", "train.align:3: 2-0: no link between the 2 words of the source"),
-        ("0-0\n", "train.align:1: 1 lines here but 4 in"),
+        (
+            "0-0\n\n\n0:1\n",
+            "train.align:4: '0:1' is not a link between two words; write 3-4 (a sure link), 3?4",
+        ),
+        ("26 2 1\n\n\n\n", "train.align:1: these are links in the format numbered (.wa)"),
+        ("0-0\n\n2-0\n\n", "train.align:3: the link 2-0 is not between the 2 words of the source"),
+        ("0-0\n", "train.align:1: the file has 1 lines, but"),
     ],
 )
 def test_links_that_do_not_fit_are_refused(corpus, capfd, lines, message):
@@ -395,7 +426,7 @@ def test_training_links_that_count_from_one_are_refused_before_texts_are_binaris
     """A few pairs can lack a 0 by chance."""
     write(corpus, {"words/train.align": "1-1:0.5\n\n\n1-1\n", "words/valid.align": "0-1\n"})
     assert preprocess.main(arguments(corpus)) == 0
-    warning = "warning: {}: {} sentence pairs have links, none with a 0, as if they counted from 1"
+    warning = "warning: {}: {} sentence pairs have links, but no link has the number 0"
     assert warning.format(f"{corpus}/words/train.align", 2) in capfd.readouterr().err
     shutil.rmtree(corpus / "bin")
     monkeypatch.setattr(links_of_words, "_MANY", 2)
@@ -422,8 +453,8 @@ def test_parses_of_a_later_test_set_are_added_alone(corpus):
 @pytest.mark.parametrize(
     ("lines", "message"),
     [
-        ("<s> 0 #fairseq:overwrite\na 3\n", "'<s>' twice"),
-        ("a 3\na 2 #fairseq:overwrite\n", "'a' twice"),
+        ("<s> 0 #fairseq:overwrite\na 3\n", "the dictionary has '<s>' twice"),
+        ("a 3\na 2 #fairseq:overwrite\n", "the dictionary has 'a' twice"),
         ("a 3\na 2\n", "Duplicate word found when loading Dictionary: 'a'\n"),
     ],
 )
@@ -454,7 +485,9 @@ def test_a_dictionary_of_labels_is_reused(corpus, capsys):
     more = [f"--srcdict={made}/dict.en.txt", f"--tgtdict={made}/dict.de.txt"]
     assert preprocess.main(arguments(corpus, *more)) == 1
     error = capsys.readouterr().err
-    assert "bin/dict.labels.en.txt: exists already; reuse it with --srclabeldict" in error
+    assert (
+        "bin/dict.labels.en.txt: exists already; reuse this dictionary with --srclabeldict" in error
+    )
     assert read(made) == {**MARKS, **INDICES}
 
     # No labels of the first run stay beside a new text without.

@@ -377,7 +377,9 @@ def test_a_weight_that_does_nothing_is_named_once(caplog):
     for _ in range(2):
         make(model, batch())
     [message] = [record.getMessage() for record in caplog.records]
-    assert message.startswith("sync_mse_loss: has a weight, but model or batch lack what it reads")
+    assert message.startswith(
+        "sync_mse_loss: the loss has a weight, but the model or the batch lacks"
+    )
     caplog.clear()
     default = make_config()().src_dep_weight
     criterion(src_dep_weight=default).train()(build.model("syntax_transformer_tiny"), batch())

@@ -72,9 +72,9 @@ class OwnTerm(Term):
 @pytest.mark.parametrize(
     ("logs", "message"),
     [
-        ({"other": torch.ones(())}, "own_loss: it logs other, which the class does not name"),
-        ({"own_count": torch.ones(2)}, "own_loss: own_count: log a tensor of one number"),
-        ({"own_count": 1}, "own_loss: own_count: log a tensor of one number"),
+        ({"other": torch.ones(())}, "own_loss: the loss logs other, which its class does not list"),
+        ({"own_count": torch.ones(2)}, "own_loss: own_count: log a tensor with a single number"),
+        ({"own_count": 1}, "own_loss: own_count: log a tensor with a single number"),
     ],
 )
 def test_a_loss_logs_what_it_names(monkeypatch, logs, message):

@@ -65,7 +65,7 @@ def test_a_batch_without_distances_is_refused_with_the_way_out(distance):
     model, sample = build.model("transformer_dbsa_tiny").train(), batch()
     del sample["source_tree_distances"]
     make = criterion(src_planted_weight=0.5, planted_distance=distance)
-    message = f"--src-planted-weight 0.5: the batches hold no {distance} distances of the source"
+    message = f"--src-planted-weight 0.5: the batches have no {distance} distances of the source"
     with pytest.raises(DataError, match=re.escape(message) + ".*--task.*--planted-distance linear"):
         make(model, sample)
     with torch.no_grad():

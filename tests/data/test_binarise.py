@@ -149,9 +149,9 @@ def test_marks_hold_the_indices_of_labels(tmp_path_factory, corpus, known):
 @pytest.mark.parametrize(
     ("kind", "text", "values", "words", "message"),
     [
-        (HEADS, "a\nb\n", "0\n", None, "train.heads.en:1: 1 lines here but 2 in "),
-        (HEADS, "a\n", "0\n0\n", None, "train.heads.en:1: 2 lines here but 1 in "),
-        (HEADS, "a\nb\n", "0\n0\n", "a\n", "train.en:1: 1 lines here but 2 in "),
+        (HEADS, "a\nb\n", "0\n", None, "train.heads.en:1: the file has 1 lines, but"),
+        (HEADS, "a\n", "0\n0\n", None, "train.heads.en:1: the file has 2 lines, but"),
+        (HEADS, "a\nb\n", "0\n0\n", "a\n", "train.en:1: the file has 1 lines, but"),
         (HEADS, "", "", None, "bpe.en: the file is empty"),
         (HEADS, "\n\n", "\n\n", None, "bpe.en: every line is empty"),
         (HEADS, "a\nb c\n", "0\n0 3\n", None, "train.heads.en:2: head 3 is out of range 0..2"),
@@ -159,7 +159,7 @@ def test_marks_hold_the_indices_of_labels(tmp_path_factory, corpus, known):
         (HEADS, "\n", "0\n", None, "train.heads.en:1: 1 heads, but 0 words in "),
         (HEADS, "a\nb@@ c\n", "0\n0\n", "a\nbd\n", "train.heads.en:2: word 1 is 'bc' in "),
         (HEADS, "a b\n", "0 1\n", "a b c\n", "train.heads.en:1: 2 words in "),
-        (LABELS, "a\nb\n", "x\n", None, "train.labels.en:1: 1 lines here but 2 in "),
+        (LABELS, "a\nb\n", "x\n", None, "train.labels.en:1: the file has 1 lines, but"),
         (LABELS, "a\nb@@ c\n", "x\nx y\n", None, "train.labels.en:2: 2 labels, but 1 words in "),
         (LABELS, "a\nb c\n", "x\nx\n", None, "train.labels.en:2: 1 labels, but 2 words in "),
         (LABELS, "a\nb@@ c\n", "x\nx\n", "a\nbd\n", "train.labels.en:2: word 1 is 'bc' in "),
@@ -317,7 +317,7 @@ def test_sentences_too_long_for_int16(tmp_path):
         (["a b", "c d"], [3, 4], "bpe.en"),
         (["a b", "c d"], [3], "bpe.en"),
         # A block of its own each.
-        (["w" * 200_000] * 2 + ["a b"], [2, 2, 4], r"bpe\.en:3: 2 subwords here, but 3 in"),
+        (["w" * 200_000] * 2 + ["a b"], [2, 2, 4], r"bpe\.en:3: the line has 2 subwords, but 3 in"),
     ],
     ids=["longer", "fewer", "later block"],
 )
@@ -337,7 +337,7 @@ def test_a_text_dataset_that_is_cut_short_is_named(tmp_path, suffix):
     path = tmp_path / f"text.{suffix}"
     path.write_bytes(path.read_bytes()[:-2])
     binarise(source, tmp_path / "heads")
-    with pytest.raises(DataError, match=f"^{path}: damaged or cut short"):
+    with pytest.raises(DataError, match=f"^{path}: the file is damaged or cut short"):
         check_lengths(source, tmp_path / "heads", tmp_path / "text")
 
 

@@ -78,11 +78,16 @@ def test_a_test_sentence_in_the_training_text(change, side):
     assert (found.count, found.total, found.severe) == (1, 20, True)
     assert str(found) == (
         "test: test sentences are in the training text (1 of 20, 5 %), such as test.a:5, which is "
-        "train.a:77; leave them out of it: syncattn-clean --exclude, or in a recipe "
+        "train.a:77; leave these sentences out of the training text: syncattn-clean --exclude, "
+        "or in a recipe "
         "clean: {exclude: test}"
     )
     left_out = find(learnt, excluded=["test"])["test_in_training", "test"]
-    assert not left_out.severe and left_out.is_notable and "clean leaves them" in str(left_out)
+    assert (
+        not left_out.severe
+        and left_out.is_notable
+        and "clean leaves these sentences" in str(left_out)
+    )
     assert not find(learnt, limits=Limits(test_in_training=0.06))["test_in_training", "test"].severe
     assert find(learnt, limits=Limits(test_in_training=0.05))["test_in_training", "test"].severe
     assert not find(learnt, limits=Limits(test_in_training=None))["test_in_training", "test"].severe
@@ -258,7 +263,7 @@ def test_limits_are_names_of_kinds_and_shares():
         words=5, repeated=0.3, twice=None
     )
     for values, fault in (
-        ({"leaks": 1}, "leaks: no such limit; choose from words, test_in_training"),
+        ({"leaks": 1}, "leaks: no such kind of fault; choose from words, test_in_training"),
         ({"words": 0}, "words: 0: give a whole number from 1"),
         ({"words": 1.5}, "words: 1.5: give a whole"),
         ({"odd": 2}, "odd: 2: give a share from 0 to 1, or null"),
@@ -279,7 +284,7 @@ def test_files_are_read(tmp_path):
     [found] = examine_files(prefixes, ("en", "de"))
     assert found.example == f"{tmp_path}/test.en:1, which is {tmp_path}/train.en:1"
     (tmp_path / "test.de").write_text("a\n")
-    with pytest.raises(DataError, match=r"test\.de: not as many lines as .*test\.en$"):
+    with pytest.raises(DataError, match=r"test\.de: has another number of lines than .*test\.en$"):
         examine_files(prefixes, ("en", "de"))
     with pytest.raises(FileNotFoundError):
         examine_files({"train": Path("none")}, ("en", "de"))

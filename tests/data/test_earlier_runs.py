@@ -22,7 +22,7 @@ def _moses() -> None:
 
 @pytest.fixture(scope="module")
 def other_model(small_corpus: Corpus, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A subword model that splits the small corpus in another way."""
+    """A subword model that splits the small corpus differently."""
     prefix = tmp_path_factory.mktemp("other") / "other"
     words = str(small_corpus.folder / "words" / "test.en")
     assert bpe.main(["learn", "--vocab-size=80", f"--model={prefix}", f"--input={words}"]) == 0
@@ -77,10 +77,10 @@ def test_a_record_is_added_to_the_fingerprint(small_corpus, own_data, capsys):
 
 
 def test_a_record_that_does_not_fit_the_text(small_corpus, own_data, other_model, capsys):
-    told = f"{other_model}: splits 11 of 11 sentences of {own_data} in another way"
+    told = f"{other_model}: splits 11 of 11 sentences of {own_data} differently"
     fails(capsys, told, own_data, add_record, small_corpus, own_data, model=other_model)
     swapped = ["--words-by", *reversed(COMMANDS)]
-    told = "--words-by: says that en was prepared as de, and de as en: the languages are swapped"
+    told = "--words-by: says that en was prepared as de, and de as en, so the languages are swapped"
     fails(capsys, told, own_data, run, own_data, *swapped)
     lower = ["--words-by", f"{COMMANDS[0]}", f"{COMMANDS[1]} --lowercase"]
     told = "sentences have other words than --words-by makes, the first 'hinter dem armen tempel"
@@ -91,7 +91,7 @@ def test_a_record_that_does_not_fit_the_text(small_corpus, own_data, other_model
           own_data, model=codes)  # fmt: skip
     files = [name_text(small_corpus, "train"), name_text(small_corpus, "train", "heads")]
     files += [name_text(small_corpus, "valid"), f"--subwords={other_model}"]
-    told = f"splits 12 of 12 sentences of {small_corpus.folder}/pieces/valid.en in another way"
+    told = f"splits 12 of 12 sentences of {small_corpus.folder}/pieces/valid.en differently"
     fails(capsys, told, own_data, run, own_data.parent / "new", *files)
     assert not (own_data.parent / "new").exists()
 
@@ -106,7 +106,7 @@ def test_no_run_writes_onto_its_input(small_corpus, own_data, tmp_path, capsys):
     for linked in ("subwords.en", "preparation.json", NAME):
         (own_data / linked).rename(tmp_path / "kept")
         (own_data / linked).symlink_to(mine if linked == "subwords.en" else tmp_path / "kept")
-        told = f"{own_data / linked}: a link, in the place of a file of ours"
+        told = f"{own_data / linked}: is a symbolic link where this command"
         fails(capsys, told, own_data, add_record, small_corpus, own_data)
         (tmp_path / "kept").replace(own_data / linked)
     assert mine.read_bytes() == small_corpus.subwords.read_bytes()
@@ -135,7 +135,7 @@ def test_dictionaries_alone_go_through_no_link(small_corpus, tmp_path, capsys):
     data = tmp_path / "bin"
     data.mkdir()
     (data / "dict.en.txt").symlink_to(tmp_path / "elsewhere")
-    fails(capsys, "dict.en.txt: a link, in the place of", data, run, data, "--dict-only",
+    fails(capsys, "dict.en.txt: is a symbolic link", data, run, data, "--dict-only",
           name_text(small_corpus, "train"))  # fmt: skip
     assert not (tmp_path / "elsewhere").exists() and os.listdir(data) == ["dict.en.txt"]
 
@@ -172,7 +172,7 @@ def test_a_text_that_is_added_keeps_the_record(small_corpus, own_data, other_mod
     assert {name for name, content in hold(own_data).items() if held[name] != content} <= {
         "preprocess.log"
     }
-    told = f"{own_data}/preparation.json (en): not the one that is given now, for a text that is"
+    told = f"{own_data}/preparation.json (en): differs from what this command was given for the"
     fails(capsys, told, own_data, run, own_data, *files, "--words-by", *COMMANDS)
 
 
@@ -182,7 +182,7 @@ def test_texts_of_another_dictionary_do_not_stay(small_corpus, own_data, capsys)
         (own_data / f"dict.{language}.txt").unlink()
         (own_data / f"dict.labels.{language}.txt").unlink()
     files = [name_text(small_corpus, "train"), name_text(small_corpus, "train", "heads")]
-    told = "/bin/test.en-de.de.bin: binarised with another dictionary than dict.en.txt now"
+    told = "/bin/test.en-de.de.bin: was binarised with another dictionary than the present"
     fails(capsys, told, own_data, run, own_data, *files)
     files.append("--joined-dictionary")  # is the same again
     assert run(own_data, *files) == 0
@@ -193,7 +193,7 @@ def test_texts_of_another_dictionary_do_not_stay(small_corpus, own_data, capsys)
 def test_nothing_is_added_to_data_that_were_exchanged(small_corpus, own_data, capsys):
     lines = (own_data / "dict.de.txt").read_text().splitlines(keepends=True)
     (own_data / "dict.de.txt").write_text("".join(reversed(lines)))
-    told = f"{own_data}/dict.de.txt: not the one of the text here"
+    told = f"{own_data}/dict.de.txt: differs from the file that the text was"
     fails(capsys, told, own_data, add_record, small_corpus, own_data)
     texts = [name_text(small_corpus, split) for split in ("train", "valid", "test")]
     texts += [name_text(small_corpus, split, "heads") for split in ("train", "valid", "test")]

@@ -45,7 +45,7 @@ def permute(folder: Path, language: str = "de", stored: bool = False) -> str:
     path.write_text("".join([*reversed(lines[:40]), *lines[40:]]), "utf-8")
     if not stored:
         (folder / NAME).unlink()
-    return f"{path} differs from the one that the model was trained with"
+    return f"{path} differs from the file that the model was trained with"
 
 
 def fails(reason: str, call: Callable[..., Any], *args: Any, **options: Any) -> None:
@@ -136,10 +136,14 @@ SOUND = Fingerprint({"dict.en.txt": "0" * 64}, [{"train.en-de.en": Dataset(9, "1
 )
 def test_nothing_else_is_read(plain, tmp_path, path, small_corpus):
     (tmp_path / NAME).write_text(json.dumps(plain), "utf-8")
-    fails(f"{tmp_path / NAME}: damaged; remove it", read_stored, tmp_path)
+    fails(f"{tmp_path / NAME}: the file is damaged; remove", read_stored, tmp_path)
     if plain is not None:
         odd = change_checkpoint(path, tmp_path / "odd.pt", task_state={"fingerprint": plain})
-        fails(f"{odd}: its fingerprint is damaged", small_corpus.load, odd)
+        fails(
+            f"{odd}: the checkpoint's record of its training data is damaged",
+            small_corpus.load,
+            odd,
+        )
 
 
 def test_it_is_read_as_it_was_written(tmp_path):
@@ -168,14 +172,18 @@ def test_checkpoints_have_what_their_model_reads(small_corpus, tmp_path):
 @pytest.mark.parametrize("language", PAIR)
 def test_another_dictionary_is_seen_by_its_own_data(own_data, language):
     permute(own_data, language, stored=True)
-    fails(f"{own_data}/dict.{language}.txt: not the one of the text here", make_task, own_data)
+    fails(
+        f"{own_data}/dict.{language}.txt: differs from the file that the text was",
+        make_task,
+        own_data,
+    )
 
 
 @pytest.mark.parametrize("language", PAIR)
 def test_another_dictionary_is_seen_by_who_loads_a_model(
     small_corpus, path, own_data, tmp_path, language
 ):
-    told = f"{path}: {permute(own_data, language)}; give the data of its training"
+    told = f"{path}: {permute(own_data, language)}; give the data that the model was trained with"
     fails(told, small_corpus.load, path, data_bin=own_data)
     fails(f"{small_corpus.trained()}: {own_data}", small_corpus.load,
           f"{small_corpus.trained()}:{path}", data_bin=own_data)  # fmt: skip
@@ -202,7 +210,7 @@ def test_another_subword_model_is_refused(small_corpus, own_data, other_model, t
     assert record(small_corpus, own_data) == 0
     path = make_checkpoint(Corpus(own_data.parent), tmp_path / "recorded.pt", TRANSFORMER)
     options = {"data_bin": own_data, "subwords": other_model}
-    told = f"{other_model}: differs from the subwords.en that {path} was trained with; give that"
+    told = f"{other_model}: differs from the subwords.en that {path} was trained with; give the"
     fails(told, small_corpus.load, path, **options)
     right = str(small_corpus.subwords)
     fails("differs from the subwords.de that", small_corpus.load, path,
@@ -225,7 +233,7 @@ def test_another_subword_model_is_refused(small_corpus, own_data, other_model, t
     shutil.copy(other_model, tmp_path / "subwords.de")
     fails(f"{tmp_path}/subwords.en: differs", small_corpus.load, path, subwords=None)
     shutil.copy(other_model, own_data / "subwords.en")
-    told = f"{own_data}/subwords.en: not the one of the text here"
+    told = f"{own_data}/subwords.en: differs from the file that the text was"
     fails(told, make_task, own_data)
     (own_data / NAME).unlink()
     fails(f"{path}: {own_data}/subwords.en differs", small_corpus.load, path, data_bin=own_data)
@@ -237,12 +245,12 @@ def test_another_record_is_refused(small_corpus, own_data, tmp_path):
     content = json.loads((own_data / "preparation.json").read_text())
     beside = tmp_path / "preparation.json"
     beside.write_text(json.dumps(content | {"en": content["en"] | {"case": "kept"}}))
-    told = f"{path}: preparation.json (en) here differs from the one of its training"
+    told = f"{path}: preparation.json (en) differs from the one of the model's training"
     fails(told, small_corpus.load, path, data_bin=own_data)
     assert small_corpus.load(path, data_bin=own_data, tokenised=True)
     earlier = change_checkpoint(path, tmp_path / "earlier.pt", task_state={})
     beside.write_text(json.dumps({"en": content["de"], "de": content["en"]}))
-    told = "says that en was prepared as de, and de as en: the languages are swapped"
+    told = "says that en was prepared as de, and de as en, so the languages are swapped"
     fails(told, small_corpus.load, earlier, data_bin=own_data)
     fails(told, syncattn_fairseq.export.export, earlier, own_data, "fairseq", tmp_path / "out")
     assert small_corpus.load(earlier, data_bin=own_data, tokenised=True)
@@ -270,7 +278,7 @@ def test_what_earlier_versions_wrote_works_with_one_line(
     for _ in range(2):
         assert small_corpus.load(earlier, data_bin=own_data)
     said = [r.message for r in caplog.records if r.name == "syncattn_fairseq.data.fingerprint"]
-    assert sum(line.startswith(f"{earlier}: has no fingerprint") for line in said) == 1
+    assert sum(line.startswith(f"{earlier}: the checkpoint has no record") for line in said) == 1
     assert f"{own_data}: has no {NAME}" in said[1]
 
 
@@ -315,31 +323,33 @@ def test_the_same_text_goes_on(old, new, caplog):
 )
 def test_another_text_does_not_go_on(new, named):
     old = OLD | HEADS
-    told = f"x.pt: was trained on another A/{named}; go on with the data of its training, or"
+    told = f"x.pt: the training has read another A/{named} than the present one; continue"
     fails(told, go_on, (WORDS, [old]), (WORDS, [new]))
     go_on((WORDS, [old]), (WORDS, [new]), same_text=False)
     go_on(None, (WORDS, [new]))
-    fails("x.pt: the data were in another number of folders (1, now 2); go on",
+    fails("x.pt: the training data were in 1 folders, and are in 2 now; continue",
           go_on, (WORDS, [old]), (WORDS, [old, new]))  # fmt: skip
 
 
 def test_another_validation_text_is_said(caplog):
     go_on((WORDS, [OLD | VALID]), (WORDS, [OLD | {"valid.en-de.en": Dataset(6)}]))
     assert [r.message for r in caplog.records] == [
-        "A/valid.en-de.en: not the one that x.pt was validated on before"
+        "A/valid.en-de.en: has changed since x.pt was validated on it"
     ]
 
 
 def test_other_words_never_go_on(caplog):
     other = WORDS | {"dict.en.txt": "0" * 64}
-    told = "x.pt: A/dict.en.txt differs from the one that the model was trained with; "
-    fails(f"{told}go on with the data", go_on, (WORDS, [OLD]), (other, [OLD]))
-    fails(f"{told}binarise the text with its dictionaries: --srcdict",
+    told = "x.pt: A/dict.en.txt differs from the file that the model was trained with; "
+    fails(f"{told}continue with the same data", go_on, (WORDS, [OLD]), (other, [OLD]))
+    fails(f"{told}binarise the text with the dictionaries of the training",
           go_on, (WORDS, [OLD]), (other, [OLD]), same_text=False)  # fmt: skip
     other = WORDS | {"subwords.en": "0" * 64}
     fails("A/subwords.en differs", go_on, (WORDS, [OLD]), (other, [OLD]))
     go_on((WORDS, [OLD]), (other, [OLD]), same_text=False)
-    assert [r.message for r in caplog.records] == ["A/subwords.en differs from the one of x.pt"]
+    assert [r.message for r in caplog.records] == [
+        "A/subwords.en differs from the file that x.pt was trained with"
+    ]
 
 
 @pytest.fixture(autouse=True)

@@ -42,7 +42,10 @@ def test_labels_that_end_in_a_colon_are_labels(tmp_path):
         (b"det 1\nroot\n", "Incorrect dictionary format"),
         (b"det 1\ndet 2\n", "Duplicate word"),
         (b"a 1\n\xff 1\n", ":2: not UTF-8"),
-        (b'"</s>": 0\n"<unk>": 1\nthe: 2\n"a b": 3\n', ":1: a vocabulary in YAML"),
+        (
+            b'"</s>": 0\n"<unk>": 1\nthe: 2\n"a b": 3\n',
+            ":1: this is a vocabulary of Marian in YAML",
+        ),
     ],
 )
 def test_what_is_not_a_dictionary_is_named_in_one_line(tmp_path, content, message):

@@ -54,7 +54,7 @@ def test_an_index_that_does_not_add_up_is_damaged(tmp_path, place, damage):
     index = bytearray((tmp_path / "x.idx").read_bytes())
     index[place : place + damage.nbytes] = damage.tobytes()
     (tmp_path / "x.idx").write_bytes(index)
-    with pytest.raises(DataError, match=r"x\.idx: damaged or cut short; binarise"):
+    with pytest.raises(DataError, match=r"x\.idx: the file is damaged or cut short; binarise"):
         check_dataset(f"{tmp_path}/x")
 
 
@@ -75,7 +75,7 @@ def test_words_beyond_the_dictionary_are_refused(tmp_path, wrong):
     write_dataset(tmp_path / "x", np.int32, [(entries[:2], np.array([1, 1]))])
     check_symbols(f"{tmp_path}/x", 9)
     write_dataset(tmp_path / "x", np.int32, [(entries, np.array([1, 2]))])
-    message = r"x\.bin: has words beyond the 9 of its dictionary; binarise the text again with this"
+    message = r"x\.bin: has words beyond the 9 of the dictionary; binarise the text again with this"
     with pytest.raises(DataError, match=message):
         check_symbols(f"{tmp_path}/x", 9)
 

@@ -52,7 +52,7 @@ def test_every_sentence_is_translated_once_and_parses_are_as_many(tmp_path):
     write(tmp_path)
     counts, examples = mixed(phrases(tmp_path), tmp_path)
     assert counts == (
-        "4 translations and as many parses, 2 of them repeated; 2 sentences without parse, "
+        "4 translations and as many parses, 2 of the parses repeated; 2 sentences without parse, "
         "0 parses dropped"
     )
     pairs = zip(SOURCE.split("\n")[:-1], TARGET.split("\n")[:-1], strict=True)
@@ -133,9 +133,9 @@ def test_the_seed_changes_the_order_and_what_is_drawn(tmp_path):
 
 
 FAULTS = {
-    "(S (DT the) (NN spy) (V sleeps))": "word 2 is 'spy', but 'observer' in the text",
-    "(S (DT the) (NN observer))": "2 words, but 3 in the text",
-    "(S the observer sleeps on)": "4 words, but 3 in the text",
+    "(S (DT the) (NN spy) (V sleeps))": "word 2 is 'spy' in the tree, but 'observer' in the text",
+    "(S (DT the) (NN observer))": "2 words in the tree, but 3 in the text",
+    "(S the observer sleeps on)": "4 words in the tree, but 3 in the text",
     "(S (DT the": "brackets left open: 2",
 }
 
@@ -158,14 +158,14 @@ def test_a_bad_tree_stops_or_is_dropped(tmp_path, line):
     ("files", "message"),
     [
         ({"heads": "2 0\n\n\n\n"}, "heads:1: 2 heads, but 3 words in the text"),
-        ({"heads": "2 3 0\n\n2 1 0\n\n"}, "heads:3: following the heads from word"),
+        ({"heads": "2 3 0\n\n2 1 0\n\n"}, "heads:3: the heads form a cycle"),
         ({"heads": "2 3 0\n0\n\n\n"}, "heads:2: 1 heads, but 0 words in the text"),
         ({"labels": "det root\n\n\n\n"}, "heads:1: 2 labels, but 3 words in the text"),
         ({"heads": "2 3 x\n\n\n\n"}, "heads:1: expected one integer per word"),
         ({"heads": "\n\n\n\n"}, "heads: no sentence has a parse"),
-        ({"heads": "2 3 0\n"}, "heads:1: 1 lines here but 4 in"),
-        ({"labels": "\n\n"}, "labels:2: 2 lines here but 4 in"),
-        ({"target": "a\n"}, "target:1: 1 lines here but 4 in"),
+        ({"heads": "2 3 0\n"}, "heads:1: the file has 1 lines, but"),
+        ({"labels": "\n\n"}, "labels:2: the file has 2 lines, but"),
+        ({"target": "a\n"}, "target:1: the file has 1 lines, but"),
     ],
 )
 def test_faults_are_named(tmp_path, files, message):
@@ -193,7 +193,9 @@ def test_heads_of_raw_sentences_are_those_of_units(tmp_path):
     assert linearise(with_words=True) == {"(root (case ▁Im ) ▁re - run (punct . ) )"}
     with pytest.raises(DataError, match="heads:1: 4 heads, but 1 words in the text"):
         linearise(spans="0-2\n\n")
-    with pytest.raises(DataError, match="heads:1: the subwords are of 'Im re-run.', not of 'On"):
+    with pytest.raises(
+        DataError, match="heads:1: the subwords belong to 'Im re-run.', not to the sentence 'On"
+    ):
         linearise(text="On\nNo\n")
 
 

@@ -104,7 +104,9 @@ def test_without_a_splitter_pieces_may_have_characters_of_two_words(tmp_path, ca
     monkeypatch.setattr("syncattn_fairseq.data.splitters.find_spec", lambda name: None)
     assert bpe.main([*learn, f"--model={tmp_path / 'bpe'}"]) == 0
     assert (tmp_path / "bpe.model").read_bytes() == without
-    assert capsys.readouterr().err.startswith("note: zh: each letter of it counts as a word: rji")
+    assert capsys.readouterr().err.startswith(
+        "note: zh: each letter of this language counts as a word: rji"
+    )
     pieces = list_pieces(open_pieces(tmp_path / "bpe.model"))
     with pytest.raises(DataError, match="Vocabulary size too high"):
         learn_raw_pieces([(path, "uax29")], 276)
@@ -119,7 +121,7 @@ def test_bytes_that_are_no_characters_and_unknown_splitters():
     assert read_pieces(["▁", "▁"]) == ("", [(0, 0), (0, 0)])
     assert find_word_starts(["▁", "▁"], RAW) == [True, False]
     assert find_word_starts([], RAW) == []
-    with pytest.raises(DataError, match="'x' does not split words"):
+    with pytest.raises(DataError, match="'x' is not a splitter"):
         find_word_starts(["▁a"], "raw:x")
     assert is_scheme("raw:elision")
     assert not any(map(is_scheme, ("raw:", "raw:x", "spaces", None, ["none"])))
@@ -280,18 +282,30 @@ def test_the_record_has_the_splitter_that_is_there(corpus, model, capsys, monkey
     ("name", "content", "fault"),
     [
         ("train.spans.en", "0-3\n\n\n", "train.heads.en:1: 5 heads, but 1 words in "),
-        ("train.spans.en", "0-3 2-9 4-9 10-14 14-15\n\n\n", "train.heads.en:1: span 2-9 after 0-3"),
-        ("train.spans.en", "0-3 4-\n\n\n", "train.spans.en:1: expected a span for each word"),
+        (
+            "train.spans.en",
+            "0-3 2-9 4-9 10-14 14-15\n\n\n",
+            "train.heads.en:1: the span 2-9 cannot follow 0-3",
+        ),
+        (
+            "train.spans.en",
+            "0-3 4-\n\n\n",
+            "train.spans.en:1: expected the characters of each word",
+        ),
         ("train.spans.en", "\n\n\n", "train.heads.en:1: 5 heads, but 0 words in "),
-        ("train.en", "A dog’s bowl.\n An  old dog\nIt sleeps.\n", "the subwords are of 'The dog’s"),
-        ("train.heads.en", "2 1 2 0 4\n3 3 0\n\n", "train.heads.en:1: following the heads from"),
+        (
+            "train.en",
+            "A dog’s bowl.\n An  old dog\nIt sleeps.\n",
+            "the subwords belong to 'The dog’s",
+        ),
+        ("train.heads.en", "2 1 2 0 4\n3 3 0\n\n", "train.heads.en:1: the heads form a cycle"),
         ("train.heads.en", "2 4 2 0\n3 3 0\n\n", "train.heads.en:1: 4 heads, but 5 words in "),
         (
             "train.labels.en",
             "det x case root\n\n\n",
             "train.labels.en:1: 4 labels, but 5 words",
         ),
-        ("train.align", "0-0 5-0\n\n\n", "5-0: no link between the 5 words of the"),
+        ("train.align", "0-0 5-0\n\n\n", "the link 5-0 is not between the 5 words of the"),
     ],
 )
 def test_what_does_not_fit_is_said(corpus, model, capsys, name, content, fault):
@@ -315,9 +329,7 @@ def test_bad_parses_are_dropped_if_asked_for(corpus, model, capsys):
 def test_words_and_raw_sentences_do_not_mix(corpus, model, text, tmp_path, capsys):
     by = "syncattn-tokenise --lang "
     assert run(corpus, model, "--words-by", f"{by}en", f"{by}de") == 1
-    assert (
-        "--words-by: the subword model reads sentences as people write" in capsys.readouterr().err
-    )
+    assert "--words-by: the subword model splits raw sentences" in capsys.readouterr().err
     other = ["learn", "--raw", "en", "--input", str(text), "--vocab-size=340"]
     assert bpe.main([*other, f"--model={tmp_path / 'other'}"]) == 0
     assert run(corpus, model, str(tmp_path / "other.model")) == 1
@@ -327,7 +339,9 @@ def test_words_and_raw_sentences_do_not_mix(corpus, model, text, tmp_path, capsy
 def test_units_of_other_sentences_are_refused(processor):
     pieces = apply_pieces(processor, "The dog")
     assert split_units(pieces, RAW, [(1, 4), (6, 9)], " The  dog").of_words == [0, 1]
-    with pytest.raises(BadParse, match="the subwords are of 'The dog', not of 'The cat'"):
+    with pytest.raises(
+        BadParse, match="the subwords belong to 'The dog', not to the sentence 'The cat'"
+    ):
         split_units(pieces, RAW, [(0, 3), (4, 7)], "The cat")
 
 

@@ -192,7 +192,9 @@ def test_letters_of_another_sentence_are_refused():
     "spans", [[(0, 4)], [(1, 1)], [(2, 1)], [(1, 3), (0, 1)], [(0, 2), (1, 3)], [(0, 2), (0, 1)]]
 )
 def test_spans_that_are_no_words_are_refused(spans):
-    with pytest.raises(BadParse, match=r"span \d-\d after \d-\d in a sentence of 3 characters"):
+    with pytest.raises(
+        BadParse, match=r"span \d-\d cannot follow \d-\d in a sentence of 3 characters"
+    ):
         check_spans(spans, 3)
 
 

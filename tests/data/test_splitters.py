@@ -133,7 +133,9 @@ def test_without_its_splitter_a_language_has_the_words_of_unicode_and_a_line(mon
     monkeypatch.setattr(splitters, "find_spec", lambda name: None)
     name, lack = find_splitter("zh_TW")
     assert name == "uax29" and "\n" not in lack
-    assert lack.startswith("zh_TW: each letter of it counts as a word: rjieba, ")
+    assert lack.startswith(
+        "zh_TW: each letter of this language counts as a word: rjieba is needed "
+    )
     assert lack.endswith("pip install 'syncattn-fairseq[chinese]'")
 
 
@@ -145,9 +147,13 @@ def test_a_splitter_that_is_not_there_is_named_with_its_extra(monkeypatch):
         with pytest.raises(DataError, match=rf"\[{dictionary.extra}\]'$"):
             check_splitter(name)
     splitters._open_splitter.cache_clear()
-    with pytest.raises(DataError, match=r"^rjieba, .*pip install 'syncattn-fairseq\[chinese\]'$"):
+    with pytest.raises(
+        DataError, match=r"^rjieba is needed .*pip install 'syncattn-fairseq\[chinese\]'$"
+    ):
         split_words("我", "rjieba")
-    with pytest.raises(DataError, match=r"^'moses' does not split words; give one of uax29, "):
+    with pytest.raises(
+        DataError, match=r"^'moses' is not a splitter of sentences into words; give one of uax29, "
+    ):
         check_splitter("moses")
 
 

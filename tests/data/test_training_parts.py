@@ -57,7 +57,7 @@ def test_a_folder_without_parses_trains_the_translation_loss_alone(small_corpus,
     assert [line.split(",")[0] for line in said] == [
         f"60 of 120 sentences have no {need}" for need in ("align", "heads.de", "heads.en")
     ]
-    assert all(line.endswith(f"trains there: {unparsed / 'train'}") for line in said)
+    assert all(line.endswith(f"on these sentences: {unparsed / 'train'}") for line in said)
 
 
 def test_a_part_in_the_same_folder(own_data, unparsed):

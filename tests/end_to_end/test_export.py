@@ -24,7 +24,7 @@ def test_an_export_translates_as_its_checkpoint(text, data, syncattn, tmp_path):
     options = [f"--path={checkpoint}", f"--data-bin={data}", f"--subwords={subwords}"]
     folder = tmp_path / "out"
     said = run("syncattn-export", *options, "--format=ctranslate2", f"--output={folder}")
-    assert said.splitlines()[-1].startswith(f"{folder}: 20 sentences score the same to ")
+    assert said.splitlines()[-1].startswith(f"{folder}: 20 sentences have the same scores to ")
     wanted = run("syncattn-translate", *options, "--device=cpu", "--alignments", stdin=source)
     found = run("syncattn-translate", f"--path={folder}", "--alignments", stdin=source)
     # Trained for a moment only, it may not know where a sentence ends.

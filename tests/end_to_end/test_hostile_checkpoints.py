@@ -92,7 +92,7 @@ def test_code_in_an_option_is_refused(small_corpus, code, name):
     output = call(name, small_corpus, code)
     assert "Traceback" not in output
     last = output.splitlines()[-1]
-    assert last.startswith(f"error: {code}: its option encoder_xformers_att_config: ")
+    assert last.startswith(f"error: {code}: the checkpoint's option encoder_xformers_att_config: ")
     assert sorted(path.name for path in code.parent.iterdir()) in (
         ["evil.pt"],
         ["evil.pt", "output"],
@@ -123,7 +123,7 @@ def test_python_refuses_both(small_corpus, code, plugin, monkeypatch):
 
 
 def test_another_dictionary_is_named(small_corpus, intact, data, tmp_path):
-    said = "was trained with another dictionary, of 192 source subwords; the one "
+    said = "was trained with another dictionary, of 192 source subwords; the dictionary "
     earlier = change_checkpoint(intact, tmp_path / "checkpoint_last.pt", task_state={})
     output = generate(data, earlier, fails=True)
     assert output.splitlines()[-1].startswith(f"error: {earlier}: {said}here has ")

@@ -76,7 +76,7 @@ def test_interactive_parses_on_the_fly(data, text, reading, source, stanza_model
 
 def test_without_parses_translation_stops_unless_told_not_to(unparsed, reading, source, batched):
     output = generate(unparsed, reading, fails=True)
-    assert "test has no source heads, which the model reads; binarise it together" in output
+    assert "test has no source heads, which the model reads; binarise the text" in output
     ignoring = hypotheses(generate(unparsed, reading, "--missing-parses=ignore"))
     assert ignoring != hypotheses(batched)
     output = interactive(unparsed, reading, source, "--missing-parses=ignore")
@@ -101,7 +101,7 @@ def test_one_sentence_without_a_parse_is_named(data, text, reading, source, tmp_
     labels = f"--input-labels={text / 'words' / 'test.labels.en'}"
     output = interactive(data, reading, source, f"--input-heads={path}", labels, fails=True)
     missing = "input: 1 of 10 sentences have no parse, which the model reads"
-    assert f"{missing}; the first is number 4" in output
+    assert f"{missing}; the first of them is sentence 4" in output
     assert "--source-parser stanza:LANG" in output
 
 

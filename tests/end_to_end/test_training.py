@@ -309,7 +309,7 @@ def test_heads_that_are_all_empty_stop_the_training(data, tmp_path):
         np.full(marks.stat().st_size // 2, NO_HEAD, np.int16).tofile(marks)
         marks.with_suffix(".sha256").unlink()
     for arch, message in (
-        ("transformer_syncattn", "the batches hold no parses of the source side"),
+        ("transformer_syncattn", "the batches have no parses of the source side"),
         ("transformer_pascal", "train has no source heads, which the model reads"),
     ):
         output = train(copy, tmp_path / arch, arch, *STRAIGHT, fails=True)

@@ -19,7 +19,7 @@ def test_attention_is_planted_with_and_without_parses(text, data, tmp_path):
     arguments += [f"--{split}pref={text / 'pieces' / split}" for split in ("train", "valid")]
     commands.run("fairseq-preprocess", *arguments)
     refused = train(plain, tmp_path, "syntax_transformer", *planted, fails=True)
-    assert "--src-planted-weight 5.0: the batches hold no tree distances" in refused
+    assert "--src-planted-weight 5.0: the batches have no tree distances" in refused
     linear = (*planted, "--planted-distance=linear")
     first, *_, last = logged(train(plain, tmp_path, "syntax_transformer", *linear), "valid")
     assert last["valid_src_planted_loss"] < first["valid_src_planted_loss"]

@@ -83,7 +83,7 @@ def test_biases_of_every_layer_need_a_ctranslate2_that_has_them(
     bias, rotary = (small_corpus.trained(positions=kind) for kind in ("bias", "rotary"))
     small_corpus.export(bias, "ctranslate2", tmp_path / "bias")
     monkeypatch.setattr(ctranslate2, "__version__", "4.8.2")
-    reason = "^--positions bias needs CTranslate2 4.8.3 or later, not 4.8.2, which gives all layers"
+    reason = "^--positions bias needs CTranslate2 4.8.3 or later: version 4.8.2 gives all layers"
     with pytest.raises(DataError, match=reason):
         small_corpus.export(bias, "ctranslate2", tmp_path / "none")
     with pytest.raises(DataError, match=reason):
@@ -122,7 +122,7 @@ def test_the_longest_sentences_are_those_with_positions(
     reasons = [each.too_long for each in found]
     assert reasons == ["", "60 subwords, but the model reads at most 59", ""]
     assert [bool(each) for each in found] == [True, False, True]
-    assert "sentence 2: not translated: it has more subwords than" in caplog.text
+    assert "sentence 2: not translated: the sentence has more subwords than" in caplog.text
     for given in (["der"], ["der " * 30]):
         [_, analysis] = model.analyse(["the", "the " * 60], ["der", *given], decoding=search)
         assert analysis.translation.too_long == "60 subwords, but the model reads at most 59"
@@ -136,8 +136,10 @@ def test_the_longest_sentences_are_those_with_positions(
     whole = model.translate(sources)  # untrained, it does not come to an end
     assert [len(each.sentence.pieces) for each in whole] == [29, 29, 0]
     assert [each.cut for each in whole] == [True, True, False]
-    assert "sentence 1: the search came to as many subwords as it may (--max-len)" in caplog.text
-    assert "2 of 3 sentences, this is the first" in caplog.text
+    assert (
+        "sentence 1: the search reached the largest number of subwords (--max-len)" in caplog.text
+    )
+    assert "2 of 3 sentences; this is the first" in caplog.text
     monkeypatch.setattr(inference_model, "SHORT", 5)
     found = model.translate(["the", "the the the", ""])
     assert [len(each.sentence.pieces) for each in found] == [5, 16, 0]
@@ -151,7 +153,9 @@ def test_scores_are_compared_on_what_the_model_reads(small_corpus, tmp_path, for
     said = small_corpus.export(path, format, tmp_path / "out")
     assert 0 < int(said.split()[0]) < 12
     path = small_corpus.checkpoint("transformer_dbsa", max_target_positions=3)
-    with pytest.raises(DataError, match="no sentences in valid, test, train to compare scores on"):
+    with pytest.raises(
+        DataError, match="has no sentences in valid, test, train that the model can read"
+    ):
         small_corpus.export(path, format, tmp_path / "none")
 
 
@@ -285,7 +289,7 @@ def test_vocabularies_that_do_not_fit_are_refused(unsigned):
     check_refused(path)
     path.write_text(json.dumps(words[:20]))
     cannot = (
-        rf"^{unsigned}: CTranslate2 cannot translate with it \(Invalid token ID.*\); export the m"
+        rf"^{unsigned}: CTranslate2 cannot translate with this model \(Invalid token.*\); export"
     )
     for labels, parser in ((False, None), (True, "random:1")):
         describe(unsigned, labels=labels)
@@ -321,11 +325,11 @@ def test_a_model_without_weights_is_refused(unsigned):
     content = path.read_bytes()
     (kind,) = struct.unpack_from("<H", content, 4)
     path.write_bytes(content[: 10 + kind] + bytes(8))  # no variables, no aliases
-    check_refused(unsigned, "CTranslate2 cannot run it on cpu ")
+    check_refused(unsigned, "CTranslate2 cannot run the model on cpu ")
 
 
 def test_a_gpu_needs_the_library_that_ctranslate2_loads(unsigned, monkeypatch):
-    with pytest.raises(DataError, match=f"^{unsigned}: CTranslate2 cannot run it on gpu "):
+    with pytest.raises(DataError, match=f"^{unsigned}: CTranslate2 cannot run the model on gpu "):
         syncattn_fairseq.load(unsigned, device="gpu")
     model = syncattn_fairseq.load(unsigned, device="cpu")
 
@@ -333,7 +337,9 @@ def test_a_gpu_needs_the_library_that_ctranslate2_loads(unsigned, monkeypatch):
         side_effect=RuntimeError("Library libcublas.so.12 is not found or cannot be loaded")
     )
     monkeypatch.setattr(model, "translator", Mock(translate_batch=lack))
-    with pytest.raises(DataError, match=r"; for a GPU, it needs CUDA 12; choose device='cpu'"):
+    with pytest.raises(
+        DataError, match=r"; on a GPU, CTranslate2 needs CUDA 12; choose device='cpu'"
+    ):
         model.translate(["a b ."])
     assert not exported_models._can_use_gpu()
     monkeypatch.setattr(ctranslate2, "get_cuda_device_count", lambda: 1)
@@ -350,11 +356,11 @@ def test_another_subword_model_is_not_exported(small_corpus, tmp_path):
     text = small_corpus.folder / "words" / "train.en"
     assert bpe.main(["learn", "--vocab-size=60", f"--model={other}", "--input", str(text)]) == 0
     wrong = {
-        other.with_suffix(".model"): r"splits (\d+) of \1 sentences of .* in another way",
+        other.with_suffix(".model"): r"splits (\d+) of \1 sentences of .* differently",
         _file(tmp_path / "bytes", bytes(range(255, 0, -1))): "not UTF-8",
         _file(tmp_path / "piece", b"\n\x01\x02"): "not a sentencepiece model",
         _file(tmp_path / "codes", b"h e\n"): "marks subwords as subword_nmt",
-        _file(tmp_path / "empty", b""): "no subwords to join",
+        _file(tmp_path / "empty", b""): "no pairs of subwords to join",
     }
     trained = small_corpus.trained()
     both, *_ = of_target = [[small_corpus.subwords, path] for path in wrong]
@@ -462,7 +468,7 @@ def test_hugging_face_has_the_same_logits_parse_and_subwords(
 def test_labels_become_source_factors(small_corpus, tmp_path):
     path = small_corpus.checkpoint("transformer_sh", source_label_dim=4)
     said = small_corpus.export(path, "ctranslate2", tmp_path / "out")
-    assert "12 sentences score the same" in said
+    assert "12 sentences have the same scores" in said
     translator = ctranslate2.Translator(str(tmp_path / "out"))
     targets = [["▁der"]] * 2
     one, two = translator.score_batch([["▁the￨det"], ["▁the￨nsubj"]], targets)
@@ -519,14 +525,14 @@ def test_what_cannot_be_exported_is_refused(small_corpus, tmp_path, format, arch
 def test_what_a_format_has_scores_the_same(small_corpus, tmp_path, format, options):
     path = small_corpus.checkpoint("transformer_dbsa", **options)
     said = small_corpus.export(path, format, tmp_path / "out")
-    difference = said.removeprefix("12 sentences score the same to ")
+    difference = said.removeprefix("12 sentences have the same scores to ")
     assert float(difference.removesuffix(" nats per token")) < 1e-6
 
 
 def test_an_export_that_scores_otherwise_is_not_kept(small_corpus, tmp_path, monkeypatch):
     truth = check.target_scores
     monkeypatch.setattr(check, "target_scores", lambda *args: [x + 1 for x in truth(*args)])
-    with pytest.raises(DataError, match="computes something else"):
+    with pytest.raises(DataError, match="the exported model differs from the checkpoint"):
         small_corpus.export(small_corpus.trained(), "ctranslate2", tmp_path / "out")
     assert not [*tmp_path.iterdir()]
 

@@ -71,7 +71,7 @@ def test_a_model_with_syntactic_heads_is_a_marian_model_again(corpora, tmp_path,
     corpus = corpora(kind)
     path = corpus.start(arch, **TWO_HEADS)
     verdict = export(path, corpus.data, "marian", tmp_path / "hub")
-    assert verdict.startswith("12 sentences score the same to ")
+    assert verdict.startswith("12 sentences have the same scores to ")
     assert compare(path, tmp_path / "hub", corpus) < 1e-4
     import_model(tmp_path / "hub", tmp_path / "again")
     again = tmp_path / "again" / "model.pt"  # in which <pad> is as unlikely as in the first one
@@ -126,7 +126,7 @@ def test_the_card_says_how_to_choose_the_language(corpora, tmp_path, capsys):
 
 def test_other_models_are_refused_by_name(small_corpus, corpora, tmp_path):
     path = small_corpus.checkpoint("transformer_dbsa")
-    with pytest.raises(DataError, match="has only --positions marian, which models have that"):
+    with pytest.raises(DataError, match="supports only --positions marian, which models have that"):
         small_corpus.export(path, "marian", tmp_path / "hub")
     corpus = corpora("relu")
     for options, fault in [

@@ -63,6 +63,6 @@ def test_what_cannot_have_a_shortlist_is_refused(small_corpus, own_data, tmp_pat
         small_corpus.export(path, "ctranslate2", tmp_path / "out", shortlist=3)
     for file in own_data.glob("train.*"):
         file.unlink()
-    with pytest.raises(DataError, match="no training text, which --shortlist reads"):
+    with pytest.raises(DataError, match="has no training text, from which --shortlist"):
         export(small_corpus.trained(), own_data, "ctranslate2", tmp_path / "out", shortlist=3)
     assert not (tmp_path / "out").exists()

@@ -78,7 +78,7 @@ MARIANS: list[dict[str, Any]] = [
 def test_a_marian_model_computes_the_same(tmp_path, settings):
     folder, made = write_marian(tmp_path / "opus", **settings), tmp_path / "made"
     verdict = import_model(folder, made)
-    assert verdict.startswith("20 sentences have the same log-probabilities to ")
+    assert verdict.startswith("20 sentences have the same log-probabilities as in")
     words = settings.get("target", WORDS)
     names = ("vocab.json", "target_vocab.json" if "target" in settings else "vocab.json")
     source, target = ["▁w3", "x", "▁w7"], [words[2], words[5]]
@@ -227,7 +227,9 @@ def test_it_is_exported_to_ctranslate2(small_corpus, opus, tmp_path):
     arguments += [f"--trainheads={small_corpus.folder / 'words' / 'valid'}"]
     arguments += [f"--start={made}"]
     assert preprocess.main(arguments) == 0
-    assert "score the same" in export(made / "model.pt", data, "ctranslate2", tmp_path / "out")
+    assert "have the same scores" in export(
+        made / "model.pt", data, "ctranslate2", tmp_path / "out"
+    )
 
 
 def change(name, **values):
@@ -318,11 +320,11 @@ def test_weights_of_earlier_times_are_read_without_running_code(tmp_path):
         (change("vocab.json", x=1), "expected the numbers 0 to 26, each once"),
         (change("vocab.json", more=27), "vocab_size is 27, but its vocabulary has 28 symbols"),
         (change("vocab.json", x=None, **{"a\nb": 22}), "cannot stand in a dictionary"),
-        (change("vocab.json", **{"<unk>": None, "y": 1}), "its vocabulary has no <unk>"),
-        (lambda folder: (folder / "config.json").write_text("[1]"), "expected a table in braces"),
-        (lambda folder: (folder / "vocab.json").unlink(), "no such file; give a folder as publ"),
-        (lambda folder: (folder / "model.safetensors").unlink(), "cannot load it"),
-        (lambda folder: (folder / "model.safetensors").write_bytes(b"x"), "cannot load it"),
+        (change("vocab.json", **{"<unk>": None, "y": 1}), "the vocabulary has no <unk>"),
+        (lambda folder: (folder / "config.json").write_text("[1]"), "expected a JSON object"),
+        (lambda folder: (folder / "vocab.json").unlink(), "no such file; give the complete folder"),
+        (lambda folder: (folder / "model.safetensors").unlink(), "cannot load the model"),
+        (lambda folder: (folder / "model.safetensors").write_bytes(b"x"), "cannot load the model"),
         (lambda folder: shutil.rmtree(folder), "no such folder; download the model"),
     ],
 )
@@ -338,7 +340,7 @@ def test_what_cannot_be_imported_is_refused_by_name(tmp_path, capsys, monkeypatc
 
 def test_a_model_that_computes_something_else_is_not_written(tmp_path, monkeypatch):
     monkeypatch.setattr(conversion, "NEVER", 0.0)
-    with pytest.raises(DataError, match="computes something else: .* nothing was written$"):
+    with pytest.raises(DataError, match="differs from the published one: .* nothing was written$"):
         import_model(write_marian(tmp_path / "opus"), tmp_path / "made")
     assert not (tmp_path / "made").exists()
 

@@ -106,7 +106,7 @@ def test_translations_begin_with_the_language_which_nobody_sees(model, monkeypat
     expected = [symbols.get(n, "") for n in found[2:]]
     size = min(len(best.sentence.pieces), 4)
     assert [*best.sentence.pieces][:size] == expected[:size]
-    with pytest.raises(DataError, match="reads a symbol of the language first; such models only"):
+    with pytest.raises(DataError, match="reads a token for the language first; such models"):
         loaded.align(LINES[:1])
 
 
@@ -143,13 +143,15 @@ def test_it_is_exported_to_ctranslate2_and_to_nothing_else(model, tmp_path):
     ]
     preprocess.main(options.get_preprocessing_parser().parse_args(words))
     path, data = made / "model.pt", tmp_path / "bin"
-    assert "score the same" in export(path, data, "ctranslate2", tmp_path / "served")
+    assert "have the same scores" in export(path, data, "ctranslate2", tmp_path / "served")
     models = [syncattn_fairseq.load(each, device="cpu") for each in (made, tmp_path / "served")]
     decoding = Decoding(max_len=6, beam=1)
     ours, theirs = (each.translate(LINES, decoding=decoding) for each in models)
     assert [*map(str, ours)] == [*map(str, theirs)]
     for format in ("fairseq", "transformers", "marian"):
-        with pytest.raises(DataError, match="reads .* first|has only --positions marian"):
+        with pytest.raises(
+            DataError, match="reads the token .* first|supports only --positions marian"
+        ):
             export(path, data, format, tmp_path / "other")
 
 
@@ -173,25 +175,33 @@ def change(name, **values):
 @pytest.mark.parametrize(
     ("languages", "spoil", "fault"),
     [
-        ((), None, "a model of many languages; choose with --source-lang, by its own code"),
-        (("-s=en",), None, "choose with --target-lang"),
+        (
+            (),
+            None,
+            "the model has many languages; choose one with --source-lang, by the model's own code",
+        ),
+        (("-s=en",), None, "choose one with --target-lang"),
         (("-s=en", "-t=en"), None, "both languages are en; choose two"),
         (("-s=en", "-t=xx"), None, "has no language xx; choose from af, am, ar"),
-        (("-s=en", "-t=</s>"), None, "choose with --target-lang"),
+        (("-s=en", "-t=</s>"), None, "choose one with --target-lang"),
         (("-s=en", "-t=de"), change("config.json", model_type="nllb-moe"), "type 'nllb-moe'; only"),
-        (("-s=en", "-t=de"), change("config.json", vocab_size=5), "symbols for 5 vectors; get it"),
+        (
+            ("-s=en", "-t=de"),
+            change("config.json", vocab_size=5),
+            "symbols for 5 embedding vectors; get the",
+        ),
         (
             ("-s=en", "-t=de"),
             lambda folder: (folder / "adapter_config.json").write_text("{}"),
-            "adapter_config.json: an adapter; merge it into the model first",
+            "adapter_config.json: the folder is an adapter, not a whole model; merge",
         ),
-        (("-s=en", "-t=de"), change("config.json", auto_map={"A": "b--c.D"}), "auto_map names"),
+        (("-s=en", "-t=de"), change("config.json", auto_map={"A": "b--c.D"}), "auto_map refers to"),
         (("-s=en", "-t=de"), change("config.json", quantization_config={}), "quantization_config"),
-        (("-s=en", "-t=de"), spoil_index, "'../../x' is no file of this folder"),
+        (("-s=en", "-t=de"), spoil_index, "names the file '../../x', which this folder"),
         (
             ("-s=en", "-t=de"),
             lambda folder: (folder / "sentencepiece.bpe.model").unlink(),
-            "sentencepiece.bpe.model: no such file; give a folder as published",
+            "sentencepiece.bpe.model: no such file; give the complete folder",
         ),
     ],
 )
@@ -210,5 +220,5 @@ def test_an_nllb_without_its_added_tokens_is_refused(tmp_path):
     (tmp_path / "hub" / "tokenizer.json").write_text(
         '{"added_tokens": [{"id": 9, "content": "x"}]}'
     )
-    with pytest.raises(DataError, match="its added_tokens do not continue the pieces"):
+    with pytest.raises(DataError, match="the numbers of added_tokens do not continue"):
         import_model(tmp_path / "hub", tmp_path / "made", "eng_Latn", "deu_Latn")

@@ -98,7 +98,9 @@ def test_distances_make_trees(small_corpus):
     assert pair.source.temperature == pair.target.temperature == 2.0
     assert [*pair.target.tree(1).leaves()] == ["der", "Hund", "sieht", "."]
     assert str(pair.target.tree(1)).startswith("(X ")
-    with pytest.raises(DataError, match="no distances of layer 3; there are distances of 1, 2"):
+    with pytest.raises(
+        DataError, match="layer 3 has no syntactic distances; choose from the layers 1, 2"
+    ):
         pair.source.tree(3)
 
 
@@ -228,13 +230,16 @@ def test_a_model_that_reads_parses_needs_a_parser(small_corpus, caplog):
     pascal = small_corpus.checkpoint("transformer_pascal")
     with pytest.raises(DataError, match="name a parser, as in source_parser='stanza:en'"):
         small_corpus.load(pascal).translate(["the dog"])
-    with pytest.raises(DataError, match="'nobody' does not name a parser"):
+    with pytest.raises(DataError, match="'nobody' is not a parser"):
         small_corpus.load(pascal, source_parser="nobody")
     model = small_corpus.load(pascal, source_parser="random:1")
     sources = ["the dog", "the " * 501]  # more words than are parsed
     translations = model.translate(sources, decoding=Decoding(max_len=2))
     assert [each.unparsed for each in translations] == [False, True]
-    assert "sentence 2: translated without the parse that the model reads: 1 of 2" in caplog.text
+    assert (
+        "sentence 2: translated without a parse, although the model reads parses: 1 of 2"
+        in caplog.text
+    )
 
 
 def test_a_parser_parses_what_the_model_reads(small_corpus, stanza_models):
@@ -258,7 +263,7 @@ def test_one_head_aligns(small_corpus, model):
             assert not np.allclose(parts[0], parts[1], atol=1e-3)
         for mean, again in zip(means, model.align(sources, targets, layer=layer), strict=True):
             np.testing.assert_array_equal(mean.attention, again.attention)
-    with pytest.raises(DataError, match="a decoder layer has heads 1 to 4"):
+    with pytest.raises(DataError, match="a decoder layer has the heads 1 to 4"):
         model.align(sources, targets, head=5)
     with pytest.raises(DataError, match="^sentence 1: 2000 subwords, but the model reads at most"):
         model.align(["a " * 2000], ["a"], head=1)
@@ -274,7 +279,7 @@ def test_subwords_are_marked_as_was_stored_beside_the_data(small_corpus, own_dat
     [alignment] = model.align(["▁the ▁dog s"], ["▁der ▁H und"])
     assert alignment.source.words == ["▁the", "▁dog", "s"]
     assert alignment.attention.shape == (3, 3)
-    with pytest.raises(DataError, match="sentencepiece, but the text of en as none"):
+    with pytest.raises(DataError, match="sentencepiece, but the text of en marks them as none"):
         small_corpus.load(path, data_bin=own_data)
 
 
@@ -287,7 +292,7 @@ def test_what_is_wrong_is_one_line(small_corpus, path, model, tmp_path):
     data, subwords = small_corpus.data, small_corpus.subwords
     fails("No such file", tmp_path / "none.pt", data)
     fails("not a model", tmp_path)
-    fails("PyTorch cannot load it", subwords, data)
+    fails("PyTorch cannot load the file", subwords, data)
     fails("no dictionaries", path, tmp_path)
     fails("none: no such folder", path, tmp_path / "none")
     state = torch.load(path, weights_only=False)
@@ -295,8 +300,8 @@ def test_what_is_wrong_is_one_line(small_corpus, path, model, tmp_path):
     torch.save(state, tmp_path / "unnamed.pt")
     for dictionary in data.glob("dict.??.txt"):
         shutil.copy(dictionary, tmp_path)
-    fails("its training did not name its languages", tmp_path / "unnamed.pt", tmp_path)
-    fails("no subword model is in its folder; name one", path, data)
+    fails("the checkpoint does not name its languages", tmp_path / "unnamed.pt", tmp_path)
+    fails("its folder has no subword model; name the", path, data)
     fails("not a sentencepiece model", path, data, subwords=_file(tmp_path, b"\nnothing"))
     codes = _file(tmp_path, b"#version: 0.2\ne r\n")
     fails("marks subwords as subword_nmt", path, data, subwords=codes)
@@ -358,7 +363,10 @@ def test_text_in_subwords_names_its_line(command, tmp_path, capfd, monkeypatch):
     text = tmp_path / "l.en"
     text.write_text("the man\n" * 21 + "▁the ▁man\n", encoding="utf-8")
     assert translate.main([*command, f"--input={text}", "--max-len=1", "--beam=1"]) == 1
-    assert f"error: {text}:22: in subwords already ('▁the ▁man'); " in capfd.readouterr().err
+    assert (
+        f"error: {text}:22: the text is in subwords already ('▁the ▁man'); "
+        in capfd.readouterr().err
+    )
 
 
 def test_a_line_that_is_too_long_stops_no_others(small_corpus, command, model, tmp_path, capfd):
@@ -373,15 +381,15 @@ def test_a_line_that_is_too_long_stops_no_others(small_corpus, command, model, t
     assert translate.main(command) == 1
     output = capfd.readouterr()
     assert output.out == "".join(expected[:2])
-    assert output.err.splitlines()[-1] == f"{reason}split it, or use --too-long empty"
+    assert output.err.splitlines()[-1] == f"{reason}split the line, or use --too-long empty"
 
     assert translate.main([*command, "--too-long=empty", "--max-len=2"]) == 1
     output = capfd.readouterr()
     assert [bool(line) for line in output.out.split("\n")[:-1]] == [True, True, False, True, False]
     cut, _, error = output.err.splitlines(keepends=True)
-    assert cut.startswith(f"warning: {text}:1: the search came to as many subwords as it may")
-    assert cut.endswith("3 of 5 lines, this is the first\n")
-    assert error == f"{reason}no translation: 2 of 5 lines, this is the first\n"
+    assert cut.startswith(f"warning: {text}:1: the search reached the largest number of subwords")
+    assert cut.endswith("3 of 5 lines; this is the first of them\n")
+    assert error == f"{reason}2 of 5 lines have no translation, of which this is the first\n"
 
 
 @pytest.mark.parametrize(

@@ -22,16 +22,19 @@ def load(corpus: Corpus, state: dict[str, Any], path: Path) -> Any:
 
 
 MODEL = [
-    ({"arch": "nothing", "_name": "nothing"}, "no architecture 'nothing'; .* --user-dir"),
-    ({"arch": ["lstm"], "_name": None}, "no architecture"),
-    ({"arch": "transformer_lm", "_name": "transformer_lm"}, "do not go together"),
-    ({"arch": "lstm", "_name": "lstm"}, "do not go together"),
+    ({"arch": "nothing", "_name": "nothing"}, "unknown architecture 'nothing'; .* --user-dir"),
+    ({"arch": ["lstm"], "_name": None}, "unknown architecture"),
+    ({"arch": "transformer_lm", "_name": "transformer_lm"}, "do not fit together"),
+    ({"arch": "lstm", "_name": "lstm"}, "do not fit together"),
     ({"encoder_layers": "2"}, "encoder_layers is '2', not a whole number"),
     ({"encoder_layers": -1}, "the encoder has layers 1 to -1"),
-    ({"encoder_layers": 10**9}, "encoder_layers is 1000000000, but its weights are smaller"),
-    ({"encoder_layers": 1}, "do not go together here .RuntimeError: Unexpected key"),
-    ({"encoder_embed_dim": 10**9}, "encoder_embed_dim is 1000000000, but its weights"),
-    ({"encoder_ffn_embed_dim": 8}, r"another model: .*fc1.weight is \[16, 16\] there, and \[8, 16"),
+    ({"encoder_layers": 10**9}, "encoder_layers is 1000000000, larger than its weights"),
+    ({"encoder_layers": 1}, "do not fit together .RuntimeError: Unexpected key"),
+    ({"encoder_embed_dim": 10**9}, "encoder_embed_dim is 1000000000, larger than"),
+    (
+        {"encoder_ffn_embed_dim": 8},
+        r"fc1.weight has the shape \[16, 16\] in the checkpoint, and \[8, 16",
+    ),
     ({"encoder_attention_heads": 0}, "--encoder-attention-heads 0: must divide"),
     ({"decoder_attention_heads": 3}, "--decoder-attention-heads 3: must divide"),
     ({"cross_self_attention": True}, "--cross-self-attention: decoder layer"),
@@ -39,13 +42,13 @@ MODEL = [
     ({"pascal_layers": "x\n" * 400}, "--pascal-layers x x "),
 ]
 REST = [
-    ({"model": None}, "PyTorch cannot load it"),
-    ({"model": [1]}, "its options are damaged"),
-    ({"model": {}}, "do not go together"),
-    ({"common": None}, "its options are damaged"),
+    ({"model": None}, "PyTorch cannot load the file"),
+    ({"model": [1]}, "the options in the checkpoint are damaged"),
+    ({"model": {}}, "do not fit together"),
+    ({"common": None}, "the options in the checkpoint are damaged"),
     ({"common": {"user_dir": 7}}, "the plugin '7', which is imported only"),
-    ({"task": None}, "PyTorch cannot load it"),
-    ({"task": {"data": 7}}, "its option data is '7'"),
+    ({"task": None}, "PyTorch cannot load the file"),
+    ({"task": {"data": 7}}, "the checkpoint's option data is '7'"),
     ({"task": {"source_lang": "../en", "target_lang": "de"}}, "source_lang is '../en'"),
     ({"task": {"left_pad_source": 1}}, "left_pad_source is '1'"),
 ]
@@ -69,7 +72,7 @@ def test_infinite_weights_are_refused(small_corpus, state, tmp_path):
     weights = {**state["model"]}
     name = "encoder.layers.0.fc1.bias"
     weights[name] = torch.full_like(weights[name], float("inf"))
-    with pytest.raises(DataError, match="its scores are not finite numbers; use another"):
+    with pytest.raises(DataError, match="the model's scores are not finite numbers; use another"):
         load(small_corpus, {**state, "model": weights}, tmp_path / "odd.pt")
 
 

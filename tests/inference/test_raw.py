@@ -76,14 +76,14 @@ def test_a_parse_of_a_sentence_goes_with_what_a_model_makes_of_it():
 
 def test_pieces_are_told_from_sentences(model):
     pieces = model.source_segmenter(["The old man"])[0]
-    with pytest.raises(BadSentence, match="in subwords already .*give sentences"):
+    with pytest.raises(BadSentence, match="the text is in subwords already .*give sentences"):
         model.translate([" ".join(pieces)])
     model.translate(["▁ The old man", "The", "▁"])
 
 
 def test_it_reads_no_words_but_subwords_if_asked_to(raw_corpus, model):
     path, [text, *_] = raw_corpus.trained(), raw_corpus.lines("test.en")
-    with pytest.raises(DataError, match="--tokenised.*: the model reads sentences"):
+    with pytest.raises(DataError, match="--tokenised.*: the model reads raw sentences"):
         raw_corpus.load(path, tokenised=True)
     [pieces] = model.source_segmenter([text])
     other = raw_corpus.load(path, in_subwords=True)
@@ -181,10 +181,19 @@ def test_given_parses_are_of_spans_or_of_the_splitters_words(pascal):
     by_rule, _ = read_positions(pascal, [text], [[2, 3, 0, 3]])
     assert by_rule.tolist() != found.tolist()
     for parse, fault in (
-        ([2, 0, 2], "a parse of 3 words for 4 words"),
-        (Parse([2, 0, 2], [], spans=[(0, 3), (4, 11), (11, 13)]), "span 11-13 after 4-11"),
-        (Parse([2, 0, 2], [], spans=[(0, 3), (4, 11)]), "a parse of 3 words for 2 words"),
-        (conllu.replace("old man", "dog"), r"a parse of other words \('The dog \.'\)"),
+        ([2, 0, 2], "the parse has 3 words, but the sentence has 4"),
+        (
+            Parse([2, 0, 2], [], spans=[(0, 3), (4, 11), (11, 13)]),
+            "the span 11-13 cannot follow 4-11",
+        ),
+        (
+            Parse([2, 0, 2], [], spans=[(0, 3), (4, 11)]),
+            "the parse has 3 words, but the sentence has 2",
+        ),
+        (
+            conllu.replace("old man", "dog"),
+            r"the parse has other words than the sentence \('The dog \.'\)",
+        ),
     ):
         with pytest.raises(DataError, match=f"sentence 1: {fault}"):
             read_positions(pascal, [text], parse if isinstance(parse, str) else [parse])

@@ -233,12 +233,12 @@ def test_the_command_prints_a_line_for_each_pair(small_corpus, model, tmp_path, 
     translations = model.translate(sources, decoding=search)
     assert [record.target.text for record in printed] == translations
     assert not any(record.forced or record.layer_links for record in printed)
-    faults = [record.fault.startswith("the search came to as many") for record in printed]
+    faults = [record.fault.startswith("the search reached the") for record in printed]
     assert faults == [translation.cut for translation in translations]
 
     (tmp_path / "de").write_text("ein\n")
     assert translate.main([*command, f"--force={tmp_path / 'de'}"]) == 1
-    assert "both need one line per sentence" in capfd.readouterr().err
+    assert "both files need one line for each sentence" in capfd.readouterr().err
 
 
 def test_an_analysis_of_nothing_can_be_written(model):

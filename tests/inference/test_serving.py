@@ -51,7 +51,7 @@ def test_parses_come_from_outside(small_corpus):
     found = model.analyse(sources, ["der"] * 2, parses=[None, [2, 0]])
     assert [analysis.translation.unparsed for analysis in found] == [True, False]
     for wrong, reason in (
-        ([[2, 0], [2, 0]], "^sentence 1: a parse of 2 words for 3 words"),
+        ([[2, 0], [2, 0]], "^sentence 1: the parse has 2 words, but the sentence has 3"),
         ([[2, 3, 0], [2, 1]], "^sentence 2: "),
         (trees[:1], "^1 parses for 2 sentences"),
         ("1\tthe\n", "^parses:1: expected 10 columns"),
@@ -60,9 +60,9 @@ def test_parses_come_from_outside(small_corpus):
             model.translate(sources, parses=wrong)
     reading = small_corpus.load(small_corpus.checkpoint("transformer_sh", source_label_dim=4))
     assert (model.info()["reads"], reading.info()["reads"]) == (["heads"], ["labels"])
-    with pytest.raises(DataError, match="^sentence 1: the model reads labels, too"):
+    with pytest.raises(DataError, match="^sentence 1: the model also reads dependency labels"):
         reading.translate(sources, parses=trees)
-    with pytest.raises(DataError, match="^sentence 1: a label is not UTF-8"):
+    with pytest.raises(DataError, match="^sentence 1: a dependency label is not UTF-8"):
         reading.translate(sources, parses=conllu.replace("\tx\t", "\t\ud800\t"))
     found = reading.translate(sources, parses=conllu, decoding=Decoding(max_len=2))
     assert not any(translation.unparsed for translation in found)
@@ -75,18 +75,20 @@ def test_what_a_model_says_of_itself(served):
         **{"text": "words separated by spaces", "reads": [], "shows": ["links"]},
         **{"longest_source": 1023, "longest_translation": inference_model.MAX_LEN},
     }
-    with pytest.raises(DataError, match="reads no parse of its source; give no parses"):
+    with pytest.raises(DataError, match="does not read parses of the source; leave the parses"):
         model.translate(["the"], parses=[[0]])
 
 
 def test_what_cannot_be_loaded_like_that(served):
     for options, reason in (
         ({"threads": 0}, "^threads 0: give a whole number from 1"),
-        ({"compute_type": "int9"}, "CTranslate2 cannot run it on cpu .*int9"),
+        ({"compute_type": "int9"}, "CTranslate2 cannot run the model on cpu .*int9"),
     ):
         with pytest.raises(DataError, match=reason):
             syncattn_fairseq.load(served, device="cpu", **options)
-    with pytest.raises(DataError, match="^compute_type int8: only exports for CTranslate2 have"):
+    with pytest.raises(
+        DataError, match="^compute_type int8: goes only with exports for CTranslate2"
+    ):
         syncattn_fairseq.load("none.pt", compute_type="int8")
 
 
@@ -158,7 +160,7 @@ def test_a_batch_that_fails_is_told_to_all_and_leaves_nothing(small_corpus, serv
 def test_no_batch_begins_when_the_time_is_over(served, monkeypatch):
     model = syncattn_fairseq.load(served, device="cpu")
     batches = model._batches
-    with pytest.raises(TimeoutError, match="^the time was over before all sentences were"):
+    with pytest.raises(TimeoutError, match="^the time limit was reached before all sentences were"):
         model.translate(["the dog"], seconds=0)
     begun, usual = threading.Event(), batches._translate
 

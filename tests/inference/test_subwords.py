@@ -53,7 +53,7 @@ def test_what_are_no_codes_is_refused(tmp_path, content, line):
 def test_empty_codes_do_not_end_the_program(small_corpus, tmp_path):
     """subword-nmt calls ``sys.exit``."""
     path, empty = small_corpus.checkpoint("transformer"), write(tmp_path, b"")
-    with pytest.raises(DataError, match=f"{empty}: no subwords to join"):
+    with pytest.raises(DataError, match=f"{empty}: the file has no pairs of subwords to join"):
         small_corpus.load(path, subwords=empty)
 
 
@@ -81,7 +81,9 @@ def test_symbols_of_a_dictionary_are_no_words(tmp_path):
 )
 def test_text_in_subwords_is_refused(tmp_path, text, remedy):
     for segmenter in (open_segmenter(write(tmp_path, b"h e\n")), Words()):
-        with pytest.raises(DataError, match="^sentence 2: in subwords already") as error:
+        with pytest.raises(
+            DataError, match="^sentence 2: the text is in subwords already"
+        ) as error:
             segmenter(["of @@ and a_b▁c ▁", text])
         assert str(error.value).endswith(f"; give words: {remedy}")
 

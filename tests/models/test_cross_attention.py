@@ -157,7 +157,9 @@ def test_heads_that_hide_their_probabilities_are_named():
     ours, _, _ = make(secret=Secret)
     x, source = draw()
     call(ours, x, source, need_weights=False)
-    with pytest.raises(DataError, match="^secret heads: somebody reads .* scope.average or"):
+    with pytest.raises(
+        DataError, match="^secret heads: a loss or a caller needs .* scope.average or"
+    ):
         call(ours, x, source)
 
 
@@ -254,7 +256,9 @@ def test_heads_by_column_are_noticed(plugins):
         return torch.arange(key.size(2)).double().square().expand(query.size(2), -1) / 10
 
     register_cover(bias=bias, attend=Heads.attend, exposes=None)
-    with pytest.raises(AssertionError, match="in a batch padded on the left than alone"):
+    with pytest.raises(
+        AssertionError, match="different scores alone and in a batch padded on the left"
+    ):
         testing.check_batches(testing.build_model(cover_layers="1"))
 
 

@@ -78,7 +78,9 @@ def test_a_bias_by_column_is_noticed(monkeypatch):
         return 0.1 * torch.arange(key.size(2)).double().square().expand(query.size(2), -1)
 
     monkeypatch.setattr(WindowHeads, "bias", from_column_0)
-    with pytest.raises(AssertionError, match="in a batch padded on the left than alone"):
+    with pytest.raises(
+        AssertionError, match="different scores alone and in a batch padded on the left"
+    ):
         testing.check_batches(testing.build_model(local_layers="1"))
 
 

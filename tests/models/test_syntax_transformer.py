@@ -345,7 +345,9 @@ def test_pruned_layers_take_nothing_of_the_others_along(name, kept, batch, caplo
 
 @pytest.mark.parametrize("kept", ["0,3", "0,0", "one", "-1", "0,"])
 def test_layers_to_keep_exist(kept):
-    with pytest.raises(DataError, match=f"^--decoder-layers-to-keep {kept}: it counts the decoder"):
+    with pytest.raises(
+        DataError, match=f"^--decoder-layers-to-keep {kept}: this option counts the decoder"
+    ):
         build.model("syntax_transformer_tiny", decoder_layers=3, decoder_layers_to_keep=kept)
 
 
@@ -362,7 +364,7 @@ def test_one_head_can_stand_for_the_mean(batch):
         torch.testing.assert_close(torch.stack(heads).mean(0), mean)
         model.decoder.choose_head(None)
         torch.testing.assert_close(model(**batch, alignment_layer=layer)[1]["attn"][0], mean)
-    with pytest.raises(DataError, match="^head 3: a decoder layer has heads 1 to 2"):
+    with pytest.raises(DataError, match="^head 3: a decoder layer has the heads 1 to 2"):
         model.decoder.choose_head(3)
 
 
@@ -414,10 +416,10 @@ def test_hydras_configuration_builds_the_same_model():
     [
         ({"encoder_dependency_layer": 3}, "--encoder-dependency-layer 3: the encoder has layers"),
         ({"cross_attention_tree_layer": 3}, "--cross-attention-tree-layer 3: the decoder has la"),
-        ({"cross_attention_tree_heads": 3}, "--cross-attention-tree-heads 3: the decoder has 2"),
+        ({"cross_attention_tree_heads": 3}, "--cross-attention-tree-heads 3: each decoder"),
         (
             {"cross_attention_tree_window": 4, "sync_layer": 2, "sync_backward": "softmax"},
-            "--sync-backward softmax: the cross-attention of decoder layer 2 has 2 heads, of which",
+            "--sync-backward softmax: the cross-attention of decoder layer 2 has 2 heads, and",
         ),
         ({"decoder_dependency_layer": -1}, "--decoder-dependency-layer -1"),
         ({"dependency_heads": 3}, "--dependency-heads 3: encoder layer 1 has 2 heads"),
@@ -427,10 +429,10 @@ def test_hydras_configuration_builds_the_same_model():
         ({"sync_layer": 1, "decoder_dependency_layer": 0}, "--sync-layer ties"),
         ({"pascal_layers": "3"}, "--pascal-layers 3: the encoder has layers 1 to 2"),
         ({"pascal_layers": "one"}, "--pascal-layers one"),
-        ({"pascal_layers": "²"}, "--pascal-layers ²: the encoder has layers 1 to 2; list some"),
+        ({"pascal_layers": "²"}, "--pascal-layers ²: the encoder has layers 1 to 2; list layers"),
         (
             {"pascal_layers": "1", "pascal_heads": 2},
-            "--pascal-heads 2: encoder layer 1 has 2 heads, of which 1 are dependency heads",
+            "--pascal-heads 2: encoder layer 1 has 2 heads, and 1 is already taken by depen",
         ),
         ({"encoder_attention_heads": 3}, "--encoder-attention-heads 3: must divide --encoder-em"),
         ({"decoder_attention_heads": 0}, "--decoder-attention-heads 0: must divide"),
@@ -443,7 +445,7 @@ def test_hydras_configuration_builds_the_same_model():
         ),
         (
             {"distance_layers": "1", "local_layers": "1,2"},
-            "--local-layers 1,2: .* 2 heads, of which 1 are dependency heads and 1 are gated heads",
+            "--local-layers 1,2: .* 2 heads, and 1 is .* dependency heads, and 1 is already",
         ),
         *(
             (
@@ -455,13 +457,13 @@ def test_hydras_configuration_builds_the_same_model():
         ),
         (
             {"constant_gate_layers": "2", "forget_gate_layers": "2"},
-            "--forget-gate-layers 2: .* 2 heads, of which 2 are gated .constant. heads",
+            "--forget-gate-layers 2: .* 2 heads, and 2 are already taken by gated .constant. heads",
         ),
         *(
             (
                 {"source_trees": "shuffled"} | reader,
-                f"--source-trees shuffled: its heads form no tree, and {field} is measured in one; "
-                "choose one of random, mirrored, another",
+                f"--source-trees shuffled: these parents form no tree, and {field} is "
+                "measured in a tree; choose one of random, mirrored, another",
             )
             for reader, field in (
                 ({"dasa_layers": "1"}, "src_tree_distances"),

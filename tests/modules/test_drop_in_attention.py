@@ -163,13 +163,16 @@ def get_attention(kind: str) -> Any:
 @pytest.mark.parametrize(
     ("kind", "reason"),
     [
-        ("scaled", "GPT2Attention: .*it scales its scores in another way"),
-        ("cross", "GPT2Attention: .*it is a cross-attention"),
-        ("T5", "T5Attention: .*T5's scores have no scale, and biases that its layers share"),
-        ("Llama", "LlamaAttention: .*its projections are not known"),
-        ("block", "BertAttention: .*it is a whole block; replace its attention, .self"),
-        ("kdim", "MultiheadAttention: .*it has kdim"),
-        ("none", "Linear: .*its projections are not known"),
+        ("scaled", "GPT2Attention: .*the module scales its scores differently"),
+        ("cross", "GPT2Attention: .*the module is a cross-attention"),
+        ("T5", "T5Attention: .*T5 does not scale its scores"),
+        ("Llama", "LlamaAttention: .*the names of its projections are unknown"),
+        (
+            "block",
+            "BertAttention: .*the module is a whole block; replace the attention in it, .self",
+        ),
+        ("kdim", "MultiheadAttention: .*the module has kdim"),
+        ("none", "Linear: .*the names of its projections are unknown"),
     ],
 )
 def test_other_attentions_are_refused_in_one_line(kind, reason):
@@ -182,7 +185,9 @@ def test_other_attentions_are_refused_in_one_line(kind, reason):
 def test_rotary_parts_are_refused_even_where_the_projections_are_known():
     attention = make_model("Bart").encoder.layers[0].self_attn
     attention.rotary_dim = 4
-    with pytest.raises(DataError, match="^BartAttention: .*it has rotary_dim, which these heads"):
+    with pytest.raises(
+        DataError, match="^BartAttention: .*the module has rotary_dim, which the new heads"
+    ):
         DropInAttention(attention, {"ordinary": Heads(H, D // H, BatchView())})
 
 
@@ -192,9 +197,9 @@ def test_the_place_of_a_cross_attention_is_refused_when_it_is_called():
     x, memory = torch.randn(2, 3, D), torch.randn(2, 5, D)
     layer = nn.TransformerDecoderLayer(D, H, D, 0.0, batch_first=True)
     put_in(layer, "multihead_attn", BatchView())
-    with pytest.raises(DataError, match="in the place of a cross-attention"):
+    with pytest.raises(DataError, match="replaced a cross-attention"):
         layer(x, memory)
     model = make_model("Bart")
     put_in(model.decoder.layers[0], "encoder_attn", BatchView())
-    with pytest.raises(DataError, match="in the place of a cross-attention"):
+    with pytest.raises(DataError, match="replaced a cross-attention"):
         model(torch.ones(1, 3).long(), use_cache=False)

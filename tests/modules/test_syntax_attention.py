@@ -297,8 +297,8 @@ def test_without_fairseq_it_decodes_step_by_step():
 @pytest.mark.parametrize(
     ("counts", "widths", "message"),
     [
-        ((2, 2), (4, 4), "heads of 2 × 4 \\+ 2 × 4 do"),
-        ((1, 2), (8, 2), "heads of 1 × 8 \\+ 2 × 2 do"),
+        ((2, 2), (4, 4), "heads of width 2 × 4 \\+ 2 × 4 do"),
+        ((1, 2), (8, 2), "heads of width 1 × 8 \\+ 2 × 2 do"),
     ],
 )
 def test_heads_fill_the_width(counts, widths, message):
@@ -309,7 +309,7 @@ def test_heads_fill_the_width(counts, widths, message):
     }
     with pytest.raises(ValueError, match=message):
         SyntaxAttention(D, groups)
-    with pytest.raises(ValueError, match="heads of 0 do not fill"):
+    with pytest.raises(ValueError, match="heads of width 0 do not add up to"):
         SyntaxAttention(D, {})
 
 

@@ -175,7 +175,7 @@ def test_more_kinds_of_output_are_noticed(run):
     assert run() == [0, 1, 2, 3, 4, 5]
     run.outputs["conllu"].unlink()
     assert run() == [0, 1, 2, 3, 4, 5]
-    assert "made again: it is missing or has been changed" in run.said[0]
+    assert "made again: the output is missing or has been changed" in run.said[0]
 
 
 def test_shards_without_a_record_are_not_trusted(run):
@@ -196,7 +196,7 @@ def test_what_was_not_made_here_is_not_overwritten(run):
     theirs.write_text("mine\n")
     made = ours.read_text()
     run.outputs["labels"] = theirs
-    message = f"{theirs}: already exists, and was not made by this command"
+    message = f"{theirs}: already exists, and this command did not make"
     with pytest.raises(DataError, match=message):
         run()
     assert (theirs.read_text(), ours.read_text()) == ("mine\n", made)
@@ -204,7 +204,7 @@ def test_what_was_not_made_here_is_not_overwritten(run):
     del run.outputs["labels"]
     assert run() == []
     ours.write_text("corrected by hand\n")
-    with pytest.raises(DataError, match="heads: already exists.*was changed since"):
+    with pytest.raises(DataError, match="heads: already exists.*has changed since"):
         run()
     assert ours.read_text() == "corrected by hand\n"
     ours.unlink()
@@ -355,7 +355,7 @@ def test_two_at_once_do_not_touch_each_other(run):
             ({"heads": run.outputs["heads"]}, "heads"),
             ({**run.outputs, "heads": folder / "others"}, "labels"),
         ):
-            with pytest.raises(DataError, match=f"/{busy}: another process is writing it"):
+            with pytest.raises(DataError, match=f"/{busy}: another process is writing this file"):
                 parse_corpus(dataclasses.replace(run.plan(), outputs=outputs), execute)
         refused.append(True)
         parse_all(*args)
@@ -400,6 +400,6 @@ def test_a_strangers_link_leads_nowhere(run, link):
     path = run.text.parent / link
     path.parent.mkdir(exist_ok=True)
     path.symlink_to(elsewhere / "kept" if path.suffix == ".json" else elsewhere)
-    with pytest.raises(DataError, match=f"^{path}: a link, in the place of a file of ours"):
+    with pytest.raises(DataError, match=f"^{path}: is a symbolic link where this command"):
         run()
     assert [(one.name, one.read_text()) for one in elsewhere.iterdir()] == [("kept", "1")]

@@ -65,21 +65,23 @@ def test_a_single_shard_is_parsed_in_this_process(text, monkeypatch):
 
 def test_a_killed_worker_is_noticed(text):
     text.write_text("a kill\n" * 40)
-    with pytest.raises(DataError, match="signal 9.; if memory ran out, use fewer --workers"):
+    with pytest.raises(
+        DataError, match="signal 9.; if the machine ran out of memory, use fewer --workers"
+    ):
         parse(make_local_executor(2), *make(text))
 
 
 def test_what_is_wrong_in_a_worker_is_one_line(text):
     task, shards = make(text)
     text.write_text(text.read_text().upper())
-    with pytest.raises(DataError, match="text: changed while it was being parsed"):
+    with pytest.raises(DataError, match="text: the text changed while it was being parsed"):
         parse(make_local_executor(2), task, shards)
 
 
 def test_slurm_says_what_it_needs(text, monkeypatch):
     task, shards = make(text)
     monkeypatch.setenv("PATH", str(text.parent))
-    with pytest.raises(DataError, match="Slurm jobs need srun and sbatch"):
+    with pytest.raises(DataError, match="Slurm jobs need the programs srun and sbatch"):
         parse(make_slurm_executor(None, {}), task, shards)
     monkeypatch.setitem(sys.modules, "submitit", None)
     with pytest.raises(DataError, match=r"pip install 'syncattn-fairseq\[slurm\]'"):
@@ -139,7 +141,10 @@ def test_a_job_that_ends_without_its_shard_is_told(text, cluster):
     task, shards = make(text, 3)
     task([shards[0]])
     words: list[int] = []
-    with pytest.raises(DataError, match="2 jobs ended without their shards, 7_1 first; see .*.err"):
+    with pytest.raises(
+        DataError,
+        match="2 Slurm jobs ended without finishing their shards, the first is 7_1 .log: .*.err",
+    ):
         make_slurm_executor(None, {})(task, shards, words.append)
     assert words == [shards[0].words]
     assert len((cluster / "looks").read_text()) == 5  # not at once: Slurm did not know

@@ -129,7 +129,7 @@ def test_a_text_of_others_is_looked_through_once_in_a_while(monkeypatch):
 def test_sentences_after_the_last_line_are_an_error():
     found = match_parses(["a"], [chain("a"), Analysis([]), chain("b", "c")], "parsed.txt")
     assert isinstance(next(found), Parse)
-    fault = r"^parsed\.txt: more sentences .* being 'b c'; parse exactly"
+    fault = r"^parsed\.txt: has more sentences .* is 'b c'; parse exactly"
     with pytest.raises(DataError, match=fault):
         next(found)
 

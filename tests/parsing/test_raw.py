@@ -76,7 +76,7 @@ def test_a_splitter_that_lacks_is_told_before_anything_is_parsed(folder, capsys,
     assert not Path("heads").exists() and not Path("heads.shards").exists()
     with pytest.raises(SystemExit):
         main(["--input=text.fr", "--output=heads", "--lang=fr", "--splitter=uax29"])
-    assert "--splitter goes with --spans" in capsys.readouterr().err
+    assert "--splitter needs --spans" in capsys.readouterr().err
 
 
 def test_conllu_of_raw_sentences_has_their_text_and_comes_back(folder, capsys):
@@ -302,7 +302,7 @@ def test_a_damaged_tokenizer_of_stanza_is_named(tmp_path):
     path = tmp_path / "de" / "tokenize" / "gsd.pt"
     path.write_bytes(b"no model")
     models = StanzaModels("de", str(tmp_path))
-    with pytest.raises(DataError, match="gsd.pt: not a model of Stanza"):
+    with pytest.raises(DataError, match="gsd.pt: the file is not a Stanza model"):
         stanza_parser._open_tokenizer(models, None)
 
 
@@ -375,14 +375,14 @@ def test_what_stanza_writes_is_read():
 @pytest.mark.parametrize(
     "text, fault",
     [
-        ("{}", "file:1: a document that does not end"),
-        ("\n[[", "file:2: a document that does not end"),
+        ("{}", "file:1: the document has no end"),
+        ("\n[[", "file:2: the document has no end"),
         ("[1]", "not Stanza's.*1' is no list"),
         ("[[1]]", "'1' is no dict"),
-        ('[[{"id": 2, "text": "a"}]]', r"word \[2\] after word 0"),
+        ('[[{"id": 2, "text": "a"}]]', r"the word \[2\] follows word 0"),
         ('[[{"id": true, "text": "a"}]]', "'True' is no int"),
         ('[[{"id": [1, 2], "text": "a"}, {"id": 1, "text": "a"}]]', "ends after word 1"),
-        ('[[{"id": [2, 3], "text": "a"}]]', "token 2-3 after word 0"),
+        ('[[{"id": [2, 3], "text": "a"}]]', "the token 2-3 follows word 0"),
         ('[[{"id": 1, "text": 1}]]', "'1' is no str"),
         ('[[{"id": 1}]]', "KeyError"),
         ("[" * 9999 + "]", "RecursionError"),

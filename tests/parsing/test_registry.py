@@ -73,8 +73,8 @@ def test_what_names_no_parser_is_told_what_does(spec):
     with pytest.raises(DataError) as error:
         open_parser(spec)
     assert str(error.value) == (
-        f"{spec!r} does not name a parser; expected stanza:LANG, stanza:LANG:DIR, spacy:MODEL, "
-        "eda:MODEL, command:FORMAT:COMMAND or random:SEED, as in stanza:en"
+        f"{spec!r} is not a parser; give stanza:LANG, stanza:LANG:DIR, spacy:MODEL, "
+        "eda:MODEL, command:FORMAT:COMMAND or random:SEED, such as stanza:en"
     )
 
 

@@ -72,10 +72,11 @@ def test_a_further_root_hangs_on_the_first(spacy):
 
 def test_what_is_missing_is_named(tmp_path, monkeypatch, spacy, model):
     with pytest.raises(
-        DataError, match="ja_none: no such spaCy model; get it with 'pip install ja-none'"
+        DataError,
+        match="ja_none: this spaCy model is not installed; install it with 'pip install ja-none'",
     ):
         open_parser("spacy:ja_none")
-    with pytest.raises(DataError, match="not a spaCy model"):
+    with pytest.raises(DataError, match="spaCy cannot load this model"):
         open_parser(f"spacy:{tmp_path}")
     spacy.blank("xx").to_disk(tmp_path / "blank")
     with pytest.raises(DataError, match="this spaCy model has no parser"):

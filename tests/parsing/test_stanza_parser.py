@@ -205,9 +205,9 @@ torch.save({"model": {}}, NOT_OURS)
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        (b"garbage", "en_tagger.pt: not a model of Stanza, or one that would run"),
-        (pickle.dumps(print), "en_tagger.pt: not a model of Stanza, or one that would run"),
-        (NOT_OURS.getvalue(), "en_parser.pt: Stanza cannot open it ("),
+        (b"garbage", "en_tagger.pt: the file is not a Stanza model, or would run"),
+        (pickle.dumps(print), "en_tagger.pt: the file is not a Stanza model, or would run"),
+        (NOT_OURS.getvalue(), "en_parser.pt: Stanza cannot load the file ("),
     ],
 )
 def test_models_of_something_else_are_refused(stanza_models, tmp_path, capsys, content, said):

@@ -64,7 +64,7 @@ def test_the_line_names_the_losses_and_the_update():
         {"loss": torch.tensor(NAN), "sync_loss": 1.0},
         {"loss": INF, "src_dep_loss": INF, "position_sums": torch.tensor([1.0, NAN])},
     ]
-    named = r"^update 8: not finite: loss, src_dep_loss, position_sums; "
+    named = r"^update 8: NaN or infinite: loss, src_dep_loss, position_sums; "
     with pytest.raises(DataError, match=named) as error:
         trainer.train_step([good, *bad], "gradients are Nan/Inf")
     assert "\n" not in str(error.value)
@@ -110,7 +110,7 @@ def test_no_checkpoint_of_an_infinite_loss(saved, metric, value, trained, senten
 def test_an_error_in_the_input_leaves_no_crash_behind(error, saves):
     trainer = Trainer()
     try:
-        raise error("the batches hold no parses")
+        raise error("the batches have no parses")
     except error:
         trainer.save_checkpoint("crash.pt")  # as fairseq does
     assert hasattr(trainer, "saved") == saves

@@ -74,7 +74,7 @@ def test_a_smaller_text_does_not(path, smaller, small_corpus):
         load(path, smaller)
     assert load(path, smaller, reset_dataloader=True) == ITERATOR
     assert load(path, smaller, finetune_from_model=str(path)) == ITERATOR
-    with pytest.raises(DataError, match=r"another number of folders \(1, now 2\)"):
+    with pytest.raises(DataError, match=r"were in 1 folders, and are in 2 now"):
         load(path, f"{small_corpus.data}:{smaller}")
 
 
@@ -85,7 +85,7 @@ def test_another_dictionary_does_not(path, own_data, options):
     (own_data / NAME).unlink()
     if "finetune_from_model" in options:
         options = {"finetune_from_model": str(path)}
-    with pytest.raises(DataError, match=f"^{path}: {own_data}/dict.en.txt differs from the one"):
+    with pytest.raises(DataError, match=f"^{path}: {own_data}/dict.en.txt differs from the file"):
         load(path, own_data, **options)
 
 
@@ -104,7 +104,7 @@ def test_what_ends_beyond_the_text_is_one_line(tmp_path, monkeypatch):
         raise RuntimeError("Cannot resume training due to dataloader mismatch, please report this")
 
     monkeypatch.setattr("tests.patches.test_resuming.Trainer.get_train_iterator", fail)
-    with pytest.raises(DataError, match=f"^{path}: was saved further in an epoch than the text"):
+    with pytest.raises(DataError, match=f"^{path}: the checkpoint is from further in an epoch"):
         resume(tmp_path)
 
 
@@ -121,14 +121,14 @@ def test_the_record_beside_checkpoints_is_of_their_data(tmp_path, monkeypatch):
     def start() -> float:
         return resume(folder, finetune_from_model=str(tmp_path / "start.pt"))
 
-    told = f"^{folder}/preparation.json: of another text, as {data} has none; remove it, or"
+    told = f"^{folder}/preparation.json: belongs to another text, since {data} has no such file"
     with pytest.raises(DataError, match=told):
         start()
     (data / "preparation.json").write_text("2")
     (data / "subwords.de").write_text("3")
     mine.write_text("mine")
     (folder / "subwords.de").symlink_to(mine)
-    with pytest.raises(DataError, match=f"^{folder}/subwords.de: a link, in the place of a file"):
+    with pytest.raises(DataError, match=f"^{folder}/subwords.de: is a symbolic link where this"):
         start()
     (folder / "subwords.de").unlink()
     assert start() == 1
@@ -148,7 +148,7 @@ def test_the_record_beside_checkpoints_is_of_their_data(tmp_path, monkeypatch):
 
 def test_a_training_does_not_write_over_the_model_that_it_starts_from(tmp_path):
     path = save(tmp_path / "checkpoint_best.pt", 1)
-    told = f"^--finetune-from-model {path}: this training would write over it; choose another"
+    told = f"^--finetune-from-model {path}: this training would overwrite that checkpoint"
     with pytest.raises(DataError, match=told):
         resume(tmp_path, finetune_from_model=str(path))
     assert resume(tmp_path, finetune_from_model=str(save(tmp_path / "mine.pt", 3))) == 3

@@ -53,7 +53,7 @@ def list_starts(folder, path):
 def test_options_that_change_what_weights_compute_are_refused(tmp_path, name, value):
     path = save_options(tmp_path / "baseline.pt", OPTIONS)
     option = name.replace("_", "-")
-    said = f"its model was trained with --{option} {OPTIONS[name]}, now {value}; the same weights"
+    said = rf"the model was trained with --{option} {OPTIONS[name]} \(now {value}\); with"
     for folder, options, read in list_starts(tmp_path, path):
         trainer = give_options(**{name: value})
         with pytest.raises(DataError, match=f"^{read}: {said}"):
@@ -64,7 +64,7 @@ def test_options_that_change_what_weights_compute_are_refused(tmp_path, name, va
 def test_all_differing_options_are_named(tmp_path):
     path = save_options(tmp_path / "baseline.pt", OPTIONS)
     trainer = give_options(decoder_attention_heads=2, activation_fn="gelu")
-    with pytest.raises(DataError, match=r"heads 4, now 2, --activation-fn relu, now gelu; "):
+    with pytest.raises(DataError, match=r"heads 4 \(now 2\), --activation-fn relu \(now gelu\); "):
         resume(tmp_path, trainer, finetune_from_model=str(path))
 
 
@@ -83,9 +83,7 @@ def test_another_order_of_words_is_named(tmp_path, caplog):
     )  # of a plain Transformer: without --positions
     with caplog.at_level(logging.WARNING):
         resume(tmp_path, give_options(positions="rotary"), finetune_from_model=str(path))
-    said = (
-        f"{path}: its model was trained with --positions absolute, now rotary; the model is worse"
-    )
+    said = f"{path}: the model was trained with --positions absolute (now rotary); "
     assert said in caplog.text
 
 
@@ -94,7 +92,7 @@ def test_a_plain_transformer_takes_no_model_that_starts_from_zeros(tmp_path, cap
     path = save_options(tmp_path / "a.pt", {**OPTIONS, "zero_start": True, "positions": "marian"})
     trainer = give_options()
     del trainer.cfg.model.zero_start, trainer.cfg.model.positions
-    with pytest.raises(DataError, match="--zero-start True, now False"):
+    with pytest.raises(DataError, match="--zero-start True .now False."):
         resume(tmp_path, trainer, finetune_from_model=str(path))
     path = save_options(tmp_path / "b.pt", {**OPTIONS, "positions": "marian"})
     with caplog.at_level(logging.WARNING):

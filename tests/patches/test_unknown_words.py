@@ -47,10 +47,12 @@ def test_what_replacing_them_needs(alignment, more, message):
 
 
 def test_without_a_dictionary_or_with_another_file(tmp_path):
-    with pytest.raises(DataError, match="^--replace-unk: give the file of a dictionary"):
+    with pytest.raises(DataError, match="^--replace-unk: give the file of a bilingual dictionary"):
         utils.load_align_dict("@@ ")
     (tmp_path / "words").write_text("v V\nw\n")
-    with pytest.raises(DataError, match="words:2: 1 words; write a source and a target word"):
+    with pytest.raises(
+        DataError, match="words:2: expected a source word and a target word, got 1 words"
+    ):
         utils.load_align_dict(str(tmp_path / "words"))
 
 

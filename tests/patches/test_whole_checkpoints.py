@@ -47,9 +47,12 @@ def test_every_error_of_loading_names_the_file(tmp_path, damage):
 @pytest.mark.parametrize(
     ("weight", "message"),
     [
-        (torch.tensor([1, float("nan")]), "weight holds NaN; use another"),
-        (torch.tensor([1, float("nan")], dtype=torch.float16), "weight holds NaN; use another"),
-        ([1.0], "weight is list, not numbers$"),
+        (torch.tensor([1, float("nan")]), "the parameter weight contains NaN; use another"),
+        (
+            torch.tensor([1, float("nan")], dtype=torch.float16),
+            "the parameter weight contains NaN; use another",
+        ),
+        ([1.0], "the parameter weight is list, not a tensor; "),
     ],
 )
 def test_weights_are_numbers(tmp_path, weight, message):
@@ -130,7 +133,7 @@ def test_two_trainings_do_not_share_a_folder(tmp_path):
         signal.pause()
     try:
         os.read(reading, 1)
-        with pytest.raises(DataError, match=f"^{tmp_path}: another training saves there"):
+        with pytest.raises(DataError, match=f"^{tmp_path}: another training saves its checkpoints"):
             resume(tmp_path)
         with pytest.raises(DataError, match="another training"):
             resume(tmp_path, restore_file=str(tmp_path / "checkpoint_last.pt"))

@@ -64,7 +64,7 @@ def test_it_serves_without_torch_and_ends_in_time_even_if_the_model_works(small_
             assert {job.result()[0] for job in asked} <= {200, 503}
     finally:
         process.kill()
-    assert process.returncode == 0 and rest.startswith("ended after ")
+    assert process.returncode == 0 and rest.startswith("stopped after ")
     assert (tmp_path / "errors").read_text() == ""
 
 
@@ -88,8 +88,8 @@ def test_what_is_not_installed_is_named(monkeypatch, capsys):
     monkeypatch.setattr("syncattn_fairseq.base.extras.find_spec", lambda name: None)
     said = read_error(capsys, serve.main(["--path=none"]))
     assert (
-        "starlette, which this needs, is not installed: pip install 'syncattn-fairseq[serve]'"
-        in said
+        "starlette is needed here and not installed; install it: "
+        "pip install 'syncattn-fairseq[serve]'" in said
     )
 
 

@@ -186,14 +186,14 @@ def test_hundreds_of_requests_at_once(small_corpus, served):
 @pytest.mark.parametrize(
     ("path", "body", "status", "reason"),
     [
-        ("/translate", b"{", 400, "not JSON that can be read"),
+        ("/translate", b"{", 400, "not valid JSON"),
         ("/translate", {"sentences": ["a", "the \ud83d dog"]}, 400, "sentence 2: not UTF-8: half"),
         ("/align", {"sentences": ["the ▁dog"]}, 400, "sentence 1: in subwords already"),
-        ("/parse", {"sentences": ["a"]}, 400, "the model shows no parses"),
+        ("/parse", {"sentences": ["a"]}, 400, "the model has no parses to show"),
         ("/draw", {"sentences": ["a", "b"]}, 400, "sentence 2: a picture shows one sentence"),
         ("/translate", b" " * 100_001, 413, "more than 100000 bytes"),
-        ("/health", b"", 405, "POST is not for this path; use GET or HEAD"),
-        ("/translate/", b"", 404, "no such path; there are /, /align, "),
+        ("/health", b"", 405, "POST does not work for this path; use GET or HEAD"),
+        ("/translate/", b"", 404, "no such path; the paths are /, /align, "),
         ("/%ff%00?x", b"", 404, "no such path"),
     ],
 )
@@ -443,7 +443,7 @@ def test_what_runs_at_the_end_is_told_so(monkeypatch, capfd):
     assert running.service.running == 1
     model.goes_on.set()
     out = capfd.readouterr().out.splitlines()
-    assert out == [f"http://127.0.0.1:{running.port}: slow, en to de", "ended after 2 requests"]
+    assert out == [f"http://127.0.0.1:{running.port}: slow, en to de", "stopped after 2 requests"]
 
 
 def test_a_port_that_is_taken_or_an_address_of_others_is_refused():

@@ -201,7 +201,7 @@ class Waiting:
     [
         (
             lambda q: q.sum().item(),
-            r"it waits for the device (.item(), or a condition on a tensor)",
+            r"the host waits for the GPU (.item(), or a condition on a tensor's value)",
         ),
         (lambda q: q if q.sum() > 0 else -q, "a condition on a tensor"),
         (lambda q: q[q > 0], "an index of truth values"),
@@ -210,7 +210,7 @@ class Waiting:
         (lambda q: np.random.rand(), "random numbers of Python or numpy"),
         (
             lambda q: torch.rand(1, generator=torch.Generator().manual_seed(1)),
-            "random numbers of another generator",
+            "random numbers of a generator other",
         ),
     ],
 )
@@ -234,11 +234,11 @@ def test_a_loss_that_reads_the_host_is_named(monkeypatch):
     for change, said in (
         (
             lambda self, extra, sample: summed(self, extra, sample)[0] / sample["ntokens"],
-            f"{__file__}:.*sample\\['ntokens'\\], which is on the host",
+            f"{__file__}:.*sample\\['ntokens'\\], which is not on the GPU",
         ),
         (
             lambda self, extra, sample: summed(self, extra, sample)[0] + len(sample.get("id")),
-            f"{__file__}:.*sample\\['id'\\], which is on the host",
+            f"{__file__}:.*sample\\['id'\\], which is not on the GPU",
         ),
     ):
         monkeypatch.setattr(
@@ -270,12 +270,12 @@ def test_what_is_known_to_be_impossible_is_named():
         return find_obstacle(model, criterion(), make_optimizer(model, "fp32"))
 
     assert ask() == ""
-    assert ask(encoder_layerdrop=0.5).startswith("LayerDrop draws on the host")
-    assert ask(checkpoint_activations=True).startswith("--checkpoint-activations sets")
+    assert ask(encoder_layerdrop=0.5).startswith("LayerDrop chooses layers at random")
+    assert ask(checkpoint_activations=True).startswith("--checkpoint-activations changes")
     model = build.model("syntax_transformer_tiny")
     fine = criterion(), make_optimizer(model, "fp16")
     assert find_obstacle(model, *fine) == ""
-    assert find_obstacle(model, torch.nn.Identity(), fine[1]) == "Identity is another criterion"
+    assert find_obstacle(model, torch.nn.Identity(), fine[1]) == "Identity is not the criterion"
     assert "ReducedElsewhere; use --ddp-backend legacy_ddp" in find_obstacle(
         type("ReducedElsewhere", (torch.nn.Module,), {})(), *fine
     )
@@ -285,10 +285,10 @@ def test_what_is_known_to_be_impossible_is_named():
             loss.backward()
 
     fine[1].__class__ = Own
-    assert find_obstacle(model, *fine) == "Own goes backward in a way of its own"
+    assert find_obstacle(model, *fine) == "Own has its own backward pass"
     layer = model.encoder.layers[0]
     layer.__class__ = type("Annealed", (type(layer),), {"set_num_updates": lambda self, n: None})
-    assert find_obstacle(model, *fine) == "Annealed changes with the number of updates"
+    assert find_obstacle(model, *fine) == "Annealed depends on the number of updates"
 
 
 def test_gradients_that_are_reduced_after_the_backward_pass_are_no_obstacle(monkeypatch):
@@ -428,7 +428,7 @@ def test_fairseqs_trainer_trains_with_the_same_bits(
     batches = len(training.task._planned)
     assert tapes.played > batches, "most of three epochs"
     for line in (
-        r"--fast: \d+ shapes hold \d+ batches, padding adds \d\.\d % of",
+        r"--fast: \d+ batches are padded to \d+ shapes, which adds \d\.\d % of",
         r"CUDA graphs, ",
     ):
         assert any(re.search(line, r.getMessage()) for r in caplog.records)

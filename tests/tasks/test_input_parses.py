@@ -47,7 +47,7 @@ def test_an_empty_line_is_no_parse(tmp_path):
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("2 0", r"heads:1: 2 entries for the 3 words of the input"),
+        ("2 0", r"heads:1: has 2 entries, but the input has 3 words"),
         ("2 3 1", r"heads:1: 0 words have head 0"),
         ("2 x 0", r"heads:1: expected one integer per word"),
     ],
@@ -60,10 +60,10 @@ def test_a_parse_that_is_not_of_its_line_is_named(tmp_path, line, message):
 
 def test_a_file_that_ends_before_the_input_is_named(tmp_path):
     parses = InputParses(WORDS, None, write(tmp_path / "heads", "2 3 0"))
-    with pytest.raises(DataError, match="heads: ends after 1 lines, before the input"):
+    with pytest.raises(DataError, match="heads: ends after 1 lines, but the input has more"):
         parses(TEXTS)
 
 
 def test_an_unknown_parser_is_refused():
-    with pytest.raises(DataError, match="does not name a parser"):
+    with pytest.raises(DataError, match="is not a parser"):
         InputParses(WORDS, None, parser="spacy")

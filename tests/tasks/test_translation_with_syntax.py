@@ -53,7 +53,9 @@ def test_gold_heads_need_dependency_heads(small_corpus):
 def test_gold_heads_of_input_have_to_be_given(small_corpus):
     task = make_task(small_corpus.data, gold_source_heads=True)
     tokens, lengths = task.get_interactive_tokens_and_lengths(["a b ."], lambda text: text)
-    with pytest.raises(DataError, match="^--gold-source-heads: give --input-heads or --source-p"):
+    with pytest.raises(
+        DataError, match="^--gold-source-heads needs the parses of the input; add --input"
+    ):
         task.build_dataset_for_inference(tokens, lengths)
 
 
@@ -62,7 +64,7 @@ def test_fairseqs_own_models_decode_with_no_model_that_reads_parses(small_corpus
     models = [task.build_model(model_options(arch)) for arch in ("transformer", "rnn_global")]
     task.build_generator(models, Namespace())
     models.append(task.build_model(model_options("transformer_pascal")))
-    with pytest.raises(DataError, match="^the ensemble: some models read parses, and one is"):
+    with pytest.raises(DataError, match="^the ensemble has models that read parses, and a model"):
         task.build_generator(models, Namespace())
 
 
@@ -316,7 +318,9 @@ def test_folders_of_other_dictionaries_are_refused(small_corpus, own_data, name)
     make_task(both)
     *first, last = path.read_text("utf-8").splitlines(keepends=True)
     path.write_text("".join([last, *first]), "utf-8")
-    with pytest.raises(DataError, match=f"^{path}: not the dictionary {small_corpus.data}"):
+    with pytest.raises(
+        DataError, match=f"^{path}: differs from the dictionary {small_corpus.data}"
+    ):
         make_task(both)
 
 

@@ -117,8 +117,8 @@ def test_a_batch_says_what_is_read_on_the_host():
     assert "ntokens" in batch and noted == []
     assert batch["ntokens"] == 3 and batch.get("id") is ONES
     assert noted == [
-        "sample['ntokens'], which is on the host",
-        "sample['id'], which is on the host",
+        "sample['ntokens'], which is not on the GPU",
+        "sample['id'], which is not on the GPU",
     ]
 
 

@@ -101,5 +101,5 @@ def test_long_sentences():
 def test_distances_that_do_not_fit_are_refused():
     with pytest.raises(DataError, match="3 distances for 2 words"):
         split_by_distances([1, 2, 3], ["a", "b"])
-    with pytest.raises(DataError, match="no words"):
+    with pytest.raises(DataError, match="at least one word"):
         split_by_distances([], [])

@@ -89,7 +89,7 @@ def test_examples(line, tree):
     ],
 )
 def test_what_is_no_tree_is_refused(line, message):
-    with pytest.raises(BadParse, match=f"{message}.*; each line holds one whole tree") as fault:
+    with pytest.raises(BadParse, match=f"{message}.*; write one whole tree") as fault:
         parse_tree(line)
     assert fault.value.reason == "not in brackets"
 

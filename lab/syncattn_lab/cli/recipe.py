@@ -36,7 +36,10 @@ def main(argv: Sequence[str] | None = None) -> None:
         raise DataError(f"--configs {args.configs}: no such folder")
     folder, here = args.configs / args.corpus, Path(args.corpus)
     if args.start and not args.init:
-        raise DataError("--start goes with --init; later, _data.yaml says start: FOLDER")
+        raise DataError(
+            "--start needs --init; a corpus that exists names its model in _data.yaml: start: "
+            "FOLDER"
+        )
     if args.init:
         _write_corpus(here, args)
         return
@@ -58,7 +61,10 @@ def main(argv: Sequence[str] | None = None) -> None:
         from ..report import viz  # noqa: F401  (says now if pages cannot be made here)
 
         if args.plan or args.report or not args.seeds:
-            raise DataError("--idea: give --seeds; it has a plan and a page of its own")
+            raise DataError(
+                "--idea needs --seeds, and cannot be used with --plan or --report, since an idea "
+                "has its own plan and page"
+            )
         idea = read_idea(args.idea, corpus, args.words, args.seeds, args.work / "ideas")
         folder, words = idea.folder, [row.text for row in idea.rows]
         request = Request(corpus, words, idea.rows, {}, args.seeds, idea.plan)
@@ -101,11 +107,11 @@ def _check_report(request: Request, table: bool) -> None:
 
     if table:
         raise DataError(
-            "--report: leave out --table, since a report reads translations; what is done already "
-            "is not done again"
+            "--report: leave out --table, since a report reads translations; finished stages are "
+            "not run again"
         )
     if not request.rows:
-        raise DataError("--report: name the systems that it is about")
+        raise DataError("--report: name the systems that the report shows")
 
 
 def _import_start(corpus: Corpus, args: argparse.Namespace) -> set[Path]:

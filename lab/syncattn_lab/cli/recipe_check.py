@@ -145,8 +145,8 @@ def rehearse(request: Request, machines: Machines, cells: Sequence[Cell], work: 
     if severe:
         shutil.rmtree(scratch)
         raise DataError(
-            f"{corpus.name}: its text would give wrong numbers: {'; '.join(severe)}; mend it, or "
-            "say in _data.yaml, examine, that it is meant (docs/recipes.md)"
+            f"{corpus.name}: the text would give wrong numbers: {'; '.join(severe)}; correct the "
+            "text, or allow these faults in _data.yaml under examine (docs/recipes.md)"
         )
     short = _replace_missing(short, programs, parsers)
     rehearsed = make_cells(short, machines, changes, chosen)
@@ -165,13 +165,16 @@ def rehearse(request: Request, machines: Machines, cells: Sequence[Cell], work: 
     shutil.rmtree(scratch)
     print(f"rehearsal: {len(stages)} stages in {duration(time.monotonic() - began)}")
     if missing:
-        raise DataError(f"{corpus.name}: the rehearsal was fine, but see above what is missing")
+        raise DataError(
+            f"{corpus.name}: the rehearsal succeeded, but the things listed above are missing; "
+            "supply them first"
+        )
 
 
 def _print_findings(corpus: Corpus, findings: Sequence[Finding]) -> list[str]:
     """Print the notable faults of a corpus's text; return short descriptions of the severe ones."""
     shown = [finding for finding in findings if finding.is_notable]
-    print(f"{corpus.name}: text: {len(shown) or 'nothing'} to look at")
+    print(f"{corpus.name}: text: {len(shown) or 'nothing'} to check")
     print(*(f"- {finding}\n" for finding in shown), sep="", end="")
     return [f"{each.split}: {FOUND[each.kind].about}" for each in shown if each.severe]
 

@@ -40,8 +40,8 @@ class ResultsView:
         """
         if not self.path.is_file():
             raise DataError(
-                f"{self.path}: no such file; run the recipe without --table first, or name its "
-                "results with --results"
+                f"{self.path}: no such file; run the recipe without --table first, or give the "
+                "file of its results with --results"
             )
         if self.request.plan:
             self._print_plan(self.request.plan)
@@ -59,12 +59,17 @@ class ResultsView:
         if name is None:
             return
         if self.request.plan:
-            raise DataError(f"--baseline {name}: leave it out, a plan says what is compared")
+            raise DataError(
+                f"--baseline {name}: the plan says what is compared; leave the option out"
+            )
         cells = load_results(self.path)["cells"] if self.path.is_file() else []
         known = {cell["system"] for cell in cells if seeds is None or cell["seed"] in seeds}
         known |= {row.label for row in self.request.rows}
         if name not in known:
-            fault = f"neither a given system nor in {self.path}{suggest(name, known)}"
+            fault = (
+                "this is not one of the given systems, and not in "
+                f"{self.path}{suggest(name, known)}"
+            )
             raise DataError(f"--baseline {name}: {fault}")
 
     def _print_plan(self, plan: Plan) -> None:

@@ -107,7 +107,9 @@ def _count_offsets(args: argparse.Namespace) -> dict[str, OffsetTable]:
         if files is None:
             continue
         if getattr(args, f"{side}_heads") is None:
-            raise DataError(f"--{side}-counts: give --{side}-heads, too, to compare with")
+            raise DataError(
+                f"--{side}-counts needs --{side}-heads, with which the table of counts is compared"
+            )
         if len(files) not in (2, 4):
             raise DataError(f"--{side}-counts: give PIECES HEADS, or PIECES HEADS SPANS TEXT")
         table = tables[side] = OffsetTable(side == "source", left_only=side == "target")
@@ -126,7 +128,10 @@ def _read_parsed(
     texts = [read_text(path) for path in files]
     for path, text in zip(files, texts, strict=True):
         if len(text) != len(texts[0]):
-            raise DataError(f"{path}: {len(text)} lines, but {files[0]} has {len(texts[0])}")
+            raise DataError(
+                f"{path}: has {len(text)} lines, but {files[0]} has {len(texts[0])}; both files "
+                "need one line for each sentence"
+            )
     scheme = args.subword_marks or choose_scheme(texts[0])
     parses = zip(_gold_heads(files[1]), *texts, strict=True)
     for number, (heads, line, _, *other) in enumerate(parses, 1):
@@ -149,12 +154,18 @@ def _compare_measures(
     measured: dict[str, dict[str, list[float]]] = {}
     for measure, name, path in args.sentence_scores:
         if name not in systems:
-            raise DataError(f"--sentence-scores {name}: no --system has that name")
+            raise DataError(f"--sentence-scores {name}: no --system has this name")
         numbers = read_sentence_scores(path)
         if len(numbers) != size:
-            raise DataError(f"{path}: {len(numbers)} scores, but {size} references")
+            raise DataError(
+                f"{path}: has {len(numbers)} scores, but there are {size} references; give one "
+                "score for each sentence"
+            )
         if measured.setdefault(measure, {}).setdefault(name, numbers) is not numbers:
-            raise DataError(f"--sentence-scores {measure} {name}: given twice")
+            raise DataError(
+                f"--sentence-scores {measure} {name}: is given twice; give each measure of a "
+                "system once"
+            )
     baseline = args.baseline or ""
     return {m: compare_sentence_scores(numbers, baseline) for m, numbers in measured.items()}
 
@@ -189,7 +200,10 @@ def read_input(args: argparse.Namespace) -> tuple[dict[str, Output], Gold]:
         if len(files) not in (1, 2) or name in outputs:
             raise DataError(f"--system {name}: give each name once, with one or two files")
         if any(category(character) in ("Cc", "Cs", "Zl", "Zp") for character in name):
-            raise DataError(f"--system {name!r}: the name must fit into a line; choose another")
+            raise DataError(
+                f"--system {name!r}: the name has characters that a line cannot show; choose "
+                "another name"
+            )
         printed = [read_output(file, args.subword_marks, warn) for file in files]
         outputs[name] = Output(*printed)
     _warn_of_same_files(args)
@@ -217,7 +231,9 @@ def _group_words(
     for side, text in texts.items():
         if spans := getattr(args, f"{side}_spans"):
             if text is None:
-                raise DataError("--source-spans: give --source, too, the sentences of the words")
+                raise DataError(
+                    "--source-spans needs --source, the text that the spans count characters of"
+                )
             words[side] = read_gold_words(text, spans)
     if not words:
         return outputs, gold
@@ -233,7 +249,7 @@ def _warn_of_same_files(args: argparse.Namespace) -> None:
     for number, (name, path) in enumerate(given):
         for other, earlier in given[:number]:
             if os.path.samefile(path, earlier):
-                warn(f"{path}: given twice, as {other} and as {name}")
+                warn(f"{path}: the same file is given as {other} and as {name}")
 
 
 def warn(message: str) -> None:
@@ -257,7 +273,7 @@ def _write_text(path: Path, args: argparse.Namespace, outputs: Mapping[str, Outp
     from ..evaluation.scoring import plain_text
 
     if len(outputs) > 1:
-        raise DataError("--text: give one --system")
+        raise DataError("--text needs exactly one --system")
     [output] = outputs.values()
     with path.open("w", encoding="utf-8") as file:
         for text in plain_text(output.beam, args.detokenize):
@@ -272,8 +288,8 @@ def _gold_heads(path: str) -> Iterator[list[int] | None]:
     for number, heads in enumerate(read_heads(path), 1):
         if heads and not 0 <= min(heads) <= max(heads) <= len(heads):
             raise DataError(
-                f"{path}:{number}: a head is out of range; 0 is the root, k the k-th of the "
-                f"{len(heads)} words"
+                f"{path}:{number}: a head is out of range; write 0 for the root, and k for the "
+                f"k-th of the {len(heads)} words"
             )
         yield heads
 

@@ -54,8 +54,8 @@ def run(argv: Sequence[str]) -> None:
         warn_of_unknown(model)
     scores = score_contrastive(pairs, verdicts, args.baseline)
     notes = [
-        "accuracy: of the pairs, in %, those whose right translation is more probable than each "
-        "wrong one; probabilities are of whole translations",
+        "accuracy: percentage of the pairs whose right translation is more probable than every "
+        "wrong translation; probabilities are of whole translations",
         *describe_groups(scores, args.baseline),
     ]
     document = {"contrast": [asdict(score) for score in scores]}

@@ -84,7 +84,7 @@ def _choose_ways(args: argparse.Namespace, outputs: _Outputs) -> dict[str, list[
     ways = {name: _list_ways(outputs, name) for name, _ in outputs}
     for name, way, _ in args.output:
         if name not in ways:
-            raise DataError(f"--output {name} {way}: no alignment is named {name}")
+            raise DataError(f"--output {name} {way}: no alignment has the name {name}")
         if way not in ways[name]:
             raise DataError(f"--output {name} {way}: choose one of {', '.join(ways[name])}")
     if args.gold:
@@ -103,7 +103,9 @@ def _read_gold(args: argparse.Namespace, sentences: int) -> _Gold | None:
         return None
     gold = read_alignments(args.gold, args.one_based)
     if len(gold[0]) != sentences:
-        raise DataError(f"{args.gold}: {len(gold[0])} lines, but {sentences} decoded sentences")
+        raise DataError(
+            f"{args.gold}: has {len(gold[0])} lines, but {sentences} sentences were decoded"
+        )
     return gold
 
 
@@ -182,7 +184,7 @@ def _report(scores: Scores, sentences: int, left_out: int) -> str:
         parts += [format_table(rows), "", note]
     if left_out:
         count = f"{left_out} of {sentences + left_out} sentences"
-        parts.append(f"left out: {count}, where an unknown subword hides where words begin")
+        parts.append(f"left out: {count}, in which an unknown subword hides where words begin")
     return "\n".join(parts)
 
 

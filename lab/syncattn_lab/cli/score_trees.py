@@ -29,7 +29,7 @@ def run(argv: Sequence[str]) -> None:
     args = make_parser().parse_args(argv)
     gold = list(read_trees(args.gold))
     if not any(gold):
-        raise DataError(f"{args.gold}: no gold tree; give one tree per line")
+        raise DataError(f"{args.gold}: has no gold tree; give one tree on each line")
     if args.debinarise:
         gold = [tree and remove_binarisation(tree) for tree in gold]
     systems: dict[str, BracketingScore] = {}
@@ -67,9 +67,11 @@ def _read_system(
     sides: list[PrintedSide] = [getattr(sentence, name) for sentence in read_output(path)]
     layers = sorted({layer for side in sides for layer in side.distances})
     if not layers:
-        raise DataError(f"{path}: no distances of the {name}; only LPSI measures some")
+        raise DataError(
+            f"{path}: has no distances of the {name}; only LPSI models measure distances"
+        )
     if len(sides) != len(gold):
-        raise DataError(f"{path}: {len(sides)} sentences, but {len(gold)} gold trees")
+        raise DataError(f"{path}: has {len(sides)} sentences, but there are {len(gold)} gold trees")
     induced: dict[str, Sequence[Tree | None]] = {}
     for layer in layers:
         trees: list[Tree | None] = []
@@ -101,10 +103,11 @@ def _format_table(
         rows.append([name, *(f"{100 * fraction:.2f}" for fraction in fractions)])
     counted = baselines["random"]
     notes = [
-        f"evalb: all brackets of {counted.sentences} sentences ({counted.words} words) "
-        "together, including whole sentences and single words; with punctuation",
-        f"sentence F1: mean over the {len(counted.each)} sentences of two words or "
-        "more; spans of several words but not of all, each once; without punctuation",
+        f"evalb: brackets of all {counted.sentences} sentences ({counted.words} words) are "
+        "counted together, including those of whole sentences and single words; with punctuation",
+        f"sentence F1: mean over the {len(counted.each)} sentences of two words or more; each "
+        "span of several words counts once, except that of the whole sentence; without "
+        "punctuation",
         "both: without labels and parts of speech",
         f"random: every split drawn uniformly, seed {SEED}",
     ]

@@ -55,8 +55,9 @@ class WordGroups:
         from ..evaluation.tables import Tables
 
         notes = [
-            "recall, precision: of the words of the references and of the translations, in %, "
-            "those that the other text has, counted as BLEU counts words",
+            "recall: percentage of the words of the references that the translations have; "
+            "precision: percentage of the words of the translations that the references have; "
+            "words are counted as BLEU counts words",
             *describe_groups(self.scores, self.baseline),
         ]
         if self.alignment:
@@ -66,8 +67,8 @@ class WordGroups:
             )
         if self.left_out:
             notes.append(
-                f"{self.left_out} sentences are left out of these, since the words of the links or "
-                "the parses are not those of the text"
+                f"{self.left_out} sentences are left out of these groups, since the words of "
+                "their links or parses differ from those of the text"
             )
         return Tables(tabulate_groups(self.scores, "words"), notes)
 
@@ -108,7 +109,7 @@ def read_word_groups(
     kinds = list_kinds(text) if args.by in (None, [_EVERY]) else args.by
     if args.by and not kinds:
         raise DataError(
-            "--by all: there is nothing to group words by; give --source, --source-parses or "
+            "--by all: nothing is given to group words by; give --source, --source-parses or "
             "--target-training"
         )
     own = _read_own_links(args, outputs)
@@ -159,7 +160,9 @@ def _read_parses(args: argparse.Namespace, size: int) -> Sequence[Analysis] | No
         return None
     parses = read_parses(args.source_parses)
     if len(parses) != size:
-        raise DataError(f"{args.source_parses}: {len(parses)} sentences, but {size} references")
+        raise DataError(
+            f"{args.source_parses}: has {len(parses)} sentences, but there are {size} references"
+        )
     return parses
 
 
@@ -199,7 +202,9 @@ def _describe_text(
     seen = frequent = None
     if args.source_training:
         if source is None:
-            raise DataError("--source-training: give --source, too, whose words are searched")
+            raise DataError(
+                "--source-training needs --source, whose words are looked up in the training text"
+            )
         seen = count_training(args.source_training, source, args.tokenize)
     if args.target_training:
         frequent = count_training(args.target_training, references, args.tokenize)
@@ -235,7 +240,7 @@ def _read_own_links(
     }
     for name, path in args.translation_links:
         if name not in outputs:
-            raise DataError(f"--translation-links {name}: no --system has that name")
+            raise DataError(f"--translation-links {name}: no --system has this name")
         own[name] = read_linked_words(path, args.subword_marks)
     return own
 

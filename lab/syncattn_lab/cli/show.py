@@ -46,9 +46,9 @@ def _check_modes(parser: argparse.ArgumentParser, args: argparse.Namespace) -> N
                 rule = "does not go with --html" if args.html else f"goes {group.title} FILE"
                 parser.error(f"{name} {rule}")
     if args.heads is None and args.rows:
-        parser.error("--rows goes with --heads")
+        parser.error("--rows needs --heads")
     if args.heads is not None and args.kind != parser.get_default("kind"):
-        parser.error("--kind does not go with --heads, which is a kind of its own")
+        parser.error("--kind cannot be used with --heads, which draws its own kind of picture")
     if args.html and not (args.system and args.references):
         parser.error("--html needs --system and --references")
 

@@ -43,8 +43,9 @@ def write_figure(args: argparse.Namespace) -> None:
         warn_of_unknown(model)
     if args.figure.suffix.lower() != ".svg" and (boxes := picture_files.list_boxes(picture)):
         print(
-            f"warning: {args.figure}: no font here has letters of {', '.join(boxes)}, which become "
-            "boxes; install one (Debian: apt install fonts-noto-cjk or fonts-noto), or write .svg",
+            f"warning: {args.figure}: no installed font has letters of {', '.join(boxes)}, so "
+            "the picture shows boxes; install a font (Debian: apt install fonts-noto-cjk or "
+            "fonts-noto), or write .svg",
             file=sys.stderr,
         )
     print(f"{args.figure}: {kind} of: {printable(example.source.text)}")
@@ -80,20 +81,28 @@ def _read_example(args: argparse.Namespace, model: Model | None) -> Example:
     from ..report.example import Example, Side, read_example
 
     if args.analyses:
-        raise DataError("--figure: a figure shows more than --analyses has; give the model, --path")
+        raise DataError(
+            "--figure: a figure needs more than a file of analyses has; give the model, --path"
+        )
     [number, *more] = args.number
     if more or len(args.sentence) > 1:
         raise DataError("--figure: give one sentence, or one --number of --gold")
     if args.gold:
         if args.sentence or args.translation:
-            raise DataError("--gold has its own sentence and reference; give no others")
+            raise DataError(
+                "--gold has the sentence and the reference; give no other sentence or --translation"
+            )
         known = model.languages if model else (None, None)
         languages = args.source_lang or known[0], args.target_lang or known[1]
         if languages[0] is None:
-            raise DataError(f"{args.kind} needs no model, so say the language: --source-lang en")
+            raise DataError(
+                f"{args.kind} is drawn without a model; name the language: --source-lang en"
+            )
         return read_example(args.gold, languages[0], languages[1] if model else None, number)
     if not args.sentence or not args.sentence[0].split():
-        raise DataError("no sentence; give one, or a test set: --gold words/test --number 1")
+        raise DataError(
+            "no sentence is given; give a sentence, or a test set: --gold words/test --number 1"
+        )
     texts = [args.sentence[0], args.translation or ""]
     if model and is_raw(model.source_segmenter.scheme):
         schemes = model.source_segmenter.scheme, model.target_segmenter.scheme

@@ -40,15 +40,16 @@ def choose_heads(args: argparse.Namespace, model: Model) -> tuple[list[HeadName]
         return names, args.rows
     if not args.gold:
         raise DataError(
-            "--heads: name some, such as encoder.1.1, or give a test set with PREFIX.heads.en, on "
-            "which the strongest are found: --gold PREFIX"
+            "--heads: name heads, such as encoder.1.1, or give a test set with PREFIX.heads.en, "
+            "in which the strongest heads are found: --gold PREFIX"
         )
     numbers = [n for n in range(1, 1 + _count(args, model)) if n not in args.number]
     found, rows = find_strongest(model, _read(args.gold, model, numbers), args.rows)
     if not found:
         raise DataError(
-            f"--heads: no sentence of {args.gold} besides those shown has a parse with the words "
-            "that the model reads; name heads, such as encoder.1.1"
+            f"--heads: the strongest heads cannot be found: no sentence of {args.gold}, besides "
+            "the shown sentences, has a parse over the words that the model reads; name heads, "
+            "such as encoder.1.1"
         )
     return found, rows
 

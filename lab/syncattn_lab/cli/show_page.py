@@ -48,7 +48,7 @@ def write_page(args: argparse.Namespace, trainings: Trainings | None = None) -> 
     logs: dict[str, list[list[Point]]] = {}
     for name, path in args.log:
         if name not in outputs:
-            raise DataError(f"--log {name}: no --system has that name")
+            raise DataError(f"--log {name}: no --system has this name")
         logs.setdefault(name, []).append(read_training_log(path))
     models = _models(args, list(outputs))
     by_length = gold.source is not None or any(
@@ -139,7 +139,7 @@ def _find_faults(path: Path) -> list[Finding]:
 def _models(args: argparse.Namespace, systems: list[str]) -> dict[int, Model]:
     for name, _ in args.attention:
         if name not in systems:
-            raise DataError(f"--attention {name}: no --system has that name")
+            raise DataError(f"--attention {name}: no --system has this name")
     return {systems.index(name): load_model(args, path) for name, path in args.attention}
 
 

@@ -63,12 +63,14 @@ def _describe_all(args: argparse.Namespace) -> Iterator[str]:
 def _read_sentences(args: argparse.Namespace) -> list[str]:
     if args.gold:
         if args.sentence:
-            raise DataError("--gold has its own sentences; give no others")
+            raise DataError("--gold has the sentences; give no other sentences")
         return []
     lines = args.sentence or ([] if sys.stdin.isatty() else read_lines(0))
     sentences = [line for line in lines if line.split()]
     if not sentences:
-        raise DataError("no sentence; give some, or a test set: --gold words/test --number 1")
+        raise DataError(
+            "no sentence is given; give sentences, or a test set: --gold words/test --number 1"
+        )
     return sentences
 
 
@@ -76,13 +78,18 @@ def _describe_file(args: argparse.Namespace) -> Iterator[str]:
     from ..printed.output import read_output
 
     if args.heads is not None:
-        raise DataError("--heads: a file of analyses has none; give the model, --path")
+        raise DataError(
+            "--heads: a file of analyses has no attention of heads; give the model, --path"
+        )
     if args.sentence or args.gold or args.path:
-        raise DataError("--analyses has its own sentences; give no others, and no --path")
+        raise DataError("--analyses has the sentences; give no other sentences, and no --path")
     printed = read_output(args.analyses)
     for number in args.number:
         if number > len(printed):
-            raise DataError(f"{args.analyses}: there is no sentence {number}, but {len(printed)}")
+            raise DataError(
+                f"{args.analyses}: there is no sentence {number}; the file has {len(printed)} "
+                "sentences"
+            )
         sentence = printed[number - 1]
         head = [f"source       {sentence.source}"]
         name = "reference" if sentence.forced else "translation"
@@ -147,7 +154,7 @@ def _describe(
             yield from ("", f"{title}, parsed", arcs)
     links = sentence.links if layer is None else sentence.layer_links.get((layer, 0))
     if links is None:
-        raise DataError(f"there are no links of layer {layer}" if layer else "there are no links")
+        raise DataError(f"layer {layer} has no links" if layer else "there are no links")
     drawn = terminal.draw_links(links, sentence.source.words, sentence.target.words)
     yield from ("", f"{name}, aligned", drawn)
     for title, side in sides.items():

@@ -132,8 +132,8 @@ def say_one_based(
     if any(linked) or not linked or not any(0 in link for links in printed for link in links):
         return ""
     return (
-        f"{len(linked)} sentences have gold links, none with a 0, as if they counted from 1; if "
-        "they do, give --one-based"
+        f"{len(linked)} sentences have gold links, but no link has the number 0, so words seem "
+        "to be counted from 1; if they are, give --one-based"
     )
 
 

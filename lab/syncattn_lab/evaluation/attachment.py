@@ -65,7 +65,9 @@ def score_attachment(
     """
     for name, rows in (("heads", predicted), ("labels", labels)):
         if rows is not None and len(rows) != len(gold):
-            raise DataError(f"{name} of {len(rows)} sentences, gold heads of {len(gold)}")
+            raise DataError(
+                f"{name} of {len(rows)} sentences, but gold heads of {len(gold)} sentences"
+            )
     counts: dict[tuple[str, str], list[int]] = defaultdict(lambda: [0, 0, 0])
     sentences = zip(predicted, gold, labels or repeat(()), strict=False)
     for number, (heads, truth, names) in enumerate(sentences, 1):

@@ -101,8 +101,9 @@ def score_trees(
     """
     if len(predicted) != len(gold):
         raise DataError(
-            f"{name}:{min(len(predicted), len(gold))}: {len(predicted)} lines here but "
-            f"{len(gold)} gold trees; both need one line per sentence, empty lines included"
+            f"{name}:{min(len(predicted), len(gold))}: the file has {len(predicted)} lines, but "
+            f"there are {len(gold)} gold trees; both files need one line for each sentence, "
+            "empty lines included"
         )
     total: Counter[str] = Counter()
     sentences: list[Brackets] = []
@@ -114,8 +115,9 @@ def score_trees(
         count = 0 if guess is None else sum(1 for _ in guess.leaves())
         if guess is None or count != len(words):
             raise DataError(
-                f"{name}:{number}: {count} words, but {len(words)} in the gold tree; write each "
-                "tree over all words, with a label in every bracket, as in (X (X the) (X man))"
+                f"{name}:{number}: the tree has {count} words, but the gold tree has "
+                f"{len(words)}; write each tree over all words, with a label in every bracket, "
+                "as in (X (X the) (X man))"
             )
         spans, gold_spans = find_constituents(guess), find_constituents(truth)
         total.update(vars(_match(spans, gold_spans)), sentences=1, words=count)

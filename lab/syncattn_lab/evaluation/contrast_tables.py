@@ -17,16 +17,16 @@ Compared: TypeAlias = Mapping[Measure, Sequence[Difference]]
 
 #: What it means that seeds are blocks.
 WITHIN = (
-    "systems are compared within seeds, which share first weights and batches; all systems here "
-    "whose seeds are as steady tell the deviation"
+    "each seed is a block: its trainings share initial weights and batches; the residual "
+    "deviation is pooled over all systems of similar variance"
 )
 #: What the names of columns mean.
 _SENTENCES = (
-    "of the difference in BLEU, by randomisation over sentences, all seeds together: do these "
-    "trained models differ?"
+    "of the difference in BLEU between these trained models, by randomisation over sentences of "
+    "all seeds together"
 )
 _BOOTSTRAP = "bootstrap over seeds and sentences together, 95 % interval"
-_MIXED = "what differs between the trainings that are compared"
+_MIXED = "the settings in which the compared trainings differ"
 
 
 def compare_all(contrasts: Sequence[Contrast], cells: Cells) -> dict[Measure, list[Difference]]:
@@ -162,7 +162,10 @@ def _describe_family(found: Compared) -> str:
     complete = sum(one.is_counted and one.is_complete for one in likelihood)
     if complete == _count_tests(likelihood):
         return said
-    return f"{said}, of which {complete} are complete; the others count with p = 1"
+    return (
+        f"{said}, and {complete} of these contrasts are complete; incomplete contrasts count "
+        "with p = 1"
+    )
 
 
 def _count_tests(differences: Iterable[Difference]) -> int:
@@ -213,4 +216,8 @@ def _describe_disagreements(found: Compared) -> list[str]:
         names = [one.measure.name for one in row if one.side not in (0, likelihood.side)]
         if names and likelihood.is_complete:
             said.append(f"{likelihood.contrast.name} ({', '.join(names)})")
-    return [f"scores say what NLL does not (interval without 0): {'; '.join(said)}"] if said else []
+    return (
+        [f"scores differ where NLL does not (the interval does not contain 0): {'; '.join(said)}"]
+        if said
+        else []
+    )

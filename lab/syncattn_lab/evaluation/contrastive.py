@@ -74,7 +74,9 @@ def read_contrastive(path: str | Path) -> list[ContrastivePair]:
     read = _read_json if str(path).endswith(".json") else _read_columns
     pairs = [*read(path)]
     if not pairs:
-        raise DataError(f"{path}: no pairs; give a source, a right and a wrong translation each")
+        raise DataError(
+            f"{path}: has no pairs; give a source, a right and a wrong translation on each line"
+        )
     return pairs
 
 
@@ -85,8 +87,9 @@ def _read_columns(path: str | Path) -> Iterator[ContrastivePair]:
             continue
         if not 3 <= len(columns) <= len(_COLUMNS):
             raise DataError(
-                f"{path}:{number}: {len(columns)} columns between tabs; write source, right, wrong "
-                "and, if they are known, kind and distance"
+                f"{path}:{number}: the line has {len(columns)} columns; write source, right "
+                "translation, wrong translation and, if they are known, kind and distance, "
+                "separated by tabs"
             )
         source, right, wrong, kind, distance = [*columns, "", ""][: len(_COLUMNS)]
         yield _make_pair(f"{path}:{number}", source, right, [wrong], kind, distance or None)
@@ -95,12 +98,14 @@ def _read_columns(path: str | Path) -> Iterator[ContrastivePair]:
 def _read_json(path: str | Path) -> Iterator[ContrastivePair]:
     content = read_json(path)
     if not isinstance(content, list):
-        raise DataError(f"{path}: not a list of sentences, as of LingEval97 and ContraPro")
+        raise DataError(f"{path}: is not a list of sentences, as in LingEval97 and ContraPro")
     for number, entry in enumerate(content, 1):
         where = f"{path}: sentence {number}"
         errors = entry.get("errors") if isinstance(entry, dict) else None
         if not isinstance(errors, list) or not all(isinstance(error, dict) for error in errors):
-            raise DataError(f'{where}: no list of "errors", as in LingEval97 and ContraPro')
+            raise DataError(
+                f'{where}: the list "errors" is missing, as in LingEval97 and ContraPro'
+            )
         if "ref segment" in entry:
             pronouns = (entry.get(f"{side} pronoun") for side in ("src", "ref"))
             yield _make_pair(
@@ -135,7 +140,7 @@ def _make_pair(
         if not isinstance(text, str) or not text.strip():
             raise DataError(f"{where}: the {name} is missing or empty")
         if any(character in text for character in _NOT_IN_A_LINE):
-            raise DataError(f"{where}: the {name} has several lines; write one")
+            raise DataError(f"{where}: the {name} has several lines; write one line")
     if not isinstance(kind, str):
         raise DataError(f"{where}: the kind {str(kind)[:60]!r} is not a text")
     return ContrastivePair(

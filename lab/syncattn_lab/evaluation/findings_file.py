@@ -24,7 +24,9 @@ def load_findings(path: Path) -> list[Finding]:
     """Read a JSON file of faults found in a corpus; raise `DataError` for any other content."""
     found = read_json(path)
     if not isinstance(found, list) or not all(map(_is_finding, found)):
-        raise DataError(f"{path}: not what a recipe finds in its text; run its stage examine again")
+        raise DataError(
+            f"{path}: was not written by the stage examine of a recipe; run this stage again"
+        )
     return [Finding(**each) for each in found]
 
 

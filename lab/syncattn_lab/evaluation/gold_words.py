@@ -53,7 +53,7 @@ def read_gold_words(
     spans = Packed(read_spans(path)) if path else None
     if spans is not None and len(spans) != len(sentences):
         raise DataError(
-            f"{path}: {len(spans)} lines, but {len(sentences)} in the text of the words"
+            f"{path}: has {len(spans)} lines, but the text of the words has {len(sentences)}"
         )
     return Packed(_read_words(sentences, spans, path))
 
@@ -82,7 +82,8 @@ def find_groups(side: PrintedSide, gold: GoldWords) -> Units:
     letters = "".join(words)
     if find_letters(letters) != gold.letters:
         raise DataError(
-            f"an analysis of another sentence: {letters[:40]!r} and, in gold, {gold.letters[:40]!r}"
+            f"the analysis is of another sentence: {letters[:40]!r}, but the gold sentence is "
+            f"{gold.letters[:40]!r}"
         )
     return find_units([*pairwise(accumulate(map(len, words), initial=0))], gold.spans)
 
@@ -165,8 +166,8 @@ def group_words(
                 gold = replace(gold, source=Packed(_list_sources(gold, analysed, found[side])))
             if known.setdefault(side, found[side]) != found[side]:
                 raise DataError(
-                    f"system {name}: its words of the {side} are not those of other systems; give "
-                    "analyses of models whose record names the same splitter"
+                    f"system {name}: splits the {side} into other words than the first systems; "
+                    "give analyses of models that use the same splitter"
                 )
     return grouped, _move_gold(gold, known)
 
@@ -205,7 +206,7 @@ def _move_rows(rows: Mapping[str, Any], of_words: list[int]) -> dict[str, Any]:
     for name, row in rows.items():
         if row and len(row) != len(of_words):
             fault = f"{len(row)} {name.partition('_')[2]} for {len(of_words)} words"
-            raise DataError(f"{fault}; give those of the same parser as the spans")
+            raise DataError(f"{fault}; give the output of the parser that wrote the spans")
     units = Units([], of_words)
     moved: dict[str, Any] = {}
     for name, row in rows.items():
@@ -224,7 +225,9 @@ def _move_links(
                 continue
             if any(link[place] >= len(of_words) for link in links):
                 count = f"{len(of_words)} words of the {side}"
-                raise DataError(f"gold links of sentence {number + 1}: one outside the {count}")
+                raise DataError(
+                    f"gold links of sentence {number + 1}: a link is outside the {count}"
+                )
             if side == "source":
                 links = {(of_words[i], j) for i, j in links}
             else:

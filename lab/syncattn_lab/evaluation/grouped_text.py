@@ -64,7 +64,8 @@ class Fitting:
         """
         if len(linked.links) != len(target):
             raise DataError(
-                f"{linked.name}: {len(linked.links)} lines, but {len(target)} references"
+                f"{linked.name}: has {len(linked.links)} lines, but there are {len(target)} "
+                "references"
             )
         sides = zip(
             linked.links,
@@ -74,8 +75,9 @@ class Fitting:
         found = [self._fit(linked.name, index, *one) for index, one in enumerate(sides)]
         if target and all(links is None for links in found):
             raise DataError(
-                f"{linked.name}: the links are not those of the source and the references; are "
-                "they of the same texts, and --source and --references in the same words?"
+                f"{linked.name}: the links do not fit the source and the references; check that "
+                "they are of the same texts, and that --source and --references are split into "
+                "the same words"
             )
         return found
 
@@ -154,8 +156,8 @@ def collect_links(name: str, printed: Sequence[PrintedSentence]) -> LinkedWords:
     """
     if all(sentence.links is None for sentence in printed):
         raise DataError(
-            f"{name}: there are no links; print them with syncattn-translate --jsonl, or with "
-            "fairseq-generate --print-alignment"
+            f"{name}: the output has no links; print links with syncattn-translate --jsonl, or "
+            "with fairseq-generate --print-alignment"
         )
     return LinkedWords(
         name,

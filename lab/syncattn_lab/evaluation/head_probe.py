@@ -105,15 +105,18 @@ class Probe:
         """
         ensemble = Ensemble(path, self.data)
         if len(ensemble.models) > 1:
-            raise DataError(f"{path}: heads are those of a single model; give one checkpoint")
+            raise DataError(
+                f"{path}: heads can be shown for a single model, not for an ensemble; give one "
+                "checkpoint"
+            )
         [model], task = ensemble.models, ensemble.task
         model.eval()
         dataset = self._load(task, self.split)
         sides = {side: self._read(ensemble, dataset, side) for side in SIDES.values()}
         if not any(sides.values()):
             raise DataError(
-                f"{self.data}: {self.split} has no heads; binarise it with --{self.split}heads, "
-                "which syncattn-preprocess has"
+                f"{self.data}: {self.split} has no heads; binarise the text with "
+                f"syncattn-preprocess --{self.split}heads"
             )
         labels = {side: self._read_labels(side, sides[side]) for side in self.labels}
         looked: dict[tuple[str, str], dict[int, np.ndarray]] = defaultdict(dict)
@@ -177,11 +180,14 @@ class Probe:
     def _read_labels(self, side: str, words: _Side | None) -> list[list[str]]:
         path = self.labels[side]
         if words is None:
-            raise DataError(f"{path}: the {side} has no heads; leave its labels out")
+            raise DataError(
+                f"{path}: labels are given, but the {side} has no heads; leave the labels out"
+            )
         rows = [row or [] for row in read_labels(path)]
         if len(rows) != len(words.lengths):
             raise DataError(
-                f"{path}: {len(rows)} lines, but {self.split} has {len(words.lengths)} sentences"
+                f"{path}: has {len(rows)} lines, but {self.split} has {len(words.lengths)} "
+                "sentences"
             )
         for number, (row, lengths) in enumerate(zip(rows, words.lengths, strict=True), 1):
             if row and len(row) != len(lengths):

@@ -26,11 +26,11 @@ def induce_tree(side: PrintedSide, layer: int, words: Sequence[str] | None = Non
         DataError: there are no such distances, or the words are not those of the sentence.
     """
     if layer not in side.distances:
-        known = ", ".join(map(str, side.distances)) or "no layer"
-        raise DataError(f"no distances of layer {layer}, but of {known}")
+        known = ", ".join(map(str, side.distances)) or "none"
+        raise DataError(f"layer {layer} has no syntactic distances; layers with distances: {known}")
     if words is not None and len(words) != len(side.words):
         if side.hides_words:
             return None
-        raise DataError(f"{len(side.words)} words, but {len(words)} in the text")
+        raise DataError(f"the side has {len(side.words)} words, but the text has {len(words)}")
     leaves = side.words if words is None else words
     return split_by_distances(side.list_gaps(layer), leaves) if leaves else None

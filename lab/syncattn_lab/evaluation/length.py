@@ -65,4 +65,6 @@ def count_source_words(outputs: Iterable[Sequence[PrintedSentence]]) -> list[int
         lengths = [len(sentence.source.words) for sentence in output]
         if any(lengths):
             return lengths
-    raise DataError("no output has the sources, whose length is asked for; give --source")
+    raise DataError(
+        "the length of the source is needed, and no output has the source; give --source"
+    )

@@ -61,11 +61,11 @@ def unpack_counts(text: str) -> np.ndarray:
         counts = unpacker.decompress(packed, max_length=_MOST_COUNTS)
         columns = np.frombuffer(counts, "<u4" if text.startswith(_LONG) else "<u2").reshape(-1, 6)
     except (ValueError, OSError):
-        raise DataError("ngrams: damaged; score this training again") from None
+        raise DataError("ngrams: the counts are damaged; score this training again") from None
     if not unpacker.eof:
         raise DataError(f"ngrams: of more than {_MOST_COUNTS // 12:,} sentences, or cut off")
     if not len(columns):
-        raise DataError("ngrams: of no sentence; score this training again")
+        raise DataError("ngrams: there is no sentence; score this training again")
     columns = columns.astype(int)
     return np.concatenate([columns, (columns[:, :1] - np.arange(4)).clip(0)], axis=1)
 
@@ -74,7 +74,7 @@ def load_results(path: Path) -> dict[str, Any]:
     """Read and check a results file; raise `DataError` if it is none or is damaged."""
     results = read_json(path)
     if not isinstance(results, dict) or not {"corpus", "cells"} <= results.keys():
-        raise DataError(f"{path}: not a results file of syncattn-recipe")
+        raise DataError(f"{path}: is not a results file of syncattn-recipe")
     if not _is_text(results["corpus"]) or not isinstance(results["cells"], list):
         raise DataError(f"{path}: expected the name of a corpus, and a list of cells")
     known: dict[tuple[str, int], int] = {}
@@ -83,7 +83,9 @@ def load_results(path: Path) -> dict[str, Any]:
             _check(cell)
             first = known.setdefault((cell["system"], cell["seed"]), number)
             if first != number:
-                raise DataError(f"has the system and the seed of cell {first}; remove one of them")
+                raise DataError(
+                    f"has the same system and seed as cell {first}; remove one of the two"
+                )
     return results
 
 
@@ -163,7 +165,10 @@ def record(path: Path, corpus: str, cells: Sequence[Mapping[str, Any]]) -> None:
         if path.exists():
             results = load_results(path)
         if results["corpus"] != corpus:
-            raise DataError(f"{path}: has results of {results['corpus']}, not of {corpus}")
+            raise DataError(
+                f"{path}: has results of the corpus {results['corpus']}, not of {corpus}; choose "
+                "another file with --results"
+            )
         every = [*results["cells"], *cells]
         by_training = {(cell["system"], cell["seed"]): cell for cell in every}
         document = {"corpus": corpus, "cells": [*by_training.values()]}

@@ -285,20 +285,21 @@ def _warn_of_mixed_up_files(
     """Warn if translations look like forced output, or references like those of another text."""
     if all(sentence.forced for sentence in output.beam):
         warn(
-            f"system {name}: its translations are the references, as in forced output "
-            "(--force, --score-reference), which comes second: --system NAME BEAM FORCED"
+            f"system {name}: the translations are the references, as in forced output (--force, "
+            "--score-reference); give forced output in second place: --system NAME BEAM FORCED"
         )
     length = score.bleu.length
     if length >= _LONGEST:
         warn(
-            f"system {name}: its translations have {length:.0f} % of the words of the references; "
-            "check that the file has translations alone, split into words as the references are"
+            f"system {name}: the translations have {length:.0f} % of the words of the "
+            "references; check that the file has only translations, split into words as the "
+            "references are"
         )
     bleu, chrf = score.bleu.score, score.texts["chrf"].score
     if bleu < _UNRELATED_BLEU and chrf < _UNRELATED_CHRF:
         warn(
-            f"system {name}: BLEU is {bleu:.2f}, as if the references were those of another text; "
-            "check that they are in the same order and language"
+            f"system {name}: BLEU is {bleu:.2f}, as low as for a wrong text; check that "
+            "translations and references are in the same order and language"
         )
 
 
@@ -315,7 +316,10 @@ def _warn_of_other_texts(
         source = Packed(" ".join(sentence.source.words) for sentence in output.beam)
     for what, others in (("references", gold.references), ("source", source)):
         if len(texts) >= _FEWEST_SAME and any(others) and _are_same(texts, others):
-            warn(f"system {name}: its translations are the {what}; was one file given twice?")
+            warn(
+                f"system {name}: the translations are the same as the {what}; check that no file "
+                "was given twice"
+            )
             return
     profiles = [Profile() for _ in range(3)]
     for profile, lines in zip(profiles, (texts, gold.references, source), strict=True):
@@ -324,8 +328,8 @@ def _warn_of_other_texts(
     written, right, wrong = profiles
     if wrong.resembles(written, more_than=right):
         warn(
-            f"system {name}: its translations read like the source, and not like the references; "
-            "are source and target swapped?"
+            f"system {name}: the translations read like the source, and not like the references; "
+            "check that source and target are not swapped"
         )
 
 
@@ -399,16 +403,19 @@ def check_numbers(outputs: Mapping[str, Output], gold: Gold) -> None:
         lines = entries[0] if entries and name == "alignments" else entries
         if lines is not None and len(lines) != size:
             raise DataError(
-                f"{flag(name)}: {len(lines)} lines, but {size} references; both need "
-                "one line per sentence, empty lines included"
+                f"{flag(name)}: has {len(lines)} lines, but there are {size} references; both "
+                "files need one line for each sentence, empty lines included"
             )
     for name, output in outputs.items():
         if len(output.beam) != size:
-            raise DataError(f"system {name}: {len(output.beam)} translations, {size} references")
+            raise DataError(
+                f"system {name}: {len(output.beam)} translations, but {size} references; give "
+                "one translation for each sentence"
+            )
         if output.forced is not None and len(output.forced) != size:
             raise DataError(
-                f"system {name}: {len(output.forced)} sentences in the forced output, "
-                f"{size} references"
+                f"system {name}: the forced output has {len(output.forced)} sentences, but there "
+                f"are {size} references"
             )
 
 

@@ -37,7 +37,7 @@ def read_sentence_scores(path: str | Path) -> list[float]:
             continue  # the system's mean
         if comet and int(comet[1]) != len(scores):
             raise DataError(
-                f"{path}:{number}: Segment {comet[1]} where Segment {len(scores)} should be; give "
+                f"{path}:{number}: expected Segment {len(scores)}, got Segment {comet[1]}; give "
                 "the output of comet-score for one system"
             )
         try:

@@ -55,7 +55,7 @@ def make_rows(
     known = list(dict.fromkeys(cell["system"] for cell in chosen))
     if missing := [system for system in systems if system not in known]:
         which = ", ".join(missing) + (f" with seed {', '.join(map(str, seeds))}" if seeds else "")
-        there = f"there are some of {', '.join(known)}" if known else "there are no others"
+        there = f"there are results of {', '.join(known)}" if known else "there are no others"
         raise DataError(f"no results of {which}; {there}")
     rows: dict[str, dict[tuple[str, str], TableRow]] = {}
     for system in dict.fromkeys([*systems, *map(baseline, systems)]):

@@ -204,7 +204,10 @@ def bleu_by_part(counts: np.ndarray, parts: Mapping[str, int]) -> dict[str, floa
     ``parts`` has the test sets' names and sizes in order. `DataError` if these sizes do not add up.
     """
     if sum(parts.values()) != len(counts):
-        raise DataError(f"--parts: {sum(parts.values())} sentences, but {len(counts)} are here")
+        raise DataError(
+            f"--parts: the parts have {sum(parts.values())} sentences, but the references have "
+            f"{len(counts)}"
+        )
     ends = [*accumulate(parts.values())]
     sets = np.split(counts, ends[:-1])
     scores = {name: sum_bleu(one).score for name, one in zip(parts, sets, strict=True)}
@@ -232,6 +235,9 @@ def read_text(path: str | Path) -> Sequence[str]:
 
 def _check_numbers(hypotheses: Sequence[str], references: Sequence[str]) -> None:
     if len(hypotheses) != len(references):
-        raise DataError(f"{len(hypotheses)} translations, {len(references)} references")
+        raise DataError(
+            f"{len(hypotheses)} translations, but {len(references)} references; give one "
+            "translation for each sentence"
+        )
     if not references:
         raise DataError("no translation and no reference: there is nothing to score")

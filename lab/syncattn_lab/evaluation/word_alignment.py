@@ -75,8 +75,8 @@ def align_words(
     links = sentence.links if layer is None else sentence.layer_links.get(layer)
     if links is None:
         raise DataError(
-            "there are no links; print them with syncattn-translate --jsonl --force REFERENCES, or "
-            "fairseq-generate --score-reference --print-alignment"
+            "the output has no links; print links with syncattn-translate --jsonl --force "
+            "REFERENCES, or fairseq-generate --score-reference --print-alignment"
         )
     source, target = sentence.source, sentence.target
     if source.lacks_words(source_words) or target.lacks_words(target_words):
@@ -138,7 +138,7 @@ def _move_links(
     """Return sentences with links of other words."""
     for text in words:
         if len(text) != len(printed):
-            raise DataError(f"{path}: {len(printed)} sentences, but {len(text)} in their text")
+            raise DataError(f"{path}: has {len(printed)} sentences, but the text has {len(text)}")
     moved: Packed[PrintedSentence] = Packed()
     for number, (sentence, *sides) in enumerate(zip(printed, *words, strict=True), 1):
         with naming(f"{path}: sentence {number}"):
@@ -156,7 +156,9 @@ def pair_sentences(
     (first, expected), *_ = outputs.items()
     for name, alignments in outputs.items():
         if len(alignments) != len(expected):
-            raise DataError(f"{name}: {len(alignments)} sentences, but {len(expected)} in {first}")
+            raise DataError(
+                f"{name}: has {len(alignments)} sentences, but {first} has {len(expected)}"
+            )
     left = 0
     for index, row in enumerate(zip(*outputs.values(), strict=True)):
         known = {name: alignment for name, alignment in zip(outputs, row, strict=True) if alignment}
@@ -173,4 +175,4 @@ def pair_sentences(
         left += len(known) == len(outputs)
         yield list(known.values()) if len(known) == len(outputs) else None
     if not left:
-        raise DataError("no sentence is left: an unknown subword hides the words of each")
+        raise DataError("no sentence is left: an unknown subword hides the words of every sentence")

@@ -284,9 +284,9 @@ def _find_missing(text: GroupedText, kind: str) -> list[str]:
 def _check(text: GroupedText, systems: Mapping[str, SystemWords], kinds: Sequence[str]) -> None:
     for kind in kinds:
         if kind not in KINDS:
-            raise DataError(f"words are not grouped by {kind!r}; choose of {', '.join(KINDS)}")
+            raise DataError(f"words cannot be grouped by {kind!r}; choose from {', '.join(KINDS)}")
         if missing := _find_missing(text, kind):
-            raise DataError(f"by {kind}: give {' and '.join(map(flag, missing))}")
+            raise DataError(f"--by {kind} needs {' and '.join(map(flag, missing))}")
     size = len(text.references)
     per_sentence = ("source", "links", "source_heads", "source_labels", "source_tags")
     rows = {flag(name): getattr(text, name) for name in per_sentence}
@@ -294,7 +294,9 @@ def _check(text: GroupedText, systems: Mapping[str, SystemWords], kinds: Sequenc
         rows |= {f"system {name}": system.words, f"links of system {name}": system.links}
     for name, entries in rows.items():
         if entries is not None and len(entries) != size:
-            raise DataError(f"{name}: {len(entries)} sentences, but {size} references")
+            raise DataError(
+                f"{name}: has {len(entries)} sentences, but there are {size} references"
+            )
     of_source = [getattr(text, name) for name in per_sentence if name != "links"]
     known = [row for row in of_source if row is not None]
     sentences = enumerate(zip(*known, strict=True))

@@ -70,8 +70,8 @@ def read_fairseq_output(
     packed, last, earlier = _read_fields(path)
     if earlier:
         warn(
-            f"{path}: {earlier} lines of an earlier version, X- or L-, are not read; make parses, "
-            "distances and links of layers anew: syncattn-translate --jsonl"
+            f"{path}: has {earlier} lines of an earlier version (X- or L-), which are not read; "
+            "print parses, distances and links of layers again: syncattn-translate --jsonl"
         )
     schemes = {
         kind: scheme or choose_scheme(_list_texts(packed, kind, kind)) for kind in ("S", "H")
@@ -118,7 +118,8 @@ def _read_fields(path: str | Path) -> tuple[dict[int, list[bytes]], int, int]:
             fields.setdefault(sentence, {})[kind] = value
         elif kind in "ST" or latest[kind] != sentence:
             raise DataError(
-                f"{path}:{number}: sentence {sentence} appears twice; the file must hold one output"
+                f"{path}:{number}: sentence {sentence} appears twice; give a file with the "
+                "output of one run"
             )
         latest[kind], last = sentence, max(last, sentence)
         if len(fields) == _AT_ONCE:

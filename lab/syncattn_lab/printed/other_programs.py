@@ -98,8 +98,8 @@ def read_aligned(path: str | Path) -> Iterator[str]:
             yield f"{line} ".rpartition(_BAR)[0]
         else:
             raise DataError(
-                f"{path}:{number}: no ' ||| ' with links, as other lines have it; give the "
-                "translations alone, one on each line"
+                f"{path}:{number}: the line has no ' ||| ' with links, as the other lines have; "
+                "give only translations, one on each line"
             )
 
 
@@ -113,14 +113,16 @@ def read_nbest(path: str | Path) -> Iterator[str]:
     for number, line in enumerate(read_lines(path), 1):
         columns = line.split(_BAR)
         if not _is_nbest(line):
-            raise DataError(f"{path}:{number}: expected 'NUMBER ||| TEXT ||| ...', an n-best list")
+            raise DataError(
+                f"{path}:{number}: expected a line of an n-best list: 'NUMBER ||| TEXT ||| ...'"
+            )
         sentence = int(columns[0])
         if sentence == expected:
             yield columns[1].strip()
             expected += 1
         elif sentence != expected - 1:
             raise DataError(
-                f"{path}:{number}: sentence {sentence} where sentence {expected} should be; give "
+                f"{path}:{number}: expected sentence {expected}, got sentence {sentence}; give "
                 "the list as the program printed it"
             )
 

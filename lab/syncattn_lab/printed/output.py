@@ -53,8 +53,8 @@ def read_output(
         reader = find_reader(first) or read_lines
         if reader is read_lines and have_columns(first):
             warn(
-                f"{path}: most lines have ' ||| ', and none of the programs known here print them "
-                "so; they are read as translations, columns and all"
+                f"{path}: most lines have ' ||| ', but in a form that no known program prints; "
+                "whole lines are read as translations"
             )
         return _read_texts(lambda: reader(path), scheme)
 

@@ -80,7 +80,7 @@ def read_training_log(path: str | Path) -> list[Point]:
     ]
     if not points:
         raise DataError(
-            f"{path}: no loss was logged here; give what fairseq-train --log-format simple (or "
-            "json) --log-interval 100 printed"
+            f"{path}: the log has no losses; give the output of fairseq-train --log-format "
+            "simple (or json) --log-interval 100"
         )
     return points

@@ -68,12 +68,14 @@ def open_member(directory: Path, address: str) -> Iterator[BinaryIO]:
     name, _, member = address.partition(SEPARATOR)
     path = directory / name
     if not path.exists():
-        raise DataError(f"{path}: missing; fetch it first, or put it there")
+        raise DataError(f"{path}: no such file; fetch the file first, or put the file there")
     if member and path.is_dir():
         files = (path / name for name in _list_names(member))
         file = next((file for file in files if file.is_file()), None)
         if file is None:
-            raise DataError(f"{path}: has no {member}; name the folder that has it")
+            raise DataError(
+                f"{path}: this folder has no {member}; name the folder that contains the file"
+            )
         path, member = file, ""
     elif name.endswith(ARCHIVES) != bool(member):
         raise DataError(
@@ -92,8 +94,8 @@ def open_member(directory: Path, address: str) -> Iterator[BinaryIO]:
             if own or isinstance(error, DataError):
                 raise
             raise DataError(
-                f"{path}: is truncated or damaged ({_show(str(error) or repr(error))}); remove it "
-                "and fetch it again"
+                f"{path}: the file is truncated or damaged ({_show(str(error) or repr(error))}); "
+                "remove the file and fetch it again"
             ) from error
         content.seek(0)
         yield content
@@ -142,7 +144,10 @@ def _open(stack: ExitStack, path: Path, member: str) -> Any:
         archive: Any = stack.enter_context(zipfile.ZipFile(open_file(path)))
         info = _find(_zip_entries(archive), path, member)
         if info.compress_type not in _METHODS:
-            raise zipfile.BadZipFile(f"{_show(info.filename)} is neither stored nor deflated")
+            raise zipfile.BadZipFile(
+                f"{_show(info.filename)} is compressed by an unsupported method, neither stored "
+                "nor deflated"
+            )
         return stack.enter_context(archive.open(info))
     kind = next((kind for suffix, kind in TARS.items() if path.name.endswith(suffix)), path.suffix)
     file = stack.enter_context(_COMPRESSED.get(kind, open)(path, "rb"))

@@ -44,8 +44,8 @@ def main(argv: Sequence[str] | None = None) -> None:
             links = collect_lines(args.archives, args.alignments)
             if len(links) != (pairs_in_all := sum(count for count, _ in counts)):
                 raise DataError(
-                    f"{args.alignments}: {len(links)} lines, but {pairs_in_all} pairs of text; "
-                    "is it the file that belongs to them?"
+                    f"{args.alignments}: has {len(links)} lines, but there are {pairs_in_all} "
+                    "pairs of text; check that the alignments belong to this text"
                 )
             temporary.write_text("".join(f"{line}\n" for line in links), encoding="utf-8")
     for count, address in counts:

@@ -95,15 +95,23 @@ def first_line(error: Exception) -> str:
 
 def _check_text(text: str, location: object) -> None:
     if len(text) > LARGEST:
-        raise DataError(f"{location}: more than {LARGEST:,} characters, which is too much")
+        raise DataError(
+            f"{location}: the file has more than {LARGEST:,} characters, too many for a config; "
+            "check the path"
+        )
     depth = 0
     for event in yaml.parse(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
         at = f"{location}:{event.start_mark.line + 1}"
         if isinstance(event, AliasEvent):
-            raise DataError(f"{at}: *{event.anchor} is an alias; write its value again")
+            raise DataError(
+                f"{at}: *{event.anchor} is an alias of YAML; write the value again in place of "
+                "the alias"
+            )
         depth += isinstance(event, CollectionStartEvent) - isinstance(event, CollectionEndEvent)
         if depth > DEEPEST:
-            raise DataError(f"{at}: lists of more than {DEEPEST} levels")
+            raise DataError(
+                f"{at}: values are nested more than {DEEPEST} levels deep; write them flatter"
+            )
 
 
 def _check_values(value: Any, location: object) -> None:
@@ -111,7 +119,9 @@ def _check_values(value: Any, location: object) -> None:
     if isinstance(value, dict):
         for name, inner in value.items():
             if not isinstance(name, str):
-                raise DataError(f"{location}: {name!r} is no name; quote it: {str(name)!r}")
+                raise DataError(
+                    f"{location}: the name {name!r} is not text; put it into quotes: {str(name)!r}"
+                )
             _check_values(name, location)
             _check_values(inner, location)
     elif isinstance(value, list):
@@ -119,7 +129,10 @@ def _check_values(value: Any, location: object) -> None:
             _check_values(inner, location)
     elif isinstance(value, str):
         if "${" in value:
-            raise DataError(f"{location}: {value[:60]}: write the value in place of ${{...}}")
+            raise DataError(
+                f"{location}: {value[:60]}: references are not supported; write the value in "
+                "place of ${{...}}"
+            )
         if "\0" in value or any("\ud800" <= character <= "\udfff" for character in value):
             raise DataError(f"{location}: {value[:60]!r} has characters that are not text")
     elif isinstance(value, bytes):

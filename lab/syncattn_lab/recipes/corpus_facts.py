@@ -182,7 +182,10 @@ def load_corpus(folder: Path, programs: Collection[str] = ()) -> Corpus:
         splits = (*SPLITS, UNPARSED)
         texts = {split: [{"plain": here[split]}] for split in splits if split in here}
         if twice := [split for split in texts if split in facts and "archives" not in facts]:
-            raise DataError(f"{path}: {twice[0]}: given twice, the second time in here")
+            raise DataError(
+                f"{path}: the text {twice[0]} is given twice: at the top and under here; remove "
+                "one of the two"
+            )
         facts = {"archives": [], **texts, **facts}
     if not facts.get("generated"):
         need(path, facts, ("archives", "train", "test"))
@@ -196,7 +199,7 @@ def load_corpus(folder: Path, programs: Collection[str] = ()) -> Corpus:
             facts[name] = make(kind, path, facts[name])
     _check_raw(facts, path)
     if (own := facts.get("here")) and bool(own.variable) == bool(own.folder):
-        raise DataError(f"{path}: here: give one of variable and folder")
+        raise DataError(f"{path}: here: give either variable or folder, not both")
     if isinstance(facts.get("valid"), Mapping):
         facts |= facts.pop("valid")
     for split in (*SPLITS, UNPARSED):
@@ -298,7 +301,10 @@ def read_facts(
             "or name the folder of your own configs: --configs DIR"
         )
     if name in after:
-        raise DataError(f"{path}: like: {' is like '.join([*after, name])}")
+        raise DataError(
+            f"{path}: like: the corpora refer to each other in a circle: "
+            f"{' is like '.join([*after, name])}"
+        )
     facts: Any = OmegaConf.to_container(read_config(path))
     here = facts.get("here")
     if isinstance(here, dict) and isinstance(here.get("folder"), str):
@@ -319,35 +325,37 @@ def _check(corpus: Corpus, path: Path) -> None:
     references = corpus.score.get("references", "raw")
     if references not in ("raw", "words") or (corpus.generated and references == "raw"):
         raise DataError(
-            f"{path}: score: references: {references}: give words, or leave it out for untokenised "
-            "references, which a generated corpus does not have"
+            f"{path}: score: references: {references}: give words; without this key, references "
+            "are untokenised, which a generated corpus does not have"
         )
     if corpus.generated and corpus.unparsed:
-        raise DataError(f"{path}: unparsed: all text of a generated corpus has parses")
+        raise DataError(
+            f"{path}: unparsed: all text of a generated corpus has parses; leave the key out"
+        )
     if corpus.here and bool(corpus.here.unparsed) != bool(corpus.unparsed):
-        raise DataError(f"{path}: here: unparsed: give it if unparsed has texts, and only then")
+        raise DataError(f"{path}: here: unparsed: give this key if and only if unparsed has texts")
     if not corpus.generated:
         for language, tokeniser in corpus.words.items():
             with naming(f"{path}: words: {language}"):
                 split_commands(tokeniser)
         if corpus.list_parses("heads", "train") and (corpus.clean is not None or not corpus.valid):
             raise DataError(
-                f"{path}: heads come with the text, so all pairs are used as they are: give "
-                "clean: null, and valid as texts"
+                f"{path}: the text comes with heads, so no pair may be left out: give clean: "
+                "null, and valid as texts"
             )
         if [bool(corpus.valid), bool(corpus.every), bool(corpus.last)].count(True) != 1:
-            raise DataError(f"{path}: valid: give one of texts, every: N and last: N")
+            raise DataError(f"{path}: valid: give exactly one of: texts, every: N, last: N")
         if corpus.here and corpus.here.parsed_format not in FORMATS:
             raise DataError(
                 f"{path}: here: parsed_format: {corpus.here.parsed_format!r}; choose from "
                 f"{', '.join(FORMATS)}"
             )
         if corpus.here and bool(corpus.here.valid) != bool(corpus.valid):
-            raise DataError(f"{path}: here: valid: give it if valid has texts, and only then")
+            raise DataError(f"{path}: here: valid: give this key if and only if valid has texts")
     if isinstance(corpus.checkpoint, str) and corpus.checkpoint not in ("best", "last"):
         raise DataError(
-            f"{path}: checkpoint: {corpus.checkpoint!r}: give best, last, or for the mean of the "
-            "last ones their number"
+            f"{path}: checkpoint: {corpus.checkpoint!r}: give best, last, or a number: the mean "
+            "of that many last checkpoints"
         )
     if wrong := [x for x in corpus.treebank or () if x not in corpus.languages]:
         raise DataError(

@@ -82,7 +82,9 @@ def fetch(
         name = unquote(parts.path).rpartition("/")[2]
     # SUMS has a line for each name; a file that is called SUMS would replace it.
     if name in ("", ".", "..", SUMS) or "/" in name or not name.isprintable():
-        raise DataError(f"{url}: {name!r} is not a name for a download; give another one")
+        raise DataError(
+            f"{url}: {name!r} cannot be the name of a downloaded file; give another name (--name)"
+        )
     target, sums = directory / name, directory / SUMS
     noted = None if sha256 or md5 else _find_sum(sums, name)
     expected: Expected = {"size": size, "SHA-256": sha256 or noted, "MD5": md5}
@@ -91,11 +93,14 @@ def fetch(
             if not target.exists():  # else: another run has finished it
                 _Download(target, expected).run(url)
     if not target.is_file():
-        raise DataError(f"{target}: not a file; move it away, then fetch again")
+        raise DataError(
+            f"{target}: is not a regular file; move it away, then run the command again"
+        )
     for what, value, actual in _compare(target, expected):
         first = f" as before ({sums})" if noted and what == "SHA-256" else ""
         raise DataError(
-            f"{target}: has {what} {actual}, not {value}{first}; remove it, then fetch it again"
+            f"{target}: has {what} {actual}, expected {value}{first}; remove the file, then "
+            "fetch it again"
         )
     if not (sha256 or md5 or noted):
         refuse_links(sums)
@@ -115,7 +120,10 @@ def probe(url: str, size: int | None = None) -> None:
             if answer.status_code != 200:
                 raise _Failure(f"{answer.status_code} {answer.reason}")
             if size and (length := answer.raw.length_remaining or size) != size:
-                raise _Failure(f"{length} bytes, expected {size}; has it changed there?")
+                raise _Failure(
+                    f"the file has {length} bytes, expected {size}; the file on the server may "
+                    "have changed"
+                )
 
     try:
         _try_all(url, ask)
@@ -153,7 +161,7 @@ def _find_sum(path: Path, name: str) -> str | None:
     for number, line in enumerate(read_file_lines(path) if path.exists() else (), 1):
         entry = re.fullmatch(r"([0-9a-fA-F]{64}) [ *](.+)", line)
         if entry is None:
-            raise DataError(f"{path}:{number}: not a SHA-256 and a name; mend this line")
+            raise DataError(f"{path}:{number}: expected a SHA-256 and a name; correct this line")
         sums.setdefault(entry[2], entry[1])
     return sums.get(name)
 
@@ -215,7 +223,9 @@ class _Download:
             if before:  # of another version
                 return self._receive_all(url)
             what, value, actual = faults[0]
-            raise _Failure(f"{what} {actual}, expected {value}; has it changed there?")
+            raise _Failure(
+                f"{what} is {actual}, expected {value}; the file on the server may have changed"
+            )
 
     def _receive(self, url: str) -> None:
         if url.startswith("file:"):
@@ -238,15 +248,23 @@ class _Download:
         """Raise `_Failure` if an answer is not the file, or if damage to it would go unnoticed."""
         kind = answer.headers.get("Content-Type", "").lower()
         if kind.startswith("text/html") and self.target.suffix not in (".html", ".htm"):
-            raise _Failure("a web page instead of the file; has it moved?")
+            raise _Failure(
+                "the server sent a web page instead of the file; the file may have moved"
+            )
         if self.verifiable:
             return
         coding = answer.headers.get("Content-Encoding", "identity")
         if coding.lower() != "identity":
-            raise _Failure(f"sent in another coding ({coding}), which only a checksum could verify")
+            raise _Failure(
+                f"the server sent the file in the coding {coding}, which cannot be verified "
+                "without a checksum"
+            )
         ends = answer.raw.chunked or answer.raw.length_remaining is not None
         if not ends and not self.expected["size"]:
-            raise _Failure("sent without its length, so that a part would pass for the whole")
+            raise _Failure(
+                "the server did not send the length of the file, so a partial file could not be "
+                "recognised"
+            )
 
     def _write(self, answer: requests.Response, begin: int) -> None:
         answer.raw.enforce_content_length = True
@@ -267,7 +285,10 @@ class _Download:
                 position += len(block)
                 if max(position, total) > most:
                     part.truncate(0)
-                    raise _Failure(f"more than {most} bytes; has it changed there?")
+                    raise _Failure(
+                        f"the file has more than {most} bytes; the file on the server may have "
+                        "changed"
+                    )
                 file.write(block)
                 if time.monotonic() - start > PATIENCE + (position - begin) / SLOWEST:
                     raise _Failure(f"too slow: fewer than {SLOWEST} bytes per second")

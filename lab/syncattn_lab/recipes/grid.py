@@ -57,7 +57,9 @@ class Grid:
         path = runner.work / "logs" / corpus.name / "lock"
 
         def announce() -> None:
-            runner.display.say(f"== {corpus.name}: waiting for another recipe")
+            runner.display.say(
+                f"== {corpus.name}: waiting for another recipe, which prepares this corpus"
+            )
 
         if not all(map(runner.is_done, preparation)):
             with locked(path, announce) as lock:
@@ -94,7 +96,7 @@ class Grid:
                     self.runner.display.say(f"== {running[future].name}: failed")
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
-        count = f"{len(failures)} of {len(running)} cells failed: " if len(running) > 1 else ""
+        count = f"{len(failures)} of {len(running)} trainings failed: " if len(running) > 1 else ""
         return DataError(count + "\n".join(failures)) if failures else None
 
     def _run_cell(
@@ -102,7 +104,10 @@ class Grid:
     ) -> None:
         say = self.runner.display.say
         lock = self.runner.work / cell.folder / "lock"
-        with locked(lock, lambda: say(f"== {cell.name}: waiting for another recipe")) as own:
+        with locked(
+            lock,
+            lambda: say(f"== {cell.name}: waiting for another recipe, which runs this training"),
+        ) as own:
             self.runner.run(stages, [shared, own], environment)
             if any(stage.name == "score" for stage in stages):
                 record(self.results, cell.corpus.name, [self._result(cell)])

@@ -91,8 +91,8 @@ class Idea:
         text += yaml.safe_dump(self._facts, sort_keys=False, width=1000)
         if path.exists() and read_file(path) != text.encode():
             raise DataError(
-                f"{path}: something else was planned; go on with its seeds and settings, or give "
-                "the idea another name: --idea NAME=FOLDER:..."
+                f"{path}: the plan of this idea has other seeds or settings; use those of the "
+                "plan, or give the idea another name: --idea NAME=FOLDER:..."
             )
         path.parent.mkdir(parents=True, exist_ok=True)
         with replacing(path) as temporary:
@@ -114,8 +114,8 @@ class Idea:
         missing = [one.contrast.baseline for one in differences if not one.is_complete]
         if missing:
             raise DataError(
-                f"{results}: no page yet, some seeds of {self.row.label} or {', '.join(missing)} "
-                "have no results; run the recipe again without --table"
+                f"{results}: the page cannot be written yet: some seeds of {self.row.label} or "
+                f"{', '.join(missing)} have no results; run the recipe again without --table"
             )
         notes = [
             "NLL: of the validation text, in nats per subword, means over seeds; lower is better",
@@ -186,7 +186,9 @@ def read_idea(
     name, plugin, changes = _split_idea(text)
     rows = [word for word in words if is_row(word)]
     if rows:
-        raise DataError(f"{rows[0]}: --idea chooses the systems; give settings of all of them only")
+        raise DataError(
+            f"{rows[0]}: --idea chooses the systems; give only settings that hold for all systems"
+        )
     of_all = [*words]
     if not any(word.startswith(_FAST) for word in words):
         of_all.insert(0, f"{_FAST}true")
@@ -223,13 +225,14 @@ def _split_idea(text: str) -> tuple[str, Path, list[str]]:
         )
     if not changes:
         raise DataError(
-            f"--idea {text}: switches nothing on; add :model.mine_layers=1,2 or the like"
+            f"--idea {text}: no setting switches the idea on; add settings, such as "
+            ":model.mine_layers=1,2"
         )
     for word in changes:
         if word.partition(".")[0] not in _OF_IDEAS or word.startswith(_FAST):
             raise DataError(
-                f"--idea {text}: {word} would hold for the idea alone; give it before --idea, for "
-                "all systems"
+                f"--idea {text}: {word} would hold for the idea but not for its controls; give "
+                "this setting before --idea, for all systems"
             )
     return name or plugin.resolve().name, plugin, changes
 

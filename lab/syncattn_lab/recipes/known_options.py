@@ -85,7 +85,9 @@ def check_known_options(
     known_names = task.union(*(list_options(section, "") for section in _GENERATING))
     values = config[GENERATION]
     for name in sorted(_NOT_GENERATION & values.keys()):
-        raise DataError(f"{place(f'generation.{name}')}: recipes decide this; leave it out")
+        raise DataError(
+            f"{place(f'generation.{name}')}: recipes set this option themselves; leave it out"
+        )
     _check(GENERATION, values, known_names | _aliases(), place)
     _parse(GENERATION, _generation_parser(), values, place)
     for section, values in config.items():
@@ -94,7 +96,7 @@ def check_known_options(
     ends = [name.split(".") for name in _ENDS]
     if not any((config[section].get(option) or 0) > 0 for section, option in ends):
         raise DataError(
-            f"{place(_ENDS[0])}: nothing ends the training; set one of {', '.join(_ENDS)}"
+            f"{place(_ENDS[0])}: no setting ends the training; set one of {', '.join(_ENDS)}"
         )
 
 

@@ -63,9 +63,10 @@ def describe_language(language: str, parsed: bool) -> Iterator[str]:
     code = know_language(language)
     if code is None:
         yield (
-            f"{language}: not a language that is known here, so its words are those of Unicode's "
-            f"rules, and {'your' if parsed else 'no'} parses are used; if it is the name of one of "
-            f"{len(LANGUAGES)} languages, name the files by its code, such as train.en"
+            f"{language}: is not a known language code, so words are found by Unicode's rules, "
+            f"and {'your' if parsed else 'no'} parses are used; if it is a language's name, name "
+            f"the files by the language's code, such as train.en (known: {len(LANGUAGES)} "
+            "languages)"
         )
         return
     name = LANGUAGES[code]
@@ -74,6 +75,6 @@ def describe_language(language: str, parsed: bool) -> Iterator[str]:
         yield lack if parsed else f"{lack}; until then, _data.yaml has systems without parses"
     elif not parsed and not has_parser(language):
         yield (
-            f"{language}: no parser of {name} is known, so _data.yaml has the systems that need no "
-            "parses; if you have parses, say so there: here: parsed"
+            f"{language}: no parser for {name} is known, so _data.yaml has only systems that "
+            "need no parses; if you have parses, name them in _data.yaml: here: parsed"
         )

@@ -44,7 +44,9 @@ def list_missing_parsers(corpus: Corpus, needs: set[str]) -> dict[str, str]:
             own = (corpus.find_parsed(language, split) for split in SPLITS)
             lacking = [path for path in own if path and not Path(path).is_file()]
             if lacking:
-                faults[language] = f"{lacking[0]}: no such file; _data.yaml says here: parsed"
+                faults[language] = (
+                    f"{lacking[0]}: no such file, but _data.yaml names it under here: parsed"
+                )
             continue
         values = read_options(corpus.parses[language])
         spec = values.get("--parser", "")
@@ -135,12 +137,16 @@ def _path(corpus: Corpus, archive: Archive, work: Path) -> Path:
 
 def _ask(archive: Archive) -> str:
     if archive.licence:
-        where = f"; then set {archive.variable} to it, packed or not" if archive.variable else ""
+        where = (
+            (f"; then set the variable {archive.variable} to the file's path, packed or unpacked")
+            if archive.variable
+            else ""
+        )
         return f"{archive.name}: {archive.licence}{where}"
     try:
         probe(str(archive.url), archive.size)
     except DataError as fault:
-        return f"{archive.name}: does not answer ({fault})"
+        return f"{archive.name}: the server does not answer ({fault})"
     return ""
 
 
@@ -155,10 +161,16 @@ def list_scarce(corpus: Corpus, cells: Collection[Cell], work: Path) -> Iterator
     needed = _ON_DISK * text + _CHECKPOINTS * _BYTES * weights
     free = shutil.disk_usage(work).free
     if needed > free:
-        yield f"disk: about {needed / GB:.0f} GB are needed, and {free / GB:.0f} are free in {work}"
+        yield (
+            f"disk: about {needed / GB:.0f} GB are needed, but {free / GB:.0f} GB are free in "
+            f"{work}"
+        )
     memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     if (needed := GB + _IN_MEMORY * text) > memory:
-        yield f"memory: about {needed / GB:.0f} GB are needed, and there are {memory / GB:.0f}"
+        yield (
+            f"memory: about {needed / GB:.0f} GB are needed, but the machine has "
+            f"{memory / GB:.0f} GB"
+        )
 
 
 def _count_weights(cell: Cell, vocabulary: int) -> int:
@@ -184,8 +196,8 @@ def list_vocabulary_faults(corpus: Corpus, work: Path) -> Iterator[str]:
     most += 259 * corpus.subwords.raw  # bytes, and three symbols
     if len(pairs) < _PAIRS and size > most:
         yield (
-            f"subwords: size: {size:,}: the training text has {most:,} different ones at most; "
-            f"give fewer, such as {most // 4:,}"
+            f"subwords: size: {size:,}: the training text has at most {most:,} different "
+            f"subwords; give a smaller size, such as {most // 4:,}"
         )
 
 

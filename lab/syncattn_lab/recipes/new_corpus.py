@@ -179,13 +179,16 @@ def write_corpus(
     """
     check_group(folder.name)
     if any(os.path.lexists(folder / f"{name}.yaml") for name in ("_data", "_corpus")):
-        raise DataError(f"{folder}: has a corpus already; take another folder, or remove it")
+        raise DataError(
+            f"{folder}: has a corpus already; choose another folder, or remove this one"
+        )
     if start is not None:
         check_start(start, folder / "_data.yaml")
     if len(files) not in (2, 4, 6):
         raise DataError(
-            f"{folder}: give two files of training text, such as train.en train.de, and perhaps "
-            f"two of validation and two of test text; these are {len(files)}"
+            f"{folder}: give two files of training text, such as train.en train.de, and "
+            f"optionally two of validation text and two of test text; {len(files)} files are "
+            "given"
         )
     found = [_find_pattern(*files[n : n + 2]) for n in range(0, len(files), 2)]
     languages = found[0][1]
@@ -200,8 +203,8 @@ def write_corpus(
     left = [split for split in SPLITS if split not in names]
     if left and _has_files(folder / "texts"):
         raise DataError(
-            f"{folder / 'texts'}: has files already, and pairs that are held out would be written "
-            "there; take another folder, or move them away"
+            f"{folder / 'texts'}: this folder is not empty, and the held-out pairs would be "
+            "written there; choose another corpus folder, or move the files away"
         )
     survey = _Survey(hashes=bool(left))
     texts = [
@@ -211,7 +214,7 @@ def write_corpus(
     findings = examine(texts, languages, excluded=["test"])
     pairs = survey.count
     if pairs < _FEWEST:
-        raise DataError(f"{files[0]}: {pairs} pairs; a training needs {_FEWEST} at least")
+        raise DataError(f"{files[0]}: has {pairs} pairs; a training needs at least {_FEWEST}")
     fixed = (os.path.dirname(name.partition("{")[0]) for name in names.values())
     place = os.path.commonpath([*fixed])
     treebanks = {split: name_format(name) != "plain" for split, name in names.items()}
@@ -220,8 +223,8 @@ def write_corpus(
         parsed = None  # each of its own
     elif parsed and any(split != "train" for split in names):
         raise DataError(
-            f"{files[0]}: in CoNLL-U; give the other texts in CoNLL-U, too, or the training text "
-            "alone, of which they are held out"
+            f"{files[0]}: the training text is in CoNLL-U; give the other texts in CoNLL-U, too, "
+            "or only the training text, from which the others are held out"
         )
     own = treebanks["train"]
     parsing = all(has_parser(x) and can_split(x) for x in languages)
@@ -294,15 +297,15 @@ def _find_pattern(source: str, target: str) -> tuple[str, tuple[str, str]]:
     for name in (source, target):
         if odd := _UNWRITABLE.search(os.path.abspath(name)):
             raise DataError(
-                f"{name}: {odd[0]!r} has a meaning of its own in a recipe's names of files; "
-                "rename the file or its folder"
+                f"{name}: the character {odd[0]!r} has a special meaning in file names of a "
+                "recipe; rename the file or its folder"
             )
     parts = [_PARTS.findall(name) for name in (source, target)]
     differing = {pair for pair in zip(*parts, strict=False) if pair[0] != pair[1]}
     if len(parts[0]) != len(parts[1]) or len(differing) != 1:
         raise DataError(
-            f"{source} {target}: names of two files differ in the language alone, as in "
-            "train.en train.de"
+            f"{source} {target}: the names of the two files must differ only in the language, as "
+            "in train.en train.de"
         )
     [languages] = differing
     for language in languages:

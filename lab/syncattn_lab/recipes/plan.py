@@ -117,12 +117,14 @@ def make_plan(facts: dict[str, Any], path: Path) -> Plan:
         raise DataError(f"{path}: margin: give a number from 0")
     groups = [contrast.group for contrast in contrasts]
     if unknown := [group for group in file.per_word if group not in groups]:
-        raise DataError(f"{path}: per_word: {unknown[0]} is no heading of contrasts")
+        raise DataError(f"{path}: per_word: {unknown[0]} is not a heading of contrasts")
     if not contrasts:
-        raise DataError(f"{path}: no contrasts; give some in family or estimates")
+        raise DataError(
+            f"{path}: the plan has no contrasts; list contrasts under family or estimates"
+        )
     compared = {name for contrast in contrasts for name in contrast.systems}
     if unknown := [name for name in file.names if name not in compared]:
-        raise DataError(f"{path}: names: {unknown[0]} is in no contrast")
+        raise DataError(f"{path}: names: no contrast has the system {unknown[0]}")
     return Plan(contrasts, file.names)
 
 
@@ -132,9 +134,12 @@ def _list_contrasts(path: Path, file: _File, part: _Part, tested: bool) -> Itera
         for text in texts:
             system, baseline, same = _read(path, text)
             if same and not tested:
-                raise DataError(f"{path}: {text}: only contrasts of the family are tested")
+                raise DataError(
+                    f"{path}: {text}: only contrasts of the family can be tested for equivalence "
+                    "(=)"
+                )
             if same and not file.margin:
-                raise DataError(f"{path}: {text}: (=) needs a margin above 0")
+                raise DataError(f"{path}: {text}: the equivalence test (=) needs a margin above 0")
             yield Contrast(
                 system,
                 baseline,

@@ -29,8 +29,8 @@ def index_cells(
             if cell["overrides"]:
                 changed = ", ".join(f"{k}={v}" for k, v in cell["overrides"].items())
                 raise DataError(
-                    f"{cell['system']}, seed {cell['seed']}: trained with {changed}, which is not "
-                    "planned; keep the plan's results in a file of their own"
+                    f"{cell['system']}, seed {cell['seed']}: was trained with {changed}, which "
+                    "the plan does not have; keep the results of the plan in a separate file"
                 )
             system = f"{corpus}/{cell['system']}" if corpus else cell["system"]
             cells.setdefault(system, {})[cell["seed"]] = cell

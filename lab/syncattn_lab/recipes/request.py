@@ -71,9 +71,12 @@ def read_row(text: str, known: Container[str] = ()) -> Row:
         return Row(text, system, tuple(changes))
     name, system, changes_text = match.groups()
     if not _NAME.fullmatch(name):
-        raise DataError(f"{text}: name a row with letters, digits, _, + and - only, a letter first")
+        raise DataError(
+            f"{text}: the name of a row has only letters, digits, _, + and -, and begins with a "
+            "letter"
+        )
     if name in known:
-        raise DataError(f"{text}: {name} is a config of its own; choose another name")
+        raise DataError(f"{text}: there is already a config named {name}; choose another name")
     return Row(text, system, tuple(changes_text[1:].split(":")), name)
 
 
@@ -115,7 +118,10 @@ class Request:
         seeds = seeds if self.seeds else [*every]
         cells = [(s, row) for s, row in product(seeds, self.rows) if s in planned[row.label]]
         if not cells:
-            raise DataError(f"--seeds {seeds[0]}: planned are {', '.join(map(str, every))}")
+            raise DataError(
+                f"--seeds {seeds[0]}: this seed is not in the plan; choose from "
+                f"{', '.join(map(str, every))}"
+            )
         return cells
 
     def list_groups(self) -> dict[str, Sequence[str]]:
@@ -147,7 +153,10 @@ def read_request(
     rows = _read_rows([word for word in members if is_row(word)], corpus)
     if plan:
         if settings:
-            raise DataError(f"{settings[0]}: --plan trains systems as they were planned")
+            raise DataError(
+                f"{settings[0]}: --plan trains systems with the planned settings; leave this "
+                "setting out"
+            )
         trainings = plan.list_trainings()
         _check_files(trainings, words, corpus)
         rows = rows or _read_rows([*trainings], corpus)
@@ -156,7 +165,10 @@ def read_request(
     if seeds or plan:
         for word in (*settings, *(change for row in rows for change in row.changes)):
             if word.startswith("common.seed="):
-                raise DataError(f"{word}: --seeds or --plan says another seed; give one of both")
+                raise DataError(
+                    f"{word}: the seed differs from that of --seeds or --plan; give the seed in "
+                    "one place"
+                )
     return Request(corpus, words, rows, read_overrides(settings), seeds, plan)
 
 
@@ -164,7 +176,7 @@ def _check_files(members: Iterable[str], words: Sequence[str], corpus: Corpus) -
     """Raise `DataError` if a file (group or plan) names a plugin or settings of all systems."""
     for member in (member for member in members if member not in words):
         if not is_row(member):
-            raise DataError(f"{corpus.folder}: {member}: a group holds systems only")
+            raise DataError(f"{corpus.folder}: {member}: a group contains only systems")
         if "common.user_dir=" in member:
             raise DataError(f"{corpus.folder}: {member}: {ONLY_GIVEN}")
 
@@ -174,5 +186,7 @@ def _read_rows(words: Sequence[str], corpus: Corpus) -> list[Row]:
     for word in words:
         row = read_row(word, corpus.known_systems())
         if rows.setdefault(row.label, row) != row:
-            raise DataError(f"{word}: {row.label} is another row already; choose another name")
+            raise DataError(
+                f"{word}: another row has the name {row.label} already; choose another name"
+            )
     return [*rows.values()]

@@ -119,8 +119,9 @@ class Runner:
         changed = next(find_changed(files, self.work), None)
         if changed:
             raise DataError(
-                f"{self.work / changed}: changed since {mark} was written; put the file back, or "
-                f"make it again with --from {mark.stem.partition('-')[0]}"
+                f"{self.work / changed}: has changed since its stage finished ({mark}); put the "
+                "earlier file back, or make the file again with --from "
+                f"{mark.stem.partition('-')[0]}"
             )
 
     def check_read(self, stage: Stage) -> None:
@@ -130,9 +131,9 @@ class Runner:
         changed = next(find_changed(files, self.work), None)
         if changed:
             raise DataError(
-                f"{changed}: changed since it was read ({mark}), so all that was made of it is of "
-                "another text; put the file back, take another --work, or make all again with "
-                f"--from {mark.stem.partition('-')[0]}"
+                f"{changed}: has changed since the recipe read this file ({mark}), so everything "
+                "made from it is of another text; put the earlier file back, choose another "
+                f"--work, or make everything again with --from {mark.stem.partition('-')[0]}"
             )
 
     def _compare(self, mark: Path, stage: Stage) -> tuple[Mapping[str, Any], bool]:
@@ -232,7 +233,7 @@ def _read_mark(mark: Path) -> dict[str, Any]:
         or not isinstance(content.get("after"), dict)
         or not all(_are_sums(content.setdefault(name, {})) for name in ("files", "read"))
     ):
-        raise DataError(f"{mark}: cannot be read; remove it to do this stage again")
+        raise DataError(f"{mark}: cannot be read; remove this file to run the stage again")
     return content
 
 

@@ -39,7 +39,9 @@ def check_facts(facts: Mapping[str, Any], path: Path) -> None:
         raise DataError(f"{path}: start: {folder!r}: give the folder of a model")
     for name in ("subwords", "generated", "gold_alignments"):
         if facts.get(name):
-            raise DataError(f"{path}: {name}: the model of start decides this; leave it out")
+            raise DataError(
+                f"{path}: {name}: the model under start determines this key; leave the key out"
+            )
     check_folder(folder, path)
 
 
@@ -57,8 +59,8 @@ def check_folder(folder: str | Path, path: Path) -> None:
     for name in files:
         if not Path(folder, name).is_file():
             raise DataError(
-                f"{Path(folder, name)}: no such file; {path}: start: give a MarianMT as it was "
-                "published, or what syncattn-import has made of it"
+                f"{Path(folder, name)}: no such file; {path}: start: give a folder of a "
+                "published MarianMT model, or one that syncattn-import has written"
             )
 
 
@@ -92,7 +94,8 @@ def with_options(corpus: Corpus, work: Path) -> Corpus:
     folder = work / locate_start(corpus)
     if not (folder / OPTIONS).exists():
         raise DataError(
-            f"{corpus.start}: not imported yet; syncattn-recipe {corpus.name} --to import does it"
+            f"{corpus.start}: the model is not imported yet; import it with: syncattn-recipe "
+            f"{corpus.name} --to import"
         )
     for preparation in stored_preparations(folder).values():
         if preparation.first:

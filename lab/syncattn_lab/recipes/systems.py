@@ -171,7 +171,8 @@ class System:
         variant = task.get("data", "") if isinstance(task, Mapping) else ""
         if variant and not _NAME.fullmatch(str(variant)):
             raise DataError(
-                f"{self.path}: task.data={variant}: leave it out; it is data-bin/CORPUS"
+                f"{self.path}: task.data={variant}: leave this setting out; the recipe uses "
+                "data-bin/CORPUS"
             )
         return {
             "task.data": "-".join(filter(None, (f"data-bin/{self.corpus}", str(variant)))),
@@ -210,7 +211,9 @@ def search_folders(folder: Path) -> tuple[Path, ...]:
     if folder.resolve() == SHARED.resolve():
         return (folder,)
     if (first := folder / f"{FAIRSEQ}.yaml").exists():
-        raise DataError(f"{first}: hydra would read it in place of this package's; rename it")
+        raise DataError(
+            f"{first}: hydra would read this file in place of the package's own; rename this file"
+        )
     return folder, SHARED
 
 
@@ -273,11 +276,14 @@ def _shared(folders: Sequence[Path], corpora: Sequence[str], family: str = "") -
 def _read(path: Path) -> Any:
     config = read_config(path)
     if "defaults" in config:
-        raise DataError(f"{path}: defaults: name no other files here; see docs/recipes.md")
+        raise DataError(
+            f"{path}: defaults: a recipe's config cannot include other files; leave the key out "
+            "(docs/recipes.md)"
+        )
     if "hydra" in config and not path.resolve().is_relative_to(SHARED.resolve()):
         ours = read_config(SHARED / TRAINING.with_suffix(".yaml"))
         if config["hydra"] != ours["hydra"]:  # a copy of our file may have them
-            raise DataError(f"{path}: hydra: its settings can start programs; leave them out")
+            raise DataError(f"{path}: hydra: these settings can start programs; leave them out")
     return config
 
 
@@ -308,7 +314,10 @@ def check_system(config: Mapping[str, Any], place: Place) -> None:
         check_language(value_of(name), place(name))
     folder = Path(value_of("checkpoint.save_dir"))
     if not folder.name or ".." in folder.parts:
-        raise DataError(f"{place('checkpoint.save_dir')}={folder}: give a folder of its own")
+        raise DataError(
+            f"{place('checkpoint.save_dir')}={folder}: give a folder for this system alone, "
+            "below the working folder"
+        )
     for name, least in _NUMBERS.items():
         if type(value_of(name)) is not int or value_of(name) < least:
             raise DataError(
@@ -317,7 +326,7 @@ def check_system(config: Mapping[str, Any], place: Place) -> None:
     steps = config["optimization"].get("update_freq", [1])
     if not isinstance(steps, list) or not steps or any(type(n) is not int or n < 1 for n in steps):
         raise DataError(
-            f"{place('optimization.update_freq')}={steps}: give a list of one whole number, at "
+            f"{place('optimization.update_freq')}={steps}: give a list with one whole number, at "
             "least 1, such as [4]"
         )
 

@@ -47,7 +47,10 @@ def decoded_lines(
     """
     for number, line in enumerate(iter(partial(file.readline, MAX_LINE + 1), b""), 1):
         if len(line) > MAX_LINE:
-            raise DataError(f"{name}:{number}: a line of more than {MAX_LINE:,} bytes; is it text?")
+            raise DataError(
+                f"{name}:{number}: the line has more than {MAX_LINE:,} bytes; check that the "
+                "file is text"
+            )
         if number == 1:
             head = line.removeprefix(codecs.BOM_UTF8)[:_HEAD].decode("utf-8", "surrogateescape")
             check_first_line(head, name, is_xml)
@@ -55,7 +58,7 @@ def decoded_lines(
             text = line.decode(encoding)
         except UnicodeDecodeError:
             raise DataError(
-                f"{name}:{number}: not UTF-8; text in Latin-1 has the format latin1"
+                f"{name}:{number}: not UTF-8; if the text is in Latin-1, give the format latin1"
             ) from None
         yield text.removeprefix("\ufeff") if number == 1 else text
 
@@ -88,7 +91,9 @@ def read_segments(file: BinaryIO, name: str) -> Iterator[str]:
 
 def _unpaired(name: str, text: str, tag: re.Match[str]) -> DataError:
     line = text.count("\n", 0, tag.start()) + 1
-    return DataError(f"{name}:{line}: {tag[0][:60]!r} has no partner; give each <seg> its </seg>")
+    return DataError(
+        f"{name}:{line}: {tag[0][:60]!r} has no matching tag; give each <seg> its </seg>"
+    )
 
 
 def read_ted_talks(file: BinaryIO, name: str) -> Iterator[str]:
@@ -214,7 +219,8 @@ def collect(
             yield pair
     if empty:
         raise DataError(
-            f"{address}: no pairs of {' and '.join(languages)}; is {format_name} its format?"
+            f"{address}: has no pairs of {' and '.join(languages)}; check that its format is "
+            f"{format_name}"
         )
 
 
@@ -250,7 +256,9 @@ def _read(
         return
     names = name_sides(address, languages)
     if names[0] == names[1]:
-        raise DataError(f"{address}: the same file for both sides; put {{language}} into its name")
+        raise DataError(
+            f"{address}: names the same file for both sides; put {{language}} into the name"
+        )
     read = TEXTS[format_name]
     with open_member(archives, names[0]) as first, open_member(archives, names[1]) as second:
         sources, targets = read(first, names[0]), read(second, names[1])

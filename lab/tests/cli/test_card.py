@@ -74,7 +74,7 @@ def test_scores_and_their_significance(scored):
 def test_which_system_must_be_clear(scored):
     with pytest.raises(DataError, match="scores.json: has several systems; name one of A, B"):
         read_scores(scored)
-    with pytest.raises(DataError, match="scores.json: has no system C; there are A, B"):
+    with pytest.raises(DataError, match="scores.json: the file has no system C; choose from A, B"):
         read_scores(scored, "C")
     arguments = ["--path=x", "--data-bin=x", "--format=fairseq", "--output=out"]
     assert cli.main([*arguments, "--scores", str(scored), "A", "B"]) == 1
@@ -107,5 +107,7 @@ def test_other_files_are_refused(scored, tmp_path, path, value):
     made = {"systems": {"A": changed}}
     for text in (*map(json.dumps, (made, *others)), "[" * 100_000, "{"):
         (tmp_path / "scores.json").write_text(text)
-        with pytest.raises(DataError, match="scores.json: not what syncattn-score --json writes"):
+        with pytest.raises(
+            DataError, match="scores.json: the file was not written by syncattn-score --json"
+        ):
             read_scores(tmp_path / "scores.json")

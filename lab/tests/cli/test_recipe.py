@@ -162,7 +162,11 @@ def test_a_plan_leaves_nothing_out_silently(tmp_path, capsys):
     copy_corpus("multi30k_en_de", tmp_path)
     for name, words, fault in (
         ("lpsii", [], "no system 'lpsii'; did you mean lpsi?"),
-        ("lpsi", ["lpsi", "--seeds=9"], "--seeds 9: planned are 1, 2"),
+        (
+            "lpsi",
+            ["lpsi", "--seeds=9"],
+            "--seeds 9: this seed is not in the plan; choose from 1, 2",
+        ),
     ):
         plan = f"family: {{seeds: [1, 2], contrasts: {{A: ['{name} - transformer']}}}}"
         (tmp_path / "x" / "_plan.yaml").write_text(plan)
@@ -355,15 +359,18 @@ def test_words_in_place_of_subwords(capsys):
         (["optimization.update_freq=3"], "optimization.update_freq=3: give a list"),
         (["optimization.update_freq=[0]"], "optimization.update_freq=[0]: give a list"),
         (["checkpoint.save_dir="], "checkpoint.save_dir=None: give a name"),
-        (["checkpoint.save_dir=.."], "checkpoint.save_dir=..: give a folder of its own"),
-        (["checkpoint.save_dir=a/../.."], "checkpoint.save_dir=a/../..: give a folder of its own"),
+        (["checkpoint.save_dir=.."], "checkpoint.save_dir=..: give a folder for this system alone"),
+        (
+            ["checkpoint.save_dir=a/../.."],
+            "checkpoint.save_dir=a/../..: give a folder for this system alone",
+        ),
         (["dataset.max_tokens=null"], "dataset.max_tokens=None: give a whole number"),
         (["optimization.lr=0.1"], "optimization.lr: "),
         (["model.encoder_layers=[1,2]"], "model.encoder_layers: invalid int value: '1,2'"),
         (['checkpoint.save_dir="a\\nb"'], "checkpoint.save_dir='a\\nb': give a name"),
         (["task.source_lang=../en"], "'../en' is not the name of a language"),
         (["common.user_dir=3"], "common.user_dir=3: give a name"),
-        (["model.x=" + "[" * 3000], "lists of more than 20 levels"),
+        (["model.x=" + "[" * 3000], "values are nested more than 20 levels deep"),
         (["model.x=[&a 1,*a]"], "model.x=[&a 1,*a]:1: *a is an alias"),
         (["model.x=9" + "9" * 18], "a number of more than 18 digits"),
         (["model.x=[1,"], "model.x=[1,: not a value: "),
@@ -384,8 +391,11 @@ def test_words_in_place_of_subwords(capsys):
         (["generation.beam=abc"], "generation.beam: invalid int value: 'abc'"),
         (["generation.help=true"], "generation.help: there is no such option"),
         (["generation.beem=5"], "no such option; did you mean beam?"),
-        (["generation.user_dir=x"], "generation.user_dir: recipes decide this; leave it out"),
-        (["transformer:generation.log_file=x"], "generation.log_file: recipes decide this"),
+        (
+            ["generation.user_dir=x"],
+            "generation.user_dir: recipes set this option themselves; leave it out",
+        ),
+        (["transformer:generation.log_file=x"], "generation.log_file: recipes set this option"),
         (["model._name=x"], "model._name=x: there is no such model; see docs/options.md, or name"),
         (["model._name=transformer_dbs"], "no such model; did you mean transformer_dbsa?"),
         (["criterion._name=x"], "criterion._name=x: there is no such criterion"),
@@ -399,21 +409,30 @@ def test_words_in_place_of_subwords(capsys):
         (["model.encoder_layers=0"], "model.encoder_layers=0: give a number from 1"),
         (["checkpoint.save_interval=0"], "checkpoint.save_interval=0: give a number from 1"),
         (["optimization.lr=[-1.0]"], "optimization.lr=[-1.0]: give a number from 0"),
-        (["optimization.max_epoch=0"], "optimization.max_update: nothing ends the training"),
-        (["common.seed=7", "--seeds=1"], "common.seed=7: --seeds or --plan says another seed; gi"),
-        (["transformer:common.seed=7", "--seeds=1"], "common.seed=7: --seeds or --plan says anoth"),
-        (["--baseline=foo"], "--baseline foo: neither a given system nor in "),
+        (["optimization.max_epoch=0"], "optimization.max_update: no setting ends the training"),
+        (["common.seed=7", "--seeds=1"], "common.seed=7: the seed differs from that of --seeds"),
+        (["transformer:common.seed=7", "--seeds=1"], "common.seed=7: the seed differs from"),
+        (["--baseline=foo"], "--baseline foo: this is not one of the given systems, and not in "),
         (["--baseline=transformr"], "did you mean transformer?"),
         (["--from=test"], "no stage 'test'; choose from download, collect, "),
         (["--configs=nowhere"], "error: --configs nowhere: no such folder\n"),
-        (["dbsa=pascal:model.pascal_std=2"], ": dbsa is a config of its own; choose another name"),
-        (["a/b=pascal:model.pascal_std=2"], ": name a row with letters, digits, _, + and - only"),
-        (["x" * 101 + "=pascal:model.pascal_std=2"], ": name a row with letters"),
+        (
+            ["dbsa=pascal:model.pascal_std=2"],
+            ": there is already a config named dbsa; choose another name",
+        ),
+        (
+            ["a/b=pascal:model.pascal_std=2"],
+            ": the name of a row has only letters, digits, _, + and -",
+        ),
+        (["x" * 101 + "=pascal:model.pascal_std=2"], ": the name of a row has only letters"),
         (["x=pascl:model.pascal_std=2"], "no system 'pascl'; did you mean pascal?"),
         (["x=pascal:model.pascal_sd=2"], "model.pascal_sd: there is no such option"),
         (["x=pascal"], "x=pascal: write settings as SECTION.OPTION=VALUE"),
-        (["$(x)=pascal:model.pascal_std=2"], ": name a row with letters"),
-        (["x=pascal:model.pascal_std=2", "x=pascal:model.pascal_std=3"], "x is another row alrea"),
+        (["$(x)=pascal:model.pascal_std=2"], ": the name of a row has only letters"),
+        (
+            ["x=pascal:model.pascal_std=2", "x=pascal:model.pascal_std=3"],
+            "another row has the name x",
+        ),
     ],
 )
 def test_settings_that_are_wrong(words, fault, capsys):
@@ -429,7 +448,9 @@ def test_a_config_may_not_set_up_hydra(tmp_path, capsys):
     started = "hydra: {callbacks: {it: {_target_: os.system, command: ls}}}"
     text = system.read_text()
     system.write_text(f"{text}\n{started}\n")
-    assert f"{system}: hydra: its settings can start programs" in fails(capsys, *words, SYSTEM_NAME)
+    assert f"{system}: hydra: these settings can start programs" in fails(
+        capsys, *words, SYSTEM_NAME
+    )
     system.write_text(text)
     for row in (f"{SYSTEM_NAME}:hydra.searchpath=[/elsewhere]", SYSTEM_NAME):
         extra = [] if ":" in row else ["hydra.searchpath=[/elsewhere]"]
@@ -437,7 +458,7 @@ def test_a_config_may_not_set_up_hydra(tmp_path, capsys):
     dry(capsys, *words[:-1], SYSTEM_NAME)
     first = tmp_path / "fairseq.yaml"
     first.write_text(f"defaults: [_self_]\n{started}\n")
-    assert f"{first}: hydra would read it in place of" in fails(capsys, *words, SYSTEM_NAME)
+    assert f"{first}: hydra would read this file in place of" in fails(capsys, *words, SYSTEM_NAME)
 
 
 @pytest.mark.parametrize(
@@ -511,7 +532,7 @@ def test_files_that_are_wrong(name, tmp_path, capsys):
         path.write_bytes(content)
         assert str(tmp_path / "x") in fails(capsys, *words), content
     for text, fault in {
-        "a: &a [x, x]\nb: [*a, *a]": ":2: *a is an alias; write its value again",
+        "a: &a [x, x]\nb: [*a, *a]": ":2: *a is an alias of YAML; write the value again",
         "a: ['a${x}${x}']": ": a${x}${x}: write the value in place of ${...}",
     }.items():
         path.write_text(text)
@@ -566,8 +587,16 @@ def test_what_a_system_is_merged_from(tmp_path):
         ("x/_data", "like: wmt15_en_de", "wmt15_en_de/_data.yaml: no such corpus; did you mean wm"),
         ("x/_data", "like: ../x", "../x: name a corpus with letters"),
         ("x/_data", "like: [x]", "['x']: name a corpus with letters"),
-        ("transformer/transformer", "defaults: [_self_, x]", "defaults: name no other files"),
-        ("x/transformer/transformer", "task: {data: data-bin/y}", "data-bin/y: leave it out"),
+        (
+            "transformer/transformer",
+            "defaults: [_self_, x]",
+            "defaults: a recipe's config cannot include other files",
+        ),
+        (
+            "x/transformer/transformer",
+            "task: {data: data-bin/y}",
+            "data-bin/y: leave this setting out",
+        ),
     ],
 )
 def test_what_a_system_cannot_be_merged_from(tmp_path, name, text, fault, capsys):
@@ -647,15 +676,23 @@ def test_hydra_merges_the_same(where, tmp_path, capsys, monkeypatch):
         ("multi30k_en_de", "words: {en: cat, de: syncattn-common}", "there is no such command"),
         ("multi30k_en_de", "words: {en: cat, de: 'a |'}", "words: de: 'a |': a command is missing"),
         ("builtin_en_de", "score: {tokenize: none}", "score: references: raw: give words"),
-        ("multi30k_en_de", "score: {references: x}", "score: references: x: give words, or leave"),
+        ("multi30k_en_de", "score: {references: x}", "score: references: x: give words"),
         ("multi30k_en_de", "score: {detokenize: 'moses:xx'}", "tokenizer does not know 'xx'; it"),
         ("multi30k_en_de", "checkpoint: worst", "checkpoint: 'worst': give best, last, or "),
-        ("multi30k_en_de", "valid: {every: 9, last: 9}", "valid: give one of texts, every: N and"),
-        ("multi30k_en_de", "valid: []", "valid: give one of texts, every: N and last: N"),
-        ("multi30k_en_de", "here: {variable: X, train: t, test: e}", "here: valid: give it if val"),
+        (
+            "multi30k_en_de",
+            "valid: {every: 9, last: 9}",
+            "valid: give exactly one of: texts, every: N",
+        ),
+        ("multi30k_en_de", "valid: []", "valid: give exactly one of: texts, every: N, last: N"),
+        (
+            "multi30k_en_de",
+            "here: {variable: X, train: t, test: e}",
+            "here: valid: give this key if",
+        ),
         ("multi30k_en_de", "parses: {en: --parser random --lang en}", "--lang does not go with "),
-        ("atis_en_tr", "clean: {}", "heads come with the text, so all pairs are used as they are"),
-        ("atis_en_tr", "valid: {every: 9}", "heads come with the text, so all pairs are used"),
+        ("atis_en_tr", "clean: {}", "the text comes with heads, so no pair may be left out"),
+        ("atis_en_tr", "valid: {every: 9}", "the text comes with heads, so no pair may"),
         ("multi30k_en_de", "train: [{--output: /elsewhere}]", "train: no format '--output'"),
         ("multi30k_en_de", "test: [{plane: x}]", "test: no format 'plane'; choose from plain, "),
         ("multi30k_en_de", "gold_alignments: x", "gold_alignments: give ARCHIVE!MEMBER"),
@@ -696,7 +733,7 @@ def test_facts_that_are_wrong(corpus, facts, fault, tmp_path, capsys):
         ("parses: {en: '--parser command:conllu:x'}", "parses: en: .* set the variable PARSER_EN"),
         ("parses: {en: '--parser=command:conllu:x'}", "parses: en: .* set the variable PARSER_EN"),
         ("parses: {en: '--command x'}", "parses: en: --command: here, only"),
-        ("groups: {mine: [dbsa, model.dropout=0]}", "model.dropout=0: a group holds systems"),
+        ("groups: {mine: [dbsa, model.dropout=0]}", "model.dropout=0: a group contains only"),
     ],
 )
 def test_a_corpus_of_somebody_starts_nothing(facts, fault, tmp_path, capsys, monkeypatch):
@@ -749,7 +786,7 @@ def test_a_dry_run_of_the_script_installs_nothing(tmp_path):
     ("arguments", "message"),
     [
         ("--seeds 9", "builtin_en_de.json: no results with these seeds"),
-        ("syncattn --baseline dbsaa", "no results of dbsaa; there are some of "),
+        ("syncattn --baseline dbsaa", "no results of dbsaa; there are results of "),
         ("@pascall", "@pascall: builtin_en_de has no such group"),
         ("syncattn --report r.html", "--report: leave out --table, since a report reads "),
     ],
@@ -777,7 +814,7 @@ def test_a_group_may_have_systems_without_results(tmp_path, capsys):
 def test_a_report_needs_systems(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     assert main(["builtin_en_de", "common.seed=2", "--report=r.html"]) == 1
-    assert capsys.readouterr().err == "error: --report: name the systems that it is about\n"
+    assert capsys.readouterr().err == "error: --report: name the systems that the report shows\n"
     assert not [*tmp_path.iterdir()]
 
 

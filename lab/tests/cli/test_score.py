@@ -139,9 +139,9 @@ def test_attachment_is_beside_parses_without_syntax(files, capsys):
 def test_counts_that_do_not_fit(files, capsys):
     (files / "train.heads").write_text("2 0\n0\n0\n", encoding="utf-8")
     said = read_error(capsys, main([*SYSTEMS, "--source-counts", "source", "train.heads"]))
-    assert "--source-counts: give --source-heads, too, to compare with" in said
+    assert "--source-counts needs --source-heads, with which" in said
     said = read_error(capsys, main([*SYSTEMS, *GOLD, "--source-counts", "source", "train.heads"]))
-    assert "train.heads: 3 lines, but source has 2" in said
+    assert "train.heads: has 3 lines, but source has 2" in said
     said = read_error(capsys, main([*SYSTEMS, *GOLD, "--source-counts", "source", "heads.en"]))
     assert "heads.en:2: 11 words, but 1 heads" in said
 
@@ -201,7 +201,7 @@ def test_references_of_another_text_are_noticed(files, capsys):
         assert main(command) == 0
         err = capsys.readouterr().err
         assert err.startswith("warning: system Plain: BLEU is 0.") == warned, err
-        assert err.count("\n") == warned and ("those of another text" in err) == warned
+        assert err.count("\n") == warned and ("as low as for a wrong text" in err) == warned
     # Short sentences without four words have no BLEU, but they are right.
     (files / "ref").write_text("ja gerne\nnein danke\n", encoding="utf-8")
     (files / "plain").write_text("ja gerne\nnein danke\n", encoding="utf-8")
@@ -212,7 +212,7 @@ def test_references_of_another_text_are_noticed(files, capsys):
 
 def test_a_file_that_is_given_twice_is_noticed(files, capsys):
     for arguments, said in (
-        (["--system", "A", "ref"], "ref: given twice, as --references and as --system A"),
+        (["--system", "A", "ref"], "ref: the same file is given as --references and as --system A"),
         (["--system", "A", "plain", "--source", "ref"], "as --references and as --source"),
         (["--system", "A", "plain", "--system", "B", "./plain"], "--system A and as --system B"),
         (["--system", "A", "plain", "--source", "source"], ""),
@@ -233,12 +233,14 @@ def test_swapped_sides_are_noticed(files, capsys):
     printed = zip(texts["source"], texts["swapped"], strict=True)
     shown = "".join(f"S-{n}\t{a}\nH-{n}\t-1\t{b}\n" for n, (a, b) in enumerate(printed))
     (files / "printed").write_text(shown)
-    like_source = "its translations read like the source, and not like the references; are source"
+    like_source = (
+        "the translations read like the source, and not like the references; check that source"
+    )
     for name, said, source in (
         ("good", "", True),
-        ("same", "its translations are the references; was one file given twice?", True),
-        ("same", "its translations are the references; was one file given twice?", False),
-        ("copied", "its translations are the source; was one file given twice?", True),
+        ("same", "the translations are the same as the references; check that", True),
+        ("same", "the translations are the same as the references; check that", False),
+        ("copied", "the translations are the same as the source; check that", True),
         ("swapped", like_source, True),
         ("printed", like_source, False),
     ):
@@ -257,7 +259,7 @@ def test_forced_output_in_the_place_of_translations_is_noticed(files, capsys):
         (files / "beam").write_text(printed, encoding="utf-8")
         assert main(command) == 0
         err = capsys.readouterr().err
-        assert ("Ours: its translations are the references, as in forced" in err) == warned
+        assert ("Ours: the translations are the references, as in forced" in err) == warned
 
 
 def test_gold_that_is_compared_with_nothing_is_named(files, capsys):
@@ -277,40 +279,50 @@ def test_a_name_must_fit_into_a_line(files, capsys, character):
     assert main([*command, "--json=-"]) == 0
 
 
-OUT_OF_RANGE = "heads:1: a head is out of range; 0 is the root, k the k-th of the 2 words"
+OUT_OF_RANGE = (
+    "heads:1: a head is out of range; write 0 for the root, and k for the k-th of the 2 words"
+)
 
 
 @pytest.mark.parametrize(
     ("change", "arguments", "message"),
     [
-        ({"ref": "ja\n"}, SYSTEMS, "system Ours: 2 translations, 1 references"),
-        ({"beam": "H-0\t-1\tja\n"}, SYSTEMS, "system Ours: 1 translations, 2 references"),
+        ({"ref": "ja\n"}, SYSTEMS, "system Ours: 2 translations, but 1 references"),
+        ({"beam": "H-0\t-1\tja\n"}, SYSTEMS, "system Ours: 1 translations, but 2 references"),
         ({}, SYSTEMS[:4] + SYSTEMS, "--system Ours: give each name once"),
         ({}, ["--system", "Ours", "--references", "ref"], "--system Ours: give each name once"),
         (
             {"beam": FILES["plain"], "forced": line("ja", source="a")},
             SYSTEMS,
-            "system Ours: 1 sentences in the forced output, 2 references",
+            "system Ours: the forced output has 1 sentences, but there are 2 references",
         ),
         ({"align": "1-1 x\n\n"}, SYSTEMS + GOLD, "align:1: 'x' is not a link"),
         ({"align": "\n0-1\n"}, SYSTEMS + GOLD[:-1], "sentence 2: gold link 0-1, counted from 0, "),
         ({"heads.de": "2 0 0\n\n"}, SYSTEMS + GOLD, "target: sentence 1: 2 heads, 3 gold heads"),
         ({}, [*SYSTEMS, "--source-heads", "none.there"], "none.there"),
         ({}, [*SYSTEMS, "--baseline", "Old"], "no system is named Old; choose one of Ours, Plain"),
-        ({}, [*PLAIN, "--by-length"], "no output has the sources"),
+        ({}, [*PLAIN, "--by-length"], "no output has the source"),
         (
             {"ref": "", "plain": ""},
             PLAIN,
             "plain: the file is empty; give translations, one on each line",
         ),
         ({}, [*PLAIN, "--tokenize", "ko-mecab"], "--tokenize ko-mecab: "),
-        ({}, [*PLAIN, "--compound-split", "xx"], "the Moses tokenizer does not know 'xx'; it kn"),
+        (
+            {},
+            [*PLAIN, "--compound-split", "xx"],
+            "the Moses tokenizer does not know the language 'xx'",
+        ),
         *(
             ({"heads": "7 7\n0\n"}, [*SYSTEMS, f"--{side}-heads", "heads"], OUT_OF_RANGE)
             for side in ("source", "target")
         ),
         *(
-            ({"gold": "\n\n\n"}, [*PLAIN, option, "gold"], f"{option}: 3 lines, but 2 references; ")
+            (
+                {"gold": "\n\n\n"},
+                [*PLAIN, option, "gold"],
+                f"{option}: has 3 lines, but there are 2 refer",
+            )
             for option in (
                 *("--alignments", "--source", "--source-heads", "--target-heads"),
                 *("--source-labels", "--target-labels", "--source-trees", "--target-trees"),
@@ -397,7 +409,9 @@ def test_bleu_of_several_test_sets_and_their_mean(files, capsys):
     three = json.loads(Path("numbers").read_text())["systems"]["A"]["bleu_by_part"]
     assert three["c"] == pytest.approx(found["two"]) and three["a"] == pytest.approx(100)
     assert main([*options, "--parts", "one:2,two:2"]) == 1
-    assert "--parts: 4 sentences, but 3 are here" in capsys.readouterr().err
+    assert (
+        "--parts: the parts have 4 sentences, but the references have 3" in capsys.readouterr().err
+    )
     with pytest.raises(SystemExit):
         main([*options, "--parts", "one"])
 
@@ -416,7 +430,7 @@ def test_words_are_cut_anew_on_both_sides(files, capsys):
         ("sed 1d", "--words-by sed 1d: ended with status 0: 0 lines of 1"),
         ("kytea '", "--words-by kytea ': No closing quotation"),
         ("", "--words-by: the command is empty"),
-        (r"printf '\377\n'", "its output is not UTF-8"),
+        (r"printf '\377\n'", "the program's output is not UTF-8"),
         (r"sh -c 'printf \\377 >&2; exit 3'", "ended with status 3: \ufffd"),
     ):
         capsys.readouterr()
@@ -437,9 +451,12 @@ def test_scores_of_other_programs(files, capsys):
     assert systems["Ours"]["sentence_scores"]["COMET"]["difference"] == 0.5
     assert systems["Plain"]["sentence_scores"]["COMET"]["mean"] == 0.25
     for wrong, message in (
-        (["COMET", "Other", "a"], "--sentence-scores Other: no --system has that name"),
-        (["COMET", "Ours", "b"], "--sentence-scores COMET Ours: given twice"),
-        (["BLEURT", "Ours", "short"], f"short: 1 scores, but {count} references"),
+        (["COMET", "Other", "a"], "--sentence-scores Other: no --system has this name"),
+        (
+            ["COMET", "Ours", "b"],
+            "--sentence-scores COMET Ours: is given twice; give each measure of a system once",
+        ),
+        (["BLEURT", "Ours", "short"], f"short: has 1 scores, but there are {count} references"),
     ):
         Path("short").write_text("1\n")
         assert main([*command, "--sentence-scores", *wrong]) == 1
@@ -501,6 +518,6 @@ def test_parses_of_raw_sentences_are_scored_in_the_words_of_gold(raw_corpus, tmp
 def test_what_lacks_for_gold_of_raw_sentences_is_said(files, capsys):
     Path("spans").write_text("0-1\n0-1\n")
     said = read_error(capsys, main([*SYSTEMS, *GOLD[:2], "--source-spans", "spans"]))
-    assert "--source-spans: give --source, too, the sentences of the words" in said
+    assert "--source-spans needs --source, the text that the spans" in said
     said = read_error(capsys, main([*SYSTEMS, *GOLD[:2], "--source-counts", "ref", "ref", "ref"]))
     assert "--source-counts: give PIECES HEADS, or PIECES HEADS SPANS TEXT" in said

@@ -56,7 +56,7 @@ def test_accuracy_by_distance(models, capsys):
     assert lines[2].split()[:4] == ["20", "B", "100.00", "+50.00"] and lines[2].endswith("better")
     assert tables[1].startswith("accuracy by distance  pairs")
     assert tables[1].splitlines()[1].split()[:4] == ["0", "10", "A", "0.00"]
-    assert tables[2].startswith("accuracy: of the pairs, in %, ")
+    assert tables[2].startswith("accuracy: percentage of the pairs ")
 
 
 def test_json_and_markdown(models, capsys):

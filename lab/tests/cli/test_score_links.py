@@ -135,8 +135,8 @@ def test_gold_that_counts_from_one_is_noticed(files, capsys):
     out, err = capsys.readouterr()
     assert rows(out)["x forward"][0] == "66.67"
     assert err == (
-        "warning: gold: 2 sentences have gold links, none with a 0, as if they counted from 1; if "
-        "they do, give --one-based\n"
+        "warning: gold: 2 sentences have gold links, but no link has the number 0, so words seem "
+        "to be counted from 1; if they are, give --one-based\n"
     )
     assert main([*command, "--one-based"]) == 0
     out, err = capsys.readouterr()
@@ -173,7 +173,7 @@ def test_unknown_subwords_leave_a_sentence_out_of_everything(files, capsys):
     text = FILES["backward"].replace("der al@@ te", "der <unk> te")
     (files / "backward").write_text(text, encoding="utf-8")
     arguments = [*BOTH, "--output", "base", "forward", "links"]
-    note = "left out: 1 of 2 sentences, where an unknown subword hides where words begin\n"
+    note = "left out: 1 of 2 sentences, in which an unknown subword hides where words begin\n"
     assert main([*arguments, "--gold", "gold", "--forward", "other", "forward"]) == 0
     out = capsys.readouterr().out
     perfect = ["0.00", "100.00", "100.00", "1"]
@@ -201,12 +201,12 @@ GOLD = ["--gold", "gold"]
         ),
         ({}, [*BOTH, *GOLD, "--one-based"], "gold:1: '0-0' counts from 0"),
         ({"backward": ""}, [*BOTH, *GOLD], "--backward base: 0 sentences, but 2 in --forward"),
-        ({"gold": "0-0\n"}, [*BOTH, *GOLD], "gold: 1 lines, but 2 decoded sentences"),
+        ({"gold": "0-0\n"}, [*BOTH, *GOLD], "gold: has 1 lines, but 2 sentences were decoded"),
         ({"gold": "0-0\n1-0\n"}, [*BOTH, *GOLD], "gold:2: gold link 1-0"),
         (
             {"forward": "S-0\ta\nH-0\t-1\tb\n"},
             [*BOTH, *GOLD],
-            "forward: sentence 1: there are no links; print them with syncattn-translate",
+            "forward: sentence 1: the output has no links; print links with syncattn-translate",
         ),
         (
             {"backward": "S-0\ta\nH-0\t-1\tb\nA-0\t0-0\n"},
@@ -233,7 +233,7 @@ GOLD = ["--gold", "gold"]
         (
             {},
             [*BOTH, *GOLD, "--output", "bass", "union", "links"],
-            "--output bass union: no alignment is named bass",
+            "--output bass union: no alignment has the name bass",
         ),
     ],
 )
@@ -275,4 +275,4 @@ def test_models_of_raw_sentences_are_scored_in_the_words_of_gold(files, capsys):
     for way in ("forward", "backward", "intersection"):
         assert scores[way]["aer"] == pytest.approx(0.2) and scores[way]["links"] == 5
     said = read_error(capsys, main([*command, "--source", "de", "--target", "en"]))
-    assert "en-de: sentence 1: source: an analysis of another sentence" in said
+    assert "en-de: sentence 1: source: the analysis is of another sentence" in said

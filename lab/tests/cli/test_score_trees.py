@@ -48,7 +48,7 @@ def test_table(capsys):
     # 04 02 24 and 06 03 13 36 46: five right of eight; 02, and 03 beside 13.
     assert rows[5] == ["balanced", "62.50", "62.50", "62.50", "83.33"]
     assert rows[6][0] == "random" and len(rows) == 7
-    assert "of 3 sentences (11 words) together" in notes
+    assert "of all 3 sentences (11 words) are counted together" in notes
     assert "the 2 sentences" in notes and "seed 1" in notes
     assert notes.splitlines()[-1] == "1 sentences without a gold tree left out"
 
@@ -88,8 +88,16 @@ def test_gold_without_binarisation(files, capsys):
 @pytest.mark.parametrize(
     ("change", "arguments", "message"),
     [
-        ({"flat": "(X x)\n"}, ARGUMENTS, "flat:1: 1 lines here but 4 gold trees"),
-        ({"same": "((the man) sleeps)\n\n\n\n"}, ARGUMENTS, "same:1: 2 words, but 4 in the gold"),
+        (
+            {"flat": "(X x)\n"},
+            ARGUMENTS,
+            "flat:1: the file has 1 lines, but there are 4 gold trees",
+        ),
+        (
+            {"same": "((the man) sleeps)\n\n\n\n"},
+            ARGUMENTS,
+            "same:1: the tree has 2 words, but the gold tree has 4",
+        ),
         ({"same": "(X x\n\n\n\n"}, ARGUMENTS, "same:1: brackets left open: 1"),
         ({"gold": "\n\n"}, ARGUMENTS, "gold: no gold tree"),
         ({}, [*ARGUMENTS, "--system", "Same", "flat"], "--system Same: give each name once"),

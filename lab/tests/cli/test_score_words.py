@@ -167,8 +167,8 @@ def test_tables_are_text_or_markdown(files, capsys):
     [
         ("--by label", "by label: give --links and --source-labels"),
         ("--by frequency", "by frequency: give --target-training"),
-        ("--by all", "--by all: there is nothing to group words by; give --source"),
-        ("--by unseen --source-training train.en", "--source-training: give --source, too"),
+        ("--by all", "--by all: nothing is given to group words by; give --source"),
+        ("--by unseen --source-training train.en", "--source-training needs --source"),
         ("--by length --source-parses heads", "heads:1: expected 10 columns"),
         ("--by label --source-parses short", "short: 1 sentences, but 2 references"),
         (
@@ -181,11 +181,11 @@ def test_tables_are_text_or_markdown(files, capsys):
         ),
         (
             "--source source --by label --source-parses other --links model",
-            "model: the links are not those of the source and the references; are they of the same",
+            "model: the links do not fit the source and the references; check that they",
         ),
         (
             "--by label --source-parses conllu --links align --translation-links X align",
-            "--translation-links X: no --system has that name",
+            "--translation-links X: no --system has this name",
         ),
         ("--by label --baseline X --source-parses conllu --links align", "no system is named X"),
     ],

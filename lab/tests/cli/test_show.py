@@ -124,7 +124,7 @@ def test_standard_input_that_is_not_utf8_is_refused(locale):
 
 def test_sentences_do_not_go_with_gold(capsys):
     assert show.main([SENTENCE, "--gold", "words/test", "--path", "none.pt"]) == 1
-    assert capsys.readouterr().err == "error: --gold has its own sentences; give no others\n"
+    assert capsys.readouterr().err == "error: --gold has the sentences; give no other sentences\n"
 
 
 @pytest.mark.parametrize("command", ["show", "show --figure x.svg --kind parses"])

@@ -39,7 +39,9 @@ def test_letters_without_a_font_are_named(gold, capsys):
     Path("t.en").write_text("no\nthe \U0010ffff man\n", encoding="utf-8")
     for name in ("x.svg", "x.png"):
         assert draw("parents", "-s=en", "--gold=t", "--number=2", figure=name) == 0
-    warning = "warning: x.png: no font here has letters of UNKNOWN, which become boxes; "
+    warning = (
+        "warning: x.png: no installed font has letters of UNKNOWN, so the picture shows boxes; "
+    )
     assert capsys.readouterr().err.startswith(warning)
 
 
@@ -48,15 +50,15 @@ def test_letters_without_a_font_are_named(gold, capsys):
     [
         ("parents", "--gold t --figure x.gif", "x.gif: pictures are .svg, .png or .pdf"),
         ("parents", "-s en --gold t --number 3", "t.en: there is no line 3"),
-        ("parents", "--gold t", "parents needs no model, so say the language"),
-        ("parents", "word --gold t", "--gold has its own sentence and reference"),
-        ("parents", "--translation w --gold t", "--gold has its own sentence and"),
+        ("parents", "--gold t", "parents is drawn without a model; name the language"),
+        ("parents", "word --gold t", "--gold has the sentence and the reference"),
+        ("parents", "--translation w --gold t", "--gold has the sentence and"),
         ("parents", "-s en --gold none", "none.en: No such file or directory"),
         ("parents", "word", "the source has no parse; give --gold"),
-        ("parents", "", "no sentence; give one, or a test set"),
+        ("parents", "", "no sentence is given; give a sentence, or a test set"),
         ("parents", "one two", "--figure: give one sentence"),
         ("parents", "-s en --gold t --number 1 2", "or one --number of --gold"),
-        ("parents", "--analyses t.en", "a figure shows more than --analyses has"),
+        ("parents", "--analyses t.en", "a figure needs more than a file of analyses has"),
         ("attention", "word", "give the model, --path CHECKPOINT"),
     ],
 )
@@ -82,7 +84,7 @@ def test_one_line_says_what_is_wrong(gold, capsys, kind, arguments, message):
         (
             "heads.en",
             "0\n2 1 0\n",
-            "t.heads.en:2: following the heads from word 1 leads back to it",
+            "t.heads.en:2: the heads form a cycle: following them from word 1 leads back to it",
         ),
         ("heads.en", "0\n3 9 0\n", "t.heads.en:2: head 9 is out of range 0..3"),
         ("heads.de", "0\n0 0\n", "t.heads.de:2: 2 words have head 0"),

@@ -137,9 +137,18 @@ def test_a_figure_has_a_matrix_of_each_head(small_corpus, model, ask, capsys):
     ("arguments", "message"),
     [
         ("word --heads encoder.9.1", "encoder.9.1: no such head; the model has encoder.1.1 to"),
-        ("word --heads encoder", "'encoder' names no head; give PART.LAYER.HEAD, such as"),
-        ("word --heads", "--heads: name some, such as encoder.1.1, or give a test set with PREFIX"),
-        ("--gold t --heads", "--heads: no sentence of t besides those shown has a parse"),
+        (
+            "word --heads encoder",
+            "'encoder' is not the name of an attention head; give PART.LAYER.HEAD",
+        ),
+        (
+            "word --heads",
+            "--heads: name heads, such as encoder.1.1, or give a test set with PREFIX",
+        ),
+        (
+            "--gold t --heads",
+            "--heads: the strongest heads cannot be found: no sentence of t, besides",
+        ),
         ("word --figure x.svg --heads cross.1.9", "cross.1.9: no such head"),
     ],
 )
@@ -153,17 +162,17 @@ def test_one_line_says_what_is_wrong_with_heads(ask, capsys, arguments, message)
 def test_heads_of_an_export_or_a_file_cannot_be_seen(small_corpus, tmp_path, capsys):
     path = f"--path={small_corpus.exported('ctranslate2')}"
     status = show.main(["word", path, "--heads", "encoder.1.1"])
-    assert "shows only the mean of a layer's heads" in read_error(capsys, status)
+    assert "shows only the mean over a layer's heads" in read_error(capsys, status)
     (tmp_path / "x").write_text("")
     status = show.main([f"--analyses={tmp_path / 'x'}", "--heads", "encoder.1.1"])
-    assert "--heads: a file of analyses has none; give the model" in read_error(capsys, status)
+    assert "--heads: a file of analyses has no attention of heads" in read_error(capsys, status)
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ("word --rows input", "--rows goes with --heads"),
-        ("word --heads encoder.1.1 --kind alignment --figure x.svg", "--kind does not go with"),
+        ("word --rows input", "--rows needs --heads"),
+        ("word --heads encoder.1.1 --kind alignment --figure x.svg", "--kind cannot be used with"),
         ("--html x.html --heads encoder.1.1", "--heads does not go with --html"),
     ],
 )

@@ -383,8 +383,8 @@ def test_only_the_first_sentences_are_shown_and_no_picture_of_long_ones(
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--log", "C", "log"], "--log C: no --system has that name"),
-        (["--log", "A", "a"], "a: no loss was logged here"),
+        (["--log", "C", "log"], "--log C: no --system has this name"),
+        (["--log", "A", "a"], "a: the log has no losses"),
         (["--target-trees", "empty"], "--target-trees: 0 lines, but 1 references"),
     ],
 )

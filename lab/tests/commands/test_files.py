@@ -16,7 +16,7 @@ from syncattn_lab.cli import score, show
 from syncattn_lab.recipes import collect
 from tests.cli.errors import read_error
 
-TWICE = r"/\S+/[a-z.]+: two outputs have this name; give each a name of its own"
+TWICE = r"/\S+/[a-z.]+: two outputs of this command have this name; give each \w+ a different name"
 READ = r"\S+: this output is also an input \(\S+\); choose another name"
 
 
@@ -95,13 +95,19 @@ def test_what_must_be_a_file_is_no_pipe(folder, capsys, command):
     os.mkfifo("pipe")
     argv = ["apply", "--model", "pipe"] if command is bpe else ["--path", "a:pipe"]
     assert command.main(argv) == 1  # type: ignore[attr-defined]
-    told = "error: pipe: not a regular file; save what it holds to one first\n"
+    told = (
+        "error: pipe: not a regular file (a pipe or a device), which this option needs; "
+        "save the content to a file first\n"
+    )
     assert capsys.readouterr().err == told
 
 
 def test_outputs_are_not_compressed(folder, capsys):
     assert tokenise.main(["--lang", "en", "--input", "a", "--output", "b.gz"]) == 1
-    assert capsys.readouterr().err == "error: b.gz: would not be compressed; leave out .gz\n"
+    assert (
+        capsys.readouterr().err
+        == "error: b.gz: this command does not compress its output; leave out the ending .gz\n"
+    )
 
 
 #: What is not a file of its own: a name in a folder, a folder or package, and test sets, whose

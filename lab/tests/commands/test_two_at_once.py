@@ -62,7 +62,7 @@ def test_the_second_writer_of_a_file_is_refused(capsys, call):
         for output in ("o", "o.en", "o.de", "o.model", "o.svg"):
             stack.enter_context(claiming(Path(output)))
         main = main_of(name)
-        assert "another process is writing it; wait" in read_error(capsys, main(words))
+        assert "another process is writing this file; wait" in read_error(capsys, main(words))
     assert not [*Path().glob("o*"), *Path().glob(".*")]
 
 
@@ -74,7 +74,9 @@ def test_the_second_writer_of_a_folder_is_refused(capsys, call):
         before = {*Path().rglob("*")}
         assert main_of(name)(words) == 1
         error = capsys.readouterr().err.splitlines()[-1]
-        assert re.match("error: .*: another process is (writ|fill)ing it; wait", error)
+        assert re.match(
+            "error: .*: another process is writing (to )?this (file|folder); wait", error
+        )
         assert {*Path().rglob("*")} == before
 
 

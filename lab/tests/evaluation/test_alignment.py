@@ -73,7 +73,7 @@ def test_different_numbers_of_sentences():
 
 
 def test_links_outside_the_words():
-    with pytest.raises(DataError, match="outside the 3 source or the 3 target"):
+    with pytest.raises(DataError, match="outside the 3 source subwords and the 3 target"):
         link_words([(3, 0)], [2, 1], [1, 2])
 
 
@@ -129,7 +129,9 @@ def test_links_with_probabilities_commas_and_tabs(tmp_path, line):
 def test_other_formats_of_links_are_named(tmp_path, text, name):
     path = tmp_path / "links"
     path.write_text(text)
-    with pytest.raises(DataError, match=f"links:1: links in the format {name}.*write those of a"):
+    with pytest.raises(
+        DataError, match=f"links:1: these are links in the format {name}.*write the links of a"
+    ):
         read_alignments(path)
 
 
@@ -137,7 +139,7 @@ def test_gold_that_counts_from_one_is_noticed():
     warning = say_one_based(
         ([{(1, 1)}, set(), set()], [{(1, 2)}, set(), {(1, 2)}]), [{(1, 1)}, {(0, 1)}]
     )
-    assert warning.startswith("2 sentences have gold links, none with a 0")
+    assert warning.startswith("2 sentences have gold links, but no link has the number 0")
     assert "--one-based" in warning
     for gold, printed in (([{(1, 1), (1, 0)}], [{(0, 1)}]), ([{(1, 1)}], [{(1, 1)}]), ([], [])):
         assert not say_one_based((gold, [set() for _ in gold]), printed)

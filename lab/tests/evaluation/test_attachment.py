@@ -36,11 +36,11 @@ def test_agrees_with_a_loop(corpus, left):
 @pytest.mark.parametrize(
     ("predicted", "gold", "labels", "message"),
     [
-        ([[0]], [[0], [0]], None, "heads of 1 sentences, gold heads of 2"),
+        ([[0]], [[0], [0]], None, "heads of 1 sentences, but gold heads of 2"),
         ([[0], [0, 1]], [[0], [0]], None, "sentence 2: 2 heads, 1 gold heads"),
         ([[0]], [[0]], [["root", "det"]], "sentence 1: 1 heads, 1 gold heads, 2 labels"),
         ([[0]], [[0]], [None], "sentence 1: 1 heads, 1 gold heads, 0 labels"),
-        ([[0]], [[0]], [], "labels of 0 sentences, gold heads of 1"),
+        ([[0]], [[0]], [], "labels of 0 sentences, but gold heads of 1"),
     ],
 )
 def test_mismatches(predicted, gold, labels, message):

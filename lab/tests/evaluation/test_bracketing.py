@@ -192,8 +192,14 @@ def test_deep_trees():
 @pytest.mark.parametrize(
     ("predicted", "message"),
     [
-        (["(X (X a) (X b))", "(X c)", "(X d)"], "trees.out:2: 3 lines here but 2 gold trees"),
-        (["(X (X a) (X b) (X c))", ""], "trees.out:2: 0 words, but 1 in the gold tree"),
+        (
+            ["(X (X a) (X b))", "(X c)", "(X d)"],
+            "trees.out:2: the file has 3 lines, but there are 2 gold trees",
+        ),
+        (
+            ["(X (X a) (X b) (X c))", ""],
+            "trees.out:2: the tree has 0 words, but the gold tree has 1",
+        ),
     ],
 )
 def test_what_does_not_fit_names_file_and_line(predicted, message):

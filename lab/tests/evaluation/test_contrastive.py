@@ -71,16 +71,20 @@ def test_errors_of_contrapro_are_one_pair(tmp_path):
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [
-        ("a.tsv", "", "a.tsv: no pairs; give a source, a right and a wrong translation each"),
-        ("a.tsv", "a\tb\tc\na\tb\n", "a.tsv:2: 2 columns between tabs; write source, right"),
-        ("a.tsv", "a\tb\tc\td\t1\t2\n", "a.tsv:1: 6 columns between tabs"),
+        (
+            "a.tsv",
+            "",
+            "a.tsv: has no pairs; give a source, a right and a wrong translation on each line",
+        ),
+        ("a.tsv", "a\tb\tc\na\tb\n", "a.tsv:2: 2 columns separated by tabs; write source, right"),
+        ("a.tsv", "a\tb\tc\td\t1\t2\n", "a.tsv:1: 6 columns separated by tabs"),
         ("a.tsv", "a\tb\t \n", "a.tsv:1: the wrong translation is missing or empty"),
         ("a.tsv", "a\tb\tc\td\tfar\n", "a.tsv:1: the distance 'far' is not a whole number from 0"),
         ("a.tsv", "a\tb\tc\td\t-1\n", "a.tsv:1: the distance '-1' is not a whole number from 0"),
-        ("a.json", "{}", "a.json: not a list of sentences, as of LingEval97 and ContraPro"),
-        ("a.json", "[" * 99999, "a.json: not JSON"),
-        ("a.json", "[1]", 'a.json: sentence 1: no list of "errors", as in LingEval97'),
-        ("a.json", '[{"errors": [1]}]', 'a.json: sentence 1: no list of "errors"'),
+        ("a.json", "{}", "a.json: is not a list of sentences, as in LingEval97 and ContraPro"),
+        ("a.json", "[" * 99999, "a.json: not valid JSON"),
+        ("a.json", "[1]", 'a.json: sentence 1: the list "errors" is missing, as in LingEval97'),
+        ("a.json", '[{"errors": [1]}]', 'a.json: sentence 1: the list "errors" is missing'),
         ("a.json", '[{"errors": [{}]}]', "a.json: sentence 1: the source is missing or empty"),
         (
             "a.json",

@@ -94,11 +94,13 @@ def test_gold_of_other_words_is_refused(words):
         outputs = {"A": analyse()} if outputs is None else outputs
         group_words({n: Output(o, o) for n, o in outputs.items()}, make_gold(**changed), words)
 
-    with pytest.raises(DataError, match="^source: sentence 1: 5 heads for 6 words; give those of"):
+    with pytest.raises(
+        DataError, match="^source: sentence 1: 5 heads for 6 words; give the output of"
+    ):
         group(source_heads=[[0, 1, 1, 1, 1], None])
     with pytest.raises(DataError, match="^source: sentence 1: 1 labels for 6 words"):
         group(source_labels=[["x"], None])
-    with pytest.raises(DataError, match="sentence 1: one outside the 4 words of the target"):
+    with pytest.raises(DataError, match="sentence 1: a link is outside the 4 words of the target"):
         group(alignments=([{(0, 4)}, set()], [set(), set()]))
     other = analyse()
     other[0] = replace(other[0], source=other[1].source)
@@ -107,7 +109,7 @@ def test_gold_of_other_words_is_refused(words):
     other = analyse()
     coarse = other[0].source.group_words([True, *[False] * 6])
     other[0] = replace(other[0], source=coarse, links=set())
-    with pytest.raises(DataError, match="^system B: its words of the source are not those of"):
+    with pytest.raises(DataError, match="^system B: splits the source into other words"):
         group({"A": analyse(), "B": other})
 
 
@@ -119,14 +121,18 @@ def test_links_are_those_of_gold_words():
     assert moved.links == {(0, 0), (0, 1), (2, 0), (2, 1), (3, 0), (3, 1), (5, 2)}
     assert moved.layer_links == {(1, 0): {(1, 2)}}
     assert (len(moved.source.words), len(moved.target.words)) == (6, 4)
-    with pytest.raises(DataError, match="^target: an analysis of another sentence: 'ImZoo.' and, "):
+    with pytest.raises(
+        DataError, match="^target: the analysis is of another sentence: 'ImZoo.', but "
+    ):
         move_links(analyse()[0], source, source)
 
 
 def test_spans_are_of_the_text(tmp_path):
     path = tmp_path / "spans"
     path.write_text("0-3\n")
-    with pytest.raises(DataError, match="spans: 1 lines, but 2 in the text"):
+    with pytest.raises(DataError, match="spans: has 1 lines, but the text of the words has 2"):
         read_gold_words(["The", "old"], path)
-    with pytest.raises(DataError, match="spans:1: span 0-3 after 0-0 in a sentence of 2 char"):
+    with pytest.raises(
+        DataError, match="spans:1: the span 0-3 cannot follow 0-0 in a sentence of 2 char"
+    ):
         read_gold_words(["Th"], path)

@@ -337,16 +337,19 @@ def test_what_cannot_be_probed(small_corpus, paths, labels, tmp_path):
     with pytest.raises(DataError, match="rnn_global-.*: has no self-attention heads; give a Tr"):
         Probe(data, "test").probe(paths["rnn_global"])
     both = ":".join([paths["transformer"]] * 2)
-    with pytest.raises(DataError, match="heads are those of a single model; give one checkpoint"):
+    with pytest.raises(DataError, match="heads can be shown for a single model"):
         Probe(data, "test").probe(both)
     without = tmp_path / "bin"
     without.mkdir()
     for path in small_corpus.data.iterdir():
         if "heads" not in path.name:
             (without / path.name).symlink_to(path)
-    with pytest.raises(DataError, match="bin: test has no heads; binarise it with --testheads"):
+    with pytest.raises(
+        DataError,
+        match="bin: test has no heads; binarise the text with syncattn-preprocess --testheads",
+    ):
         Probe(str(without), "test").probe(paths["transformer"])
     for path in small_corpus.data.glob("test.heads.*.en.*"):
         (without / path.name).symlink_to(path)
-    with pytest.raises(DataError, match="labels.de: the target has no heads; leave its labels"):
+    with pytest.raises(DataError, match="labels.de: labels are given, but the target has no heads"):
         Probe(str(without), "test", labels).probe(paths["transformer"])

@@ -31,10 +31,14 @@ def test_no_tree_where_an_unknown_subword_hides_the_words():
 
 
 def test_faults():
-    with pytest.raises(DataError, match="no distances of layer 3, but of 1, 2"):
+    with pytest.raises(
+        DataError, match="layer 3 has no syntactic distances; layers with distances: 1, 2"
+    ):
         induce_tree(SENTENCE.target, 3)
-    with pytest.raises(DataError, match="no distances of layer 1, but of no layer"):
+    with pytest.raises(
+        DataError, match="layer 1 has no syntactic distances; layers with distances: none"
+    ):
         induce_tree(printed("a b").target, 1)
-    with pytest.raises(DataError, match="3 words, but 1 in the text"):
+    with pytest.raises(DataError, match="the side has 3 words, but the text has 1"):
         induce_tree(SENTENCE.target, 1, ["one"])
     assert induce_tree(printed("", target_distances={1: []}).target, 1) is None

@@ -58,5 +58,5 @@ def test_source_words_of_the_first_output_that_has_them():
     plain = [printed("x"), printed("x")]
     others = [printed("x", source="the d@@ og"), printed("x")]
     assert count_source_words([plain, others]) == [2, 0]
-    with pytest.raises(DataError, match="no output has the sources.*give --source"):
+    with pytest.raises(DataError, match="no output has the source; give --source"):
         count_source_words([[printed("x")]])

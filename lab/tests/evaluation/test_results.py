@@ -88,8 +88,8 @@ GOOD = json.dumps({"corpus": "x", "cells": [cell("base", 1, 10.0), cell("ours", 
 @pytest.mark.parametrize(
     ("old", "new", "fault"),
     [
-        (GOOD, "{", "x.json: not JSON"),
-        (GOOD, "[" * 10**5, "x.json: not JSON"),
+        (GOOD, "{", "x.json: not valid JSON"),
+        (GOOD, "[" * 10**5, "x.json: not valid JSON"),
         (GOOD, "[]", "x.json: not a results file"),
         (GOOD, '{"corpus": "x"}', "x.json: not a results file"),
         (GOOD, '{"corpus": "x", "cells": {}}', "x.json: expected the name of a corpus, and a list"),
@@ -98,7 +98,7 @@ GOOD = json.dumps({"corpus": "x", "cells": [cell("base", 1, 10.0), cell("ours", 
         ('"seed": 1, ', "", "cell 1: has no seed"),
         ('"seed": 1', '"seed": true', "cell 1: seed: 'True'; expected a whole number"),
         ('"seed": 1', '"seed": [1]', r"cell 1: seed: '\[1\]'; expected a whole number"),
-        ('"base"', '"ours"', "cell 2: has the system and the seed of cell 1; remove one"),
+        ('"base"', '"ours"', "cell 2: has the same system and seed as cell 1; remove one"),
         ('"base"', '"a\\nb"', r"cell 1: system: 'a\\nb'; expected a name"),
         ('"base"', '"\\ud800"', "cell 1: system: "),
         ('"BLEU": 10.0', '"BLEU": "10"', "cell 1: scores: .*; expected finite numbers with names"),
@@ -307,9 +307,9 @@ def test_counts_are_kept_as_text(tmp_path):
     assert long.max() > 65_535
     for one in (*counts.values(), short, long):
         assert (unpack_counts(pack_counts(one)) == one).all()
-    with pytest.raises(DataError, match="ngrams: damaged"):
+    with pytest.raises(DataError, match="ngrams: the counts are damaged"):
         unpack_counts("x")
-    with pytest.raises(DataError, match="ngrams: of no sentence; score this training again"):
+    with pytest.raises(DataError, match="ngrams: there is no sentence; score this training again"):
         unpack_counts(pack_counts(short[:0]))
     with pytest.raises(DataError, match="ngrams: of more than .* or cut off"):
         unpack_counts(base64.b64encode(base64.b64decode(pack_counts(short))[:-4]).decode())
@@ -358,8 +358,8 @@ def test_two_baselines_of_the_same_settings_are_not_mixed_up():
 def test_systems_without_results_are_refused(tmp_path):
     record(tmp_path / "x.json", "x", [cell("base", 1, 10.0), cell("ours", 2, 11.0)])
     for systems, seeds, message in (
-        (["base", "other"], None, "no results of other; there are some of base, ours"),
-        (["base", "ours"], [2], "no results of base with seed 2; there are some of ours"),
+        (["base", "other"], None, "no results of other; there are results of base, ours"),
+        (["base", "ours"], [2], "no results of base with seed 2; there are results of ours"),
         (["base"], [3, 4], "no results of base with seed 3, 4; there are no others"),
     ):
         with pytest.raises(DataError, match=message):

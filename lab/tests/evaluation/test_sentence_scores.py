@@ -28,8 +28,8 @@ def test_numbers_and_the_output_of_comet(tmp_path):
         ("0.5\nbad\n", ":2: "),
         ("0.5\n\n", ":2: "),
         ("nan\n", ":1: "),
-        (COMET + COMET, ":4: Segment 0 where Segment 2 should be"),
-        ("h\tSegment 1\tscore: 1\n", ":1: Segment 1 where Segment 0"),
+        (COMET + COMET, ":4: expected Segment 2, got Segment 0"),
+        ("h\tSegment 1\tscore: 1\n", ":1: expected Segment 0, got Segment 1"),
     ],
 )
 def test_what_is_no_score(tmp_path, text, message):

@@ -22,7 +22,9 @@ def test_links_of_subwords_become_links_of_words():
     whole = printed("d@@ er Hund", source="the d@@ og", scheme="none", links=LINKS)
     assert align_words(whole) == WordAlignment(LINKS, (3, 3))
     assert align_words(DOG, (6, 3)) == WordAlignment({(0, 0)}, (2, 2))
-    with pytest.raises(DataError, match="there are no links; print them with syncattn-translate"):
+    with pytest.raises(
+        DataError, match="the output has no links; print links with syncattn-translate"
+    ):
         align_words(DOG, (6, 0))
 
 
@@ -81,7 +83,9 @@ def test_layers_are_read_one_by_one(tmp_path):
 
 
 def test_read_names_the_sentence(tmp_path):
-    with pytest.raises(DataError, match="forced: sentence 0: a link lies outside the 3 source"):
+    with pytest.raises(
+        DataError, match="forced: sentence 0: a link lies outside the 3 source subwords"
+    ):
         read_word_alignments(write(tmp_path, PRINTED.replace("A-0\t0-0", "A-0\t3-0")))
 
 

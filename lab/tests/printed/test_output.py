@@ -77,7 +77,9 @@ def test_lines_of_an_earlier_version_are_named(tmp_path):
     path = write(tmp_path / "out", "X-0\tsource\tword\t0\nL-0\t1\t0-0\nS-0\ta\nH-0\t-1\tb\n")
     assert [*read_output(path, warn=said.append)] == [printed("b", source="a")]
     [warning] = said
-    assert warning.startswith(f"{path}: 2 lines of an earlier version, X- or L-, are not read")
+    assert warning.startswith(
+        f"{path}: has 2 lines of an earlier version (X- or L-), which are not read"
+    )
 
 
 @pytest.mark.parametrize(
@@ -124,7 +126,7 @@ def test_columns_that_no_program_prints_are_named(tmp_path):
     for name, lines in (("bars", "a ||| b\nc ||| d\n"), ("some", "a ||| b\nc\nd\n")):
         read_output(write(tmp_path / name, lines), warn=said.append)
     [warning] = said
-    assert warning.startswith(f"{tmp_path / 'bars'}: most lines have ' ||| ', and none of")
+    assert warning.startswith(f"{tmp_path / 'bars'}: most lines have ' ||| ', but in a form that")
 
 
 def test_subwords_are_marked_as_most_lines_show(tmp_path):
@@ -210,8 +212,11 @@ def test_a_pipe_is_read_once(tmp_path, text, expected):
         ("H-0\t-1\ta\nA-0\t0.1,0.9 0.2,0.8\n", "out:2: expected links like 3-4.*alignment hard"),
         ("S-0\ta\nH-0\t-1\ta\nA-0\t1-0\n", "out: sentence 0: "),
         ("a ||| 0-0\nb ||| 0-0\nc\n", "out:3: no ' ||| ' with links"),
-        ("0 ||| a ||| 1\n2 ||| a ||| 1\n", "out:2: sentence 2 where sentence 1 should be"),
-        ("0 ||| a ||| 1\n1 ||| b ||| 1\nc\n", "out:3: expected 'NUMBER ||| TEXT"),
+        ("0 ||| a ||| 1\n2 ||| a ||| 1\n", "out:2: expected sentence 1, got sentence 2"),
+        (
+            "0 ||| a ||| 1\n1 ||| b ||| 1\nc\n",
+            "out:3: expected a line of an n-best list: 'NUMBER ||| TEXT",
+        ),
         ('{"translation": "a"}\n{"translation": "b"}\nc\n', 'out:3: expected JSON with a "tr'),
         ('{"translation": "a\\nb"}\n', "out:1: the translation is not a line of text"),
     ],

@@ -52,7 +52,8 @@ def test_a_text_is_missing_even_if_it_is_not_among_the_first_pairs(archives, cap
     for first in (1, 2, 3):
         assert collect(archives, PLAIN, "plain=none.{language}", f"--first={first}") == 1
         assert capsys.readouterr().err == (
-            f"error: {archives}/none.ja: missing; fetch it first, or put it there\n"
+            f"error: {archives}/none.ja: no such file; fetch the file first, "
+            "or put the file there\n"
         )
         assert not list((archives.parent / "new").iterdir())
 
@@ -151,9 +152,24 @@ def test_roles_name_the_sides_of_a_test_set(tmp_path):
         ("plain", "a\nb\nc\n", "ä\n", "3 in t.tgz!x.en but 1 in t.tgz!x.de"),
         ("plain", "a\n", "ä\n\nü", "1 in t.tgz!x.en but 3 in t.tgz!x.de"),
         ("plain", "", "ä\n", "0 in t.tgz!x.en but 1 in t.tgz!x.de"),
-        ("plain", "", "", "t.tgz!x.{language}: no pairs of en and de; is plain its format?"),
-        ("sgm", "", "", "t.tgz!x.{language}: no pairs of en and de; is sgm its format?"),
-        ("sgm", "<seg>a</seg>\n<seg>", "<seg>ä</seg>\n", "t.tgz!x.en:2: '<seg>' has no partner"),
+        (
+            "plain",
+            "",
+            "",
+            "t.tgz!x.{language}: has no pairs of en and de; check that its format is plain",
+        ),
+        (
+            "sgm",
+            "",
+            "",
+            "t.tgz!x.{language}: has no pairs of en and de; check that its format is sgm",
+        ),
+        (
+            "sgm",
+            "<seg>a</seg>\n<seg>",
+            "<seg>ä</seg>\n",
+            "t.tgz!x.en:2: '<seg>' has no matching tag",
+        ),
     ],
 )
 def test_what_makes_no_pairs_is_named(tmp_path, name, english, german, message):

@@ -75,7 +75,7 @@ def test_a_corpus_is_written_for_texts(raw, capsys):
     assert f"--archives {raw} --languages en de" in out and "train: " not in out
     assert [n for n in corpus.systems if f"== {n}, seed 1: train" in out] == corpus.systems
     error = read_error(capsys, main(["mine", "--init", *names("train")]))
-    assert error == "error: mine: has a corpus already; take another folder, or remove it\n"
+    assert error == "error: mine: has a corpus already; choose another folder, or remove this one\n"
 
 
 @pytest.mark.parametrize("given", [("train",), ("train", "valid")])
@@ -133,8 +133,9 @@ def test_nothing_is_written_onto_what_is_there(raw, inside, capsys):
     before = {path: path.read_bytes() for path in Path("mine").rglob("*") if path.is_file()}
     files = [f"mine/{inside.format(language)}" for language in ("en", "de")]
     if inside.startswith("texts"):
-        assert "mine/texts: has files already, and pairs that are held out would be" in read_error(
-            capsys, main(["--init", "mine", *files])
+        assert (
+            "mine/texts: this folder is not empty, and the held-out pairs would be"
+            in read_error(capsys, main(["--init", "mine", *files]))
         )
         assert {path for path in Path("mine").rglob("*") if path.is_file()} == {*before}
     else:
@@ -150,7 +151,7 @@ def test_no_file_of_a_corpus_is_replaced(raw, capsys):
     )
     Path("other").mkdir()
     Path("other/texts").symlink_to(raw)
-    fault = "other/texts: has files already"
+    fault = "other/texts: this folder is not empty"
     assert fault in read_error(capsys, main(["--init", "other", *names("train")]))
     assert not Path("other/_data.yaml").exists()
 
@@ -189,7 +190,7 @@ def test_names_of_files_and_languages_come_back(raw, first, second, languages):
 
 @pytest.mark.parametrize("name", ["a!b", "a{language}", "${a}", "a\nb", "a\u2028b", "a\udcffb"])
 def test_a_name_with_a_meaning_of_its_own_is_refused(raw, name):
-    with pytest.raises(DataError, match="has a meaning of its own in a recipe's names of files; r"):
+    with pytest.raises(DataError, match="has a special meaning in file names of a recipe; r"):
         write_corpus(Path("mine"), [f"{name}.en", f"{name}.de"], gpu=False)
 
 
@@ -213,15 +214,18 @@ def test_what_is_wrong_with_the_text_is_said(raw, capsys):
     [warning] = [x for x in capsys.readouterr().err.splitlines() if "test sentences are in" in x]
     assert warning.startswith("warning: test: test sentences are in the training text (")
     assert "raw/en/test.en.txt:7, which is raw/en/train.en.txt:" in warning
-    assert "clean leaves them out" in warning
+    assert "clean leaves these sentences out" in warning
 
 
 @pytest.mark.parametrize(
     ("files", "fault"),
     [
         (["raw/en/train.en.txt"], "mine: give two files of training text, such as train.en trai"),
-        (names("train")[:1] * 2, "names of two files differ in the language alone"),
-        (["raw/en/train.en.txt", "raw/de/valid.de.txt"], "names of two files differ in the lang"),
+        (names("train")[:1] * 2, "the names of the two files must differ only in the language"),
+        (
+            ["raw/en/train.en.txt", "raw/de/valid.de.txt"],
+            "the names of the two files must differ only",
+        ),
         (names("none"), "none.en.txt: missing"),
         (names("test"), "raw/en/test.en.txt: 6 pairs; a training needs 100 at least"),
         (["a.x y", "a.de"], "'x y' is not the name of a language"),
@@ -309,5 +313,5 @@ def test_a_part_of_your_own_training_pairs_may_be_for_validation(tmp_path: Path)
     corpus = load_corpus(tmp_path)
     assert corpus.every == 20 and corpus.valid == [] and corpus.list_texts("valid") == []
     (tmp_path / "_data.yaml").write_text(f"{facts}train: [{{plain: 'x.{{language}}'}}]\n")
-    with pytest.raises(DataError, match=r"_data\.yaml: train: given twice, the second time in her"):
+    with pytest.raises(DataError, match=r"_data\.yaml: the text train is given twice"):
         load_corpus(tmp_path)

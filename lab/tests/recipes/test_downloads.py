@@ -80,19 +80,19 @@ def test_the_name_is_the_last_part_of_the_path(server):
     assert get(server, "a%20b.txt?download=1") == get(server, "a%20b.txt", name="c") == b"x"
     assert {*HERE.iterdir()} == {SUMS, Path("a b.txt"), Path("c")}
     for path in ("", "a/", "..", "%2e%2e", "a%00b", "a%0Ab", "SHA256SUMS"):
-        refuse("is not a name for a download; give another one", server, path)
+        refuse("cannot be the name of a downloaded file; give another name", server, path)
     with pytest.raises(DataError, match=r"http://\[::1/x: not a URL"):
         fetch("http://[::1/x", HERE)
 
 
 def test_what_is_there_must_be_the_file(server):
     FILE.write_bytes(b"mine")
-    refuse(r"file\.tgz: has size 4, not 200000; remove it", server, size=len(CONTENT))
-    refuse(f"has SHA-256 [0-9a-f]+, not {SHA256}; remove it", server, sha256=SHA256)
-    refuse("has MD5 [0-9a-f]+, not 0{32}; remove it", server, md5="0" * 32)
+    refuse(r"file\.tgz: has size 4, expected 200000; remove the file", server, size=len(CONTENT))
+    refuse(f"has SHA-256 [0-9a-f]+, expected {SHA256}; remove the file", server, sha256=SHA256)
+    refuse("has MD5 [0-9a-f]+, expected 0{32}; remove the file", server, md5="0" * 32)
     assert get(server, size=4) == b"mine" and not server.requests
     os.mkfifo("pipe")
-    refuse("pipe: not a file; move it away", server, name="pipe")
+    refuse("pipe: is not a regular file; move it away", server, name="pipe")
 
 
 # ---- what is broken off
@@ -154,16 +154,16 @@ def test_a_full_disk_is_not_the_fault_of_the_server(server):
 
 
 def test_what_is_known_of_a_file_decides(server, monkeypatch):
-    error = refuse(f"SHA-256 {SHA256}, expected 0{{64}}", server, sha256="0" * 64)
+    error = refuse(f"SHA-256 is {SHA256}, expected 0{{64}}", server, sha256="0" * 64)
     for part in ("file.tgz: not downloaded", server.url, "SYNCATTN_MIRROR", "by hand"):
         assert part in error
     assert "run the same command again" not in error
     md5 = hashlib.md5(CONTENT).hexdigest()
-    refuse(f"MD5 {md5}, expected 1{{32}}; has it changed there", server, md5="1" * 32)
-    refuse("size 200000, expected 200001; has it changed there", server, size=200_001)
+    refuse(f"MD5 is {md5}, expected 1{{32}}; the file on the server may", server, md5="1" * 32)
+    refuse("size is 200000, expected 200001; the file on the server may", server, size=200_001)
     for length in ("200000", None):
         server.headers = {"Content-Length": length}
-        refuse("more than 199999 bytes; has it changed there", server, size=199_999)
+        refuse("more than 199999 bytes; the file on the server may", server, size=199_999)
     assert get(server, md5=md5.upper()) == CONTENT and [*HERE.iterdir()] == [FILE]
     monkeypatch.setattr(downloads, "MOST", 9_999)
     refuse("more than 9999 bytes", server, name="b", sha256=SHA256)
@@ -177,10 +177,10 @@ def test_what_is_known_of_a_file_decides(server, monkeypatch):
         (b"HTTP/1.1 206 Rest\r\n" + X, "206 Rest"),
         (b"HTTP/1.1 404 \x1b[31m\x85" + b" x" * 9000 + b"\r\n\r\n", r"404 \\x1b\[31m"),
         (b"HTTP/1.1 302 Moved\r\nLocation: /file.tgz\r\n\r\n", "Exceeded 30 redirects"),
-        (OK + b"Content-Type: Text/HTML; charset=x\r\n" + X, "a web page"),
-        (OK + b"Content-Encoding: gzip\r\n" + X, r"sent in another coding \(gzip\)"),
-        (OK + b"\r\nx", "sent without its length"),
-        (OK + b"Content-Length: x\r\n\r\nx", "sent without its length"),
+        (OK + b"Content-Type: Text/HTML; charset=x\r\n" + X, "the server sent a web page"),
+        (OK + b"Content-Encoding: gzip\r\n" + X, r"sent the file in the coding gzip"),
+        (OK + b"\r\nx", "did not send the length"),
+        (OK + b"Content-Length: x\r\n\r\nx", "did not send the length"),
         (OK + b"Content-Length: 0\r\n\r\n", "the server sent an empty file"),
         (CHUNKED + b"0\r\n\r\n", "the server sent an empty file"),
         (CHUNKED + b"3\r\nabc\r\n", "ProtocolError"),
@@ -189,7 +189,7 @@ def test_what_is_known_of_a_file_decides(server, monkeypatch):
 )
 def test_answers_that_are_not_the_file(server, answer, reason):
     server.raw = answer
-    assert len(refuse(rf"file\.tgz: {reason}", server)) < 700
+    assert len(refuse(rf"file\.tgz: .*{reason}", server)) < 700
 
 
 def test_answers_that_are_the_file(server):
@@ -217,14 +217,14 @@ def test_a_server_is_not_waited_for_ever(server, monkeypatch, limit, value, paus
 
 def test_two_downloads_at_once_are_refused(server):
     with claiming(FILE):
-        refuse(r"file\.tgz: another process is writing it; wait", server)
+        refuse(r"file\.tgz: another process is writing this file; wait", server)
     assert not server.requests
 
 
 @pytest.mark.parametrize("path", [PART, SUMS])
 def test_a_planted_link_is_not_followed(server, tmp_path, path):
     path.symlink_to(tmp_path / "elsewhere")
-    with pytest.raises(DataError, match=f"{path}: a link, in the place of a file of ours"):
+    with pytest.raises(DataError, match=f"{path}: is a symbolic link where this command"):
         get(server)
     assert not (tmp_path / "elsewhere").exists()
 
@@ -256,16 +256,16 @@ def test_the_first_download_is_trusted_and_no_other(server):
         assert get(server) == CONTENT and SUMS.read_text() == f"{SHA256}  file.tgz\n"
         FILE.unlink()
     FILE.write_bytes(b"changed here")
-    refuse(r"not [0-9a-f]+ as before \(SHA256SUMS\)", server)
+    refuse(r"expected [0-9a-f]+ as before \(SHA256SUMS\)", server)
     FILE.unlink()
     put(server, b"changed there")
-    refuse(f"expected {SHA256}; has it changed there", server)
+    refuse(f"expected {SHA256}; the file on the server may", server)
     assert SUMS.read_text() == f"{SHA256}  file.tgz\n"
 
 
 @pytest.mark.parametrize("line", ["x", "0" * 63 + "  file.tgz", "é" * 64 + "  file.tgz", "0" * 64])
 def test_damaged_checksums_are_not_passed_over(server, line):
     SUMS.write_text(f"{SHA256}  file.tgz\n{line}\n", encoding="utf-8")
-    refuse("SHA256SUMS:2: not a SHA-256 and a name", server)
+    refuse("SHA256SUMS:2: expected a SHA-256 and a name", server)
     SUMS.write_text(f"{SHA256.upper()} *file.tgz\n{'0' * 64}  file.tgz\n")
     assert get(server) == CONTENT  # the first line counts

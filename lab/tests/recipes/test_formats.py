@@ -127,8 +127,11 @@ def test_what_is_not_utf_8_names_its_line(name):
             "the old man\n".encode("utf-16-le"),
             "f:1: UTF-16, not UTF-8; convert it: iconv -f UTF-16",
         ),
-        (b'<?xml version="1.0"?>\n<tmx version="1.4">\n', "f:1: XML, as TMX and XLIFF are"),
-        (b'\xef\xbb\xbf<xliff version="1.2">\n', "f:1: XML, as TMX and XLIFF are, and no text"),
+        (
+            b'<?xml version="1.0"?>\n<tmx version="1.4">\n',
+            "f:1: this is XML (such as TMX or XLIFF)",
+        ),
+        (b'\xef\xbb\xbf<xliff version="1.2">\n', "f:1: this is XML (such as TMX or XLIFF)"),
     ],
 )
 @pytest.mark.parametrize("name", ["plain", "latin1", "iwslt_tags", "conllu"])
@@ -153,7 +156,9 @@ def test_numbers_of_characters_that_are_none():
 @pytest.mark.parametrize("name", TEXTS)
 def test_a_line_without_end_is_no_text(name):
     long = b"<seg>" + b"a" * MAX_LINE
-    with pytest.raises(DataError, match="^f:2: a line of more than 16,777,216 bytes; is it text"):
+    with pytest.raises(
+        DataError, match="^f:2: the line has more than 16,777,216 bytes; check that"
+    ):
         texts(name, b"\n" + long)
 
 
@@ -206,11 +211,15 @@ def test_what_is_read(name, content, sentences):
     ("name", "content", "message"),
     [
         ("sgm", "<seg>a</seg>\n<seg id='2'>b\n<seg>c</seg>", "f:2: \"<seg id='2'>\" has no part"),
-        ("sgm", "<p>\na</seg>", "f:2: '</seg>' has no partner"),
-        ("sgm", "<p>\n\n<seg>a", "f:3: '<seg>' has no partner"),
-        ("sgm", "<seg <seg>a", "f:1: '<seg>' has no partner"),  # or each would be sought a > for
-        ("sgm", f"<seg {'x' * 99}>a", f"f:1: '<seg {'x' * 55}' has no partner"),
-        ("conllu", "\n1 a\n", "f:2: expected 10 columns between tabs"),
+        ("sgm", "<p>\na</seg>", "f:2: '</seg>' has no matching tag"),
+        ("sgm", "<p>\n\n<seg>a", "f:3: '<seg>' has no matching tag"),
+        (
+            "sgm",
+            "<seg <seg>a",
+            "f:1: '<seg>' has no matching tag",
+        ),  # or each would be sought a > for
+        ("sgm", f"<seg {'x' * 99}>a", f"f:1: '<seg {'x' * 55}' has no matching tag"),
+        ("conllu", "\n1 a\n", "f:2: expected 10 columns separated by tabs"),
         ("conllu", f"1-2\t{'x' * 99}" + "\t_" * 8, f"but '{'x' * 60}' only at word 2"),
     ],
 )

@@ -76,7 +76,7 @@ def test_the_plan_is_written_once(tmp_path):
     for _ in range(2):
         idea.write_plan()
         assert load_plan(tmp_path / "mine") == idea.plan
-    with pytest.raises(DataError, match="something else was planned; go on with its seeds"):
+    with pytest.raises(DataError, match="the plan of this idea has other seeds or settings"):
         read(f"mine={TREE}", seeds=[1, 2, 3], ideas=tmp_path).write_plan()
 
 
@@ -126,7 +126,10 @@ def test_the_page_says_whether_the_idea_helps(tmp_path, capsys, monkeypatch):
     assert "plain has hardly learnt to translate: train longer for a verdict" in page
     write(30.0, left_out="plain 3")
     assert main(words) == 1
-    assert "no page yet, some seeds of mine or plain have no" in capsys.readouterr().err
+    assert (
+        "the page cannot be written yet: some seeds of mine or plain have no"
+        in capsys.readouterr().err
+    )
 
 
 @pytest.mark.parametrize(
@@ -134,11 +137,15 @@ def test_the_page_says_whether_the_idea_helps(tmp_path, capsys, monkeypatch):
     [
         ("nowhere:model.x=1", (), "nowhere has no __init__.py; give the folder of your plugin"),
         (TREE, ("pascal",), "pascal: --idea chooses the systems"),
-        (f"{OWN}", (), "switches nothing on; add :model."),
-        (f"{TREE}:optimization.max_update=9", (), "give it before --idea, for all systems"),
-        (f"{TREE}:task.fast=false", (), "give it before --idea, for all systems"),
-        (TREE, ("--plan",), "--idea: give --seeds; it has a plan and a page of its own"),
-        (f"lpsi={TREE}", (), "lpsi is a config of its own; choose another name"),
+        (f"{OWN}", (), "no setting switches the idea on; add settings, such as :model."),
+        (
+            f"{TREE}:optimization.max_update=9",
+            (),
+            "give this setting before --idea, for all systems",
+        ),
+        (f"{TREE}:task.fast=false", (), "give this setting before --idea, for all systems"),
+        (TREE, ("--plan",), "--idea needs --seeds, and cannot be used with --plan"),
+        (f"lpsi={TREE}", (), "there is already a config named lpsi; choose another name"),
         (f"{TREE}:model.distance_bias_layer=1", (), "there is no such option"),
     ],
 )

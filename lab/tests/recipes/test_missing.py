@@ -135,7 +135,7 @@ def test_disk_memory_and_subwords(monkeypatch, tmp_path):
     [fault] = list_vocabulary_faults(corpus, tmp_path)
     # train, en, de, ab and a full stop: 9 characters, and 4 + 1 + 1 + 1 more.
     assert fault.startswith(
-        "subwords: size: 8,000: the training text has 16 different ones at most"
+        "subwords: size: 8,000: the training text has at most 16 different subwords"
     )
     small = replace(corpus, subwords=replace(corpus.subwords, size=16))
     assert [*list_vocabulary_faults(small, tmp_path)] == []
@@ -192,7 +192,8 @@ def test_all_is_listed_and_the_rest_rehearsed(monkeypatch, tmp_path, capsys):
     ]
     assert "(invented: train, valid, test), 2 updates" in faults[4]
     assert captured.err == (
-        "error: aspec_ja_en: the rehearsal was fine, but see above what is missing\n"
+        "error: aspec_ja_en: the rehearsal succeeded, but the things listed above are missing; "
+        "supply them first\n"
     )
     trained = [title for title in rehearsed if "seed" in title]
     assert trained == [
@@ -249,12 +250,14 @@ def test_a_check_refuses_a_text_that_would_give_wrong_numbers(fault, tmp_path, m
     read = own_corpus(tmp_path)
     words = ["./mine", "transformer", "--check", "--cpu", "--work", "work"]
     assert main(words) == 0
-    assert "mine: text: nothing to look at\n" in capsys.readouterr().out
+    assert "mine: text: nothing to check\n" in capsys.readouterr().out
     SPOILT[fault](tmp_path, read)
     assert main(words) == 1
     captured = capsys.readouterr()
-    assert captured.err.startswith(f"error: mine: its text would give wrong numbers: {fault}; mend")
-    assert "say in _data.yaml, examine, that it is meant" in captured.err
+    assert captured.err.startswith(
+        f"error: mine: the text would give wrong numbers: {fault}; correct"
+    )
+    assert "allow these faults in _data.yaml under examine" in captured.err
     shown = [line for line in captured.out.splitlines() if line.startswith(f"- {fault} (")]
     assert len(shown) == 1 and ", such as " in shown[0] and "rehearsal" not in captured.out
     assert [*(tmp_path / "work").iterdir()] == [], "the scratch folder is gone"
@@ -270,7 +273,7 @@ def test_a_check_refuses_a_text_that_would_give_wrong_numbers(fault, tmp_path, m
     assert main(words) == ("test sentences" not in fault), "clean leaves these out"
     data.write_text(f"{written}examine: {{twise: 1}}\n")
     assert main(words) == 1
-    assert "_data.yaml: examine: twise: no such limit" in capsys.readouterr().err
+    assert "_data.yaml: examine: twise: no such kind of fault" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("limit", ["0", "0.2", "null"])
@@ -306,7 +309,9 @@ def test_a_text_that_changed_is_noticed_with_from_too(tmp_path, monkeypatch, cap
     assert main(["./mine", "transformer", "--from", "train", "--cpu"]) == 0
     overwrite(tmp_path, "test", [*read("test")[:1], read("train")[1][:8]])
     assert main(["./mine", "transformer", "--from", "train", "--cpu"]) == 1
-    assert capsys.readouterr().err.startswith(f"error: {text}: changed since it was read (")
+    assert capsys.readouterr().err.startswith(
+        f"error: {text}: has changed since the recipe read this file ("
+    )
     assert main(["./mine", "transformer", "--from", "collect", "--cpu"]) == 0
 
 
@@ -357,5 +362,5 @@ def test_the_stage_stores_what_it_finds(tmp_path, monkeypatch, capsys):
     ]
     for content in wrong:
         (tmp_path / "found.json").write_text(json.dumps(content))
-        with pytest.raises(DataError, match="found.json: not what a recipe finds in its text"):
+        with pytest.raises(DataError, match="found.json: was not written by the stage examine"):
             load_findings(tmp_path / "found.json")

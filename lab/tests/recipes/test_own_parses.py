@@ -104,7 +104,9 @@ def test_a_recipe_names_parsed_files_and_their_format(raw, capsys):  # noqa: F81
     assert corpus.find_parsed("en", "valid") == str(raw / "../parsed/valid.en.json")
     assert "--format stanza-json" in str(parse_steps(corpus, "en", 1)[1])
     missing = list_missing_parsers(corpus, {"heads.en"})
-    assert "train.en.json: no such file; _data.yaml says here: parsed" in missing["en"]
+    assert (
+        "train.en.json: no such file, but _data.yaml names it under here: parsed" in missing["en"]
+    )
     only = here.replace("'../parsed/{split}.{language}.json'", "{de: all.json}")
     data.write_text(text.replace("# Training", only + "# Training", 1))
     corpus = load_corpus(Path("mine"))
@@ -145,13 +147,21 @@ def test_sentences_of_a_treebank_are_read_as_people_write_them(folder):
         ("en", False, []),
         ("english", False, []),
         ("eng", True, []),
-        ("tlh", False, ["tlh: not a language that is known here, .* and no parses are used"]),
-        ("src", True, ["src: not a language that is known here, .* and your parses are used"]),
-        ("yo", False, ["yo: no parser of Yoruba is known, so _data.yaml has the systems that"]),
+        ("tlh", False, ["tlh: is not a known language code, .* and no parses are used"]),
+        ("src", True, ["src: is not a known language code, .* and your parses are used"]),
+        ("yo", False, ["yo: no parser for Yoruba is known, so _data.yaml has only systems that"]),
         ("yo", True, []),
-        ("zh", False, [r"zh: .* rjieba, .*-fairseq\[chinese\]'; until .* systems without parses$"]),
-        ("th", True, [r"th: each letter of it .* pythainlp, .*-fairseq\[thai\]'$"]),
-        ("my", False, [r"my: .* icu, .*-fairseq\[icu\]'; until then, .*"]),
+        (
+            "zh",
+            False,
+            [r"zh: .* rjieba is needed .*-fairseq\[chinese\]'; until .* systems without parses$"],
+        ),
+        (
+            "th",
+            True,
+            [r"th: each letter of this language .* pythainlp is needed .*-fairseq\[thai\]'$"],
+        ),
+        ("my", False, [r"my: .* icu is needed .*-fairseq\[icu\]'; until then, .*"]),
     ],
 )
 def test_what_a_language_needs_is_said_in_a_line(language, parsed, expected, monkeypatch):

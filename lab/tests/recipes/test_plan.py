@@ -207,13 +207,16 @@ def test_the_tables(tmp_path: Path) -> None:
     [line] = [line for line in lines if line.startswith("other/a − a") and "estimate" in line]
     assert "−0.855 [" in line
     said = " ".join(lines)
-    assert "corrected for the family's 3 contrasts, of which 2 are complete; the others" in said
+    assert (
+        "corrected for the family's 3 contrasts, and 2 of these contrasts are complete; incomplete"
+        in said
+    )
     assert "below 0.04 nats; by Holm's method for all contrasts that have this test (1)" in said
     assert "no results yet: c − base" in said
     # Of base, a and b, which have all four seeds.
     assert re.search(r"NLL, 4 seeds: deviation within seeds 0\.00\d+ \(6 d\.f\.\); ", said)
     # a has a lower NLL and more chrF; d has a lower one and less.
-    assert "scores say what NLL does not (interval without 0): d − a (chrF" in said
+    assert "scores differ where NLL does not (the interval does not contain 0): d − a (chrF" in said
     both = [each | {"test": each["valid"]} for each in results(NATS)["cells"]]
     text = "\n".join(tabulate(plan, {"cells": both}))
     assert "test NLL" in text and " (test NLL" not in text, "lower is better there, too"
@@ -221,10 +224,10 @@ def test_the_tables(tmp_path: Path) -> None:
 
 def test_scores_disagree_with_what_nll_says_and_not_with_what_it_lacks(tmp_path: Path) -> None:
     plan, measured = load(tmp_path), results({"a": [3.0, 3.01, 3.0, 3.02], "base": NATS["base"]})
-    said = "scores say what NLL does not (interval without 0): a − base (chrF)"
+    said = "scores differ where NLL does not (the interval does not contain 0): a − base (chrF)"
     assert said in tabulate(plan, measured)
     measured["cells"][0]["valid"] = {}
-    assert not [line for line in tabulate(plan, measured) if line.startswith("scores say")]
+    assert not [line for line in tabulate(plan, measured) if line.startswith("scores differ where")]
 
 
 def test_a_plan_without_results_has_notes_only(tmp_path: Path) -> None:
@@ -303,18 +306,21 @@ def test_only_what_was_planned_counts(tmp_path: Path) -> None:
         ("family: {seeds: [], contrasts: {A: [a - b]}}", "family: seeds: give whole numbers"),
         ("family: {contrasts: {A: [a - b]}}", "family: the key 'seeds' is missing"),
         ("family: {seeds: [1], contrasts: {A: [a - a]}}", "a - a: compare two different systems"),
-        ("margin: 0.1", "no contrasts; give some in family or estimates"),
-        ("family: {seeds: [1], contrasts: {A: []}}", "no contrasts; give some in family"),
+        ("margin: 0.1", "the plan has no contrasts; list contrasts under family or estimates"),
+        (
+            "family: {seeds: [1], contrasts: {A: []}}",
+            "the plan has no contrasts; list contrasts under family",
+        ),
         ("family: {seeds: [1], contrasts: {A: x}}", "family: contrasts: {'A': 'x'} is not of type"),
         ("family: {seeds: [1], contrasts: {A: [a-b]}}", "'a-b'; expected SYSTEM - SYSTEM"),
         ("family: {seeds: [1], contrasts: {A: [a - b (=)]}}", r"\(=\) needs a margin above 0"),
         ("margin: x", "margin: 'x' is not of type int"),
         ("margin: .nan", "margin: give a number from 0"),
-        ("per_word: [A]", "per_word: A is no heading of contrasts"),
+        ("per_word: [A]", "per_word: A is not a heading of contrasts"),
         (f"{PLAN}per_word: 3", "per_word: 3 is not of type"),
         (f"{PLAN}names: [a]", "names: .* is not of type"),
         (f"{PLAN}names: {{a: 3}}", "names: .* is not of type"),
-        (f"{PLAN}names: {{x: y}}", "names: x is in no contrast"),
+        (f"{PLAN}names: {{x: y}}", "names: no contrast has the system x"),
         ("margin: 1\nfamilies: {}", "unknown key 'families'; known are margin, family, "),
         ("estimates: {seeds: [1], contrasts: {A: [a - b (=)]}}", "only contrasts of the family"),
     ],
@@ -361,4 +367,4 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert main([corpus, "--plan", "dbsa", "--table"]) == 1
     assert "dbsa: not in" in capsys.readouterr().err
     assert main([corpus, "--plan", "model.dropout=0.1"]) == 1
-    assert "--plan trains systems as they were planned" in capsys.readouterr().err
+    assert "--plan trains systems with the planned settings" in capsys.readouterr().err

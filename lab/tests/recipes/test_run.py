@@ -159,7 +159,9 @@ def test_a_damaged_note_of_a_finished_stage_is_named(runner):
     )
     for text in ("", "[" * 100_000, *wrong):
         done.write_text(text)
-        with pytest.raises(DataError, match=r"a\.done: cannot be read; remove it to do this stage"):
+        with pytest.raises(
+            DataError, match=r"a\.done: cannot be read; remove this file to run the stage"
+        ):
             runner.run([stage("a", bash("false"), settings={"x": 1})])
 
 
@@ -220,7 +222,7 @@ def test_a_changed_file_is_refused_before_it_is_used(runner, size):
         repeat()
         assert runner.is_done(first)
     path.write_bytes(b"1" + bytes(size - 1))
-    fault = r"words/train\.en: changed since .*tokenise\.done was written; put the file back, or ma"
+    fault = r"words/train\.en: has changed since its stage finished .*tokenise\.done.; put the"
     for stages in ([first], [later]):
         with pytest.raises(DataError, match=fault):
             runner.run(stages)
@@ -246,7 +248,9 @@ def test_a_users_own_text_that_changes_is_refused(runner, tmp_path, size):
     own.touch()
     assert runner.is_done(collect), "its content is the same"
     own.write_bytes(b"1" + bytes(size - 1))
-    with pytest.raises(DataError, match=rf"^{own}: changed since it was read .*--from collect$"):
+    with pytest.raises(
+        DataError, match=rf"^{own}: has changed since the recipe read this file .*--from collect$"
+    ):
         runner.run([collect])
     own.write_bytes(bytes(size))
     assert runner.is_done(collect)

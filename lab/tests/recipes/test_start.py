@@ -74,7 +74,10 @@ def test_the_text_is_prepared_as_the_imported_model_reads_it(started, tmp_path):
 
 def test_a_published_model_is_imported_first(started, tmp_path):
     corpus = load_corpus(write(tmp_path, started.published))
-    with pytest.raises(DataError, match="opus: not imported yet; syncattn-recipe mine --to import"):
+    with pytest.raises(
+        DataError,
+        match="opus: the model is not imported yet; .* syncattn-recipe mine --to import",
+    ):
         with_options(corpus, tmp_path)
     made = tmp_path / "corpora" / "mine" / "start"
     shutil.copytree(started.imported, made)
@@ -135,12 +138,12 @@ def test_what_cannot_start_from_it_is_said(started, tmp_path, system, fault):
         (
             FACTS + "subwords: {joint: true, size: 9}\n",
             None,
-            "subwords: the model of start decides",
+            "subwords: the model under start determines",
         ),
         (FACTS + "words: {en: cat}\n", None, r"words: sentences are not split into words \(start"),
         (FACTS + "start_options: {}\n", None, "unknown key 'start_options'"),
         (FACTS, "[1]", r"start: \[1\]: give the folder of a model"),
-        (FACTS, "nowhere", "nowhere/config.json: no such file; .* give a MarianMT as it was publ"),
+        (FACTS, "nowhere", "nowhere/config.json: no such file; .* give a folder of a published"),
         (FACTS, "words", "words/config.json: no such file"),
     ],
 )
@@ -154,13 +157,16 @@ def test_wrong_facts_are_said(started, tmp_path, facts, start, fault):
     [
         (
             lambda text: text.replace("--positions marian", "--positions"),
-            "not what syncattn-import",
+            "not written by syncattn-import",
         ),
-        (lambda text: text.replace("--encoder-layers 2\n", ""), "not what syncattn-import writes"),
-        (lambda text: text + "--user-dir /tmp\n", "--user-dir is no option that syncattn-import"),
+        (lambda text: text.replace("--encoder-layers 2\n", ""), "not written by syncattn-import"),
+        (
+            lambda text: text + "--user-dir /tmp\n",
+            "--user-dir is not an option that syncattn-import",
+        ),
         (
             lambda text: text.replace("--encoder-layers 2", "--encoder-layers x"),
-            "not what syncattn",
+            "not written by syncattn",
         ),
     ],
 )
@@ -184,6 +190,6 @@ def test_init_writes_a_corpus_that_starts_from_a_model(started, raw, capsys):  #
     out = capsys.readouterr().out
     assert "finetune_from_model" in out and "syncattn-bpe learn" not in out
     error = read_error(capsys, main(["mine", start]))
-    assert error.startswith("error: --start goes with --init")
+    assert error.startswith("error: --start needs --init")
     again = ["--init", "other", *names("train"), "--start=nowhere"]
     assert "nowhere/config.json: no such file" in read_error(capsys, main(again))

@@ -77,7 +77,7 @@ def test_a_rehearsal_has_some_of_them(corpus, tmp_path):
         (
             "multi30k_en_de",
             "here: {variable: X, train: t, test: e, valid: v}\nunparsed: [{plain: x}]",
-            "here: unparsed: give it if unparsed has texts, and only then",
+            "here: unparsed: give this key if and only if unparsed has texts",
         ),
     ],
 )

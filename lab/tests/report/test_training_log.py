@@ -62,5 +62,5 @@ def test_what_fairseq_never_logs_is_skipped(tmp_path, line):
 
 def test_a_log_of_something_else(tmp_path):
     (tmp_path / "log").write_text("H-0\t-1\tx\n")
-    with pytest.raises(DataError, match="no loss was logged here"):
+    with pytest.raises(DataError, match="the log has no losses"):
         read_training_log(tmp_path / "log")

@@ -47,10 +47,10 @@ class DependencyTerm(SideTerm):
             return True
         if torch.is_grad_enabled() and self.weight > 0:
             raise DataError(
-                f"the batches hold no parses of the {self.language_side} side for the "
-                "model's dependency heads: train with --task translation_with_syntax on data that "
-                "syncattn-preprocess binarised with heads, not all of them empty (--add adds "
-                f"them), or without this loss (--{self.side}-dep-weight 0)"
+                f"the batches have no parses of the {self.language_side} side for the model's "
+                "dependency heads: train with --task translation_with_syntax on data binarised "
+                "with heads (syncattn-preprocess --add adds them), or without this loss "
+                f"(--{self.side}-dep-weight 0)"
             )
         return False
 

@@ -22,7 +22,7 @@ class DistanceLossOptions:
     sync_shift: bool = option(
         False,
         "SynchMSE and SynchRank: compare a token's distance with the cross-attention of the step "
-        "that predicts it, not of the step that reads it",
+        "that predicts the token, not of the step that reads the token",
     )
 
 

@@ -39,8 +39,8 @@ class GuidedAlignmentTerm(Term):
         super().__init__(options, task)
         if self.weight > 0 and not getattr(getattr(task, "cfg", None), "load_alignments", True):
             raise DataError(
-                f"{flag(self.weight_option)} {self.weight}: add --load-alignments, for links that "
-                "syncattn-preprocess binarised"
+                f"{flag(self.weight_option)} {self.weight}: the loss needs links that "
+                "syncattn-preprocess binarised; add --load-alignments"
             )
 
     def applies(self, extra: dict[str, Any], sample: dict[str, Any]) -> bool:

@@ -65,9 +65,9 @@ class PlantedTerm(SideTerm):
             )
         if torch.is_grad_enabled() and self.field.name not in sample:
             raise DataError(
-                f"{setting}: the batches hold no {self.distance} distances of the "
-                f"{self.language_side} side: train with --task translation_with_syntax on "
-                "data that syncattn-preprocess binarised with heads, or choose --planted-distance "
+                f"{setting}: the batches have no {self.distance} distances of the "
+                f"{self.language_side} side: train with --task translation_with_syntax on data "
+                "that syncattn-preprocess binarised with heads, or choose --planted-distance "
                 "linear, which needs no heads"
             )
         return self.heads in extra and self.field.name in sample

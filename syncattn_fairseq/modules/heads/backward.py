@@ -24,7 +24,9 @@ class SyncOptions:
     """SyncAttn: the decoder layer and attention that project source parses onto the target."""
 
     sync_layer: int = option(
-        0, "decoder layer whose cross-attention ties both sides (0 = no such loss)"
+        0,
+        "decoder layer whose cross-attention SyncAttn's loss compares with the dependency "
+        "heads of both sides (0 = no such loss)",
     )
     sync_backward: str = option(
         "transpose",

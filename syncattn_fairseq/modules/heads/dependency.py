@@ -47,7 +47,8 @@ class DependencyOptions:
     )
     tgt_dependency_rows: str = option(
         "predicted",
-        "the token whose head a decoder state looks for: the one it predicts or the one it reads",
+        "token whose parent the decoder's dependency heads look for at each step: the token that "
+        "the step predicts, or the token that the step reads",
         choices=("predicted", "input"),
     )
 

@@ -40,7 +40,8 @@ class GateOptions:
     )
     gate_temperature: float = option(
         1.0,
-        "τ, which multiplies differences of distances: the larger, the more sharply gates shut",
+        "temperature τ, by which differences of distances are multiplied: a larger τ closes "
+        "gates more sharply",
         above=0,
     )
     distance_sync_layers: str = option(

@@ -48,12 +48,15 @@ def divide_layer(cfg: Any, side: str, layer: int) -> dict[type[Heads], int]:
             continue
         count = kind.count_heads(cfg, side, free)
         if not 1 <= count <= free:
-            others = " and ".join(f"{n} are {other.title} heads" for other, n in counts.items())
+            others = [
+                f", and {n} {'is' if n == 1 else 'are'} already taken by {other.title} heads"
+                for other, n in counts.items()
+            ]
             option = kind.option or kind.layer_option(cfg, side)
             where = "the cross-attention of decoder" if side == CROSS else side
             raise DataError(
                 f"{flag(option)} {getattr(cfg, option)}: "
-                f"{where} layer {layer} has {total} heads" + (others and f", of which {others}")
+                f"{where} layer {layer} has {total} heads{''.join(others)}"
             )
         counts[kind] = count
         free -= count

@@ -71,7 +71,7 @@ class TreeWindowHeads(PredictsPosition, Heads):
         """Raise `DataError` if the decoder lacks the chosen layer or so many heads."""
         read_layer(cfg, "cross_attention_tree_layer", "decoder")
         heads = cfg.decoder.attention_heads
-        explanation = f"the decoder has {heads} heads a layer"
+        explanation = f"each decoder layer has {heads} heads"
         check_range(cfg, "cross_attention_tree_heads", 0, heads, explanation)
 
     @classmethod

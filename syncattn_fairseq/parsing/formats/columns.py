@@ -78,8 +78,8 @@ class Table:
             if len(fields) < self.columns:
                 between = "tabs" if self.separator == "\t" else "single spaces"
                 raise DataError(
-                    f"{location}: expected {self.columns} columns between {between}, got "
-                    f"{line[:60]!r}; is the file {self.title}?"
+                    f"{location}: expected {self.columns} columns separated by {between}, got "
+                    f"{line[:60]!r}; check that the file is {self.title}"
                 )
             index = fields[0]
             span = _RANGE.fullmatch(index) if self.multiword else None
@@ -104,8 +104,8 @@ class Table:
                     tags.append(fields[self.tag])
         if surface and surface[-1].past > len(words):
             raise DataError(
-                f"{location}: the sentence ends at word {len(words)}, but "
-                f"{surface[-1].form[:60]!r} only at word {surface[-1].past}; correct the range"
+                f"{location}: the sentence has {len(words)} words, but the range of the token "
+                f"{surface[-1].form[:60]!r} ends at word {surface[-1].past}; correct the range"
             )
         known = [head for head in heads if head is not None]
         if len(known) < len(words):
@@ -133,8 +133,8 @@ def _read_head(location: str, text: str) -> int | None:
         return max(read_whole(text), 0)
     except ValueError:
         raise DataError(
-            f"{location}: the head {text[:60]!r} is not a number; write 0 for the root, _ for no "
-            "head"
+            f"{location}: the head {text[:60]!r} is not a number; write 0 for the root, _ for a "
+            "word without a head"
         ) from None
 
 

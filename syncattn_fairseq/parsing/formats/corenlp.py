@@ -40,8 +40,8 @@ def read_corenlp_json(lines: Iterable[str], name: str) -> Iterator[Analysis]:
                 yield _make_analysis(item)
         except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise DataError(
-                f"{name}:{number}: not a CoreNLP sentence ({_cause(error)}); "
-                "write it with -outputFormat json"
+                f"{name}:{number}: this is not a sentence as CoreNLP writes it "
+                f"({_cause(error)}); run CoreNLP with -outputFormat json"
             ) from None
 
 
@@ -81,7 +81,7 @@ def _text(value: Any) -> str:
 def _number(value: Any) -> int:
     """Return a word's number; ``true``, 2.0 and "2" are not numbers."""
     if type(value) is not int:
-        raise TypeError(f"{str(value)[:60]!r} is not the number of a word")
+        raise TypeError(f"{str(value)[:60]!r} is not a word's number")
     return value
 
 
@@ -109,11 +109,11 @@ def _find_sentences(lines: Iterable[str], name: str) -> Iterator[tuple[int, str]
             size += len(line) - begin
             if size > MAX_LINE:
                 raise DataError(
-                    f"{name}:{first}: a sentence of more than {MAX_LINE:,} characters; is the file "
-                    "CoreNLP's?"
+                    f"{name}:{first}: the sentence has more than {MAX_LINE:,} characters; check "
+                    "that CoreNLP wrote the file"
                 )
     if depth or not documents:
         raise DataError(
-            f"{name}:{max(number, 1)}: the file ends here without a complete JSON document; "
-            "write it again with -outputFormat json"
+            f"{name}:{max(number, 1)}: the file ends before the JSON document is complete; run "
+            "CoreNLP again with -outputFormat json"
         )

@@ -28,7 +28,9 @@ def read_stanza_json(lines: Iterable[str], name: str) -> Iterator[Analysis]:
             yield from map(_make_analysis, _check(document, list))
         except (ValueError, KeyError, TypeError, RecursionError) as error:
             cause = f"{type(error).__name__}: {' '.join(str(error).split())[:120]}"
-            raise DataError(f"{name}:{number}: not Stanza's ({cause}); {_REMEDY}") from None
+            raise DataError(
+                f"{name}:{number}: this is not a document of Stanza ({cause}); {_REMEDY}"
+            ) from None
 
 
 def _find_documents(lines: Iterable[str], name: str) -> Iterator[tuple[int, str]]:
@@ -43,14 +45,15 @@ def _find_documents(lines: Iterable[str], name: str) -> Iterator[tuple[int, str]
         size += len(line)
         if size > MAX_LINE:
             raise DataError(
-                f"{name}:{first}: a document of more than {MAX_LINE:,} characters; write several"
+                f"{name}:{first}: the document has more than {MAX_LINE:,} characters; write "
+                "several documents"
             )
         # The last line of one that is indented, or the only line.
         if line.rstrip() == "]" or (len(held) == 1 and line.rstrip().endswith("]")):
             yield first, "\n".join(held)
             held = []
     if held:
-        raise DataError(f"{name}:{first}: a document that does not end; {_REMEDY}")
+        raise DataError(f"{name}:{first}: the document has no end; {_REMEDY}")
 
 
 def _make_analysis(sentence: Any) -> Analysis:
@@ -64,17 +67,17 @@ def _make_analysis(sentence: Any) -> Analysis:
         if len(numbers) == 2:
             first, last = (_check(number, int) for number in numbers)
             if first != len(words) + 1 or last < first:
-                raise ValueError(f"token {first}-{last} after word {len(words)}")
+                raise ValueError(f"the token {first}-{last} follows word {len(words)}")
             surface.append(Surface(text, first - 1, last))
             continue
         if [_check(number, int) for number in numbers] != [len(words) + 1]:
-            raise ValueError(f"word {numbers} after word {len(words)}")
+            raise ValueError(f"the word {numbers} follows word {len(words)}")
         words.append(text)
         if "head" in entry:
             heads.append(_check(entry["head"], int))
             labels.append("_".join(_check(entry.get("deprel") or "_", str).split()) or "_")
     if any(token.past > len(words) for token in surface):
-        raise ValueError(f"a token ends after word {len(words)}, the last one")
+        raise ValueError(f"a token ends after word {len(words)}, the last word")
     if len(heads) < len(words):
         return Analysis(words, surface=surface)
     return Analysis(words, heads, labels, surface)
@@ -83,5 +86,5 @@ def _make_analysis(sentence: Any) -> Analysis:
 def _check(value: Any, kind: type) -> Any:
     """Return a value if its type is exactly ``kind`` (``true`` is no int), or raise `TypeError`."""
     if type(value) is not kind:
-        raise TypeError(f"{str(value)[:60]!r} is no {kind.__name__}")
+        raise TypeError(f"{str(value)[:60]!r} is not of the type {kind.__name__}")
     return value

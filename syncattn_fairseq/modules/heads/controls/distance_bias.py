@@ -39,7 +39,8 @@ class DistanceBiasOptions:
     )
     distance_bias_decoder_layers: str = option(
         "",
-        "the same for the decoder, with linear distances only; same: those of the encoder (none)",
+        "decoder layers with these heads, with linear distances only; same: those of the encoder "
+        "(none)",
     )
     distance_bias_distance: str = option(
         "linear",

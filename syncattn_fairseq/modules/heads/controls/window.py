@@ -25,7 +25,8 @@ class WindowOptions:
 
     local_layers: str = encoder_layers_option("whose heads see only a window")
     local_decoder_layers: str = option(
-        "", "the same for the decoder; same: those of the encoder (none)"
+        "",
+        "decoder layers with these heads; same: those of the encoder (none)",
     )
     local_window: int = option(2, "how many subwords the window has on either side", at_least=0)
 
