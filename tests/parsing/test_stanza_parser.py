@@ -186,7 +186,7 @@ def test_missing_models_say_how_to_get_them(downloaded, stanza_models, tmp_path,
 
     nowhere = tmp_path / "nowhere"
     told = f"stanza.download('en', model_dir='{nowhere}')"
-    assert message(f"stanza:en:{nowhere}").startswith(f"{nowhere}: no Stanza models for 'en'")
+    assert message(f"stanza:en:{nowhere}").startswith(f"{nowhere}: this folder has no Stanza models for 'en'")
     assert told in message(f"stanza:en:{nowhere}")
     nowhere.mkdir()
     (nowhere / "en_parser.pt").symlink_to(stanza_models / "en_parser.pt")
@@ -231,7 +231,7 @@ def test_the_files_of_models_are_known(downloaded, stanza_models):
     folder = downloaded / "en"
     expected = [folder / "pos" / "tiny.pt", folder / "depparse" / "tiny.pt"]
     assert StanzaModels("en", str(downloaded)).files() == expected
-    with pytest.raises(DataError, match="no Stanza models for 'de'"):
+    with pytest.raises(DataError, match="this folder has no Stanza models for 'de'"):
         StanzaModels("de", str(downloaded)).files()
 
 
