@@ -180,7 +180,7 @@ def dress(chart: Any) -> Any:
         chart.configure_view(stroke=None)
         .configure_text(font="sans-serif")
         .configure_title(anchor="start", fontSize=13, font="sans-serif", color=INK, offset=10)
-        .configure_axis(labelFontSize=11, titleFontSize=11, gridColor="#e9ecef")
+        .configure_axis(labelFontSize=11, titleFontSize=11, gridColor="#e9ecef", labelFlush=False)
     )
 
 

@@ -20,7 +20,7 @@ from ..evaluation.scoring import Gold, Output, plain_text
 from ..evaluation.word_alignment import align_words
 from ..evaluation.word_groups import GroupedText
 from ..printed.sentences import PrintedSide
-from .marks import SentenceLinks, mark_translations
+from .marks import SentenceLinks, mark_translations, split_words
 
 T = TypeVar("T")
 _GOLD = ("heads", "labels", "trees")
@@ -34,9 +34,10 @@ class ReportedSentence:
     """
 
     summary: dict[str, Any]
-    """``source``, ``reference``, ``length`` in words of the source, ``translations`` and their
-    sentence-level ``chrf``, one for each system, and which of them ``differ``: ``translations``,
-    ``parses``, ``alignments``, ``trees``. The ``counts`` of each system are those of `.marks`."""
+    """``source``, ``reference``, ``length`` in words of the source, ``words``, the number of the
+    reference's, ``translations`` and their sentence-level ``chrf``, one for each system, and which
+    of them ``differ``: ``translations``, ``parses``, ``alignments``, ``trees``. The ``counts`` of
+    each system are those of `.marks`."""
     detail: dict[str, Any]
     """``source`` and ``target``, each with ``words`` (those of the reference), the ``text`` that
     they are of, their ``spans`` in it if known, ``heads``, ``labels`` and ``tree`` (gold); ``sure``
@@ -94,6 +95,7 @@ def describe(
                 "source": str(source),
                 "reference": reference,
                 "length": len(source.words),
+                "words": len(split_words(reference, by_spaces)),
                 "translations": texts,
                 "chrf": [round(chrf.sentence_score(each, [reference]).score, 1) for each in texts],
                 "differ": list(_differences(systems, analyses, index)),
