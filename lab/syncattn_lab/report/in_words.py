@@ -118,9 +118,9 @@ def say_structure(
     if parents or target_parents:
         texts = [f"{_rank(parents)} of the source’s words"] if parents else []
         if target_parents:
-            asked = "" if coverage is None else f", {coverage:.0f} % of all"
-            text = f"{_rank(target_parents)} of those of the reference whose parent comes first"
-            texts.append(text + asked)
+            asked = "" if coverage is None else f" ({coverage:.0f} % of all)"
+            text = f"{_rank(target_parents)} of the reference’s words{asked} whose parent is "
+            texts.append(f"{text}before them or the root")
         return f"Attention finds the parents of {'; '.join(texts)}."
     if errors:
         return f"Attention aligns words with an error rate (AER) of {_rank(errors)}."
