@@ -56,8 +56,8 @@ class WordGroups:
 
         notes = [
             "recall, precision: of the words of the references and of the translations, in %, "
-            "those that the other text has, counted as BLEU counts words; a word that is there twice "
-            "and found once counts one half each time",
+            "those that the other text has, counted as BLEU counts words; a word there twice and "
+            "found once counts one half each time",
             *describe_groups(self.scores, self.baseline),
         ]
         kinds = {score.kind for score in self.scores}

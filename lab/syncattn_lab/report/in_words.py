@@ -119,8 +119,8 @@ def say_structure(
         texts = [f"{_rank(parents)} of the source’s words"] if parents else []
         if target_parents:
             asked = "" if coverage is None else f" ({coverage:.0f} % of all)"
-            text = f"{_rank(target_parents)} of the reference’s words{asked} whose parent is "
-            texts.append(f"{text}before them or the root")
+            text = f"{_rank(target_parents)} of those words of the reference{asked} whose parent "
+            texts.append(f"{text}is before them or the root")
         return f"Attention finds the parents of {'; '.join(texts)}."
     if errors:
         return f"Attention aligns words with an error rate (AER) of {_rank(errors)}."

@@ -161,7 +161,7 @@ def test_search_and_filters(reader):
     assert reader.text("#found") == "0 of 5 sentences; choose other filters"
     assert not reader.find("#head")[0].is_displayed()
     off = [option.get_attribute("value") for option in reader.find("#which option[disabled]")]
-    assert off == ["untranslated", "trees"]
+    assert off == ["untranslated", "parses", "alignments", "trees"]
     reader.choose("#which", "missing")
     reader.choose("#search", "昨日")
     assert reader.text("#found") == "1 of 5 sentences; the one shown is not among them"

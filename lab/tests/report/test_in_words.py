@@ -97,7 +97,7 @@ def test_structure():
     many = dict(zip("ABCD", (30, 20, 97.2, 40), strict=True))
     assert say_structure(many, {}, {"A": 68.9}, 35.3) == (
         "Attention finds the parents of 97 % (C) to 20 % (B) of the source’s words; 69 % (A) of "
-        "the reference’s words (35 % of all) whose parent is before them or the root."
+        "those words of the reference (35 % of all) whose parent is before them or the root."
     )
     assert say_sameness([["x", "x"], ["x", "y"]]) == "The translations of 1 of 2 sentences differ."
     assert say_sameness([["x"]]) == say_sameness([]) == ""
