@@ -248,7 +248,10 @@ def test_charts_have_names_and_one_stop_of_the_tab_key(reader):
     reader.find("#tab-summary")[0].click()
     menus = reader.find("#summary .vega-embed summary")
     names = [menu.get_attribute("aria-label") for menu in menus]
-    assert names[:2] == ["Save: By label of the source word", "Save: By arc of the source word"]
+    assert names[:2] == [
+        "Save: By label of the source word",
+        "Save: By arc from the source word to its parent",
+    ]
     assert len({*names}) == len(names) == 10
     menus[0].send_keys("\ue014")  # the right arrow
     assert [menu.get_attribute("tabindex") for menu in menus] == ["-1", "0", *["-1"] * 8]
