@@ -175,8 +175,8 @@ def test_nothing_of_the_data_is_markup(page):
 def test_curves_and_charts(page):
     head, _ = content(page)
     titles = re.findall(r"<figcaption><b>(.*?)</b>", page)
-    groups = [f"By {kind} of the source word" for kind in ("label", "arc", "depth")]
-    groups.append("By words in the source")
+    groups = ["By label of the source word", "By arc from the source word to its parent"]
+    groups += ["By depth of the source word in its tree", "By words in the source"]
     assert titles == [
         *groups,
         *("BLEU by length", "AER by layer", "UAS source by distance to the parent"),
