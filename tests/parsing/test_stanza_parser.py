@@ -186,7 +186,9 @@ def test_missing_models_say_how_to_get_them(downloaded, stanza_models, tmp_path,
 
     nowhere = tmp_path / "nowhere"
     told = f"stanza.download('en', model_dir='{nowhere}')"
-    assert message(f"stanza:en:{nowhere}").startswith(f"{nowhere}: this folder has no Stanza models for 'en'")
+    assert message(f"stanza:en:{nowhere}").startswith(
+        f"{nowhere}: this folder has no Stanza models for 'en'"
+    )
     assert told in message(f"stanza:en:{nowhere}")
     nowhere.mkdir()
     (nowhere / "en_parser.pt").symlink_to(stanza_models / "en_parser.pt")

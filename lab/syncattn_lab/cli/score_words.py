@@ -5,12 +5,13 @@ from __future__ import annotations
 import argparse
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.cli.command_line import CommandLine
 
-from ..evaluation.group_kinds import KINDS
+from ..evaluation.group_kinds import KINDS, OF_SOURCE
 
 if TYPE_CHECKING:
     from syncattn_fairseq.parsing.formats import Analysis
@@ -55,15 +56,17 @@ class WordGroups:
         from ..evaluation.tables import Tables
 
         notes = [
-            "recall: percentage of the words of the references that the translations have; "
-            "precision: percentage of the words of the translations that the references have; "
-            "words are counted as BLEU counts words",
+            "recall, precision: of the words of the references and of the translations, in %, "
+            "those that the other text has, counted as BLEU counts words; a word there twice and "
+            "found once counts one half each time",
             *describe_groups(self.scores, self.baseline),
         ]
-        if self.alignment:
+        kinds = {score.kind for score in self.scores}
+        named = [f"{kind} ({about})" for kind, about in OF_SOURCE.items() if kind in kinds]
+        if self.alignment and named:
             notes.append(
-                "label, pos, arc, depth, unseen: of the source words that a word is linked with, "
-                f"by {self.alignment}; a word with several is in the group of each"
+                f"{', '.join(named)}: of the source words that a word is linked with, by "
+                f"{self.alignment}; a word with several is in the group of each; no link: with none"
             )
         if self.left_out:
             notes.append(
@@ -121,7 +124,7 @@ def read_word_groups(
     return WordGroups(
         text,
         score_word_groups(text, systems, kinds, options.baseline),
-        linked.name if linked and links else "",
+        _name_alignment(args, linked) if linked and links else "",
         len(fitting.left_out),
         options.baseline,
     )
@@ -147,6 +150,11 @@ def _choose_links(
         if output.forced and any(sentence.links for sentence in output.forced):
             return collect_links(f"the attention of {name}", output.forced)
     return None
+
+
+def _name_alignment(args: argparse.Namespace, linked: LinkedWords) -> str:
+    """Return what tables call the links of `_choose_links`: of a file, without its folder."""
+    return Path(linked.name).name if args.links or args.alignments else linked.name
 
 
 def _split(texts: Sequence[str] | None) -> Words | None:

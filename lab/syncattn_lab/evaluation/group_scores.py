@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 import numpy as np
@@ -32,12 +32,14 @@ class GroupTable:
         measure: the name of the share of right items, such as ``recall``.
         systems: the counts of each system, by its name.
         order: the names of groups in the order of the table; None: the largest group first.
+        same: by the name of a group, the kind and name of an earlier one that holds the same.
     """
 
     kind: str
     measure: str
     systems: Mapping[str, Counts]
     order: Sequence[str] | None = None
+    same: Mapping[str, tuple[str, str]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -60,6 +62,7 @@ class GroupScore:
         p: of the difference, by paired approximate randomisation of sentences.
         corrected: p by Holm's method, corrected for all groups, kinds, measures and systems.
         verdict: whether the system is better than the baseline.
+        same_as: the kind and name of an earlier group that holds the same; both have one test.
     """
 
     kind: str
@@ -75,6 +78,7 @@ class GroupScore:
     p: float | None = None
     corrected: float | None = None
     verdict: Verdict | None = None
+    same_as: tuple[str, str] | None = None
 
 
 def check_baseline(baseline: str | None, systems: Collection[str]) -> None:
@@ -83,23 +87,26 @@ def check_baseline(baseline: str | None, systems: Collection[str]) -> None:
         raise DataError(f"no system is named {baseline}; choose one of {', '.join(systems)}")
 
 
-def score_groups(
-    tables: Sequence[GroupTable], baseline: str | None = None, last: str = ""
-) -> list[GroupScore]:
-    """Compute the share of right items in each group, and test it against the baseline's share.
+def score_groups(tables: Sequence[GroupTable], baseline: str | None = None) -> list[GroupScore]:
+    """Compute the share of right ones in all groups, and test it against the baseline's.
 
     Args:
         tables: what is counted, of the same sentences.
         baseline: the system that the others are tested against; None: nothing is tested.
-        last: the group that comes after the others.
 
     Returns:
         A score for each table, group and system, in this order, without empty groups. All p are
-        corrected together.
+        corrected together; those of groups that hold the same count once.
     """
-    scores = [score for table in tables for score in _score_table(table, baseline, last)]
-    corrected = holm([score.p for score in scores])
-    return [_judge(score, p) for score, p in zip(scores, corrected, strict=True)]
+    scores = [score for table in tables for score in _score_table(table, baseline)]
+    once = {_find_test(score): score.p for score in scores if score.same_as is None}
+    corrected = dict(zip(once, holm([*once.values()]), strict=True))
+    return [_judge(score, corrected[_find_test(score)]) for score in scores]
+
+
+def _find_test(score: GroupScore) -> tuple[str, str, str, str]:
+    """Return what tells the test of a group from other tests."""
+    return (*(score.same_as or (score.kind, score.group)), score.measure, score.system)
 
 
 def _judge(score: GroupScore, corrected: float | None) -> GroupScore:
@@ -109,9 +116,9 @@ def _judge(score: GroupScore, corrected: float | None) -> GroupScore:
     return replace(score, corrected=corrected, verdict=verdict)
 
 
-def _score_table(table: GroupTable, baseline: str | None, last: str) -> list[GroupScore]:
+def _score_table(table: GroupTable, baseline: str | None) -> list[GroupScore]:
     """Return the scores of all groups and systems; p is not corrected yet."""
-    groups = _sort(table, last)
+    groups = _sort(table)
     if not groups:
         return []
     shape = next(rows.shape for counts in table.systems.values() for rows in counts.values())
@@ -130,14 +137,13 @@ def _score_table(table: GroupTable, baseline: str | None, last: str) -> list[Gro
     return sorted(scores, key=lambda score: groups.index(score.group))
 
 
-def _sort(table: GroupTable, last: str) -> list[str]:
+def _sort(table: GroupTable) -> list[str]:
     """Return the names of groups that are not empty, in order."""
     totals: Counter[str] = Counter()
     for counts in table.systems.values():
         totals.update({name: int(rows[:, 1].sum()) for name, rows in counts.items()})
     by_size = sorted(totals, key=lambda name: (-totals[name], name))
-    order = [name for name in table.order or by_size if name != last]
-    return [name for name in [*order, last] if totals[name]]
+    return [name for name in table.order or by_size if totals[name]]
 
 
 def _compute_fractions(totals: np.ndarray) -> np.ndarray:
@@ -182,6 +188,7 @@ def _score_system(
             total=int(total),
             sentences=int(sentences[number]),
             fraction=float(fractions[number]),
+            same_as=table.same.get(group),
         )
         low, high = _find_ends(samples[:, number])
         if enough[number] and low < high:

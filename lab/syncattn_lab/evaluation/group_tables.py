@@ -33,19 +33,25 @@ def tabulate_groups(scores: Iterable[GroupScore], unit: str) -> list[Table]:
 def describe_groups(scores: Sequence[GroupScore], baseline: str | None) -> list[str]:
     """Return notes on how groups were compared, and on the signs in their tables."""
     notes = ["[low, high]: the 95 % interval, by bootstrap resampling of sentences"]
-    tests = sum(score.p is not None for score in scores)
+    tests = sum(score.p is not None and score.same_as is None for score in scores)
     if tests:
         notes += [
             f"difference: to {baseline}; p Holm: how often chance alone makes it so large, by "
             "paired approximate randomisation of sentences, corrected for all of the "
             f"{tests} tests here",
+            "intervals are of one difference alone and not corrected, so that one may exclude 0 "
+            "where the verdict is not known",
             f"better, worse: p Holm < {LEVEL}, for these systems as trained; other seeds may "
             "differ",
         ]
+    same = {f"{s.group} by {s.kind}": " by ".join(s.same_as[::-1]) for s in scores if s.same_as}
+    if same:
+        named = ", ".join(f"{name} ({first})" for name, first in same.items())
+        notes.append(f"the same words as another group, with one test for both: {named}")
     if any(score.interval is None for score in scores):
         notes.append(
-            f"no [low, high]: fewer than {FEWEST} sentences have one, or all are alike, which says "
-            "too little of others"
+            f"no [low, high]: the group is in fewer than {FEWEST} sentences, or has the same share "
+            "in all of them"
         )
     return notes
 

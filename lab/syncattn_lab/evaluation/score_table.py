@@ -74,7 +74,10 @@ def describe_scores(scores: Mapping[str, SystemScore]) -> list[str]:
             baselines = getattr(score, f"{side}_baselines")
             if baselines:
                 said = describe_baselines(baselines)
-                notes[f"UAS {side} of parses that know no syntax: {said}"] = ""
+                notes[
+                    f"UAS {side} of parses that know no syntax, to compare with (best offset: "
+                    f"every parent is so many words farther on): {said}"
+                ] = ""
         if score.left_out:
             notes[
                 f"{name}: {score.left_out} sentences without UAS, AER or trees, since an unknown "

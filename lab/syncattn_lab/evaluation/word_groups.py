@@ -15,6 +15,7 @@ by length, in the group of its sentence; there, nothing needs links.
 
 from __future__ import annotations
 
+from array import array
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -38,8 +39,8 @@ from .group_scores import (
 )
 from .length import BUCKETS, find_bucket
 
-UNLINKED = "no link"
-"""The name of the group of target words without a link to a source word."""
+LINK, UNLINKED = "link", "no link"
+"""The kind, and the name, of the group of words without a link to a source word."""
 
 Words: TypeAlias = Sequence[Sequence[str]]
 """The words of each sentence of a text."""
@@ -124,8 +125,8 @@ def score_word_groups(
     Returns:
         A score for each kind, measure, group and system, in this order; `ALL` is the first kind.
         Labels and parts of speech begin with the most frequent, and other groups are in their
-        order. Precision of groups of source words is left out where translations have no links. All
-        p are corrected together.
+        order. Where groups are of source words, `UNLINKED` follows all kinds. Precision of groups
+        of source words is left out where translations have no links. All p are corrected together.
 
     Raises:
         DataError: a kind is unknown, or needs what the test set lacks; numbers of sentences or
@@ -133,21 +134,43 @@ def score_word_groups(
     """
     check_baseline(baseline, systems)
     _check(text, systems, kinds)
+    of_source = [kind for kind in kinds if kind in _OF_SOURCE]
+    same = _find_same(text, of_source)
     tables = []
-    for kind in (ALL, *kinds):
-        order = _ORDERS.get(kind)
+    for kind in (ALL, *kinds, *([LINK] if of_source else [])):
+        known = _ORDERS.get(kind), same.get(kind, {})
         recalls = {
             name: _count(text, kind, text.references, text.links, system.words)
             for name, system in systems.items()
         }
-        tables.append(GroupTable(kind, "recall", recalls, order))
+        tables.append(GroupTable(kind, "recall", recalls, *known))
         precisions = {
             name: _count(text, kind, system.words, system.links, text.references)
             for name, system in systems.items()
-            if system.links is not None or kind not in _OF_SOURCE
+            if system.links is not None or kind not in (LINK, *_OF_SOURCE)
         }
-        tables.append(GroupTable(kind, "precision", precisions, order))
-    return score_groups(tables, baseline, last=UNLINKED)
+        tables.append(GroupTable(kind, "precision", precisions, *known))
+    return score_groups(tables, baseline)
+
+
+def _find_same(text: GroupedText, kinds: Iterable[str]) -> dict[str, dict[str, tuple[str, str]]]:
+    """Return, by kind and group, the first group that holds the same source words.
+
+    Groups without such a group are left out: the root has one, since label, arc and depth name it.
+    """
+    first: dict[bytes, tuple[str, str]] = {}
+    same: dict[str, dict[str, tuple[str, str]]] = defaultdict(dict)
+    for kind in kinds:
+        held: dict[str, array[int]] = defaultdict(lambda: array("q"))
+        for index, words in enumerate(_OF_SOURCE[kind](text)):
+            for place, names in enumerate(words or ()):
+                for name in names:
+                    held[name].extend((index, place))
+        for name, places in held.items():
+            earlier = first.setdefault(places.tobytes(), (kind, name))
+            if earlier != (kind, name):
+                same[kind][name] = earlier
+    return same
 
 
 # ---- what is compared
@@ -188,6 +211,9 @@ def _list_groups(
     elif kind == "frequency":
         known = text.target_training or {}
         yield from ([(_find_frequency(known.get(w, 0)),) for w in sentence] for sentence in words)
+    elif kind == LINK:
+        for sentence, linked in zip(words, links or (), strict=True):
+            yield None if linked is None else _find_unlinked(linked, len(sentence))
     elif kind == "length":
         for source, sentence in zip(text.source or (), words, strict=True):
             yield [(find_bucket(len(source)),)] * len(sentence)
@@ -205,7 +231,12 @@ def _follow(links: Iterable[Link], of_source: Sequence[_Names], size: int) -> li
     found: list[dict[str, None]] = [{} for _ in range(size)]
     for source, target in links:
         found[target] |= dict.fromkeys(of_source[source])
-    return [tuple(names) or (UNLINKED,) for names in found]
+    return [tuple(names) for names in found]
+
+
+def _find_unlinked(links: Iterable[Link], size: int) -> list[_Names]:
+    linked = {target for _, target in links}
+    return [() if target in linked else (UNLINKED,) for target in range(size)]
 
 
 def _find_frequency(count: int) -> str:

@@ -49,12 +49,12 @@ def arcs(prefix: str = "") -> alt.LayerChart:
 def compare(prefix: str = "") -> alt.LayerChart:
     """Draw the dependency arcs of several systems below the words, and gold arcs above.
 
-    Arcs that all systems predict are grey; the others have the colours and shapes of their systems.
-    An arc is dashed if the gold head is another.
+    Arcs that all systems have are grey; only those that differ have their systems' colours and
+    shapes. They are dashed if gold has another head, and dotted where no head counts.
 
     Data ``items``: first a row for each word, as in `arcs`, without ``predicted``; then one for
     each arc, with ``dependent``, a word from 0, ``head``, from 1, 0 = root, ``colour``, ``shape``,
-    ``wrong``, whether gold has another head, and ``shift``, pixels that keep arcs apart.
+    ``line``, ``solid``, ``dashed`` or ``dotted``, and ``shift``, pixels that keep arcs apart.
     """
     items = _words(alt.Chart(alt.NamedData(prefix + "items")))
     words = items.transform_filter("isValid(datum.word)")
@@ -81,7 +81,7 @@ def heat(prefix: str = "") -> alt.LayerChart:
     ``gold``: ``row``, ``column``.
     """
     cells = _cells(alt.Chart(alt.NamedData(prefix + "cells")))
-    squares = cells.mark_rect(fill="#12408a", stroke="#dee2e6", strokeWidth=0.5).encode(
+    squares = cells.mark_rect(fill="#12408a", stroke="#ced4da", strokeWidth=0.5).encode(
         **_square(), fillOpacity=alt.FillOpacity("weight:Q", scale=None), tooltip="text:N"
     )
     rings = (
@@ -115,7 +115,7 @@ def links(prefix: str = "") -> alt.LayerChart:
         .transform_calculate(row="datum.position - 1", column="sequence(datum.across)")
         .transform_flatten(["column"])
     )
-    grid = _cells(every).mark_rect(fillOpacity=0, stroke="#dee2e6", strokeWidth=0.7)
+    grid = _cells(every).mark_rect(fillOpacity=0, stroke="#ced4da", strokeWidth=0.7)
     inner = _cells(alt.Chart(alt.NamedData(prefix + "cells"))).mark_square(size=110, opacity=1)
     gold = _cells(alt.Chart(alt.NamedData(prefix + "gold")))
     frame: dict[str, Any] = {"fillOpacity": 0, "stroke": INK, "strokeWidth": 1.8}
@@ -185,7 +185,7 @@ def dress(chart: Any) -> Any:
         chart.configure_view(stroke=None)
         .configure_text(font="sans-serif")
         .configure_title(anchor="start", fontSize=13, font="sans-serif", color=INK, offset=10)
-        .configure_axis(labelFontSize=11, titleFontSize=11, gridColor="#e9ecef")
+        .configure_axis(labelFontSize=11, titleFontSize=11, gridColor="#e9ecef", labelFlush=False)
     )
 
 
@@ -230,10 +230,12 @@ def _dependencies(words: Any, heads: str, up: int, colour: Any, base: int | str 
         .transform_calculate(
             height="8 + 2.3 * pow(abs(datum.to - datum.x), 0.6) "
             "+ (isValid(datum.shift) ? datum.shift : 0)",
-            dashed="isValid(datum.wrong) && datum.wrong",
+            line="isValid(datum.line) ? datum.line : 'solid'",
         )
     )
-    dash = alt.condition("datum.dashed", alt.value([4, 3]), alt.value([1, 0]))
+    lines = {"solid": [1, 0], "dashed": [4, 3], "dotted": [1, 3]}
+    scale = alt.Scale(domain=[*lines], range=[*lines.values()])
+    dash = alt.StrokeDash("line:N", scale=scale, legend=None)
     line = (
         arcs.transform_filter(f"datum.{heads} > 0")
         .transform_calculate(step=f"sequence({_STEPS + 1})")

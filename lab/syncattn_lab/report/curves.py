@@ -80,7 +80,12 @@ def _curve(measure: str, part: str, rows: list[dict[str, Any]], systems: Sequenc
     lengths = Counter(row["system"] for row in rows)
     channels = tell_apart(systems, lengths, "strokeDash")
     base = alt.Chart(alt.NamedData("rows")).encode(
-        x=alt.X("update:Q", title="updates", axis=alt.Axis(tickCount=4, grid=False)),
+        x=alt.X(
+            "update:Q",
+            title="updates",
+            scale=alt.Scale(padding=6),
+            axis=alt.Axis(tickCount=4, grid=False),
+        ),
         color=channels["color"],
         tooltip=["system:N", "update:Q", "value:Q", "lowest:Q", "highest:Q", "seeds:Q"],
     )

@@ -8,9 +8,12 @@ from syncattn_fairseq.data.doctor import Finding
 
 from ..evaluation.differences import compare
 from ..evaluation.intervals import Interval
-from ..evaluation.measures import BLEU, CHRF, Verdict, decide, format_signed, say_p
+from ..evaluation.measures import BLEU, CHRF, MEASURES, Verdict, decide, format_signed, say_p
 from ..evaluation.scoring import SystemScore
 from ..evaluation.table_rows import TableRow, index_rows, list_contrasts
+
+#: How many systems a sentence names.
+_MOST = 3
 
 
 @dataclass(frozen=True)
@@ -75,25 +78,64 @@ def say_differences(comparisons: Sequence[Comparison]) -> list[str]:
         sentences.append("It is not known which is better.")
     for baseline in dict.fromkeys(one.baseline for one in comparisons):
         alike = [one for one in comparisons if one.baseline == baseline]
-        sentences.append(f"{_one(alike[0]) if len(alike) == 1 else _several(alike)}.")
+        tests = sum(one.p is not None for one in comparisons)
+        corrected = f", corrected for {'both' if tests == 2 else f'all {tests}'} tests"
+        note = corrected if tests > 1 else ""
+        one = len(alike) == 1
+        sentences.append(f"{_one(alike[0], note) if one else _several(alike, note)}.")
+        if 1 < len(alike) <= _MOST:
+            names = _list([one.name for one in alike])
+            sentences.append(f"{names} were not compared with each other.")
     return sentences
 
 
-def say_structure(parents: Mapping[str, float], errors: Mapping[str, float]) -> str:
-    """Return a sentence on how well heads parse the source, or else how well attention aligns.
+def say_ranks(scores: Mapping[str, SystemScore]) -> str:
+    """Say which system each measure puts first, if they disagree with BLEU; else nothing."""
+    first: dict[str, list[str]] = {}
+    for measure in MEASURES:
+        known = {n: s.scores[measure.name] for n, s in scores.items() if measure.name in s.scores}
+        if len({*known.values()}) > 1:
+            choose = max if measure.higher_is_better else min
+            first.setdefault(choose(known, key=known.__getitem__), []).append(measure.name)
+    if len(first) < 2:
+        return ""
+    named = [f"by {_list(measures)}, {name} is first" for name, measures in first.items()]
+    text = f"{'; '.join(named)}."
+    return text[0].upper() + text[1:]
 
-    ``parents`` are the shares of dependency heads of the source that attention heads find, and
-    ``errors`` are alignment error rates, both in per cent, by system.
+
+def say_structure(
+    parents: Mapping[str, float],
+    errors: Mapping[str, float],
+    target_parents: Mapping[str, float] | None = None,
+    coverage: float | None = None,
+) -> str:
+    """Say how many of the source's parents heads find, or else how well attention aligns words.
+
+    Args:
+        parents: how many of the source's words get the right parent, in per cent, by system.
+        errors: the alignment error rates, in per cent, by system.
+        target_parents: the same as ``parents`` of the reference's words.
+        coverage: the share of the reference's words whose parent is asked for, in per cent.
     """
-    for numbers, order, text in (
-        (parents, (max, min), "heads find the parents of {:.0f} % of the source’s words"),
-        (errors, (min, max), "attention aligns words with an error rate of {:.0f} %"),
-    ):
-        if numbers:
-            best, worst = (choose(numbers, key=numbers.__getitem__) for choose in order)
-            text = f"{best}’s {text.format(numbers[best])}"
-            return text + (f", {worst}’s {numbers[worst]:.0f} %." if worst != best else ".")
+    if parents or target_parents:
+        texts = [f"{_rank(parents)} of the source’s words"] if parents else []
+        if target_parents:
+            asked = "" if coverage is None else f" ({coverage:.0f} % of all)"
+            text = f"{_rank(target_parents)} of those words of the reference{asked} whose parent "
+            texts.append(f"{text}is before them or the root")
+        return f"Attention finds the parents of {'; '.join(texts)}."
+    if errors:
+        return f"Attention aligns words with an error rate (AER) of {_rank(errors)}."
     return ""
+
+
+def _rank(numbers: Mapping[str, float]) -> str:
+    """Return some percentages with their systems, or of many the highest and the lowest."""
+    names = sorted(numbers, key=numbers.__getitem__, reverse=True)
+    shown = names if len(names) <= _MOST else [names[0], names[-1]]
+    named = [f"{numbers[name]:.0f} % ({name})" for name in shown]
+    return _list(named) if len(names) <= _MOST else " to ".join(named)
 
 
 def say_sameness(translations: Sequence[Sequence[str]]) -> str:
@@ -105,22 +147,37 @@ def say_sameness(translations: Sequence[Sequence[str]]) -> str:
 
 
 def say_missing(names: Sequence[str], sentences: Sequence[Mapping[str, Any]]) -> str:
-    """Return a text on how many translations lack reference words or skip source words, by system.
+    """Say how many translations are the reference, and how many words are missing, by system.
 
     ``sentences`` are the summaries of `.sentences.ReportedSentence`.
     """
-    counted = [each["counts"] for each in sentences if all(each["counts"])]
+    counted = [each for each in sentences if all(each["counts"])]
+    systems = range(len(names))
+    same = [sum(each["translations"][n] == each["reference"] for each in counted) for n in systems]
+    missing, lost = (
+        [sum(each["counts"][n][key] for each in counted) for n in systems]
+        for key in ("missing", "untranslated")
+    )
+    where = [sum(each["counts"][n]["untranslated"] > 0 for each in counted) for n in systems]
     said = []
-    for key, text in (
-        ("missing", "Words of the reference are missing in"),
-        ("untranslated", "Source words are not translated in"),
-    ):
-        sizes = [sum(row[n][key] > 0 for row in counted) for n in range(len(names))]
-        if any(sizes):
-            named = [f"{size:,} ({name})" for name, size in zip(names, sizes, strict=True)]
-            shown = _list(named) if len(names) > 1 else f"{sizes[0]:,}"
-            said.append(f"{text} {shown} of {len(counted):,} sentences.")
+    if counted:
+        words = sum(each["words"] for each in counted)
+        text = f"Exactly as the reference: {_by_system(same, names)} of {len(counted):,} "
+        text += f"translations. Reference words missing: {_by_system(missing)} of {words:,}."
+        said.append(text)
+    if any(lost):
+        text = f"Source words left untranslated: {_by_system(lost)}, in {_by_system(where)} "
+        said.append(f"{text}sentences.")
+    if said and len(names) > 1:
+        said.append("These counts are not tested.")
     return " ".join(said)
+
+
+def _by_system(numbers: Sequence[int], names: Sequence[str] = ()) -> str:
+    """Return the numbers of systems, with their names if given; of a single one without."""
+    if len(numbers) == 1 or not names:
+        return ", ".join(f"{number:,}" for number in numbers)
+    return ", ".join(f"{number:,} ({name})" for number, name in zip(numbers, names, strict=True))
 
 
 def say_certainty(comparisons: Sequence[Comparison], over_seeds: bool, sentences: int) -> str:
@@ -159,7 +216,7 @@ def say_findings(findings: Sequence[Finding]) -> str:
     return f"{kinds} in the texts, {severe or 'none'} severe; the first: {findings[0]}."
 
 
-def _one(one: Comparison) -> str:
+def _one(one: Comparison, note: str) -> str:
     where = "ahead of" if one.difference > 0 else "behind"
     text = f"{one.name} is {abs(one.difference):.1f} BLEU {where} {one.baseline}"
     if abs(one.difference) < 0.05:
@@ -167,27 +224,31 @@ def _one(one: Comparison) -> str:
     if one.p is None:
         return f"{text}; two seeds of each would tell whether that is chance"
     if one.verdict != "not known":
-        return f"{text}, which is more than chance ({say_p(one.p)})"
-    return f"{text}, which may be chance ({say_p(one.p)})"
+        return f"{text}, which is more than chance ({say_p(one.p)}{note})"
+    return f"{text}, which may be chance ({say_p(one.p)}{note})"
 
 
-def _several(comparisons: Sequence[Comparison]) -> str:
+def _several(comparisons: Sequence[Comparison], note: str) -> str:
     count, baseline = len(comparisons), comparisons[0].baseline
     ranked = sorted(comparisons, key=lambda one: -abs(one.difference))
     ahead = [one for one in ranked if one.verdict == "better"]
     behind = [one for one in ranked if one.verdict == "worse"]
     if not ahead and not behind:
         which = "Both" if count == 2 else f"All {count}"
-        largest = f"the largest is {ranked[0].name}’s, {_signed(ranked[0])} BLEU"
-        if ranked[0].p is not None:
-            largest += f" ({say_p(ranked[0].p)})"
-        return f"{which} differences to {baseline} may be chance; {largest}"
+        shown = ranked if count <= _MOST else ranked[:1]
+        named = []
+        for one in shown:
+            text = f"{one.name} {_signed(one)}"
+            named.append(text if one.p is None else f"{text} ({say_p(one.p)}{note})")
+            note = ""
+        about = f"in BLEU, {_list(named)}" if count <= _MOST else f"the largest in BLEU, {named[0]}"
+        return f"{which} differences to the baseline, {baseline}, may be chance: {about}"
     parts = []
     for some, where in ((ahead, "ahead"), (behind, "behind")):
         if some:
             names = _list([f"{one.name} ({_signed(one)})" for one in some])
             parts.append(f"{names} {'is' if len(some) == 1 else 'are'} {where}")
-    text = f"Against {baseline}, {' and '.join(parts)} in BLEU by more than chance"
+    text = f"Against the baseline, {baseline}, {' and '.join(parts)} in BLEU by more than chance"
     left = count - len(ahead) - len(behind)
     others = "difference" if left == 1 else f"{left} differences"
     return text + (f"; the other {others} may be chance" if left else "")

@@ -9,6 +9,7 @@ from ..evaluation.attachment import AttachmentScore
 from ..evaluation.group_scores import ALL, GroupScore
 from ..evaluation.length import FEWEST
 from ..evaluation.scoring import SystemScore
+from ..evaluation.word_groups import LINK
 from .charts import INK, dress
 from .viz import alt
 from .where import RECALL
@@ -25,11 +26,15 @@ SHAPES = {
 _KINDS = {
     "label": "label of the source word",
     "pos": "part of speech of the source word",
-    "arc": "arc of the source word",
-    "depth": "depth of the source word",
+    "arc": "arc from the source word to its parent",
+    "depth": "depth of the source word in its tree",
     "frequency": "frequency in training",
     "length": "words in the source",
     "unseen": "whether training had the source word",
+}
+_NOTES = {
+    "arc": "1, 2, 3-4, 5+: how many words farther on the parent is; then its side.",
+    "depth": "Steps to the root.",
 }
 _DASHES = ([1, 0], [7, 3], [2, 2], [8, 3, 2, 3], [4, 1], [12, 4], [1, 3], [10, 2, 2, 2, 2, 2])
 
@@ -60,13 +65,14 @@ def group_charts(scores: Iterable[GroupScore], systems: Sequence[str]) -> list[C
     """Draw the recall of words in groups, a chart for each kind of groups."""
     rows: dict[str, list[dict[str, Any]]] = {}
     for score in scores:
-        if score.measure == RECALL and score.kind != ALL:
+        if score.measure == RECALL and score.kind not in (ALL, LINK):
             part = f"{score.group} ({score.total})"
             ends = [100 * end for end in score.interval] if score.interval else None
             row = _row(score.system, part, 100 * score.fraction, ends, f"{score.total} words")
             rows.setdefault(score.kind, []).append(row)
     charts = (
-        _points(f"By {_KINDS[kind]}", "", "recall", each, systems) for kind, each in rows.items()
+        _points(f"By {_KINDS[kind]}", _NOTES.get(kind, ""), "words found (%)", each, systems)
+        for kind, each in rows.items()
     )
     return [chart for chart in charts if chart]
 
@@ -105,7 +111,8 @@ def _by_layer(scores: Mapping[str, SystemScore]) -> Chart | None:
             aer, margin = alignment.aer, alignment.margin
             ends = [100 * (aer - margin), 100 * (aer + margin)]
             rows.append(_row(name, str(layer), 100 * aer, ends, f"{score.sentences} sentences"))
-    note = "Alignment error rate of every decoder layer's cross-attention; lower is better. "
+    note = "Alignment error rate of the cross-attention of each decoder layer, in %; lower is "
+    note += "better. The table of scores has that of the layer or head that is used for alignment. "
     note += "95 % intervals over sentences."
     return _points("AER by layer", note, "AER", rows, [*scores])
 

@@ -30,6 +30,7 @@ from ..evaluation.score_table import (
 from ..evaluation.scoring import SystemScore
 from ..evaluation.significance import Significance
 from ..evaluation.tables import Tables
+from ..evaluation.word_groups import LINK
 from ..printed.training_log import Point
 from . import charts, in_words
 from .curves import training_charts
@@ -37,7 +38,7 @@ from .overview import COLOURS, SHAPES, Chart, group_charts, measured_charts
 from .remembered import remember
 from .sentences import ReportedSentence
 from .viz import jinja2, markupsafe, vl_convert
-from .where import say_where_it_is_weak, say_where_they_differ
+from .where import RECALL, say_where_it_is_weak, say_where_they_differ
 
 
 @dataclass(frozen=True)
@@ -152,6 +153,7 @@ def render(
         trainings=trainings,
         answers=answers,
         groups=groups,
+        unlinked=_count_unlinked(groups),
         findings=None if findings is None else [*map(_list_cells, findings)],
         has_brackets=any(s.source_brackets or s.target_brackets for s in scores.values()),
         data=b64encode(packed).decode(),
@@ -160,6 +162,12 @@ def render(
         hashes=" ".join(f"'sha256-{digest}'" for digest in digests),
     )
     return Page(html, answers)
+
+
+def _count_unlinked(groups: Groups | None) -> str:
+    """Return how many words of the references have no link; empty if none or unknown."""
+    scores = groups.scores if groups else ()
+    return next((f"{s.total:,}" for s in scores if (s.kind, s.measure) == (LINK, RECALL)), "")
 
 
 def _number(
@@ -198,9 +206,15 @@ def _answer(
     ``sentences`` are the summaries of the shown sentences.
     """
     names, in_groups = [*scores], groups.scores if groups else ()
+    target_parents: dict[str, float] = {}
+    coverage = None
     if trainings:
         comparisons, parents, errors = trainings.comparisons, trainings.parents, trainings.errors
     else:
+        target_parents = _select(scores, "UAS target")
+        if target_parents:
+            attachment = scores[next(iter(target_parents))].target_attachment
+            coverage = 100 * attachment.coverage if attachment else None
         comparisons = in_words.compare_scores(scores)
         parents, errors = _select(scores, "UAS source"), _select(scores, "AER")
     if len(names) > 1 or comparisons:
@@ -209,8 +223,10 @@ def _answer(
         if trainings and where:
             where.append("These are words of one training of each system.")
         same = in_words.say_sameness([each["translations"] for each in sentences])
+        ranks = "" if trainings else in_words.say_ranks(scores)
+        said = [*in_words.say_differences(comparisons), ranks, same]
         answers = {
-            "Which is better?": " ".join([*in_words.say_differences(comparisons), same]).strip(),
+            "Which is better?": " ".join(filter(None, said)),
             "Where?": " ".join(where),
             "How sure?": in_words.say_certainty(comparisons, trainings is not None, size),
         }
@@ -221,10 +237,10 @@ def _answer(
         }
     answers["What is missing?"] = in_words.say_missing(names, sentences)
     answers["Do they parse?" if len(names) > 1 else "Does it parse?"] = in_words.say_structure(
-        parents, errors
+        parents, errors, target_parents, coverage
     )
     if findings is not None:
-        answers["Is the text sound?"] = in_words.say_findings(findings)
+        answers["Is the corpus sound?"] = in_words.say_findings(findings)
     return {question: answer for question, answer in answers.items() if answer}
 
 

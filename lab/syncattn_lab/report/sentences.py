@@ -20,7 +20,7 @@ from ..evaluation.scoring import Gold, Output, plain_text
 from ..evaluation.word_alignment import align_words
 from ..evaluation.word_groups import GroupedText
 from ..printed.sentences import PrintedSide
-from .marks import SentenceLinks, mark_translations
+from .marks import SentenceLinks, mark_translations, split_words
 
 T = TypeVar("T")
 _GOLD = ("heads", "labels", "trees")
@@ -35,12 +35,10 @@ class ReportedSentence:
     """
 
     summary: dict[str, Any]
-    """The entry in the page's list of sentences, by name.
-
-    ``source``, ``reference``, ``length`` in words of the source, ``translations`` and their
-    sentence-level ``chrf``, one for each system, and what of the systems ``differ``:
-    ``translations``, ``parses``, ``alignments``, ``trees``. The ``counts`` of each system are those
-    of `.marks.Marked`."""
+    """``source``, ``reference``, ``length`` in words of the source, ``words``, the number of the
+    reference's, ``translations`` and their sentence-level ``chrf``, one for each system, and which
+    of them ``differ``: ``translations``, ``parses``, ``alignments``, ``trees``. The ``counts`` of
+    each system are those of `.marks`."""
     detail: dict[str, Any]
     """What the page shows of the sentence when it is opened, by name.
 
@@ -101,6 +99,7 @@ def describe(
                 "source": str(source),
                 "reference": reference,
                 "length": len(source.words),
+                "words": len(split_words(reference, by_spaces)),
                 "translations": texts,
                 "chrf": [round(chrf.sentence_score(each, [reference]).score, 1) for each in texts],
                 "differ": list(_differences(systems, analyses, index)),

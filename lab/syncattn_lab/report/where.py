@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 from ..evaluation.group_scores import ALL, GroupScore
 from ..evaluation.measures import say_p
-from ..evaluation.word_groups import UNLINKED
+from ..evaluation.word_groups import LINK
 
 #: Names for the dependents of each relation of Universal Dependencies.
 _LABELS = {
@@ -50,8 +50,8 @@ def format_percent(fraction: float) -> str:
 
 
 def name_group(kind: str, group: str) -> str:
-    """Return the name of a group of words in prose, such as "words tagged NOUN"."""
-    if group == UNLINKED:
+    """Return what to call a group of words in a sentence."""
+    if kind == LINK:
         return "words without a link"
     if kind == "label":
         return f"{_LABELS[group]} ({group})" if group in _LABELS else f"words labelled {group}"
@@ -74,6 +74,7 @@ def say_where_they_differ(scores: Sequence[GroupScore]) -> list[str]:
     If there is none, the group with the smallest p-value is named.
     """
     recalls = [score for score in scores if score.measure == RECALL and score.kind != ALL]
+    recalls = [score for score in recalls if score.same_as is None]
     tested = [score for score in recalls if score.p is not None]
     systems = {score.system: [s for s in tested if s.system == score.system] for score in tested}
     theirs = {(score.kind, score.group): score for score in recalls if score.system not in systems}
@@ -96,13 +97,29 @@ def say_where_they_differ(scores: Sequence[GroupScore]) -> list[str]:
         if parts:
             sentences.append(f"{system} finds {'; '.join(parts)}: more than chance.")
     if tested and not sentences:
+        tests = sum(score.p is not None and score.same_as is None for score in scores)
         clearest = min(tested, key=lambda score: score.p or 0.0)
+        group = clearest.kind, clearest.group
+        alike = [
+            score
+            for score in tested
+            if (score.kind, score.group) == group
+            and format_percent(score.fraction) == format_percent(clearest.fraction)
+        ]
+        names = _list([score.system for score in alike])
+        ps = _list([say_p(score.corrected) for score in alike])
+        baseline = theirs[group]
         sentences.append(
-            f"None of {len({*theirs})} groups of words is known to differ. The clearest difference "
-            f"is {clearest.system}’s in {name(clearest)}, which may be chance "
-            f"({say_p(clearest.corrected)})."
+            f"In none of {len({*theirs})} groups of words is a difference certain. The clearest is "
+            f"in {name_group(*group)}: {names} {format_percent(clearest.fraction)} % of "
+            f"{clearest.total:,} words, {baseline.system} {format_percent(baseline.fraction)} %, "
+            f"which may be chance ({ps}, corrected for all {tests} tests of words)."
         )
     return sentences
+
+
+def _list(names: Sequence[str]) -> str:
+    return " and ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))
 
 
 def _rank(scores: Iterable[GroupScore]) -> list[GroupScore]:
@@ -111,8 +128,8 @@ def _rank(scores: Iterable[GroupScore]) -> list[GroupScore]:
 
 
 def say_where_it_is_weak(scores: Sequence[GroupScore]) -> str:
-    """Return a sentence on the groups with significantly lower recall than all words have."""
-    recalls = [score for score in scores if score.measure == RECALL]
+    """Name the groups of which a single system finds fewer words than of all, by their interval."""
+    recalls = [s for s in scores if s.measure == RECALL and s.same_as is None]
     every = next((score.fraction for score in recalls if score.kind == ALL), None)
     if every is None:
         return ""
@@ -123,5 +140,4 @@ def say_where_it_is_weak(scores: Sequence[GroupScore]) -> str:
     named = [
         f"{name_group(s.kind, s.group)} ({format_percent(s.fraction)} %)" for s in weak[:_MOST]
     ]
-    text = " and ".join(filter(None, [", ".join(named[:-1]), named[-1]]))
-    return f"Fewest are found of the {text}; of all words, {format_percent(every)} %."
+    return f"Fewest are found of the {_list(named)}; of all words, {format_percent(every)} %."

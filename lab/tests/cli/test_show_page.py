@@ -175,8 +175,8 @@ def test_nothing_of_the_data_is_markup(page):
 def test_curves_and_charts(page):
     head, _ = content(page)
     titles = re.findall(r"<figcaption><b>(.*?)</b>", page)
-    groups = [f"By {kind} of the source word" for kind in ("label", "arc", "depth")]
-    groups.append("By words in the source")
+    groups = ["By label of the source word", "By arc from the source word to its parent"]
+    groups += ["By depth of the source word in its tree", "By words in the source"]
     assert titles == [
         *groups,
         *("BLEU by length", "AER by layer", "UAS source by distance to the parent"),
@@ -232,16 +232,17 @@ def test_the_page_begins_in_words(page):
     assert [*said] == questions, "and not where: no group has enough sentences"
     parser = "P &lt;script&gt;alert(1)&lt;/script&gt;"
     assert said["Which is better?"].startswith(
-        "It is not known which is better. Both differences to Plain may be chance; the largest is "
+        "It is not known which is better. Both differences to the baseline, Plain, may be chance: "
     )
     assert said["Which is better?"].endswith("The translations of 2 of 5 sentences differ.")
     assert "5 sentences and one training of each system were compared;" in said["How sure?"]
     assert said["What is missing?"] == (
-        f"Words of the reference are missing in 1 (Plain), 1 ({parser}) and 2 (LPSI) of 5 "
-        "sentences."
+        f"Exactly as the reference: 4 (Plain), 3 ({parser}), 3 (LPSI) of 5 translations. "
+        "Reference words missing: 2, 2, 5 of 68. These counts are not tested."
     )
     assert said["Do they parse?"] == (
-        f"{parser}’s heads find the parents of 31 % of the source’s words."
+        f"Attention finds the parents of 31 % ({parser}) of the source’s words; 90 % ({parser}) of "
+        "those words of the reference (91 % of all) whose parent is before them or the root."
     )
 
 
@@ -306,7 +307,7 @@ def test_a_page_of_one_system_says_whether_it_is_good(single, small_corpus, caps
     out = capsys.readouterr().out
     page = (folder / "r.html").read_text(encoding="utf-8")
     assert '<h1 dir="auto">A on test.de</h1>' in page
-    questions = ["Is it good?", "Where is it weak?", "What is missing?", "Is the text sound?"]
+    questions = ["Is it good?", "Where is it weak?", "What is missing?", "Is the corpus sound?"]
     assert [*answers(page)] == questions
     said = [line.partition("? ")[0] + "?" for line in out.splitlines()]
     assert said[-4:] == questions
@@ -318,7 +319,7 @@ def test_a_page_of_one_system_says_whether_it_is_good(single, small_corpus, caps
     assert rows["the source itself"][1:3] == [f"{bleu:.2f}", "–"]
     assert float(rows["the source itself"][1]) < float(rows["a translation word by word"][1])
     assert f"For comparison, the source itself has {bleu:.1f} BLEU" in page
-    for absent in ("p Holm", "better, worse", "systems disagree", 'id="of"', "largest loss"):
+    for absent in ("p Holm", "better, worse", "translations differ", 'id="of"', "farthest apart"):
         assert absent not in page.split("<script")[0], "there is nothing to compare"
     assert "role-legend" not in page and "The worst translations" in page
 

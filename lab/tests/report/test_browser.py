@@ -150,10 +150,24 @@ def test_search_and_filters(reader):
     assert reader.numbers() == ["3"]
     reader.choose("#shortest", "")
     reader.choose("#longest", "")
-    for which, numbers in (("any", "14"), ("trees", ""), ("missing", "34"), ("untranslated", "")):
+    for which, numbers in (
+        ("translations", "14"),
+        ("trees", ""),
+        ("missing", "34"),
+        ("untranslated", ""),
+    ):
         reader.choose("#which", which)
         assert reader.numbers() == list(numbers), which
+    assert reader.text("#found") == "0 of 5 sentences; choose other filters"
+    assert not reader.find("#head")[0].is_displayed()
+    off = [option.get_attribute("value") for option in reader.find("#which option[disabled]")]
+    assert off == ["untranslated", "parses", "alignments", "trees"]
+    reader.choose("#which", "missing")
+    reader.choose("#search", "昨日")
+    assert reader.text("#found") == "1 of 5 sentences; the one shown is not among them"
+    reader.choose("#search", "")
     reader.choose("#which", "")
+    assert reader.text("#found") == "5 of 5 sentences"
 
 
 def test_orders(reader):
@@ -164,6 +178,7 @@ def test_orders(reader):
     ):
         reader.choose("#order", order)
         assert reader.numbers() == list(numbers), order
+    assert reader.text("#unit") == "words"
     shown = [item.text for item in reader.find("#list .n:last-child")]
     assert shown == ["2", "0", "0", "0", "0"], "what they are sorted by"
     reader.choose("#order", "missing")
@@ -197,7 +212,8 @@ def test_systems_side_by_side(reader):
     reader.open(1)
     headings = [element.text.split("\n")[0] for element in reader.find("#sentence h2")]
     assert headings == [
-        *("Parse of the source", "Parse of the reference", "Alignment"),
+        *("Sentence 1", "Parse of the source", "Parse of the reference"),
+        "Alignment of the source with the reference",
         *("Tree of the source", "Tree of the reference", "Distances and gates of LPSI"),
     ]
     parser = f"P {SCRIPT}"
@@ -207,7 +223,8 @@ def test_systems_side_by_side(reader):
     assert reader.captions() == all_captions
     shares = [text for text in reader.text("#sentence figcaption").split("\n") if "%" in text]
     # One head of three is right; of the target, one of the two that a decoder can look at.
-    assert [text.split()[-2] for text in shares] == ["33", "50"]
+    shown = [text.split("\n")[0].removeprefix(parser) for text in shares]
+    assert shown == [" 33 % (1 of 3)", " 50 % (1 of 2)"]
     assert reader.find("#sentence dd .moved"), "where the translation is not the reference"
     switch = reader.find("#switches button")[1]
     switch.click()
@@ -231,7 +248,10 @@ def test_charts_have_names_and_one_stop_of_the_tab_key(reader):
     reader.find("#tab-summary")[0].click()
     menus = reader.find("#summary .vega-embed summary")
     names = [menu.get_attribute("aria-label") for menu in menus]
-    assert names[:2] == ["Save: By label of the source word", "Save: By arc of the source word"]
+    assert names[:2] == [
+        "Save: By label of the source word",
+        "Save: By arc from the source word to its parent",
+    ]
     assert len({*names}) == len(names) == 10
     menus[0].send_keys("\ue014")  # the right arrow
     assert [menu.get_attribute("tabindex") for menu in menus] == ["-1", "0", *["-1"] * 8]
@@ -257,7 +277,7 @@ def test_all_text_is_legible(reader, mode):
                 pairs.push([getComputedStyle(element).color, ground(under), element.textContent]);
             }
             return pairs;""",
-            "svg" if mode == "light" else "svg, i",
+            "svg" if mode == "light" else "svg, i, #switches button",
         )
         assert len(pairs) > 20
         for text, ground, content in pairs:
@@ -351,13 +371,15 @@ def test_two_parsers_are_under_one_row_of_words(driver, tmp_path):
     page.wait(lambda: page.find("html[data-ready]"))
     page.open(1)
     text = page.text("#sentence .key").split("\n")
-    assert text[1].endswith(f"■ P {SCRIPT} 33 %, ◆ Other 67 %. Dashed: wrong.")
-    assert text[2].endswith(" Dashed: wrong. Words whose head is to the right do not count.")
+    assert text[1].endswith(
+        f"■ P {SCRIPT} 33 % (1 of 3), ◆ Other 67 % (2 of 3). Solid: right. Dashed: wrong."
+    )
+    assert text[2].endswith("since the gold head is to the right, where the decoder cannot look.")
     script = """
         const figure = document.querySelector("#sentence figure");
         const marks = (kind) => figure.querySelectorAll(`.mark-${kind} path, .mark-${kind} line`);
         return [...marks("line"), ...marks("rule")].map((mark) => mark.getAttribute("stroke"));"""
     colours = set(driver.execute_script(script))
     # Two arcs are the same, and of the second word's, one is another system's.
-    assert {"#adb5bd", COLOURS[1], COLOURS[3]} <= colours
+    assert {"#868e96", COLOURS[1], COLOURS[3]} <= colours
     assert "#1c5fb8" not in colours, "blue says that something is right"

@@ -203,19 +203,22 @@ def test_tree_edges_lead_to_parents_in_the_colour_of_the_constituent():
     assert nodes == {RIGHT: top, WRONG: inner}
 
 
-def test_only_arcs_that_differ_have_colours_and_wrong_ones_are_dashed():
+def test_only_arcs_that_differ_have_colours_and_wrong_or_uncounted_ones_are_broken():
     tip = {"shape": "diamond"}
     arcs = [
-        {"dependent": 0, "head": 3, "colour": "#adb5bd", **tip, "wrong": False, "shift": 0},
-        {"dependent": 1, "head": 0, "colour": "#123456", **tip, "wrong": False, "shift": 0},
-        {"dependent": 1, "head": 1, "colour": "#654321", **tip, "wrong": True, "shift": 3},
+        {"dependent": 0, "head": 3, "colour": "#adb5bd", **tip, "line": "solid", "shift": 0},
+        {"dependent": 1, "head": 0, "colour": "#123456", **tip, "line": "solid", "shift": 0},
+        {"dependent": 1, "head": 1, "colour": "#654321", **tip, "line": "dashed", "shift": 3},
+        {"dependent": 2, "head": 1, "colour": "#abcdef", **tip, "line": "dotted", "shift": 0},
     ]
     rows = [{k: v for k, v in row.items() if k != "predicted"} for row in words([3, 0, 2], [0] * 3)]
     picture = Picture(charts.compare, items=[*rows, *arcs])
     gold = {("a", "ccc", GOLD), ("ccc", "bb", GOLD)}
-    assert picture.arcs() == gold | {("A", "CCC", "#adb5bd"), ("BB", "A", "#654321")}
+    assert picture.arcs() == gold | {
+        *(("A", "CCC", "#adb5bd"), ("BB", "A", "#654321"), ("CCC", "A", "#abcdef"))
+    }
     dashes = {mark.get("stroke"): mark.get("stroke-dasharray") for mark in picture.marks("line")}
-    assert dashes == {GOLD: "1,0", "#adb5bd": "1,0", "#654321": "4,3"}
+    assert dashes == {GOLD: "1,0", "#adb5bd": "1,0", "#654321": "4,3", "#abcdef": "1,3"}
     roots = [rule for rule in picture.rules() if rule[-1] == "#123456"]
     assert len(roots) == 1 and roots[0][0] == picture.places["bb"][0]
 

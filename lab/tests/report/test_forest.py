@@ -144,7 +144,8 @@ def test_table_figure_and_report_give_one_verdict(tmp_path, capsys):
     systems = [row[0] for row in body]
     rows = make_rows(load_results(path), systems, None, lambda _: "transformer")
     _, sentence = say_differences(compare_rows(rows))
-    assert sentence.startswith(f"All {len(body)} differences to transformer may be chance; ")
+    said = f"All {len(body)} differences to the baseline, transformer, may be chance: "
+    assert sentence.startswith(said)
 
 
 def test_a_recipe_draws_its_results(tmp_path, monkeypatch, capsys):

@@ -1,4 +1,5 @@
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 
@@ -12,6 +13,7 @@ from syncattn_lab.report.in_words import (
     say_findings,
     say_missing,
     say_quality,
+    say_ranks,
     say_sameness,
     say_structure,
 )
@@ -51,14 +53,21 @@ def test_several_systems():
     ]
     [text] = say_differences(found)
     assert text == (
-        "Against Base, C (+3.0) and A (+1.0) are ahead and B (−2.0) is behind in BLEU by more than "
-        "chance; the other 2 differences may be chance."
+        "Against the baseline, Base, C (+3.0) and A (+1.0) are ahead and B (−2.0) is behind in "
+        "BLEU by more than chance; the other 2 differences may be chance."
     )
-    [first, text] = say_differences([*found[3:], of("F", -9.5, 0.2)])
+    [first, text, last] = say_differences([*found[3:], of("F", -9.5, 0.2)])
     assert first == "It is not known which is better."
     assert text == (
-        "All 3 differences to Base may be chance; the largest is F’s, −9.5 BLEU (p = 0.200)."
+        "All 3 differences to the baseline, Base, may be chance: in BLEU, F −9.5 (p = 0.200, "
+        "corrected for both tests), D +9.0 (p = 0.500) and E +1.0."
     )
+    assert last == "D, E and F were not compared with each other."
+    many = [of(name, number, 0.5) for number, name in enumerate("GHIJ")]
+    assert say_differences(many)[1:] == [
+        "All 4 differences to the baseline, Base, may be chance: the largest in BLEU, J +3.0 "
+        "(p = 0.500, corrected for all 4 tests)."
+    ]
     _, *said = say_differences([of("A", 1, 0.9), of("R", 1, 0.9, "Other")])
     assert [text.split(",")[0] for text in said] == [
         *("A is 1.0 BLEU ahead of Base", "R is 1.0 BLEU ahead of Other")
@@ -80,27 +89,46 @@ def test_certainty():
 def test_structure():
     assert say_structure({}, {}) == ""
     assert say_structure({"A": 50, "B": 66.1, "C": 1}, {"A": 50}) == (
-        "B’s heads find the parents of 66 % of the source’s words, C’s 1 %."
+        "Attention finds the parents of 66 % (B), 50 % (A) and 1 % (C) of the source’s words."
     )
     assert say_structure({}, {"A": 50, "B": 6}) == (
-        "B’s attention aligns words with an error rate of 6 %, A’s 50 %."
+        "Attention aligns words with an error rate (AER) of 50 % (A) and 6 % (B)."
     )
-    assert say_structure({"A": 97.2}, {}) == (
-        "A’s heads find the parents of 97 % of the source’s words."
+    many = dict(zip("ABCD", (30, 20, 97.2, 40), strict=True))
+    assert say_structure(many, {}, {"A": 68.9}, 35.3) == (
+        "Attention finds the parents of 97 % (C) to 20 % (B) of the source’s words; 69 % (A) of "
+        "those words of the reference (35 % of all) whose parent is before them or the root."
     )
     assert say_sameness([["x", "x"], ["x", "y"]]) == "The translations of 1 of 2 sentences differ."
     assert say_sameness([["x"]]) == say_sameness([]) == ""
 
 
+def test_measures_that_disagree():
+    def ranked(**numbers: float) -> SimpleNamespace:
+        return SimpleNamespace(scores=numbers)
+
+    ours, theirs = ranked(BLEU=2.0, chrF=1.0, AER=9.0), ranked(BLEU=1.0, chrF=2.0, AER=8.0)
+    assert (
+        say_ranks({"A": ours, "B": theirs}) == "By BLEU, A is first; by chrF and AER, B is first."
+    )
+    assert say_ranks({"A": ours, "B": ranked(BLEU=1.0, chrF=1.0)}) == "", "equal numbers rank none"
+    assert say_ranks({"A": ours}) == ""
+
+
 def test_missing_words():
     counts = [({"missing": 2, "untranslated": 1}, {"missing": 0, "untranslated": 0})] * 3
-    sentences = [{"counts": [*each]} for each in counts] + [{"counts": [{}, {}]}]
+    texts = {"reference": "x y", "translations": ["z", "x y"], "words": 2}
+    sentences = [{"counts": [*each], **texts} for each in counts]
+    sentences.append({"counts": [{}, {}], **texts})
     assert say_missing(["A", "B"], sentences) == (
-        "Words of the reference are missing in 3 (A) and 0 (B) of 3 sentences. Source words are "
-        "not translated in 3 (A) and 0 (B) of 3 sentences."
+        "Exactly as the reference: 0 (A), 3 (B) of 3 translations. Reference words missing: 6, 0 "
+        "of 6. Source words left untranslated: 3, 0, in 3, 0 sentences. These counts are not "
+        "tested."
     )
-    one = [{"counts": [{"missing": 1, "untranslated": 0}]}]
-    assert say_missing(["A"], one) == "Words of the reference are missing in 1 of 1 sentences."
+    one = [{"counts": [{"missing": 1, "untranslated": 0}], **texts}]
+    assert say_missing(["A"], one) == (
+        "Exactly as the reference: 0 of 1 translations. Reference words missing: 1 of 2."
+    )
     assert say_missing(["A"], []) == say_missing(["A"], [{"counts": [{}]}]) == ""
 
 

@@ -45,9 +45,18 @@ def test_no_group_differs_by_more_than_chance():
     ]
     clearest = replace(scores[1], p=0.01, corrected=0.061)
     assert say_where_they_differ([scores[0], clearest, *scores[2:]]) == [
-        "None of 2 groups of words is known to differ. The clearest difference is New’s in "
-        "adjectives (amod) (71.8 %, Old 66.1 %), which may be chance (p = 0.061)."
+        "In none of 2 groups of words is a difference certain. The clearest is in adjectives "
+        "(amod): New 71.8 % of 100 words, Old 66.1 %, which may be chance (p = 0.061, corrected "
+        "for all 2 tests of words)."
     ]
+    again = replace(clearest, kind="arc", same_as=("label", "amod"), p=0.001)
+    assert say_where_they_differ([*scores[:1], clearest, *scores[2:], again]) == (
+        say_where_they_differ([*scores[:1], clearest, *scores[2:]])
+    ), "the same words count once"
+    newer = replace(clearest, system="Newer", corrected=0.07)
+    [said] = say_where_they_differ([scores[0], clearest, newer])
+    assert "New and Newer 71.8 % of 100 words, Old 66.1 %" in said
+    assert "(p = 0.061 and p = 0.070, corrected for all 2 tests" in said
     alone = [score("New", "label", "amod", 50)]
     assert say_where_they_differ(alone) == say_where_they_differ([]) == []
 
@@ -70,7 +79,7 @@ def test_where_a_single_system_is_weak():
     ("kind", "group", "name"),
     [
         ("label", "csubj", "words labelled csubj"),
-        ("label", "no link", "words without a link"),
+        ("link", "no link", "words without a link"),
         ("pos", "NOUN", "words tagged NOUN"),
         ("arc", "root", "roots"),
         ("arc", "1", "words next to their parent"),

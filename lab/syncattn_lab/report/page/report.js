@@ -13,17 +13,18 @@
   /** What the list is sorted by, the largest number first: of one system, or the most of any. */
   const behind = (s, i) => Math.max(...s.chrf) - s.chrf[i];
   const tenths = (number) => number.toFixed(1);
-  const counted = (name) => ({ of: (s, i) => s.counts[i][name] ?? 0, show: String });
+  const counted = (name) => ({ of: (s, i) => s.counts[i][name] ?? 0, show: String, unit: "words" });
   const ORDERS = {
-    loss: { of: behind, show: (number) => (number ? `−${tenths(number)}` : "0") },
-    worst: { of: (s, i) => -s.chrf[i], show: (number) => tenths(-number) },
+    loss: { of: behind, show: (number) => (number ? `−${tenths(number)}` : "0"),
+      unit: "chrF behind" },
+    worst: { of: (s, i) => -s.chrf[i], show: (number) => tenths(-number), unit: "chrF" },
     untranslated: counted("untranslated"),
     missing: counted("missing"),
     added: counted("added"),
     moved: counted("moved"),
-    corpus: { of: () => 0, show: () => "" },
-    short: { of: (s) => -s.length, show: (number) => -number },
-    long: { of: (s) => s.length, show: String },
+    corpus: { of: () => 0, show: () => "", unit: "" },
+    short: { of: (s) => -s.length, show: (number) => -number, unit: "words" },
+    long: { of: (s) => s.length, show: String, unit: "words" },
   };
   const everyone = [...systems.keys()];
   const weigh = (order, who, n) => Math.max(...who.map((i) => ORDERS[order].of(sentences[n], i)));
@@ -93,17 +94,17 @@
   const who = () => (byId("of")?.value ? [Number(byId("of").value)] : everyone);
   const FOUND = {
     "": () => true,
-    any: (s) => s.differ.length > 0,
     untranslated: (s) => who().some((i) => s.counts[i].untranslated),
     missing: (s) => who().some((i) => s.counts[i].missing),
   };
+
+  const fitting = (which) => FOUND[which] ?? ((s) => s.differ.includes(which));
 
   const chosen = () => {
     const wanted = byId("search").value.trim().toLowerCase();
     const from = Number(byId("shortest").value || 0);
     const to = Number(byId("longest").value || Infinity);
-    const which = byId("which").value;
-    const fits = FOUND[which] ?? ((s) => s.differ.includes(which));
+    const fits = fitting(byId("which").value);
     const found = [...sentences.keys()].filter((n) => {
       const s = sentences[n];
       return s.length >= from && s.length <= to && searched[n].includes(wanted) && fits(s);
@@ -113,10 +114,14 @@
 
   const list = () => {
     const found = chosen();
+    const missed = found.includes(state.number) ? "" : found.length
+      ? "; the one shown is not among them" : "; choose other filters";
     byId("found").textContent =
-      `${found.length} of ${sentences.length} sentence${sentences.length === 1 ? "" : "s"}`;
+      `${found.length} of ${sentences.length} sentence${sentences.length === 1 ? "" : "s"}${missed}`;
     const limit = Math.max(state.limit, found.indexOf(state.number) + 1);
     const order = byId("order").value;
+    byId("unit").textContent = ORDERS[order].unit;
+    byId("head").hidden = !found.length;
     byId("list").replaceChildren(...found.slice(0, limit).map((n) => {
       const button = make("button", undefined, { "data-number": n });
       button.append(
@@ -131,6 +136,9 @@
     }));
     byId("more").hidden = found.length <= limit;
   };
+  for (const option of byId("which").options) {
+    if (option.value) option.disabled = !sentences.some(fitting(option.value));
+  }
   byId("filters").oninput = () => { state.limit = PAGE; list(); };
   byId("filters").onsubmit = (event) => event.preventDefault();
   byId("more").onclick = () => { state.limit += PAGE; list(); };
@@ -224,7 +232,8 @@
     };
   };
 
-  const percent = (right, all) => (all ? ` ${Math.round((100 * right) / all)} %` : "");
+  const percent = (right, all) =>
+    (all ? ` ${Math.round((100 * right) / all)} % (${right} of ${all})` : "");
 
   const figure = (kind, title, note, data) => {
     const element = make("figure"), picture = make("div"), caption = make("figcaption");
@@ -240,7 +249,7 @@
       element.append(colour ? make("i", text, { style: `--colour: ${colour}` }) : text);
     return element;
   };
-  const BLUE = "#1c5fb8", RED = "#c2410c", GREY = "#5f6870", SHARED = "#adb5bd";
+  const BLUE = "#1c5fb8", RED = "#c2410c", GREY = "#5f6870", SHARED = "#868e96";
 
   const section = (title, legend, figures, layers) => {
     if (!figures.length) return [];
@@ -256,13 +265,14 @@
     const arcs = side.words.flatMap((_, dependent) => {
       const found = given.map((i) => heads(i)[dependent]);
       const right = side.heads ? side.heads[dependent] : null;
-      const wrong = (head) => right !== null && head !== right && !(causal && right > dependent + 1);
+      const line = (head) => right === null ? "solid" : causal && right > dependent + 1 ? "dotted"
+        : head === right ? "solid" : "dashed";
       if (found.every((head) => head === found[0]))
         return [{ dependent, head: found[0], colour: SHARED, shape: "triangle-up",
-          wrong: wrong(found[0]), shift: 0 }];
+          line: line(found[0]), shift: 0 }];
       return given.map((i, place) => ({
         dependent, head: found[place], colour: report.colours[i], shape: report.shapes[i][0],
-        wrong: wrong(found[place]), shift: 3 * place,
+        line: line(found[place]), shift: 3 * place,
       }));
     });
     return { items: [...arcData(side, null, causal).words, ...arcs] };
@@ -273,8 +283,9 @@
       ["Below, grey: as all of them have it; in colour: where they differ. "],
       ...given.flatMap((i) => [[named(i), report.colours[i]], [`${share(i)}, `]]).slice(0, -1),
       [share(given.at(-1))],
-      ...(gold.heads ? [[". Dashed: wrong."]] : [[". There is no gold parse."]]),
-      ...(gold.heads && causal ? [[" Words whose head is to the right do not count."]] : []));
+      ...(gold.heads ? [[". Solid: right. Dashed: wrong."]] : [[". There is no gold parse."]]),
+      ...(gold.heads && causal ? [[" Dotted: not counted, since the gold head is to the right, "
+        + "where the decoder cannot look."]] : []));
     return section(title, legend, [figure("compare", "", "", compareData(gold, given, heads, causal))]);
   };
 
@@ -326,10 +337,12 @@
   const alignments = (detail) => {
     const [figures, layers] = layered("links", detail, "links", (i, links) =>
       figure("links", systems[i], "", linkData(detail, links)));
-    const legend = detail.sure === null ? key(["Squares: the system’s; there is no gold alignment."])
-      : key(["Frames: gold, whole where sure, dashed where possible. Squares, the system: "],
+    const reads = "Each system reads the reference here; its own translation may be another. ";
+    const legend = detail.sure === null
+      ? key([`${reads}Squares: the system’s; there is no gold alignment.`])
+      : key([`${reads}Frames: gold, whole where sure, dashed where possible. Squares, the system: `],
         ["right", BLUE], [", "], ["wrong", RED], ["."]);
-    return section("Alignment", legend, figures, layers);
+    return section("Alignment of the source with the reference", legend, figures, layers);
   };
 
   const trees = (detail, side, title) => {
@@ -359,7 +372,7 @@
 
   /** A sentence's texts, with marks where a translation is not the reference. */
   const texts = (summary, detail) => {
-    const list = make("dl");
+    const list = make("dl", undefined, { class: "texts" });
     const entry = (term, definition, small) => {
       const name = make("dt", term, { dir: "auto" });
       if (small !== undefined) name.append(" ", make("small", small));
@@ -398,6 +411,7 @@
       return;
     }
     byId("sentence").replaceChildren(
+      make("h2", `Sentence ${state.number + 1}`),
       texts(summary, detail),
       explainMarks(),
       ...parses(detail, "source", "Parse of the source"),
