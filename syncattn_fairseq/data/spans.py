@@ -265,6 +265,6 @@ def check_spans(spans: Sequence[Span], size: int) -> None:
             raise BadParse(
                 "spans out of order" if end <= size else "span out of range",
                 f"the span {begin}-{end} cannot follow {last[0]}-{last[1]} in a sentence of "
-                f"{size} characters",
+                f"{size} characters: spans are in order, not empty, and within the sentence",
             )
         last = span

@@ -170,8 +170,8 @@ def _task_options(path: Path, state: dict[str, Any]) -> dict[str, Any]:
         value = options.get(option)
         if value is not None and not is_sound(value):
             raise DataError(
-                f"{path}: the checkpoint's option {option} is {str(value)[:60]!r}; use another "
-                "checkpoint"
+                f"{path}: the checkpoint's option {option} has the invalid value "
+                f"{str(value)[:60]!r}; use another checkpoint"
             )
     return options
 

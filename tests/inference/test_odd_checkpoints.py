@@ -48,7 +48,7 @@ REST = [
     ({"common": None}, "the options in the checkpoint are damaged"),
     ({"common": {"user_dir": 7}}, "the plugin '7', which is imported only"),
     ({"task": None}, "PyTorch cannot load the file"),
-    ({"task": {"data": 7}}, "the checkpoint's option data is '7'"),
+    ({"task": {"data": 7}}, "the checkpoint's option data has the invalid value '7'"),
     ({"task": {"source_lang": "../en", "target_lang": "de"}}, "source_lang is '../en'"),
     ({"task": {"left_pad_source": 1}}, "left_pad_source is '1'"),
 ]

@@ -107,7 +107,7 @@ def _check_report(request: Request, table: bool) -> None:
 
     if table:
         raise DataError(
-            "--report: leave out --table, since a report reads translations; finished stages are "
+            "--report: leave out --table, which runs nothing; with --report, finished stages are "
             "not run again"
         )
     if not request.rows:

@@ -170,7 +170,7 @@ def pair_sentences(
             except DataError as error:
                 raise DataError(
                     f"{name}: sentence {index + 1}: {error} in {model}; give outputs of the same "
-                    "sentences, and target-to-source models as --backward"
+                    "sentences, those of target-to-source models with --backward"
                 ) from None
         left += len(known) == len(outputs)
         yield list(known.values()) if len(known) == len(outputs) else None

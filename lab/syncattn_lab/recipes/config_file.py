@@ -82,7 +82,7 @@ def read_value(text: str) -> Any:
         _check_text(value, text[:200])
         setting = OmegaConf.select(OmegaConf.from_dotlist([text]), name)
     except (YAMLError, OmegaConfBaseException, ValueError) as error:
-        raise DataError(f"{text[:200]}: not a value: {first_line(error)}") from None
+        raise DataError(f"{text[:200]}: the value cannot be read: {first_line(error)}") from None
     setting = OmegaConf.to_container(setting) if OmegaConf.is_config(setting) else setting
     _check_values(setting, text[:200])
     return setting
@@ -131,7 +131,7 @@ def _check_values(value: Any, location: object) -> None:
         if "${" in value:
             raise DataError(
                 f"{location}: {value[:60]}: references are not supported; write the value in "
-                "place of ${{...}}"
+                "place of ${...}"
             )
         if "\0" in value or any("\ud800" <= character <= "\udfff" for character in value):
             raise DataError(f"{location}: {value[:60]!r} has characters that are not text")

@@ -72,8 +72,8 @@ def read_row(text: str, known: Container[str] = ()) -> Row:
     name, system, changes_text = match.groups()
     if not _NAME.fullmatch(name):
         raise DataError(
-            f"{text}: the name of a row has only letters, digits, _, + and -, and begins with a "
-            "letter"
+            f"{text}: NAME in NAME=SYSTEM has only letters, digits, _, + and -, and begins with "
+            "a letter"
         )
     if name in known:
         raise DataError(f"{text}: there is already a config named {name}; choose another name")

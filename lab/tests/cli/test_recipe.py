@@ -373,8 +373,8 @@ def test_words_in_place_of_subwords(capsys):
         (["model.x=" + "[" * 3000], "values are nested more than 20 levels deep"),
         (["model.x=[&a 1,*a]"], "model.x=[&a 1,*a]:1: *a is an alias"),
         (["model.x=9" + "9" * 18], "a number of more than 18 digits"),
-        (["model.x=[1,"], "model.x=[1,: not a value: "),
-        (["model.x=${oc.env:HOME}"], "model.x: ${oc.env:HOME}: write the value in place of ${...}"),
+        (["model.x=[1,"], "model.x=[1,: the value cannot be read: "),
+        (["model.x=${oc.env:HOME}"], "model.x: ${oc.env:HOME}: references are not supported; write the value in place of ${...}"),
         (["model=3"], "model=3: write settings as SECTION.OPTION=VALUE"),
         (["modell.dropout=0.1"], "no section 'modell'; choose from common, "),
         (["common.user_dir=nowhere"], "command line: common.user_dir: --user-dir "),
@@ -422,13 +422,13 @@ def test_words_in_place_of_subwords(capsys):
         ),
         (
             ["a/b=pascal:model.pascal_std=2"],
-            ": the name of a row has only letters, digits, _, + and -",
+            ": NAME in NAME=SYSTEM has only letters, digits, _, + and -",
         ),
-        (["x" * 101 + "=pascal:model.pascal_std=2"], ": the name of a row has only letters"),
+        (["x" * 101 + "=pascal:model.pascal_std=2"], ": NAME in NAME=SYSTEM has only letters"),
         (["x=pascl:model.pascal_std=2"], "no system 'pascl'; did you mean pascal?"),
         (["x=pascal:model.pascal_sd=2"], "model.pascal_sd: there is no such option"),
         (["x=pascal"], "x=pascal: write settings as SECTION.OPTION=VALUE"),
-        (["$(x)=pascal:model.pascal_std=2"], ": the name of a row has only letters"),
+        (["$(x)=pascal:model.pascal_std=2"], ": NAME in NAME=SYSTEM has only letters"),
         (
             ["x=pascal:model.pascal_std=2", "x=pascal:model.pascal_std=3"],
             "another row has the name x",
@@ -788,7 +788,7 @@ def test_a_dry_run_of_the_script_installs_nothing(tmp_path):
         ("--seeds 9", "builtin_en_de.json: no results with these seeds"),
         ("syncattn --baseline dbsaa", "no results of dbsaa; there are results of "),
         ("@pascall", "@pascall: builtin_en_de has no such group"),
-        ("syncattn --report r.html", "--report: leave out --table, since a report reads "),
+        ("syncattn --report r.html", "--report: leave out --table, which runs nothing"),
     ],
 )
 def test_a_table_of_what_is_not_there_is_refused(capsys, arguments, message):

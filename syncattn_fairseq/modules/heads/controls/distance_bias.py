@@ -136,8 +136,8 @@ class DistanceBiasHeads(DistanceHeads):
         if cfg.distance_bias_distance != "linear" and cls.list_layers(cfg, "decoder"):
             option = cls.decoder_layers
             raise DataError(
-                f"{flag(option)} {getattr(cfg, option)}: the decoder has no tree; leave it out, or "
-                "choose --distance-bias-distance linear"
+                f"{flag(option)} {getattr(cfg, option)}: the decoder reads no dependency tree; "
+                f"leave {flag(option)} out, or choose --distance-bias-distance linear"
             )
 
     def start_plain(self) -> bool:
