@@ -374,7 +374,10 @@ def test_words_in_place_of_subwords(capsys):
         (["model.x=[&a 1,*a]"], "model.x=[&a 1,*a]:1: *a is an alias"),
         (["model.x=9" + "9" * 18], "a number of more than 18 digits"),
         (["model.x=[1,"], "model.x=[1,: the value cannot be read: "),
-        (["model.x=${oc.env:HOME}"], "model.x: ${oc.env:HOME}: references are not supported; write the value in place of ${...}"),
+        (
+            ["model.x=${oc.env:HOME}"],
+            "model.x: ${oc.env:HOME}: references are not supported; write ",
+        ),
         (["model=3"], "model=3: write settings as SECTION.OPTION=VALUE"),
         (["modell.dropout=0.1"], "no section 'modell'; choose from common, "),
         (["common.user_dir=nowhere"], "command line: common.user_dir: --user-dir "),
@@ -533,7 +536,7 @@ def test_files_that_are_wrong(name, tmp_path, capsys):
         assert str(tmp_path / "x") in fails(capsys, *words), content
     for text, fault in {
         "a: &a [x, x]\nb: [*a, *a]": ":2: *a is an alias of YAML; write the value again",
-        "a: ['a${x}${x}']": ": a${x}${x}: write the value in place of ${...}",
+        "a: ['a${x}${x}']": ": a${x}${x}: references are not supported; write the value in place of ${...}",
     }.items():
         path.write_text(text)
         assert f"{path}{fault}" in fails(capsys, *words)
