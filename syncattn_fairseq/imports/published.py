@@ -228,7 +228,7 @@ def _check_files(folder: Path, config: dict[str, Any]) -> None:
 
 
 def _name_languages(folder: Path, source: str | None, target: str | None) -> tuple[str, str]:
-    """Return the two languages chosen by the user from a model's many languages."""
+    """Return the user's choice of two languages of a multilingual model."""
     for option, language in (("--source-lang", source), ("--target-lang", target)):
         if not is_file_name(language):
             raise DataError(

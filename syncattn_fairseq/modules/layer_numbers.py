@@ -1,4 +1,4 @@
-"""Options for numbers of layers, and checks of the options' values.
+"""Options with layer numbers, and checks of the options' values.
 
 Layers are counted from 1 at the bottom. fairseq's ``--encoder-layers-to-keep`` and
 ``--decoder-layers-to-keep`` prune a model that was trained with LayerDrop; its layers keep the

@@ -85,7 +85,7 @@ def mend() -> None:
 
 
 def _diagnose(logs: Iterable[Mapping[str, Any]], update: int, cause: str) -> str:
-    """Report the losses of an update with a value that is not finite."""
+    """Return a message with the names of the losses of an update that are not finite."""
     import torch
 
     names = dict.fromkeys(

@@ -194,7 +194,7 @@ class Heads(Part, nn.Module):
 
     @classmethod
     def layer_option(cls, cfg: Any, side: str) -> str:
-        """Return the name of the option with the list of a side's layers, or an empty string for none."""
+        """Return the name of the option with a side's layers, or an empty string for none."""
         if side == CROSS:
             return cls.cross_layers
         if side == "decoder" and getattr(cfg, cls.decoder_layers or "", None) == "same":
