@@ -118,7 +118,7 @@ class CheckpointModel(Model):
     def _analyse(
         self, pairs: Sequence[tuple[Sentence, Translation]], question: Question, batch_size: int
     ) -> list[Analysis]:
-        """Force the translations through the models, and read the tensors of the models' heads."""
+        """Force the translations through the models, and read the answers from the heads."""
         layers = min(model.decoder.num_layers for model in self.models)
         if question.layer is not None and not 1 <= question.layer <= layers:
             raise DataError(

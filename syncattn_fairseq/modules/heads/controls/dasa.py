@@ -100,7 +100,7 @@ class DasaHeads(DistanceHeads):
     ) -> Float[Tensor, "... {columns} {columns}"]:
         """Return the factor of attention scores or, with ``log``, the addend to the scores.
 
-        It is computed for each sentence or for all.
+        The result is for each sentence or for all.
         """
         distances = self.measure(columns, columns, device).to(dtype)
         if self.form == "reading":
