@@ -67,7 +67,7 @@ def _mode(path: str | Path) -> int:
 
 
 def _identify(path: str | Path) -> Any:
-    """Return a key that is equal for all paths of a file; None for ``-`` and for devices."""
+    """Return an identifier common to all paths of a file; None for ``-`` and for devices."""
     try:
         found = os.stat(path)
     except OSError:

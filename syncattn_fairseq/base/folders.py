@@ -81,7 +81,7 @@ def making(folder: Path) -> Iterator[Path]:
 
 
 def check_places(files: Path, folder: Path) -> None:
-    """Check that no folder or link is in the place of a file that has to move into ``folder``.
+    """Check that no folder or link in ``folder`` is in the way of a file to move there.
 
     Raises:
         DataError: a folder or a link is in the place of a file.

@@ -45,7 +45,7 @@ _pipes: dict[tuple[int, int], tuple[io.RawIOBase, IO[bytes]]] | None = None
 
 @contextmanager
 def keeping_pipes() -> Iterator[None]:
-    """Keep what the block reads from pipes, so that `open_text` can open a pipe repeatedly.
+    """Keep the bytes read from pipes by the block, to let `open_text` open a pipe repeatedly.
 
     A pipe gives its contents once. Many commands read their input twice: to count its lines, or to
     find out what it is.

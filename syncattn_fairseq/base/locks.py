@@ -39,7 +39,7 @@ def locked(path: Path, busy: str | Callable[[], object], shared: bool = False) -
 
 @contextmanager
 def claiming(*paths: Path) -> Iterator[None]:
-    """Claim files during a block, so that no other process can claim them.
+    """Claim files during a block, to keep other processes from claiming the same files.
 
     The block may take hours. A hidden file beside each is locked meanwhile, and removed at the end.
     Errors of the system name the file, not the hidden one. `DataError`: another process has claimed
@@ -106,7 +106,7 @@ def refuse_links(*paths: Path) -> None:
 
 
 def remove_locked(lock: Path) -> None:
-    """Remove the folder of a lock file that this process holds, with all that is in the folder.
+    """Remove the folder of a lock file held by this process, and all contents of the folder.
 
     The lock goes last: without it, other processes may enter. Then their folder stays.
     """

@@ -17,12 +17,12 @@ def pack(value: Any) -> bytes:
 
 
 def unpack(packed: bytes) -> Any:
-    """Return the value that `pack` compressed."""
+    """Return the value compressed by `pack`."""
     return pickle.loads(zlib.decompress(packed))
 
 
 class Packed(Sequence[Item]):
-    """A sequence that is stored in compressed blocks, and is best read in order.
+    """A sequence stored in compressed blocks, best read in order.
 
     A sentence takes a tenth of the memory that its lists and sets would. Items cannot be changed:
     reading gives copies of them.

@@ -1,4 +1,4 @@
-"""Functions and flags that not all operating systems have.
+"""Functions and flags missing from some operating systems.
 
 macOS has all but how many cores a process may use. Windows has no locks, pipes that do not wait
 and alarms; models are loaded and served there, and no more.
@@ -19,7 +19,7 @@ NO_LINKS = getattr(os, "O_NOFOLLOW", 0)
 
 
 def count_cores() -> int:
-    """Return the number of CPU cores that this process may use, or of all if that is unknown."""
+    """Return the number of CPU cores available to this process, or of all cores if unknown."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1

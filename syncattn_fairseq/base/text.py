@@ -103,7 +103,7 @@ def check_first_line(line: str, name: str, is_xml: bool = False) -> None:
 
 
 def read_file_lines(path: Path | str) -> Iterator[str]:
-    """Yield the lines of a small file, which is read as a whole first.
+    """Read a small file as a whole, then yield the file's lines.
 
     Lines and errors are those of `read_lines`; `read_file` limits the size.
     """

@@ -1,4 +1,4 @@
-"""The classes that a fairseq checkpoint may contain."""
+"""The classes allowed in a fairseq checkpoint."""
 
 import argparse
 from collections import OrderedDict, defaultdict

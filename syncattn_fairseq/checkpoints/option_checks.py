@@ -71,7 +71,7 @@ def check_stored_options(state: Mapping[str, Any]) -> None:
 
 
 def require_architecture(options: Any) -> None:
-    """Raise `DataError` if no imported code has registered the architecture that options name."""
+    """Raise `DataError` if no imported code has registered the options' architecture."""
     name = getattr(options, "_name", None) or getattr(options, "arch", None)
     if name and not _is_known(name):
         raise DataError(

@@ -28,7 +28,7 @@ def registry(section: str) -> Mapping[str, Any]:
 
 
 def list_options(section: str, name: str) -> frozenset[str]:
-    """Return the names of the options that a class registered for a section declares."""
+    """Return the names of the options declared by a class registered for a section."""
     found = frozenset(action.dest for action in make_parser(section, name)._actions)
     schema = find_schema(section, name)
     return found | {field.name for field in dataclasses.fields(schema)} if schema else found
@@ -36,7 +36,7 @@ def list_options(section: str, name: str) -> frozenset[str]:
 
 @cache
 def make_parser(section: str, name: str) -> argparse.ArgumentParser:
-    """Return a parser of the options that a registered class declares by ``add_args``."""
+    """Return a parser of the options declared by a registered class's ``add_args``."""
     kind: Any = registry(section).get(name)
     made = argparse.ArgumentParser(add_help=False, allow_abbrev=False, exit_on_error=False)
     if hasattr(kind, "add_args"):

@@ -78,7 +78,7 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 
 def _choose_count(raw: bool, language: str) -> Callable[[str], int]:
-    """Return the function that counts the words of a sentence."""
+    """Return the function for counting the words of a sentence."""
     if not raw:
         return lambda sentence: len(sentence.split())
     splitter, lack = find_splitter(language)

@@ -56,7 +56,7 @@ def claiming_outputs(claims: bool = True) -> Iterator[None]:
 
 
 class CommandLine(argparse.ArgumentParser):
-    """An argument parser that checks and locks the files that its arguments name."""
+    """An argument parser that checks and locks the files named by the arguments."""
 
     claims_outputs = True
     """Whether parsing locks the output files for this command; False: the code that writes does.

@@ -366,7 +366,7 @@ def add_subwords(parser: CommandLine, note: str) -> None:
 
 
 def read_subwords(args: argparse.Namespace) -> list[SubwordModel] | None:
-    """Return the subword models that the options of `add_subwords` name; None: none is named."""
+    """Return the subword models named by the options of `add_subwords`; None if none is named."""
     from ..data.segmenters import SubwordModel, pair_subwords
 
     pair, vocabularies = pair_subwords(args.subwords), args.vocabulary
@@ -385,14 +385,14 @@ def read_subwords(args: argparse.Namespace) -> list[SubwordModel] | None:
 
 
 def warn_of_unknown(model: Model) -> None:
-    """Warn on standard error if texts had subwords that the model does not know."""
+    """Warn on standard error if texts had subwords unknown to the model."""
     for segmenter in (model.source_segmenter, model.target_segmenter):
         if warning := segmenter.describe_unknown():
             print(f"warning: {warning}", file=sys.stderr)
 
 
 def progress(lines: Iterable[T], unit: str = "sentences", total: int | None = None) -> Iterator[T]:
-    """Yield lines, and show on a terminal a progress bar that counts them."""
+    """Yield lines, and count these in a progress bar if standard error is a terminal."""
     from tqdm import tqdm
 
     return iter(tqdm(lines, total=total, unit=f" {unit}", unit_scale=True, disable=None))

@@ -96,7 +96,7 @@ class LabelSmoothedCrossEntropyWithSyntax(LabelSmoothedCrossEntropyCriterion):
         )
 
     def list_fields(self) -> frozenset[LossField]:
-        """Return the batch fields that the syntactic losses read besides gold parents."""
+        """Return the batch fields read by the syntactic losses besides gold parents."""
         fields: frozenset[LossField] = frozenset()
         for term in self.terms:
             fields |= term.list_fields()
@@ -222,7 +222,7 @@ class LabelSmoothedCrossEntropyWithSyntax(LabelSmoothedCrossEntropyCriterion):
 
     @classmethod
     def reduce_metrics(cls, logging_outputs: list[dict[str, Any]]) -> None:
-        """Log fairseq's metrics and those of each syntactic loss that applied to any batch."""
+        """Log fairseq's metrics and the metrics of each syntactic loss applied to any batch."""
         super().reduce_metrics(logging_outputs)
         log_sums(logging_outputs, "total_loss", "sample_size", "ntokens")
         log_ratio("total_loss", "total_loss", "sample_size", scale=1 / math.log(2))
@@ -247,7 +247,7 @@ def has_plain_scores(model: Any, scores: Any) -> bool:
 
 
 def check_numbers(term: Term, numbers: Mapping[str, Tensor]) -> None:
-    """Check that a loss logs only scalar tensors whose names its class declares.
+    """Check that a loss logs only scalar tensors, under names declared by the loss's class.
 
     Args:
         term: the loss.

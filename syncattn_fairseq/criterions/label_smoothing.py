@@ -142,7 +142,7 @@ def _blocks(rows: int, size: int) -> list[slice]:
 
 
 def _weights(smoothing: float, size: int) -> tuple[float, float]:
-    """Return label smoothing's additional weight of the correct subword and that of every one."""
+    """Return label smoothing's additional weight of the correct subword and of every subword."""
     of_all = smoothing / (size - 1)
     return 1 - smoothing - of_all, of_all
 

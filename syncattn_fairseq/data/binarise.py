@@ -118,7 +118,7 @@ class AnnotatedText:
         return self.words, self.spans, self.heads
 
     def list_files(self) -> list[Path]:
-        """List the files, except the text, that have a line for each line of the text."""
+        """List the files, except the text, with a line for each line of the text."""
         return [self.values, *(path for path in self._others if path)]
 
     def check(self, block: Block) -> tuple[list[list[Any]], list[list[bool]], TextCounts]:
@@ -243,7 +243,7 @@ class AnnotatedText:
 
 
 def _comparable(words: str) -> list[str]:
-    """Return the words of a line in the form in which they are compared.
+    """Return the words of a line in the form used for comparison.
 
     fairseq loses white space inside a word (U+3000, say), or a word that is nothing else,
     sentencepiece normalises by default, and syncattn-bpe replaces U+2581: words that differ in

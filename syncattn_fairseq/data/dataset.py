@@ -1,4 +1,4 @@
-"""Sentence pairs with their parses, and the batch fields that are made from parses."""
+"""Sentence pairs with their parses, and the batch fields made from parses."""
 
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
@@ -143,7 +143,7 @@ class SyntaxPairDataset(BaseWrapperDataset):
         return take_tree(marks, None if other is None else self.heads[side][other])
 
     def _mark_words(self, tokens: Tensor, side: str) -> Tensor:
-        """Return marks that say where words begin, for a sentence without heads.
+        """Return marks of the first subword of each word, for a sentence without heads.
 
         The last token is the end of sentence.
         """
@@ -152,7 +152,7 @@ class SyntaxPairDataset(BaseWrapperDataset):
         return torch.tensor(mark_subwords(repeat(NO_HEAD), starts), dtype=torch.long)
 
     def list_unparsed(self) -> list[int]:
-        """List the indices of sentences that lack a parse or labels which the encoder reads."""
+        """List the indices of sentences without a parse or labels required by the encoder."""
         read = {_name_marks_for(field) for field in self.fields}
         if not read:
             return []
@@ -270,7 +270,7 @@ def load_marks(
     combine: bool = False,
     upsample_primary: int = 1,
 ) -> Any | None:
-    """Load the binarised heads or labels of a language, from the parts that fairseq loads.
+    """Load the binarised heads or labels of a language, from the parts loaded by fairseq.
 
     Args:
         kind: ``heads`` or another suffix of binarised marks.

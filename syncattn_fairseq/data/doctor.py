@@ -48,7 +48,7 @@ _Place: TypeAlias = tuple[int, int, bool]
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of fault that `examine` can find in a corpus, with its description and advice."""
+    """A kind of fault found in a corpus by `examine`, with a description and advice."""
 
     about: str
     advice: str = ""
@@ -159,7 +159,7 @@ class Text:
 
 @dataclass(frozen=True)
 class Finding:
-    """A fault that a number of sentences of a split have, with an example.
+    """A fault of a number of sentences in a split, with an example.
 
     Attributes:
         kind: a name in `KINDS`.
@@ -181,7 +181,7 @@ class Finding:
 
     @property
     def share(self) -> float:
-        """The share of the split's sentences that have the fault, from 0 to 1."""
+        """The share of the split's sentences with the fault, from 0 to 1."""
         return self.count / max(self.total, 1)
 
     @property
@@ -202,7 +202,7 @@ def examine(
     limits: Limits = Limits(),
     excluded: Collection[str] = (),
 ) -> list[Finding]:
-    """Examine the texts of a corpus; return the faults that were found, severe ones first.
+    """Examine the texts of a corpus; return the faults found, severe faults first.
 
     Args:
         texts: all texts of the corpus; missing splits are not compared.
@@ -234,7 +234,7 @@ def examine(
 def examine_files(
     prefixes: Mapping[str, Path | str], languages: tuple[str, str], limits: Limits = Limits()
 ) -> list[Finding]:
-    """Examine the files of a corpus; return the faults that were found, as `examine` does.
+    """Examine the files of a corpus; return the faults found, in the order of `examine`.
 
     Args:
         prefixes: for each split, ``PREFIX`` of its files ``PREFIX.LANGUAGE``.
@@ -301,7 +301,7 @@ class _Side:
             tally.add("" if tally.count else f"{self.name}:{number} ({script}): {_show(line)}")
 
     def describe_form(self, lines: int) -> str | None:
-        """Return how the file is written (raw text, words, subwords); None if that is unclear."""
+        """Return the file's form (raw text, words, subwords); None if the form is unclear."""
         if 2 * self.pieces[0] > lines:
             return "subwords of sentencepiece"
         if self.pieces[1] and 100 * self.pieces[1] >= lines:

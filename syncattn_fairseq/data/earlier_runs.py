@@ -67,7 +67,7 @@ def check_earlier(
 def drop_same_dictionaries(
     folder: Path, destination: Path, languages: tuple[str, str], written: Iterable[Path]
 ) -> None:
-    """Remove the new dictionaries that the destination already has.
+    """Remove the new dictionaries already present in the destination.
 
     Args:
         folder: the folder with the new files of the run.
@@ -111,7 +111,7 @@ def list_earlier(
     written: Iterable[Path],
     anew: bool,
 ) -> list[Path]:
-    """List the files of earlier runs that do not belong to the texts of this run.
+    """List the files of earlier runs not belonging to the texts of this run.
 
     Args:
         folder, destination, languages, written: as for `drop_same_dictionaries`.

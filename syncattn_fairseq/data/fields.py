@@ -1,4 +1,4 @@
-"""Batch fields that models and losses request, made from parses."""
+"""Batch fields requested by models and losses, made from parses."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class LossField:
 
 @dataclass(frozen=True)
 class SourceFields:
-    """The batch fields that a model requests; ``|`` combines those of an ensemble's models.
+    """The batch fields requested by a model; ``|`` combines those of an ensemble's models.
 
     Attributes:
         rules: the rules for training dependency heads (:func:`.subwords.find_parents`).
@@ -71,7 +71,7 @@ class SourceFields:
     fields: frozenset[SourceField] = frozenset()
 
     def __or__(self, other: SourceFields) -> SourceFields:
-        """Return the fields that either of two models requests."""
+        """Return the fields requested by either of two models."""
         return SourceFields(self.rules | other.rules, self.fields | other.fields)
 
     def of_trees(self, control: str) -> SourceFields:
@@ -92,7 +92,7 @@ class SourceFields:
         return any(field.kind == kind for field in self.fields)
 
     def choose_rule(self) -> str:
-        """Return the rule that maps heads of words to parents of subwords in training.
+        """Return the rule for mapping heads of words to parents of subwords in training.
 
         Of several models' rules, it is the first by name.
         """

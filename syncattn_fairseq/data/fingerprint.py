@@ -46,7 +46,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Dataset:
-    """Size and checksum of a binarised file, by which it is recognised.
+    """Size and checksum of a binarised file, used to recognise the file.
 
     Attributes:
         size: the size of the file in bytes.
@@ -64,7 +64,7 @@ class Dataset:
 
 @dataclass(frozen=True)
 class Fingerprint:
-    """Hashes that identify a binarised corpus: of dictionaries, preparation and text files.
+    """Identifying hashes of a binarised corpus: of dictionaries, preparation and text files.
 
     Attributes:
         meaning: the SHA-256 of each dictionary, model and record, by file name.
@@ -87,7 +87,7 @@ class Fingerprint:
 
     @classmethod
     def from_plain(cls, plain: Any) -> Fingerprint:
-        """Make a fingerprint from what `as_plain` returned.
+        """Make a fingerprint from the return value of `as_plain`.
 
         Raises:
             ValueError: ``plain`` is no fingerprint.
@@ -108,7 +108,7 @@ class Fingerprint:
         return cls(meaning, folders)
 
     def write(self, folder: Path) -> None:
-        """Write the fingerprint to its file in a folder that no other process uses."""
+        """Write the fingerprint to its file in a folder not used by any other process."""
         text = json.dumps(self.as_plain(), indent=1, sort_keys=True)
         (folder / NAME).write_text(text + "\n", encoding="utf-8")
 
@@ -279,7 +279,7 @@ def _read_folder(folder: Path, languages: Sequence[str]) -> Fingerprint:
 
 
 def list_differences(one: Mapping[str, str], other: Mapping[str, str]) -> list[str]:
-    """List the names that two tables of hashes have in common, but with different hashes."""
+    """List the names common to two tables of hashes, but with different hashes."""
     return [name for name in other if name in one and one[name] != other[name]]
 
 
@@ -290,7 +290,7 @@ def check_meaning(
     folder: Path | str,
     remedy: str = "give the data that the model was trained with",
 ) -> None:
-    """Check that data have the dictionaries and preparation that a model was trained with.
+    """Check that data have the dictionaries and preparation of a model's training data.
 
     Args:
         name: the model's name for messages, such as the path of its checkpoint.
@@ -335,7 +335,7 @@ def check_text_steps(
     languages: tuple[str, str],
     tokenised: bool = False,
 ) -> None:
-    """Check that text to translate is processed like the text that models were trained on.
+    """Check that text to translate is processed like the models' training text.
 
     Args:
         trained: the fingerprint of each model, by its name; None: it has none.
@@ -462,7 +462,7 @@ def check_resumed(
 
 
 def _list_changes(old: Mapping[str, Dataset], new: Mapping[str, Dataset], split: str) -> list[str]:
-    """List the files of a split that were changed, added or removed.
+    """List the changed, added and removed files of a split.
 
     Heads, labels and links may be added to a text later.
     """
@@ -482,7 +482,7 @@ _said: set[str] = set()
 
 
 def say_unknown(name: str) -> None:
-    """Log a warning, once for each model, that the model has no fingerprint of its data."""
+    """Log a warning, once for each model, about the missing fingerprint of the model's data."""
     if name not in _said:
         _said.add(name)
         logger.warning(

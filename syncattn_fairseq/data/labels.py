@@ -50,7 +50,7 @@ def load_dictionary(path: Path) -> Dictionary:
 
 
 def load_unambiguous(path: Path) -> Dictionary:
-    """Read a dictionary that fairseq will save; raise `DataError`, too, for a repeated word."""
+    """Read a dictionary to be saved by fairseq; raise `DataError`, too, for a repeated word."""
     dictionary = load_dictionary(path)
     word, count = Counter(dictionary.symbols).most_common(1)[0]
     if count > 1:

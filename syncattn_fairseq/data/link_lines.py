@@ -42,7 +42,7 @@ def read_links(line: str) -> list[tuple[int, int, bool]]:
 
 
 def _describe_fault(line: str, token: str) -> str:
-    """Return what is wrong with a line that has no valid links."""
+    """Return a description of the fault in a line without valid links."""
     for name, pattern in _OTHER_FORMATS.items():
         if pattern.match(line):
             return (

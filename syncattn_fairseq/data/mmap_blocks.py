@@ -206,7 +206,7 @@ def check_checksums(text: str, marks: str) -> None:
 
 
 def have_sums(path: Path, files: Sequence[Path]) -> bool:
-    """Return whether files exist and have the checksums that `write_sums` wrote."""
+    """Return whether files exist and have the checksums written by `write_sums`."""
     if not all(file.exists() for file in (path, *files)):
         return False
     sums = [line.split(" ")[0] for line in read_file_lines(path)]

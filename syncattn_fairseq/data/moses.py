@@ -134,7 +134,7 @@ _LAST = "\ue002"
 
 
 def open_detokenizer(language: str, rules: int = RULES[-1]) -> Callable[[str], str]:
-    """Return a function that undoes the Moses tokenizer in a line of words.
+    """Return a function for undoing the Moses tokenizer in a line of words.
 
     Apostrophes are put back as the language has them: Moses's own detokeniser takes those of most
     languages for quotation marks.

@@ -79,7 +79,7 @@ MIN_PARSED = 0.1
 
 
 def check_parsed(where: Path | str, parsed: int, sentences: int, least: float) -> None:
-    """Raise `DataError` if too few sentences have a parse that fits their words.
+    """Raise `DataError` if too few sentences have a parse fitting the sentence's words.
 
     Args:
         where: the file of the parses, for the message.

@@ -181,7 +181,7 @@ def reads_raw_text(processor: sentencepiece.SentencePieceProcessor) -> bool:
 
 
 def list_pieces(processor: sentencepiece.SentencePieceProcessor) -> list[str]:
-    """List the pieces that a sentencepiece model can produce, without <unk>."""
+    """List the possible pieces in a sentencepiece model's output, without <unk>."""
     pieces = (processor.id_to_piece(number) for number in range(len(processor)))
     return [piece for piece in pieces if piece not in SYMBOLS and piece != UNKNOWN]
 

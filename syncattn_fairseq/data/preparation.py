@@ -40,7 +40,7 @@ _WITHOUT_KYTEA = (
 
 @dataclass(frozen=True)
 class Preparation:
-    """The way in which sentences of one language are converted to words, and words back.
+    """The conversion of one language's sentences to words, and of words back to sentences.
 
     Attributes:
         tokenizer: ``moses``, ``kytea`` (Japanese), ``spaces``: the sentences are words already, or
@@ -69,7 +69,7 @@ class Preparation:
         return {name: value for name, value in asdict(self).items() if name != "first" or value}
 
     def tokenise(self, sentences: Sequence[str]) -> list[str]:
-        """Return sentences as words that are separated by spaces."""
+        """Return sentences as words separated by spaces."""
         if self.tokenizer == "kytea":
             sentences = split_by(_KYTEA, sentences, "kytea", _WITHOUT_KYTEA)
         return [self.tokenise_line(sentence) for sentence in sentences]
@@ -148,7 +148,7 @@ def store_preparations(folder: Path, preparations: Mapping[str, Preparation]) ->
 
 
 def stored_preparations(folder: Path) -> dict[str, Preparation]:
-    """Return the preparation of each language that a folder's record has; {} without a record.
+    """Return the preparation of each language in a folder's record; {} without a record.
 
     `DataError`: the record is damaged. Nothing in the record is run or opened: it chooses among our
     own tokenizers.
@@ -188,7 +188,7 @@ def _is_sound(preparation: Preparation) -> bool:
 
 
 def list_record(languages: Iterable[str]) -> list[str]:
-    """List the names of the files in which the preparation of texts is recorded."""
+    """List the names of the files with the record of the texts' preparation."""
     names = [NAME, SCHEMES_NAME]
     for language in languages:
         names += [f"subwords.{language}", f"vocabulary.{language}"]

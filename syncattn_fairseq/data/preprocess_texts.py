@@ -192,7 +192,7 @@ def _use_dictionaries(
     languages: tuple[str, str],
     subwords: Sequence[SubwordModel] | None,
 ) -> None:
-    """Make fairseq use the dictionaries of the model that training will start from."""
+    """Make fairseq use the dictionaries of the initial model of training."""
     for name in ("srcdict", "tgtdict", "joined_dictionary", "subword_marks", "subwords"):
         if subwords if name == "subwords" else getattr(args, name):
             raise DataError(
@@ -238,7 +238,7 @@ class SplitText:
 
 
 def _list_parts(plan: Preprocessing) -> Iterator[SplitText]:
-    """Yield the texts that fairseq binarises, in fairseq's order and with its names."""
+    """Yield the texts to be binarised by fairseq, in fairseq's order and with fairseq's names."""
     for split in SPLITS:
         texts, heads = plan.texts[split], plan.heads[split]
         if not texts:
@@ -351,7 +351,7 @@ def _check_sides(parts: Sequence[SplitText]) -> None:
 
 
 def _examine(plan: Preprocessing, parts: Sequence[SplitText]) -> None:
-    """Print the faults that :mod:`.doctor` finds in the texts, as warnings."""
+    """Print the faults found in the texts by :mod:`.doctor`, as warnings."""
     sides: dict[str, list[Path]] = {}
     for part in parts:
         sides.setdefault(part.split, []).append(part.text)
@@ -524,7 +524,7 @@ def preprocess_texts(plan: Preprocessing) -> None:
 
 
 def _add_record(plan: Preprocessing) -> None:
-    """Record preparation and subword marks of a text that a folder already has, binarised."""
+    """Record preparation and subword marks of a text already binarised in a folder."""
     if not plan.destination.is_dir():
         raise DataError(f"{plan.destination}: no such folder; binarise the text first")
     with filling(plan.destination) as folder:
@@ -658,12 +658,12 @@ def _run_fairseq(args: argparse.Namespace) -> None:
 
 
 def _names_no_folder(record: logging.LogRecord) -> bool:
-    """Return False for fairseq's message that names the temporary folder, to drop it."""
+    """Return False for fairseq's message about the temporary folder, to drop the message."""
     return not record.getMessage().startswith("Wrote preprocessed data to")
 
 
 def _refuse_dictionaries(plan: Preprocessing) -> None:
-    """Raise `DataError` if a dictionary exists that fairseq would replace."""
+    """Raise `DataError` if fairseq would replace an existing dictionary."""
     for reused, language in zip(plan.dictionaries, plan.languages, strict=True):
         path = plan.destination / f"dict.{language}.txt"
         if path.exists() and not reused and language in plan.written:

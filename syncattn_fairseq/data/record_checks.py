@@ -50,7 +50,7 @@ def check_record(
 def check_subwords(
     path: Path | str, segmenter: Segmenter, rows: Sequence[Sequence[str]], where: Path | str
 ) -> None:
-    """Check that a subword model splits a text's sentences into the subwords that they have.
+    """Check that a subword model splits a text's sentences into the text's own subwords.
 
     A few may differ, such as those with white space inside words.
 

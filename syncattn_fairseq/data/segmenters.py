@@ -114,10 +114,10 @@ class Segmenter(ABC):
 
     @abstractmethod
     def segment(self, words: Sequence[str]) -> list[str]:
-        """Return the subwords of a sentence, which is given as words."""
+        """Return the subwords of a sentence given as words."""
 
     def tokenise(self, sentences: Sequence[str]) -> list[str]:
-        """Return raw sentences as words that are separated by spaces, as the model expects."""
+        """Return raw sentences as words separated by spaces, as expected by the model."""
         if self.preparation is None:
             return [*sentences]
         lines = self.preparation.tokenise([*map(clean_line, sentences)])
@@ -128,7 +128,7 @@ class Segmenter(ABC):
         return [*lines] if self.preparation is None else self.preparation.detokenise(lines)
 
     def _lower_first(self, line: str) -> str:
-        """Lower-case the first word of a sentence if the model has better subwords for that."""
+        """Lower-case the first word of a sentence if the lower-cased word has better subwords."""
         assert self.preparation is not None
         words, rules = line.split(" "), self.preparation.rules
         index = find_first(words, rules)
@@ -225,7 +225,7 @@ class Pieces(Segmenter):
         self.processor = processor
 
     def segment(self, words: Sequence[str]) -> list[str]:
-        """Return the sentencepiece pieces of a sentence, which is given as words."""
+        """Return the sentencepiece pieces of a sentence given as words."""
         return apply_pieces(self.processor, " ".join(words), self.known)
 
 
@@ -238,7 +238,7 @@ class RawPieces(Pieces):
     scheme = f"{RAW}{UAX29}"
 
     def _refuse_subwords(self, number: int, words: Sequence[str]) -> None:
-        """Raise `BadSentence` for a line that certainly is in pieces; accept all other lines."""
+        """Raise `BadSentence` for a line certainly in pieces; accept all other lines."""
         marked = len(words) > 1 and words[0].startswith(MARK)
         if marked and self.segment([join_text(words, self.scheme)]) == [*words]:
             line, remedy = " ".join(words), _CUT[MARK][1]
@@ -248,7 +248,7 @@ class RawPieces(Pieces):
 
 
 class Codes(Segmenter):
-    """Segmenter with codes that subword-nmt learned.
+    """Segmenter with codes learned by subword-nmt.
 
     `DataError`: the package or the codes are unusable.
     """
@@ -309,12 +309,12 @@ def is_file_name(name: object) -> bool:
 
 
 def name_subwords(language: str) -> str:
-    """Return the file name under which folders hold the subword model of a language."""
+    """Return the name of a language's subword model file in folders."""
     return f"subwords.{language}"
 
 
 def name_vocabulary(language: str) -> str:
-    """Return the file name under which folders hold the allowed subwords of a language."""
+    """Return the name of a language's file of allowed subwords in folders."""
     return f"vocabulary.{language}"
 
 

@@ -31,7 +31,7 @@ class Shape(NamedTuple):
 
 
 class Plan:
-    """Set of batch shapes; a batch is padded to the smallest shape that is large enough.
+    """Set of batch shapes; a batch is padded to the smallest sufficient shape.
 
     Args:
         shapes: ``(n, 3)``: sentences, source length and target length of each shape.
@@ -78,7 +78,7 @@ class Plan:
 
 
 def make_plan(batches: np.ndarray, added: float = ADDED, most: int = MOST_SHAPES) -> Plan:
-    """Choose a few shapes that are large enough for all batches of a training.
+    """Choose a few shapes large enough for all batches of a training.
 
     Beginning with the batches' own shapes, the two are joined that cost the fewest tokens, as long
     as all together cost no more than they may, or there are too many.
@@ -128,7 +128,7 @@ def _count_tokens(shapes: np.ndarray) -> np.ndarray:
 
 
 def _thin_out(batches: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return a limited number of shapes that hold all batches, and each shape's batch count.
+    """Return a limited number of shapes for all batches, and each shape's batch count.
 
     Where there are too many, numbers within half a percent of each other become the largest of
     them, or within a percent, and so on.

@@ -25,7 +25,7 @@ Span: TypeAlias = tuple[int, int]
 
 
 def find_owners(pieces: Sequence[Span], words: Sequence[Span]) -> list[int]:
-    """Return, for each subword, the index of the word that has most of its characters.
+    """Return, for each subword, the index of the word with most of the subword's characters.
 
     Of several such words, it is the first. A subword without a character of any word goes with
     the next subword that has some, at the end with the last one.
@@ -77,7 +77,7 @@ def find_runs(starts: Sequence[bool]) -> list[Span]:
 
 @dataclass(frozen=True)
 class Units:
-    """The units of a sentence: groups of words, each with the subwords that they share.
+    """The units of a sentence: groups of words, each with the group's shared subwords.
 
     Attributes:
         starts: whether each subword is the first of its unit.
@@ -88,7 +88,7 @@ class Units:
     of_words: list[int]
 
     def find_tops(self, heads: Sequence[int]) -> list[int]:
-        """Return, for each unit, the index of the word that is nearest to the root of the tree.
+        """Return, for each unit, the index of the word nearest to the root of the tree.
 
         Args:
             heads: the heads of the words, which form a tree; from 1, 0 for the root.
@@ -222,7 +222,7 @@ def align_places(text: str, sentence: str) -> tuple[list[int], list[int]]:
 
 
 def skip_spaces(spans: Sequence[Span], text: str) -> list[Span]:
-    """Return spans counted in characters that are not white space.
+    """Return spans counted in characters other than white space.
 
     So they hold in another copy of the text, whose spaces differ.
     """

@@ -44,7 +44,7 @@ _AFTER_VERB = regex.compile(r"(?i)(?<=\w\w)['’](?=(?:ls?|ns?|[mst])$)")
 
 
 class Dictionary(NamedTuple):
-    """A word splitter with a dictionary, for a language that is written without spaces.
+    """A word splitter with a dictionary, for a language written without spaces.
 
     Attributes:
         extra: the extra of this package that installs the splitter.

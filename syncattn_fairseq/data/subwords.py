@@ -81,7 +81,7 @@ def find_parents(marks: Tensor, rule: str = "chain") -> Tensor:
 
 
 def spread_over_subwords(marks: Tensor) -> Tensor:
-    """Copy the mark of each word's first subword to all subwords of that word, ``(B, T)``."""
+    """Copy the mark of each word's first subword to all subwords of the word, ``(B, T)``."""
     columns = torch.arange(marks.size(1), device=marks.device).expand_as(marks)
     first = columns.masked_fill(marks == CONTINUATION, 0).cummax(dim=1).values
     return marks.gather(1, first)

@@ -77,7 +77,7 @@ class ParsedSource:
 
     @property
     def files(self) -> list[Path]:
-        """All files that have a line for each sentence."""
+        """All files with a line for each sentence."""
         others = (path for path in (self.spans, self.sentences) if path)
         return [self.text, *self.parses, *others]
 

@@ -27,7 +27,7 @@ def join_pieces(line: str) -> str:
 
 
 class Profile:
-    """Counts of letter pairs and of words in a text, by which its language is recognised."""
+    """Counts of letter pairs and of words in a text, for recognising the text's language."""
 
     def __init__(self) -> None:
         self.letters: Counter[tuple[str, str]] = Counter()
@@ -49,7 +49,7 @@ class Profile:
         return math.fsum(logs) / max(self.letters.total(), 1)
 
     def resembles(self, other: Profile, more_than: Profile) -> bool:
-        """Return whether a text is in this text's language rather than in that of a third text.
+        """Return whether a text is in this text's language rather than in a third text's language.
 
         False if one of them has too few letters.
         """

@@ -33,7 +33,7 @@ class Part:
 def look_at_parts(
     folders: Sequence[str], split: str, source: str, target: str, needs: Iterable[str]
 ) -> list[Part]:
-    """List all parts of a training text, with the annotations that each has.
+    """List all parts of a training text, each with the part's annotations.
 
     Args:
         folders: the folders of the text, of which each epoch reads the next one.

@@ -1,4 +1,4 @@
-"""Group subwords into words by the marks that subwords have, such as ``@@``."""
+"""Group subwords into words by the subwords' marks, such as ``@@``."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -249,7 +249,7 @@ def choose_scheme(lines: Iterable[str]) -> str:
 
 
 def find_schemes(texts: Iterable[str]) -> Iterator[str]:
-    """Yield, for each text, the schemes whose marks it has, in the order of the first marks."""
+    """Yield, for each text, the schemes of the text's marks, in the order of the first marks."""
     for text in texts:
         padded = f" {text} "
         marks = ((" ▁", "sentencepiece"), ("▁ ", "sentencepiece"), ("@@ ", "subword_nmt"))

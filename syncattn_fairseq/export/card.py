@@ -78,7 +78,7 @@ def check_words(licence: str | None, trained_on: str | None) -> None:
 
 
 def sentence_code(preparation: Preparation | None) -> str:
-    """Return an example sentence as Python code, in the form that the subword model reads.
+    """Return an example sentence as Python code, in the form read by the subword model.
 
     Only models of raw sentences read them as people write them. What splits other sentences into
     words, and their first words into small letters, is in `syncattn_fairseq.load`: no library does
@@ -90,7 +90,7 @@ def sentence_code(preparation: Preparation | None) -> str:
 
 
 def describe_words(preparation: Preparation | None) -> str:
-    """Return a Python comment that says how the model's input is split into words.
+    """Return a Python comment about how the model's input is split into words.
 
     The comment is empty if that is unknown, or if the model reads raw sentences.
     """
@@ -109,7 +109,7 @@ def describe_words(preparation: Preparation | None) -> str:
 
 
 def read_scores(path: str | Path, system: str | None = None) -> dict[str, Any]:
-    """Read the scores of one system from the JSON that ``syncattn-score`` writes.
+    """Read the scores of one system from the JSON written by ``syncattn-score``.
 
     Args:
         path: the JSON file.

@@ -157,7 +157,7 @@ def refuse_ends(folded: FoldedModel, program: str) -> None:
 
 
 def refuse_options(folded: FoldedModel, program: str, same_heads: bool = True) -> None:
-    """Raise `DataError` if the model has an option that ``program`` does not support.
+    """Raise `DataError` if the model has an option not supported by ``program``.
 
     Args:
         folded: the model.

@@ -36,7 +36,7 @@ class FairseqFormat(Format):
     """The export format for fairseq alone: ``model.pt`` and its dictionaries."""
 
     def refuse(self, folded: FoldedModel) -> None:
-        """Raise `DataError` if fairseq's own Transformer lacks something that the model has."""
+        """Raise `DataError` if the model has a feature missing from fairseq's own Transformer."""
         if folded.labels is not None:
             folded.reject(
                 "the model reads dependency labels (S&H), and fairseq's Transformer does not; "

@@ -76,7 +76,7 @@ _REASONS: dict[type[Heads], str] = {
 
 
 def refuse(model: Any, name: str) -> None:
-    """Raise `DataError` if no plain Transformer computes what the model's attention does.
+    """Raise `DataError` if no plain Transformer can compute the model's attention.
 
     Source labels and positions are left to the export format.
     """
@@ -122,7 +122,7 @@ def fold(model: Any, options: Any, task: Any) -> TransformerModel:
 
 
 def _give_ends(folded: Any, model: Any) -> None:
-    """Give a plain Transformer what Marian's models have, and fairseq's options do not say."""
+    """Give a plain Transformer the features of Marian's models unknown to fairseq's options."""
     if getattr(model.cfg, "output_bias", False):
         add_output_bias(folded.decoder.output_projection)
     if getattr(model.cfg, "zero_start", False):
@@ -136,7 +136,7 @@ def _give_ends(folded: Any, model: Any) -> None:
 
 
 def list_transformer_options(model: Any, options: Any) -> Namespace:
-    """Return the options for ``--arch transformer`` that give the plain Transformer."""
+    """Return the plain Transformer's options for ``--arch transformer``."""
     parser = ArgumentParser()
     TransformerModel.add_args(parser)
     names = {action.dest for action in parser._actions} - {"help"}
@@ -222,7 +222,7 @@ class FoldedModel:
         return self.preparations.get(self.source), self.preparations.get(self.target)
 
     def reject(self, reason: str) -> None:
-        """Raise a `DataError` that says why the model cannot be exported.
+        """Raise a `DataError` with the reason why the model cannot be exported.
 
         Args:
             reason: what the model has and the format lacks.

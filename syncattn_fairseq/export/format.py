@@ -37,4 +37,4 @@ class Format(ABC):
 
     @abstractmethod
     def usage(self, folded: FoldedModel, folder: Path) -> list[str]:
-        """Return examples of Python code that translate with the written model."""
+        """Return examples of Python code for translating with the written model."""

@@ -30,7 +30,7 @@ class MarianFormat(Format):
     loads_here = False
 
     def refuse(self, folded: FoldedModel) -> None:
-        """Raise `DataError` if MarianMT lacks something that the model has."""
+        """Raise `DataError` if the model has a feature missing from MarianMT."""
         load_transformers()
         cfg = folded.model.cfg
         if folded.positions != "marian":
@@ -147,7 +147,7 @@ class MarianFormat(Format):
 
 
 class _Order:
-    """The order in which MarianMT numbers the symbols of source and target.
+    """The order of source and target symbols in MarianMT's numbering.
 
     ``</s>`` and ``<unk>`` come first. ``<pad>`` has the same number in source and target, the last
     of the smaller vocabulary. ``<s>`` is left out if it is never written.

@@ -1,4 +1,4 @@
-"""Export a model, from a checkpoint to a folder that is checked."""
+"""Export a model, from a checkpoint to a checked folder."""
 
 from collections.abc import Mapping
 from pathlib import Path

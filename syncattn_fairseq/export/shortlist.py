@@ -1,4 +1,4 @@
-"""The target subwords that translations of each source subword may contain."""
+"""The target subwords allowed in translations of each source subword."""
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
@@ -51,7 +51,7 @@ def _read_pairs(task: Any) -> Iterator[Pair]:
 def make_shortlists(
     pairs: Iterable[Pair], sizes: tuple[int, int], number: int
 ) -> tuple[np.ndarray, Sequence[np.ndarray]]:
-    """Choose for each source symbol the target symbols that most probably translate it.
+    """Choose for each source symbol the most probable target symbols in translations.
 
     Probabilities `p(t | s)` are those of a lexical translation model (IBM Model 1, Brown et al.,
     1993), which explains each target symbol by one of the source's:

@@ -25,7 +25,7 @@ class TransformersFormat(Format):
     loads_here = False
 
     def refuse(self, folded: FoldedModel) -> None:
-        """Raise `DataError` if FSMT lacks something that the model has."""
+        """Raise `DataError` if the model has a feature missing from FSMT."""
         load_transformers()
         refuse_positions(folded, "FSMT of Hugging Face")
         refuse_ends(folded, "FSMT of Hugging Face")

@@ -1,4 +1,4 @@
-"""Dependency-based self-attention: a self-attention head that is a dependency parser.
+"""Dependency-based self-attention: a self-attention head used as a dependency parser.
 
 Deguchi, Tamura and Ninomiya, *Dependency-Based Self-Attention for Transformer NMT*, RANLP 2019;
 notation of the same authors' *Synchronous Syntactic Attention for Transformer NMT*, ACL-IJCNLP
@@ -101,7 +101,7 @@ def gold_parent_surprisals(
 def visible_gold_parents(
     gold_parents: Int[Tensor, "*batch tokens"], causal: bool
 ) -> Bool[Tensor, "*batch tokens"]:
-    """Return a mask of the tokens that have a gold parent in view.
+    """Return a mask of the tokens with a gold parent in view.
 
     Parents are columns, -1 = none; if causal, none to the right is in view.
     """

@@ -1,4 +1,4 @@
-"""Linguistically-informed self-attention: a head that is a deep bi-affine parser.
+"""Linguistically-informed self-attention: an attention head used as a deep bi-affine parser.
 
 Strubell et al., *Linguistically-Informed Self-Attention for Semantic Role Labeling*, EMNLP 2018,
 as adapted for translation by Bugliarello and Okazaki (ACL 2020). Their Eq. 2, before the softmax,

@@ -83,7 +83,7 @@ def _sum_over(x: Tensor, dim: int) -> Tensor:
 def predicted_position(
     activation: Float[Tensor, "*#batch target"], last: Num[Tensor, "*#batch 1"]
 ) -> Float[Tensor, "*batch target"]:
-    """Compute the source position that a decoder state is about to translate (SDAtt Eq. 5).
+    """Compute the source position to be translated next, from a decoder state (SDAtt Eq. 5).
 
     .. math:: p_i = (J − 1) · sigmoid(v_p · tanh(W_p s'_i))
 

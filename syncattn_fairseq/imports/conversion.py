@@ -67,7 +67,7 @@ def make_dictionary(words: Sequence[str], name: str) -> tuple[Dictionary, Tensor
 
 
 def convert(published: Published) -> tuple[SyntaxTransformerModel, dict[str, Any], list[Any]]:
-    """Convert a published model to a syntax Transformer that computes the same.
+    """Convert a published model to an equivalent syntax Transformer.
 
     Args:
         published: the published model.
@@ -134,7 +134,7 @@ def _list_weights(published: Published, sides: list[Any]) -> dict[str, Tensor]:
 def list_options(
     published: Published, sides: list[Any], state: dict[str, Tensor]
 ) -> dict[str, Any]:
-    """Return the options of the syntax Transformer that has a published model's weights.
+    """Return the options of the syntax Transformer with a published model's weights.
 
     Args:
         published: the model.

@@ -1,4 +1,4 @@
-"""Import a published model, from its folder to a folder that is checked."""
+"""Import a published model, from its folder to a checked folder."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def format_options(options: Mapping[str, Any]) -> str:
 
 
 def read_options(folder: Path) -> dict[str, Any]:
-    """Read the options of an imported model by name, including switches that are off.
+    """Read the options of an imported model by name, including disabled switches.
 
     Args:
         folder: the folder that :func:`import_model` wrote.

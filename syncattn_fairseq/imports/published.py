@@ -228,7 +228,7 @@ def _check_files(folder: Path, config: dict[str, Any]) -> None:
 
 
 def _name_languages(folder: Path, source: str | None, target: str | None) -> tuple[str, str]:
-    """Return the two languages that the user chose of a model of many languages."""
+    """Return the user's choice of two languages of a multilingual model."""
     for option, language in (("--source-lang", source), ("--target-lang", target)):
         if not is_file_name(language):
             raise DataError(
@@ -243,7 +243,7 @@ def _name_languages(folder: Path, source: str | None, target: str | None) -> tup
 def _find_first(
     folder: Path, symbols: Sequence[str], languages: tuple[str, str]
 ) -> tuple[str, str]:
-    """Return the symbols that name the languages: ``__en__``, or ``eng_Latn`` of NLLB."""
+    """Return the symbols of the languages: ``__en__``, or ``eng_Latn`` of NLLB."""
     known = {*symbols}
     found = []
     for language in languages:
@@ -285,7 +285,7 @@ def _list_symbols(folder: Path, config: dict[str, Any]) -> list[str]:
 
 
 def _list_added(folder: Path, symbols: Sequence[str]) -> list[str]:
-    """List the symbols that NLLB's tokenizer has after its sentencepiece symbols."""
+    """List the symbols in NLLB's tokenizer after the sentencepiece symbols."""
     path = folder / "tokenizer.json"
     added = _read_table(path).get("added_tokens")
     try:

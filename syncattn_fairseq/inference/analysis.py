@@ -11,7 +11,7 @@ from .attention_heads import AttentionHeads
 
 @dataclass(frozen=True)
 class Question:
-    """The parts of an `Analysis` that a caller asks for; a model computes those that it can.
+    """The parts of an `Analysis` requested by a caller; a model omits unsupported parts.
 
     Attributes:
         parses: ask for the parses of both sides.

@@ -31,7 +31,7 @@ from .best_tree import best_tree
 
 @dataclass(frozen=True)
 class Sentence:
-    """A sentence as the subwords that a model reads or writes.
+    """A sentence as a model's input or output subwords.
 
     Args:
         pieces: the subwords.
@@ -45,7 +45,7 @@ class Sentence:
 
     @cached_property
     def words(self) -> list[str]:
-        """The words that the subwords make up."""
+        """The words composed of the subwords."""
         return join_subwords(self.pieces, self.scheme)
 
     @cached_property

@@ -92,12 +92,12 @@ class AttentionHeads:
 
     @cached_property
     def read_tokens(self) -> list[str]:
-        """The target tokens that the decoder's states read, beginning with ``</s>``."""
+        """The target tokens read by the decoder's states, beginning with ``</s>``."""
         return [END, *self.target.pieces] if self.cross.size else []
 
     @cached_property
     def written_tokens(self) -> list[str]:
-        """The target tokens that the decoder's states predict, ending with ``</s>``."""
+        """The target tokens predicted by the decoder's states, ending with ``</s>``."""
         return [*self.target.pieces, END] if self.cross.size else []
 
     @property
@@ -111,7 +111,7 @@ class AttentionHeads:
         ]
 
     def find(self, name: HeadName | str) -> HeadName:
-        """Return the name of an attention head that the model has.
+        """Return the name of an attention head of the model.
 
         Args:
             name: such as ``encoder.3.1``.
@@ -281,6 +281,6 @@ def find_parents(attention: np.ndarray, lengths: Sequence[int]) -> np.ndarray:
 
 
 def make_unread(source: Sentence, target: Sentence) -> AttentionHeads:
-    """Return empty attention for a sentence pair that no model reads: its source is empty."""
+    """Return empty attention for a sentence pair with an empty source, read by no model."""
     nothing = np.zeros((0, 0, 0, 0))
     return AttentionHeads(source, target, nothing, nothing, nothing, {})

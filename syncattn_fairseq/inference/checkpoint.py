@@ -85,7 +85,7 @@ class CheckpointModel(Model):
 
     @property
     def reads(self) -> frozenset[str]:
-        """The parts of a source's parse that the models read, of ``heads`` and ``labels``."""
+        """The parts of a source's parse read by the models, of ``heads`` and ``labels``."""
         fields = self.task.fields
         return frozenset(kind for kind in ("heads", "labels") if fields.reads(kind))
 
@@ -118,7 +118,7 @@ class CheckpointModel(Model):
     def _analyse(
         self, pairs: Sequence[tuple[Sentence, Translation]], question: Question, batch_size: int
     ) -> list[Analysis]:
-        """Force the translations through the models, and read what their heads show."""
+        """Force the translations through the models, and read the answers from the heads."""
         layers = min(model.decoder.num_layers for model in self.models)
         if question.layer is not None and not 1 <= question.layer <= layers:
             raise DataError(

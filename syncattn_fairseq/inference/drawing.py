@@ -155,7 +155,7 @@ def _measure(word: str) -> float:
 
 
 def _place(words: Sequence[str], sizes: Sequence[float], width: float) -> list[float]:
-    """Return the x of each word's middle, for a line of words that is centred in a width."""
+    """Return the x of each word's middle, for a line of words centred in a width."""
     middles = []
     reach = (width - sum(sizes)) / 2
     for size in sizes:

@@ -209,7 +209,7 @@ class CTranslate2Model(Model):
 
     @property
     def reads(self) -> frozenset[str]:
-        """The parts of a source's parse that the export reads, ``labels`` or none."""
+        """The parts of a source's parse read by the export, ``labels`` or none."""
         return frozenset(["labels"] if self.about.labels else [])
 
     @property
@@ -220,7 +220,7 @@ class CTranslate2Model(Model):
     def _analyse(
         self, pairs: Sequence[tuple[Sentence, Translation]], question: Question, batch_size: int
     ) -> list[Analysis]:
-        """Align with the only layer that the export has, and score given translations."""
+        """Align with the export's only layer, and score given translations."""
         only = self.about.alignment_layer
         if question.layer not in (None, only):
             raise DataError(f"{self.folder}: the export shows only the attention of layer {only}")
@@ -351,7 +351,7 @@ class CTranslate2Model(Model):
 
 
 def _vocabulary(folder: Path, side: str) -> list[str]:
-    """Read the vocabulary that CTranslate2 keeps with a model, without dependency labels."""
+    """Read the vocabulary kept with a model by CTranslate2, without dependency labels."""
     for name in (f"{side}_vocabulary.json", f"{side}_1_vocabulary.json", "shared_vocabulary.json"):
         if (folder / name).is_file():
             return _read_json(folder / name, _is_vocabulary)

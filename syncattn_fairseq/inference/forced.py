@@ -69,7 +69,7 @@ class ForcedDecoding:
         return self._crop(average(found), side, side) if found else None
 
     def read_distances(self, side: str) -> list[dict[int, list[float]]]:
-        """Return the syntactic distances that gated heads measure in source or target.
+        """Return the syntactic distances measured by gated heads in source or target.
 
         A layer's mean is over the models that measure distances there. The distance of a target's
         subword belongs to the state that reads the subword.
@@ -115,7 +115,7 @@ class ForcedDecoding:
         return self._crop(attention, "target", "source")
 
     def read_links_of_layers(self) -> dict[int, list[np.ndarray]]:
-        """Return the result of `read_links` for every decoder layer that all models have.
+        """Return the result of `read_links` for every decoder layer common to all models.
 
         The decoder runs once for each layer.
         """
@@ -179,7 +179,7 @@ class ForcedDecoding:
             yield average(found)
 
     def _inside(self, side: str) -> Tensor:
-        """Return which tokens of a side are neither padding nor the end of sentence."""
+        """Return a mask of the source or target tokens except padding and the end of sentence."""
         tokens = self._tokens[side]
         return tokens.ne(self._pad) & tokens.ne(self._eos)
 

@@ -95,7 +95,7 @@ class Model(ABC):
     @property
     @abstractmethod
     def name(self) -> str:
-        """The path that the model was loaded from, which error messages name."""
+        """The path the model was loaded from, as named in error messages."""
 
     @property
     @abstractmethod
@@ -109,7 +109,7 @@ class Model(ABC):
 
     @property
     def reads(self) -> frozenset[str]:
-        """The parts of a source's parse that the model reads, of ``heads`` and ``labels``."""
+        """The parts of a source's parse read by the model, of ``heads`` and ``labels``."""
         return frozenset()
 
     @abstractmethod
@@ -120,7 +120,7 @@ class Model(ABC):
     def _analyse(
         self, pairs: Sequence[tuple[Sentence, Translation]], question: Question, batch_size: int
     ) -> list[Analysis]:
-        """Return the analysis of each sentence pair, with the parts that the question asks for."""
+        """Return the analysis of each sentence pair, with the parts requested by the question."""
 
     def _check_heads(self) -> None:
         """Raise `DataError` if the model cannot show single attention heads.
@@ -299,7 +299,7 @@ class Model(ABC):
         decoding: Decoding = DEFAULT,
         parses: Parses = None,
     ) -> list[Pair[Distances]]:
-        """Return the syntactic distances that the gated heads of an LPSI model measure.
+        """Return the syntactic distances measured by the gated heads of an LPSI model.
 
         Args:
             sentences: the sources.
@@ -341,7 +341,7 @@ class Model(ABC):
     def list_warnings(
         self, translations: Sequence[Translation], faults: Collection[str] = tuple(FAULTS)
     ) -> dict[str, list[int]]:
-        """Return the warnings that apply to translations, each with the indices of these.
+        """Return the warnings about translations, each with the indices of the translations.
 
         Args:
             translations: what `translate` returned.
@@ -358,7 +358,7 @@ class Model(ABC):
         return warnings
 
     def describe_faults(self, translation: Translation) -> str:
-        """Return a translation's possible faults as text, which is empty without faults.
+        """Return a translation's possible faults as text, or an empty text without faults.
 
         Args:
             translation: what `translate` returned.
@@ -520,7 +520,7 @@ class Model(ABC):
     def _search(
         self, sources: Sequence[Sentence], decoding: Decoding, seconds: float | None
     ) -> list[Translation]:
-        """Translate the sources that have subwords, in batches of similar length."""
+        """Translate the sources with subwords, in batches of similar length."""
         order = [i for indices in make_batches(sources, decoding.batch_size) for i in indices]
         searches = [Search(decoding, self._limit(sources[i], decoding)) for i in order]
         found = self._batches.run([sources[i] for i in order], searches, seconds)
@@ -543,7 +543,7 @@ class Model(ABC):
         return min(decoding.max_source or longest, longest)
 
     def _find_long(self, sources: Sequence[Sentence], decoding: Decoding) -> dict[int, str]:
-        """Return the indices of sources that are too long for the model, and the reasons."""
+        """Return the indices of sources too long for the model, and the reasons."""
         longest = self._find_longest_source(decoding)
         return {
             index: f"{len(source.pieces)} subwords, but the model reads at most {longest}"
@@ -593,6 +593,6 @@ def make_batches(sources: Sequence[Sentence], size: int) -> Iterator[list[int]]:
 
 
 def make_unaligned(source: Sentence, translation: Translation) -> Alignment:
-    """Return an alignment of zeros for a pair that the model does not read."""
+    """Return an alignment of zeros for a pair not read by the model."""
     target = translation.sentence
     return Alignment(source, target, np.zeros((len(target.pieces), len(source.pieces))))

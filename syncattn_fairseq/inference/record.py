@@ -50,7 +50,7 @@ _NOT_IN_A_LINE = re.compile("[\n\r\ud800-\udfff]")
 
 @dataclass(frozen=True)
 class SideRecord:
-    """The source or target in a `Record`; parts that the model does not show are None or empty.
+    """The source or target in a `Record`; parts not shown by the model are None or empty.
 
     Attributes:
         text: as it was given, or as the model wrote it.
@@ -144,7 +144,7 @@ def write_record(record: Record) -> str:
 
 
 def describe_record(record: Record) -> dict[str, Any]:
-    """Return a record as the dictionary that `write_record` writes as JSON."""
+    """Return a record as a dictionary, to be written as JSON by `write_record`."""
     row: dict[str, Any] = {"score": record.score, "forced": record.forced, "fault": record.fault}
     for name in ("source", "target"):
         side: SideRecord = getattr(record, name)
@@ -165,7 +165,7 @@ def name_layer(layer: tuple[int, int]) -> str:
 
 
 def read_record(line: str) -> Record:
-    """Parse a line of JSON that `write_record` wrote, and check its values.
+    """Parse a line of JSON written by `write_record`, and check the line's values.
 
     Raises:
         ValueError: the line is not JSON, or something in it is missing, of another type, or does

@@ -15,7 +15,7 @@ from .decoding import Decoding
 
 @dataclass(frozen=True)
 class Search:
-    """The search settings that all sources of a batch have in common.
+    """The search settings common to all sources of a batch.
 
     Attributes:
         decoding: the settings of the call.

@@ -28,7 +28,7 @@ no parses."""
 
 
 def read_texts(lines: Sequence[str], what: str) -> list[str]:
-    """Return texts as a list, after checking that each is a string that UTF-8 can hold.
+    """Return texts as a list, after checking that each is a string encodable as UTF-8.
 
     Args:
         lines: the texts.
@@ -100,7 +100,7 @@ def place_parse(
 
 
 def check_parse(tree: DependencyTree | None, source: Sentence, reads: frozenset[str]) -> None:
-    """Check that a parse fits the sentence and has the parts that the model reads.
+    """Check that a parse fits the sentence and has the parts read by the model.
 
     Args:
         tree: the parse, if there is one.

@@ -78,7 +78,7 @@ def list_options() -> list[type[FairseqDataclass]]:
 
 
 def set_defaults(args: Any, *options: type[FairseqDataclass]) -> None:
-    """Fill in the default of every option that ``args`` lacks.
+    """Fill in the default of every option missing from ``args``.
 
     ``options`` are option classes, by default all of the syntax Transformer's.
     """
@@ -127,7 +127,7 @@ def aligning_layer(layers: int) -> int:
 
 
 def check_model_options(cfg: Any) -> None:
-    """Raise ``DataError`` for options that do not fit the model, such as a layer too high.
+    """Raise ``DataError`` for options unfit for the model, such as a layer too high.
 
     Heads for which a layer has no room are noticed when that layer is built.
     """
@@ -177,7 +177,7 @@ def _check_trees(cfg: Any) -> None:
 
 
 def list_fields(cfg: Any) -> SourceFields:
-    """Return the batch fields of the source's parse that the parts of a model read."""
+    """Return the batch fields of the source's parse read by the parts of a model."""
     needs = POSITIONS[cfg.positions].list_fields(cfg)
     for part in PARTS.values():
         needs |= part.list_fields(cfg)

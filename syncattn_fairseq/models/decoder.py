@@ -64,7 +64,7 @@ class SyntaxTransformerDecoder(SyntaxStack, TransformerDecoderBase):
         return wrap(layer, cfg)
 
     def _note_attention(self, number: int, layer: Any, inputs: Any, output: Any) -> None:
-        """Store a layer's cross-attention, since fairseq returns that of a single layer only.
+        """Store a layer's cross-attention, since fairseq returns a single layer's only.
 
         As an output of the layer, it has a gradient even with activation checkpointing.
         """

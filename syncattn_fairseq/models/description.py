@@ -9,7 +9,7 @@ from ..data.fields import NOTHING, SourceFields
 
 @dataclass(frozen=True)
 class Description:
-    """The batch fields that a model reads, and the tensors that its heads expose to losses.
+    """The batch fields read by a model, and the tensors exposed to losses by the model's heads.
 
     Attributes:
         fields: the batch fields of the source's parse that the model reads.

@@ -167,7 +167,7 @@ class SyntaxEncoderLayer(TransformerEncoderLayerBase):
         super().__init__(cfg)
 
     def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, *rest: Any) -> None:
-        """Load weights, but not the copies for a kernel that fairseq 0.12.2 stored with them."""
+        """Load weights, except for fairseq 0.12.2's additional copies for a kernel."""
         for name in KERNEL_COPIES:
             state_dict.pop(prefix + name, None)
         super()._load_from_state_dict(state_dict, prefix, *rest)

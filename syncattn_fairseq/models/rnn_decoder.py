@@ -15,7 +15,7 @@ from .rnn_encoder import MAX_POSITIONS, is_within_beams
 
 
 class Memory(NamedTuple):
-    """Tensors that a decoding step hands to the next: the state and precomputed products.
+    """Tensors handed from a decoding step to the next: the state and precomputed products.
 
     Attributes:
         state: s, the decoder's state, ``(B, H)``.
@@ -178,7 +178,7 @@ class ConditionalGRUDecoder(FairseqIncrementalDecoder):
 
     @property
     def _readers(self) -> list[nn.Linear]:
-        """The linear layers that read the intermediate state s', besides GRU_2.
+        """The linear layers with the intermediate state s' as input, besides GRU_2.
 
         All of their products are computed at once.
         """

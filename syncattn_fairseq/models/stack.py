@@ -29,7 +29,7 @@ class NumberedLayerDrop(LayerDropModuleList):
         self.required = frozenset(required)
 
     def __iter__(self) -> Iterator[Any]:
-        """Yield the layers, with the bypass in place of each that is dropped this time."""
+        """Yield the layers, with the bypass in place of each layer dropped this time."""
         layers = list(nn.ModuleList.__iter__(self))
         survivors = {id(layer) for layer in super().__iter__()}
         for number, layer in enumerate(layers, start=1):
@@ -77,7 +77,7 @@ class SyntaxStack:
         return self.numbers[self.layers_built - 1]
 
     def find_layer(self, number: int) -> Any:
-        """Return the layer that had this number in training, counted from 1."""
+        """Return the layer with this number in training, counted from 1."""
         return self.layers[self.numbers.index(number)]
 
     def complete(self, cfg: Any, side: str, bypass: Any, required: Iterable[int] = ()) -> None:
@@ -107,7 +107,7 @@ class SyntaxStack:
             self.layers = NumberedLayerDrop(p, layers, bypass, kept)
 
     def take_exposed(self, name: str) -> list[Tensor]:
-        """Return and forget the tensors that self-attention exposed under a name, by layer.
+        """Return and forget the tensors exposed by self-attention under a name, by layer.
 
         If the layers kept the tensors, these would hold the batch's graph in memory.
         """
@@ -115,6 +115,6 @@ class SyntaxStack:
         return [layer.self_attn.exposed.pop(name) for layer in layers]
 
     def take_cross_exposed(self, name: str) -> list[Tensor]:
-        """Return and forget the tensors that cross-attention exposed under a name, by layer."""
+        """Return and forget the tensors exposed by cross-attention under a name, by layer."""
         layers = map(self.find_layer, self.cross_exposing_layers[name])
         return [layer.encoder_attn.exposed.pop(name) for layer in layers]

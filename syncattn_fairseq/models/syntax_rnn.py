@@ -134,12 +134,12 @@ class SyntaxRNNModel(FairseqEncoderDecoderModel):
 
     @classmethod
     def describe(cls, args: Any) -> Description:
-        """Return the batch fields that a recurrent model with these options reads."""
+        """Return the batch fields read by a recurrent model with these options."""
         return Description(_list_fields(args.source_attention == "syntax-directed"))
 
     @property
     def source_fields(self) -> SourceFields:
-        """The batch fields of the source's parse that the model reads."""
+        """The batch fields of the source's parse read by the model."""
         return _list_fields(self.encoder.reads_trees)
 
     def forward(
@@ -174,7 +174,7 @@ def _list_fields(reads_trees: bool) -> SourceFields:
 
 
 def make_attention(args: Any) -> SourceAttention:
-    """Build the attention to the source that ``--source-attention`` chooses."""
+    """Build the attention to the source chosen by ``--source-attention``."""
     state_dim = args.decoder_hidden_size
     if args.source_attention == "local":
         return LocalAttention(state_dim, args.half_window, args.renormalise_local)

@@ -124,7 +124,7 @@ class SyntaxTransformerModel(TransformerModel):
         return super().load_state_dict(pruned, strict, model_cfg, args)
 
     def upgrade_state_dict_named(self, state_dict: dict[str, Any], name: str) -> None:
-        """Add the syntactic parameters that a plain Transformer's weights lack, before loading.
+        """Add the syntactic parameters missing from a plain Transformer's weights, before loading.
 
         fairseq calls this.
 
@@ -141,7 +141,7 @@ class SyntaxTransformerModel(TransformerModel):
 
     @property
     def source_fields(self) -> SourceFields:
-        """The batch fields of the source's parse that the model reads."""
+        """The batch fields of the source's parse read by the model."""
         return config.list_fields(self.cfg)
 
     @classmethod
@@ -172,7 +172,7 @@ class SyntaxTransformerModel(TransformerModel):
         alignment_heads: int | None = None,
         **encoder_input: Tensor,
     ) -> tuple[Tensor, dict[str, Any]]:
-        """Return scores with teacher forcing, and what the heads expose to losses and printers.
+        """Return scores with teacher forcing, and the heads' tensors for losses and printers.
 
         ``return_all_hiddens`` is ignored, since nobody reads the encoder's hidden states.
 

@@ -75,7 +75,7 @@ class BatchView:
         return require_field(self._fields.get(field), field, reader)
 
     def share(self, kind: type, name: Hashable, make: Callable[[], Tensor]) -> Tensor:
-        """Return a tensor that all parts of a class share for this batch (:meth:`.Part.share`)."""
+        """Return a tensor shared by all parts of a class for this batch (:meth:`.Part.share`)."""
         if (kind, name) not in self._shared:
             with torch.no_grad():
                 self._shared[kind, name] = make()

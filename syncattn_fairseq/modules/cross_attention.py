@@ -1,4 +1,4 @@
-"""Cross-attention (to the source) that is composed of heads of several kinds."""
+"""Cross-attention (to the source) composed of heads of several kinds."""
 
 from __future__ import annotations
 

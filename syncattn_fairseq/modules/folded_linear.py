@@ -39,12 +39,12 @@ class FoldedLinear(nn.Module):
 
     @property
     def weight(self) -> Tensor:
-        """The weight with which the layer computes, after rewriting."""
+        """The weight used in the layer's computation, after rewriting."""
         return self.rewrite(*self.plain)[0] if self.folded_weight is None else self.folded_weight
 
     @property
     def bias(self) -> Tensor:
-        """The bias with which the layer computes, after rewriting."""
+        """The bias used in the layer's computation, after rewriting."""
         return self.rewrite(*self.plain)[1] if self.folded_bias is None else self.folded_bias
 
     def forward(self, x: Tensor) -> Tensor:

@@ -1,4 +1,4 @@
-"""Options that name layers, and checks of their values.
+"""Options with layer numbers, and checks of the options' values.
 
 Layers are counted from 1 at the bottom. fairseq's ``--encoder-layers-to-keep`` and
 ``--decoder-layers-to-keep`` prune a model that was trained with LayerDrop; its layers keep the
@@ -51,7 +51,7 @@ def decoder_layers_option() -> Any:
 
 
 def remember_layers(args: Any) -> None:
-    """Store in the options which layers were trained, and which are kept after pruning.
+    """Store in the options the numbers of the trained layers and of the layers kept by pruning.
 
     This must come before fairseq builds the model: fairseq replaces the number of layers by that of
     the layers to keep, and forgets which these are once weights are loaded.
@@ -88,18 +88,18 @@ def _read_kept(value: str, side: str, trained: int) -> list[int]:
 
 
 def count_trained_layers(cfg: Any, side: str) -> int:
-    """Return the number of layers that encoder or decoder had in training, before pruning."""
+    """Return the number of encoder or decoder layers in training, before pruning."""
     return getattr(cfg, f"{side}_layers_trained", None) or getattr(cfg, side).layers
 
 
 def list_kept(cfg: Any, side: str) -> list[int]:
-    """Return the layers of encoder or decoder that are left after pruning, in ascending order."""
+    """Return the layers of encoder or decoder left after pruning, in ascending order."""
     every = range(1, getattr(cfg, side).layers + 1)
     return [*(getattr(cfg, f"{side}_layers_kept", None) or every)]
 
 
 def read_layer(cfg: Any, option: str, side: str) -> int:
-    """Return the layer that an option names, or 0 if it names none or a pruned one.
+    """Return the layer named by an option, or 0 if the option names none or a pruned layer.
 
     Raises:
         DataError: there was no such layer in training.
@@ -111,7 +111,7 @@ def read_layer(cfg: Any, option: str, side: str) -> int:
 
 
 def read_layers(cfg: Any, option: str, side: str) -> list[int]:
-    """Return the layers that an option lists, without the pruned ones.
+    """Return the layers listed by an option, without pruned layers.
 
     The option's value is a list such as ``1,2``, or ``all``, or ``none`` (or empty).
 
@@ -123,7 +123,7 @@ def read_layers(cfg: Any, option: str, side: str) -> list[int]:
 
 
 def read_trained_layers(cfg: Any, option: str, side: str) -> list[int]:
-    """Return the layers that an option lists, pruned ones included (:func:`read_layers`)."""
+    """Return the layers listed by an option, pruned layers included (:func:`read_layers`)."""
     value, highest = str(getattr(cfg, option)), count_trained_layers(cfg, side)
     if value == "all":
         return list(range(1, highest + 1))

@@ -36,14 +36,14 @@ class Part:
 
     @classmethod
     def check(cls, cfg: Any) -> None:
-        """Raise ``DataError`` for options that are impossible or contradict each other.
+        """Raise ``DataError`` for impossible or contradictory options.
 
         ``cfg`` is fairseq's ``TransformerConfig``, which also has the options of all parts.
         """
 
     @classmethod
     def list_fields(cls, cfg: Any) -> SourceFields:
-        """Return the batch fields of the source's parse that the part reads; none if not in use."""
+        """Return the batch fields of the source's parse read by the part; none if not in use."""
         return NOTHING
 
     def share(self, name: Hashable, make: Callable[[], Tensor]) -> Tensor:
@@ -60,7 +60,7 @@ class Part:
         return self.view.share(type(self), name, make)
 
     def start_plain(self) -> bool:
-        """Make the part compute what a plain Transformer does; return whether it can."""
+        """Make the part compute like a plain Transformer; return whether the part can."""
         return False
 
 

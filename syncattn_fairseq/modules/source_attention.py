@@ -60,7 +60,7 @@ class Source:
 
     @cached_property
     def tree_rows(self) -> Tensor:
-        """The tree distances in the form that :func:`.distances_between` reads."""
+        """The tree distances in the form read by :func:`.distances_between`."""
         assert self.tree_distances is not None  # the encoder requires them
         return rows_beside_the_next(self.tree_distances)
 
@@ -80,7 +80,7 @@ class SourceAttention(nn.Module):
 
     @property
     def readers(self) -> list[nn.Linear]:
-        """The linear layers that read decoder states, which the decoder may fuse with its own."""
+        """The linear layers with decoder states as input, for fusion with the decoder's own."""
         return []
 
     def forward(self, scores: Tensor, state: Tensor, source: Source) -> WeightsAndPosition:
@@ -169,7 +169,7 @@ class LocalAttention(SourceAttention):
 
     @property
     def readers(self) -> list[nn.Linear]:
-        """The linear layer that predicts the position from the decoder's state."""
+        """The linear layer for predicting the position from the decoder's state."""
         return [self.position.hidden]
 
     def weigh(self, scores: Tensor, readings: list[Tensor], source: Source) -> WeightsAndPosition:
@@ -194,11 +194,11 @@ class FlexibleAttention(SourceAttention):
 
     @property
     def readers(self) -> list[nn.Linear]:
-        """The linear layers that predict the position and the width of the window."""
+        """The linear layers for predicting the position and the width of the window."""
         return [self.position.hidden, self.sharpness]
 
     def weigh(self, scores: Tensor, readings: list[Tensor], source: Source) -> WeightsAndPosition:
-        """Return the softmax of scores that fall with the distance from p, and the position p."""
+        """Return the softmax of scores falling with the distance from p, and the position p."""
         position = self.position.predict(readings[0], source)
         sharpness = readings[1].squeeze(-1).sigmoid()
         columns = source.columns(position)
@@ -224,7 +224,7 @@ class SyntaxDirectedAttention(SourceAttention):
 
     @property
     def readers(self) -> list[nn.Linear]:
-        """The linear layer that predicts the position, or none if distances are averaged."""
+        """The linear layer for predicting the position, or none if distances are averaged."""
         return [] if self.position is None else [self.position.hidden]
 
     def weigh(self, scores: Tensor, readings: list[Tensor], source: Source) -> WeightsAndPosition:

@@ -16,7 +16,7 @@ from .replaced_attention import read_form
 
 
 class HeadGroups(nn.Module):
-    """Base class of attention layers that are composed of groups of heads of several kinds.
+    """Base class of attention layers composed of groups of heads of several kinds.
 
     A subclass sets ``num_heads``, ``head_dim``, the projections and the dropout, and then calls
     :meth:`compose`.
@@ -63,7 +63,7 @@ class HeadGroups(nn.Module):
             first += group.count
 
     def _rewrite_queries(self, weight: Tensor, bias: Tensor) -> tuple[Tensor, Tensor]:
-        """Fold what heads do to their queries into the projection, ``(H d, D)`` and ``(H d)``."""
+        """Fold the heads' operations on queries into the projection, ``(H d, D)`` and ``(H d)``."""
         inputs = weight.unflatten(0, (-1, self.head_dim)).transpose(1, 2)  # (H, D, d)
         constants = bias.view(-1, 1, self.head_dim)
         weights, biases = [], []
@@ -206,7 +206,7 @@ def _select(mask: Tensor | None, heads: slice) -> Tensor | None:
 
 
 def _require_attention(scope: Scope, group: Heads) -> Tensor:
-    """Return the attention probabilities that heads put into their scope."""
+    """Return the attention probabilities stored by heads in their scope."""
     if scope.attention is None:
         raise DataError(
             f"{group.title} heads: a loss or a caller needs their attention probabilities, which "

@@ -116,7 +116,7 @@ class Eda(Command):
 
     @classmethod
     def from_spec(cls, spec: str) -> Command | None:
-        """Make the parser for EDA's model, whose path follows ``eda:``; None without one."""
+        """Make the parser for EDA's model at the path after ``eda:``; None without a path."""
         return cls.from_model(spec) if spec else None
 
     @classmethod

@@ -64,14 +64,14 @@ class ParsingPlan:
 
     @property
     def record(self) -> Path:
-        """The file that records what the output files were made from (a `Manifest`)."""
+        """The file with the record of the output files' origin (a `Manifest`)."""
         return Path(f"{self.output}.manifest.json")
 
 
 def parse_corpus(
     plan: ParsingPlan, execute: Executor, say: Callable[[str], None] = lambda message: None
 ) -> tuple[ParseReport, float]:
-    """Parse a text in shards, except for shards that an earlier run has finished.
+    """Parse a text in shards, except for shards finished by an earlier run.
 
     Finished shards are kept next to the output, in ``OUTPUT.shards``, until all are finished. Then
     ``OUTPUT.manifest.json`` records what the output was made from.

@@ -99,7 +99,7 @@ def find_parses(
 
 @dataclass
 class _Gap:
-    """State of the search for the next match after lines that the parser has left out.
+    """State of the search for the next match after lines left out by the parser.
 
     Attributes:
         lines: how many of the lines that follow are left out.

@@ -74,7 +74,7 @@ class Parser(ABC):
         """
 
     def split(self, sentences: Sequence[str], splitter: str) -> list[Tokens]:
-        """Split raw sentences into the words that `analyse` parses, with their character spans.
+        """Split raw sentences into words for `analyse`, with the words' character spans.
 
         Args:
             sentences: raw sentences without line ends; blank ones have no words.
@@ -163,7 +163,7 @@ class ParserSource(ABC):
         """Make a parser's description from a text in a form of ``specs``; None for another text."""
 
     def modules(self) -> list[str]:
-        """List the names of slow modules, which are imported before processes start."""
+        """List the names of slow modules, to be imported before processes start."""
         return []
 
     def files(self) -> list[Path]:

@@ -19,7 +19,7 @@ PARSERS: Mapping[str, type[ParserSource]] = {
 
 
 def open_parser(spec: str) -> Parser:
-    """Load the parser that a text such as ``stanza:en`` names; nothing is downloaded.
+    """Load the parser named by a text such as ``stanza:en``; nothing is downloaded.
 
     The spec ``stanza:LANG`` takes Stanza's models from its own folder, ``stanza:LANG:DIR`` from a
     directory; others are the parsers of these names in ``syncattn-parse``.
@@ -28,7 +28,7 @@ def open_parser(spec: str) -> Parser:
 
 
 def find_parser(spec: str) -> ParserSource:
-    """Return the description of the parser that a text such as ``stanza:en`` names.
+    """Return the description of the parser named by a text such as ``stanza:en``.
 
     `DataError`: there is no such parser.
     """

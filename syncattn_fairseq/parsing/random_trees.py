@@ -27,7 +27,7 @@ class RandomTrees(ParserSource):
 
     @classmethod
     def from_spec(cls, spec: str) -> RandomTrees | None:
-        """Make the parser with the seed that follows ``random:``; None if that is no number."""
+        """Make the parser with the seed after ``random:``; None if the seed is no number."""
         return cls(int(spec)) if spec.isascii() and spec.isdecimal() and len(spec) < 10 else None
 
     def describe(self) -> dict[str, str]:

@@ -104,7 +104,7 @@ def place_words(sentence: str, analysis: Analysis) -> Parse | None:
 
 
 def reduce_to_characters(words: Sequence[str]) -> str:
-    """Return the normalised characters of a sentence, which do not depend on its tokenisation."""
+    """Return the normalised characters of a sentence, independent of tokenisation."""
     return _reduce_words(words)[0]
 
 

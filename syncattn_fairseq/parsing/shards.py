@@ -1,4 +1,4 @@
-"""Shards of a text, and the files that are written for each shard."""
+"""Shards of a text, and the files written for each shard."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ class ShardTask:
     splitter: str | None = None
 
     def __call__(self, shards: Sequence[Shard]) -> None:
-        """Parse, in this process, those of the shards that are not finished."""
+        """Parse, in this process, the unfinished shards."""
         missing = [shard for shard in shards if not shard.folder(self.shards).exists()]
         parser = self.source.open(0) if missing else None
         for shard in missing:
@@ -120,7 +120,7 @@ class ShardTask:
             self.parse(shard, parser)
 
     def checkpoint(self, shards: Sequence[Shard]) -> DelayedSubmission:
-        """Return what submitit runs after a preemption: the same task on the same shards."""
+        """Return submitit's task after a preemption: the same task on the same shards."""
         from submitit.helpers import DelayedSubmission
 
         return DelayedSubmission(self, shards)

@@ -93,7 +93,7 @@ def _by_id(jobs: Iterable[Any]) -> list[Any]:
 
 
 def _remember(folder: Path, jobs: Mapping[Shard, Any]) -> None:
-    """Record the running jobs, and a hash of what they parse, since they outlive this process."""
+    """Record the running jobs, and a hash of their work, since the jobs outlive this process."""
     ids = {shard.number: job.job_id for shard, job in jobs.items()}
     with replacing(folder / _JOBS) as temporary:
         temporary.write_text(json.dumps({"for": _hash_purpose(folder), "jobs": ids}), "utf-8")

@@ -39,7 +39,7 @@ class SpacyModel(ParserSource):
 
     @classmethod
     def from_spec(cls, spec: str) -> SpacyModel | None:
-        """Make the parser for the model that follows ``spacy:``; None without a model."""
+        """Make the parser for the model named after ``spacy:``; None without a model."""
         return cls(spec) if spec else None
 
     @property

@@ -131,7 +131,7 @@ class StanzaModels(ParserSource):
         )
 
     def files(self) -> list[Path]:
-        """List the files of the models that parse; raise `DataError` if there are none."""
+        """List the files of the parsing models; raise `DataError` if there are none."""
         if self.own:
             return list(self.own)
         folder = self.folder / self.code
@@ -159,7 +159,7 @@ class StanzaModels(ParserSource):
         }
 
     def modules(self) -> list[str]:
-        """Return the name of Stanza's pipeline module, which is slow to import."""
+        """Return the name of Stanza's pipeline module, slow to import."""
         return ["stanza.pipeline.core"]
 
     def open(self, worker: int | None = None) -> Parser:

@@ -1,4 +1,4 @@
-"""Parse sentences that are split into subwords."""
+"""Parse sentences split into subwords."""
 
 from collections.abc import Sequence
 

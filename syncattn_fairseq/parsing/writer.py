@@ -37,7 +37,7 @@ class ParseReport:
     failures: list[tuple[int, str]] = field(default_factory=list)
 
     def fail(self, line: int, detail: str) -> None:
-        """Record that the parser failed on a line, for the first few such lines."""
+        """Record the parser's failure on a line, for the first few such lines."""
         if len(self.failures) < _FAILURES:
             self.failures.append((line, detail))
 

@@ -1,4 +1,4 @@
-"""Let ``torch.load`` read what fairseq writes.
+"""Let ``torch.load`` read fairseq's checkpoints.
 
 Fault: PyTorch 2.6 and later load only tensors and classes that are named in advance. Checkpoints of
 all versions also hold fairseq's configuration, and when two processes resume, the second receives

@@ -19,7 +19,7 @@ from .wrapping import wrap
 
 
 def mend() -> None:
-    """Make fairseq's commands name a checkpoint that they cannot load or resume."""
+    """Make fairseq's commands name the checkpoint after a failure to load or resume."""
     from fairseq import checkpoint_utils, models
 
     @wrap(models, "build_model")

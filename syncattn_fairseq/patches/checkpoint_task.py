@@ -1,4 +1,4 @@
-"""Decode with the task and the plugin that a checkpoint was trained with.
+"""Decode with the task and the plugin of a checkpoint's training.
 
 Faults: all versions decode with ``--task translation`` unless told otherwise, which gives a model
 no parses, and validate with none, which is a traceback. Without the plugin that a checkpoint was
@@ -22,7 +22,7 @@ _OF_DATA = ("data", "source_lang", "target_lang")
 
 
 def mend() -> None:
-    """Make fairseq decode with the task and the plugin that a checkpoint was trained with.
+    """Make fairseq decode with the task and the plugin of a checkpoint's training.
 
     The task is taken from the checkpoint if none is named and the checkpoint's is ours. A missing
     plugin or other dictionaries are a `DataError`.

@@ -11,7 +11,7 @@ from .wrapping import wrap
 
 
 def mend() -> None:
-    """Make fairseq keep colons that belong to the name of an existing file or folder."""
+    """Make fairseq keep colons in the name of an existing file or folder."""
     from fairseq import utils
 
     @wrap(utils, "split_paths")

@@ -1,4 +1,4 @@
-"""Import fairseq, or say in one line that it is missing or does not work.
+"""Import fairseq; if fairseq is missing or does not work, report the fault in one line.
 
 Fault: fairseq 0.12.2 cannot be imported on Python 3.11 and later: its dataclasses have mutable
 defaults. fairseq-fixed 0.12.3.1 can, but on Python 3.14 it does not understand its own options.

@@ -23,7 +23,7 @@ _PER_TOKEN_OR_SENTENCE = ("train loss", "valid loss")
 
 
 class _NotFinite(Exception):
-    """Error for a gradient that fairseq found to be not finite."""
+    """Error for a gradient found by fairseq to be not finite."""
 
 
 def _no_search(model: Any) -> None:
@@ -85,7 +85,7 @@ def mend() -> None:
 
 
 def _diagnose(logs: Iterable[Mapping[str, Any]], update: int, cause: str) -> str:
-    """Say which losses of an update are not finite."""
+    """Return a message with the names of the losses of an update that are not finite."""
     import torch
 
     names = dict.fromkeys(

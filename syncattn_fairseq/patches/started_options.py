@@ -86,7 +86,7 @@ def _own(name: str, model: Any) -> Any:
 
 
 def _find_start(cfg: Any, suffix: str) -> Path:
-    """Return the path of fairseq's initial checkpoint, which need not exist."""
+    """Return the path of fairseq's initial checkpoint, existing or not."""
     if cfg.restore_file != LAST:
         return Path(cfg.restore_file)
     last = Path(cfg.save_dir) / LAST.replace(".pt", f"{suffix}.pt")

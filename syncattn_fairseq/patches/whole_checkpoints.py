@@ -65,7 +65,7 @@ def _save_whole(save: Any, obj: Any, filename: str, async_write: bool = False) -
 
 
 def _is_local(path: str) -> bool:
-    """Return whether a path is a local file, which may be renamed."""
+    """Return whether a path is a local file, safe to rename."""
     from fairseq.file_io import PathManager
 
     return PathManager.supports_rename(path)

@@ -1,4 +1,4 @@
-"""Serve a model over HTTP, to clients that may be slow, broken or hostile."""
+"""Serve a model over HTTP, even to slow, broken or hostile clients."""
 
 from __future__ import annotations
 

@@ -177,7 +177,7 @@ class Service:
 
     @property
     def running(self) -> int:
-        """The number of requests that the model works on, including abandoned ones."""
+        """The number of requests in progress in the model, including abandoned requests."""
         return len(self._jobs)
 
     # ---- answers

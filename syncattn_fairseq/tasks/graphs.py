@@ -74,7 +74,7 @@ class Recorder(Protocol):
         """
 
     def measure_memory(self) -> int:
-        """Return the bytes of device memory that are reserved for all recordings."""
+        """Return the bytes of device memory reserved for all recordings."""
 
 
 class CudaGraphs:
@@ -122,7 +122,7 @@ class CudaGraphs:
         return graph.replay, results
 
     def measure_memory(self) -> int:
-        """Return the bytes of device memory that the graphs share."""
+        """Return the bytes of device memory shared by the graphs."""
         segments = torch.cuda.memory_snapshot()
         own = [s for s in segments if tuple(s.get("segment_pool_id", ())) == tuple(self.pool)]
         return sum(segment["total_size"] for segment in own)
@@ -339,7 +339,7 @@ class GraphedTraining:
         return Packed.of(log), trained
 
     def _scale_loss(self) -> Tensor | None:
-        """Copy the loss scale to the tensor that graphs read, and return it; None without one."""
+        """Copy the loss scale to the tensor read by graphs, and return it; None without one."""
         scaler = getattr(self.optimizer, "scaler", None)
         if scaler is None:
             return None

@@ -108,7 +108,7 @@ class TranslationWithSyntaxTask(TranslatingTask):
 
     @classmethod
     def load_dictionary(cls, filename: str) -> Dictionary:
-        """Load a dictionary as fairseq does, but with an error that names a damaged file.
+        """Load a dictionary as fairseq does, but name a damaged file in the error.
 
         Raises:
             DataError: the file is damaged.
@@ -116,7 +116,7 @@ class TranslationWithSyntaxTask(TranslatingTask):
         return load_dictionary(Path(filename))
 
     def build_model(self, cfg: Any, *args: Any, **kwargs: Any) -> Any:
-        """Build a model, and note which batch fields it reads, for the later loading of data."""
+        """Build a model, and note the batch fields it reads, for the later loading of data."""
         model = super().build_model(cfg, *args, **kwargs)
         self.fields |= getattr(model, "source_fields", NOTHING)
         self.models_take_lengths.append(getattr(model, "takes_lengths_on_cpu", False))
@@ -185,7 +185,7 @@ class TranslationWithSyntaxTask(TranslatingTask):
     begin_valid_epoch = begin_epoch
 
     def build_criterion(self, cfg: Any, *args: Any, **kwargs: Any) -> Any:
-        """Build a criterion, and note which batch fields it reads, for the later loading of data.
+        """Build a criterion, and note the batch fields it reads, for the later loading of data.
 
         Raises:
             DataError: the model reads labels, and the data has no dictionary of them.
@@ -201,7 +201,7 @@ class TranslationWithSyntaxTask(TranslatingTask):
     def load_dataset(
         self, split: str, epoch: int = 1, combine: bool = False, **kwargs: Any
     ) -> None:
-        """Load a split's text as fairseq does, and the parses that model and losses read.
+        """Load a split's text as fairseq does, and the parses read by model and losses.
 
         Raises:
             DataError: the parses do not fit the text, or are missing although the model reads them;
@@ -288,7 +288,7 @@ class TranslationWithSyntaxTask(TranslatingTask):
         return self.annotations
 
     def _refuse_unparsed(self, folder: object, split: str, kind: str) -> DataError:
-        """Return the error for a text without the parses that the model reads."""
+        """Return the error for a text without the parses read by the model."""
         return DataError(
             f"{folder}: {split} has no source {kind}, which the model reads; binarise the text "
             "together with its parses, or add the parses: syncattn-preprocess --add "
@@ -326,7 +326,7 @@ class TranslationWithSyntaxTask(TranslatingTask):
         return iterator
 
     def _plan_shapes(self, iterator: Any) -> None:
-        """Choose the shapes to which training batches are padded, whenever batches are made."""
+        """Choose the shapes for padding training batches, whenever batches are made."""
         dataset, batches = iterator.dataset, iterator.frozen_batches
         trains = dataset is self.datasets.get(self.cfg.train_subset)
         if not trains or batches is self._planned:

@@ -48,7 +48,7 @@ class GuidedAlignmentTerm(Term):
         return self.weight > 0 and "alignments" in sample and bool(extra.get("attn"))
 
     def __call__(self, extra: dict[str, Any], sample: dict[str, Any]) -> tuple[Tensor, Log]:
-        """Return the loss summed over the target tokens that have a link."""
+        """Return the loss summed over the target tokens with a link."""
         aligning = extra["attn"]
         tied = extra.get("distance_attn", [])  # of which one may be the aligning layer's
         layers = [*aligning, *(one for one in tied if all(one is not other for other in aligning))]

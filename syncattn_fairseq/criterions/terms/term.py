@@ -51,7 +51,7 @@ class Term(ABC):
 
     @abstractmethod
     def applies(self, extra: dict[str, Any], sample: dict[str, Any]) -> bool:
-        """Return whether the model's output and the batch have what this loss reads."""
+        """Return whether the model's output and the batch have all inputs of this loss."""
 
     @abstractmethod
     def __call__(self, extra: dict[str, Any], sample: dict[str, Any]) -> tuple[Tensor, Log]:
@@ -67,7 +67,7 @@ class Term(ABC):
         """
 
     def list_fields(self) -> frozenset[LossField]:
-        """Return the batch fields that this loss reads besides gold parents; by default none."""
+        """Return the batch fields read by this loss besides gold parents; by default none."""
         return frozenset()
 
     def list_parses(self, exposed: Container[str]) -> set[str]:
@@ -156,7 +156,7 @@ def average_heads(exposed: Tensor) -> Tensor:
 
 
 def log_sums(logs: list[dict[str, Any]], *names: str) -> None:
-    """Log the sums that :func:`log_ratio` divides, each under its name with ``_`` before it.
+    """Log the sums for :func:`log_ratio` to divide, each under a name with ``_`` as prefix.
 
     The logs are those of all workers. Each sum must be logged once: a second call adds to it.
     """
@@ -167,7 +167,7 @@ def log_sums(logs: list[dict[str, Any]], *names: str) -> None:
 
 
 def log_ratio(name: str, above: str, below: str, scale: float = 1.0, digits: int = 3) -> None:
-    """Log the ratio of two sums that were logged before; it is NaN if both are 0.
+    """Log the ratio of two sums logged before; it is NaN if both are 0.
 
     fairseq asks for it after every update and prints few of them. So it stays on the device, and
     only printing waits. ``scale`` is 100 for a percentage.
@@ -190,7 +190,7 @@ def log_ratio(name: str, above: str, below: str, scale: float = 1.0, digits: int
 
 
 def wide_sum(meters: Any, name: str) -> Tensor:
-    """Return the sum that :func:`log_sums` logged under a name, in float64.
+    """Return the sum logged by :func:`log_sums` under a name, in float64.
 
     That is precise enough for rounding to decimals.
     """

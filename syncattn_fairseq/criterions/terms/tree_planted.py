@@ -49,7 +49,7 @@ class PlantedTerm(SideTerm):
         return frozenset([self.field]) if self.weight > 0 else frozenset()
 
     def applies(self, extra: dict[str, Any], sample: dict[str, Any]) -> bool:
-        """Return whether the loss has a weight, and model and batch have what the loss reads.
+        """Return whether the loss has a weight, and model and batch have the loss's inputs.
 
         Raises:
             DataError: the loss has a weight, but training lacks dependency heads or distances.

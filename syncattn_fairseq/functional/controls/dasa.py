@@ -1,4 +1,4 @@
-"""Dependency-aware self-attention: scores multiplied by weights that fall with tree distances.
+"""Dependency-aware self-attention: scores multiplied by weights falling with tree distance.
 
 Chi, Li, Liu, Xie and Yan, *Dependency-aware self-attention for robust neural machine translation*,
 PLoS One 21(2), 2026. We know its abstract and its code, not its equations: the abstract's
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def tree_weights(
     distances: Num[Tensor, "*batch tokens tokens"], strength: float = 1.0
 ) -> Float[Tensor, "*batch tokens tokens"]:
-    """Return factors of attention scores that fall with tree distance, as we read DASA's paper.
+    """Return factors of attention scores, falling with tree distance, as we read DASA's paper.
 
     .. math:: S'_{ij} = S_{ij} (1 + λ e^{−d_{ij}})
 
@@ -38,7 +38,7 @@ def tree_weights(
 def released_tree_weights(
     distances: Num[Tensor, "*batch tokens tokens"],
 ) -> Float[Tensor, "*batch tokens tokens"]:
-    """Return DASA's factors of attention scores, as in the code that its authors released.
+    """Return DASA's factors of attention scores, as in the code released by DASA's authors.
 
     .. math:: w_{ij} = (d_{ij} + 10^{−9})^{−1} / Σ_k (d_{ik} + 10^{−9})^{−1}
 
@@ -59,7 +59,7 @@ def released_tree_weights(
 def log_tree_weights(
     weights: Float[Tensor, "*batch tokens tokens"], strength: float = 1.0
 ) -> Float[Tensor, "*batch tokens tokens"]:
-    """Return what the released DASA code adds to attention scores in its mode ``log``.
+    """Return the addend to attention scores of the released DASA code in mode ``log``.
 
     .. math:: S'_{ij} = S_{ij} + λ log max(w_{ij}, 10^{−9})
 

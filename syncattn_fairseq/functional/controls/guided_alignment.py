@@ -1,4 +1,4 @@
-"""Guided alignment: cross-attention that is trained on given links.
+"""Guided alignment: cross-attention trained on given links.
 
 Garg, Peitz, Nallasamy and Paulik, *Jointly Learning to Align and Translate with Transformer
 Models*, EMNLP 2019; Chen et al., *Guided Alignment Training for Topic-Aware Neural Machine

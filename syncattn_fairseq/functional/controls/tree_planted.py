@@ -1,4 +1,4 @@
-"""The tree-planted loss: attention that is taught to fade with the distance between words.
+"""The tree-planted loss: attention taught to fade with the distance between words.
 
 Yoshida, Someya and Oseki, *Tree-Planted Transformers: Unidirectional Transformer Language Models
 with Implicit Syntactic Supervision*, Findings of ACL 2024. Where DBSA's loss (:mod:`.dbsa`) puts
@@ -101,12 +101,12 @@ def count_words(distances: Int[Tensor, "*batch tokens tokens"]) -> Float[Tensor,
 
 
 def _sizes(distances: Int[Tensor, "*batch tokens tokens"]) -> Float[Tensor, "*batch tokens"]:
-    """Return the number of subwords of each token's word, or 1 for tokens that are no words."""
+    """Return the number of subwords of each token's word, or 1 for tokens other than words."""
     return (distances == 0).sum(-1).clamp_min(1).float()
 
 
 def _outside(distances: Int[Tensor, "*batch tokens tokens"]) -> Bool[Tensor, "*batch tokens"]:
-    """Return a mask of the tokens that are no words, such as padding and the end of sentence."""
+    """Return a mask of tokens other than words, such as padding and the end of sentence."""
     return distances.diagonal(dim1=-2, dim2=-1) < 0
 
 

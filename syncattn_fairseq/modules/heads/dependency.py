@@ -169,7 +169,7 @@ class DependencyHeads(Heads):
         value: Float[Tensor, "batch heads tokens outputs"],
         scope: Scope,
     ) -> Float[Tensor, "batch heads rows outputs"]:
-        """Attend to the parents that the heads predict, or to the batch's ``forced_parents``.
+        """Attend to the parents predicted by the heads, or to the batch's ``forced_parents``.
 
         The predicted attention is exposed: A, ``(B, h, T, T)`` in float32 or wider, row =
         dependent, column = parent. In a decoder, rows and columns are numbered by the tokens that

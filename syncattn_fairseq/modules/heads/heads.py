@@ -194,7 +194,7 @@ class Heads(Part, nn.Module):
 
     @classmethod
     def layer_option(cls, cfg: Any, side: str) -> str:
-        """Return the name of the option that lists a side's layers, or an empty string for none."""
+        """Return the name of the option with a side's layers, or an empty string for none."""
         if side == CROSS:
             return cls.cross_layers
         if side == "decoder" and getattr(cfg, cls.decoder_layers or "", None) == "same":
@@ -229,7 +229,7 @@ class Heads(Part, nn.Module):
 
     @property
     def observed(self) -> bool:
-        """Whether a loss or a printer reads the tensor that these heads expose of this batch."""
+        """Whether a loss or a printer reads the tensor exposed by these heads for this batch."""
         return self.exposes is not None and self.exposes in self.view.observed
 
     def read(self) -> Shaped[Tensor, "batch ..."]:
@@ -272,14 +272,14 @@ class Heads(Part, nn.Module):
         key: Float[Tensor, "batch heads tokens width"],
         scope: Scope,
     ) -> Float[Tensor, "... #rows #tokens"] | None:
-        """Return what this kind of heads adds to attention scores, or None for nothing."""
+        """Return these heads' addend to attention scores, or None without an addend."""
         return None
 
     # ---- what they expose
 
     @classmethod
     def is_exposed_in_training(cls, cfg: Any) -> bool:
-        """Return whether a loss reads the tensor that these heads expose, not only printers."""
+        """Return whether a loss reads the tensor exposed by these heads, not only printers."""
         return cls.exposes is not None
 
 

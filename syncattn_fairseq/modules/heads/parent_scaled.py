@@ -112,7 +112,7 @@ class ParentScaledHeads(Heads):
         value: Float[Tensor, "batch heads tokens outputs"],
         scope: Scope,
     ) -> Float[Tensor, "batch heads tokens outputs"]:
-        """Attend with scores that are multiplied by a density around each token's parent.
+        """Attend with scores multiplied by a density around each token's parent.
 
         Args:
             query, key, value, scope: as for :meth:`.Heads.attend`.

@@ -23,7 +23,7 @@ def list_kinds(side: str = "") -> list[type[Heads]]:
 
 
 def find_name(kind: type[Heads]) -> str:
-    """Return the name under which a kind of heads is registered, or ``ordinary``."""
+    """Return the registered name of a kind of heads, or ``ordinary``."""
     return next((name for name, part in PARTS.items() if part is kind), "ordinary")
 
 
@@ -67,7 +67,7 @@ def divide_layer(cfg: Any, side: str, layer: int) -> dict[type[Heads], int]:
 
 
 def list_exposed() -> list[str]:
-    """Return the names of all tensors that heads can expose to losses and printers."""
+    """Return the names of all tensors exposed to losses and printers by heads of any kind."""
     return sorted({kind.exposes for kind in list_kinds() if kind.exposes})
 
 
@@ -78,7 +78,7 @@ def list_exposing_layers(cfg: Any, side: str, name: str) -> list[int]:
 
 
 def is_exposed_in_training(cfg: Any, name: str) -> bool:
-    """Return whether a loss reads the tensors that heads expose by this name."""
+    """Return whether a loss reads the tensors exposed by heads under this name."""
     return any(kind.is_exposed_in_training(cfg) for kind in list_kinds() if kind.exposes == name)
 
 
@@ -89,7 +89,7 @@ def list_supervised(cfg: Any) -> list[type[Heads]]:
 
 
 def list_cross_fields(cfg: Any) -> list[str]:
-    """Return the names of the batch fields that heads in cross-attention read."""
+    """Return the names of the batch fields read by heads in cross-attention."""
     needs: SourceFields = NOTHING
     for kind in list_kinds(CROSS):
         if kind.list_layers(cfg, CROSS):

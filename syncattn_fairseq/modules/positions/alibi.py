@@ -26,7 +26,7 @@ class AlibiOptions:
 
 @register_positions("alibi")
 class AlibiPositions(Positions):
-    """Score addends that fall linearly with the distance, with a slope for each head (ALiBi).
+    """Score addends falling linearly with the distance, with a slope for each head (ALiBi).
 
     The paper has a decoder only; here an encoder falls off in the same way on both sides.
     """
@@ -45,7 +45,7 @@ class AlibiPositions(Positions):
     def bias(
         self, rows: int, columns: int, device: torch.device
     ) -> Float[Tensor, "{self.heads} {rows} {columns}"]:
-        """Return ALiBi's addend to the scores of each head, which all layers share."""
+        """Return ALiBi's addend to the scores of each head, common to all layers."""
         return self.share(
             (self.heads, self.scale, rows, columns),
             lambda: linear_biases(offsets(rows, columns, device).abs(), self.slopes),

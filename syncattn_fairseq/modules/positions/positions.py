@@ -67,7 +67,7 @@ class Positions(Part, nn.Module):
     def bias(
         self, rows: int, columns: int, device: torch.device
     ) -> Float[Tensor, "{self.heads} {rows} {columns}"] | None:
-        """Return what positions add to attention scores, or None for nothing.
+        """Return the positions' addend to attention scores, or None without an addend.
 
         ``rows`` is the number of queries: all, or in incremental decoding the last one. ``columns``
         is the number of keys.

@@ -1,4 +1,4 @@
-"""Queries and keys that are turned by their positions (RoPE)."""
+"""Queries and keys rotated by their positions (RoPE)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stanza's own JSON (Qi et al., 2020): what ``doc.to_dict()`` and ``str(doc)`` give.
+"""Stanza's own JSON (Qi et al., 2020): the output of ``doc.to_dict()`` and ``str(doc)``.
 
 A file has documents, each on a line or indented as ``str(doc)`` is. A document is a list of
 sentences, and a sentence one of words, and of tokens that stand for several words: their ``id`` has

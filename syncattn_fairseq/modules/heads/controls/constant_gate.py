@@ -47,7 +47,7 @@ class ConstantGateHeads(Heads):
         key: Float[Tensor, "batch heads tokens width"],
         scope: Scope,
     ) -> Float[Tensor, "rows tokens"]:
-        """Return the logarithm of the constant gates, which all heads and layers share."""
+        """Return the logarithm of the constant gates, common to all heads and layers."""
         rows, columns = query.size(2), key.size(2)
         wide = torch.promote_types(query.dtype, torch.float32)
         return self.share(

@@ -82,7 +82,7 @@ class DasaHeads(DistanceHeads):
         value: Float[Tensor, "batch heads tokens outputs"],
         scope: Scope,
     ) -> Float[Tensor, "batch heads tokens outputs"]:
-        """Attend with scores that the distance between words changes, as ``form`` says.
+        """Attend with scores changed by the distance between words, according to ``form``.
 
         Args:
             query, key, value, scope: as for :meth:`.Heads.attend`.
@@ -98,9 +98,9 @@ class DasaHeads(DistanceHeads):
     def _weigh(
         self, columns: int, dtype: torch.dtype, device: torch.device
     ) -> Float[Tensor, "... {columns} {columns}"]:
-        """Return what multiplies attention scores or, with ``log``, what is added to them.
+        """Return the factor of attention scores or, with ``log``, the addend to the scores.
 
-        It is computed for each sentence or for all.
+        The result is for each sentence or for all.
         """
         distances = self.measure(columns, columns, device).to(dtype)
         if self.form == "reading":

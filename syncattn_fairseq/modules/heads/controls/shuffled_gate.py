@@ -51,7 +51,7 @@ class ShuffledGateHeads(GatedHeads):
     def log_gates(
         self, distances: Float[Tensor, "batch heads tokens"], scope: Scope
     ) -> Float[Tensor, "batch heads tokens tokens"]:
-        """Compute the log gates of syntactic distances that are put in random order."""
+        """Compute the log gates of syntactic distances put in random order."""
         if not scope.causal:
             order = self.share("order", self._shuffle_sentences)
             return super().log_gates(_reorder(distances, order).squeeze(-2), scope)
