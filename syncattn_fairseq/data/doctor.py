@@ -122,7 +122,7 @@ class Limits:
     odd: float | None = None
 
     def are_passed(self, kind: str, count: int, total: int) -> bool:
-        """Return whether ``count`` of ``total`` sentences reach the limit for a kind of fault."""
+        """Return whether faults of a kind reach their limit among ``total`` sentences."""
         limit: float | None = getattr(self, kind)
         return limit is not None and count >= limit * total
 

@@ -249,7 +249,7 @@ def choose_scheme(lines: Iterable[str]) -> str:
 
 
 def find_schemes(texts: Iterable[str]) -> Iterator[str]:
-    """Yield, for each text, the schemes of the text's marks, in the order of the first marks."""
+    """Yield, text by text, the subword schemes (sentencepiece, subword-nmt) whose marks occur."""
     for text in texts:
         padded = f" {text} "
         marks = ((" ▁", "sentencepiece"), ("▁ ", "sentencepiece"), ("@@ ", "subword_nmt"))

@@ -185,7 +185,7 @@ def tree_distances(parents: Int[Tensor, "*batch tokens"]) -> Int[Tensor, "*batch
 def distances_from(
     position: Float[Tensor, "*batch target"], distances: Num[Tensor, "*batch source source"]
 ) -> Float[Tensor, "*batch target source"]:
-    """Return every word's tree distance from the word at a predicted position, `M[p_i]`.
+    """Return all words' tree distances from SDAtt's predicted source position, ``M[p_i]``.
 
     The position is rounded. Its gradient ignores the rounding: it is the slope of the line between
     the rows of the two words next to it.
@@ -229,7 +229,7 @@ def distances_between(
 def expected_distances(
     scores: Float[Tensor, "*#batch target source"], distances: Num[Tensor, "*#batch source source"]
 ) -> Float[Tensor, "*batch target source"]:
-    """Compute each word's mean tree distance from all words, weighted by attention.
+    """Return each word's mean tree distance from the words attended to by a target position.
 
     .. math:: M̄_{ij} = Σ_k softmax_k(e_{ik}) M_{kj}
 

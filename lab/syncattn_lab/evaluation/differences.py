@@ -48,7 +48,7 @@ class Difference:
 
     @property
     def is_complete(self) -> bool:
-        """Whether the difference may be shown; a planned contrast needs all seeds of both."""
+        """Whether both systems have results, of all seeds in a planned contrast, else of any seed."""
         if self.contrast.seeds is None:
             return self.is_begun
         return len(self.ours) == len(self.theirs) == len(self.contrast.seeds)

@@ -105,7 +105,7 @@ def _link_parsed(corpus: Corpus, texts: Path) -> bool:
 def read_pairs(
     corpus: Corpus, work: Path, texts: Sequence[str], most: int
 ) -> list[tuple[str, str]]:
-    """Return the first sentence pairs of texts, or pairs of lines of heads or labels.
+    """Return at most ``most`` line pairs of source and target: sentences, heads or labels.
 
     Args:
         corpus: the corpus. If it is generated, the pairs are invented.

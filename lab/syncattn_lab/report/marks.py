@@ -133,7 +133,7 @@ class WordPairs:
 
 
 def pair_words(ours: Sequence[str], reference: Sequence[str]) -> WordPairs | None:
-    """Pair the equal words of a translation and its reference; return None if they are too long."""
+    """Match equal words of a translation and its reference; None if too many words differ."""
     shortest = min(len(ours), len(reference))
     begin = next((n for n in range(shortest) if ours[n] != reference[n]), shortest)
     left = shortest - begin

@@ -78,7 +78,7 @@ def list_exposing_layers(cfg: Any, side: str, name: str) -> list[int]:
 
 
 def is_exposed_in_training(cfg: Any, name: str) -> bool:
-    """Return whether a loss reads the tensors exposed by heads under this name."""
+    """Return whether a training loss reads the named tensor exposed by the heads."""
     return any(kind.is_exposed_in_training(cfg) for kind in list_kinds() if kind.exposes == name)
 
 
