@@ -48,7 +48,7 @@ class Difference:
 
     @property
     def is_complete(self) -> bool:
-        """Whether both systems have results, of all seeds in a planned contrast, else of any seed."""
+        """Whether both systems have results: in a planned contrast of all seeds, else of any."""
         if self.contrast.seeds is None:
             return self.is_begun
         return len(self.ours) == len(self.theirs) == len(self.contrast.seeds)
