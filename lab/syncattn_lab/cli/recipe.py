@@ -115,7 +115,7 @@ def _check_report(request: Request, table: bool) -> None:
 
 
 def _import_start(corpus: Corpus, args: argparse.Namespace) -> set[Path]:
-    """Import the published model that trainings start from; return the ``log`` of stages that ran.
+    """Import the published start model of the trainings; return the ``log`` of stages just run.
 
     The settings of all trainings need the options of the model.
     """

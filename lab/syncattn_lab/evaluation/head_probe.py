@@ -46,7 +46,7 @@ class Spread:
 
 @dataclass(frozen=True)
 class ProbedModel:
-    """What was measured of all attention heads of one model on a text.
+    """The measurements of all attention heads of one model on a text.
 
     Attributes:
         views: the model's self-attention heads as parsers.

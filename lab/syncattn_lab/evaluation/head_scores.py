@@ -53,7 +53,7 @@ class Words:
         return sorted(filter(None, counts), key=lambda label: (-counts[label], label))
 
     def with_label(self, label: str | None) -> np.ndarray:
-        """Return a mask of the words that have a dependency label; all words if it is None."""
+        """Return a mask of the words with a dependency label; all words if the label is None."""
         if label is None or self.labels is None:
             return np.full(len(self), label is None)
         found: np.ndarray = self.labels == label
@@ -61,7 +61,7 @@ class Words:
 
     @property
     def choosing(self) -> np.ndarray:
-        """Mask of the words that choose the strongest head, those of every second sentence."""
+        """Mask of the words of every second sentence, for the choice of the strongest head."""
         _, order = np.unique(self.sentences, return_inverse=True)
         found: np.ndarray = order % 2 == 0
         return found

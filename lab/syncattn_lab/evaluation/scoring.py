@@ -374,7 +374,7 @@ def say_unused(
     warn: Callable[[str], None],
     others: Collection[str] = (),
 ) -> None:
-    """Warn, in one line, of gold data that no score used; `DataError` if none at all was used.
+    """Warn, in one line, of gold data without any score; `DataError` if all gold is unused.
 
     Args:
         gold: the gold data.

@@ -65,7 +65,7 @@ _ORDERS = {
 
 @dataclass(frozen=True)
 class GroupedText:
-    """The words of a test set, with the annotation that groups need; None where it is missing.
+    """The words of a test set, with the annotation for groups; None for missing annotation.
 
     Attributes:
         references: the words of each reference, split as the translations are.
@@ -177,7 +177,7 @@ def _find_same(text: GroupedText, kinds: Iterable[str]) -> dict[str, dict[str, t
 
 
 def _count(text: GroupedText, kind: str, ours: Words, links: Links | None, theirs: Words) -> Counts:
-    """Count our words by group, and those of them that also occur in the other text.
+    """Count our words by group, and also our words with an equal word in the other text.
 
     Args:
         text: the test set.
@@ -197,7 +197,7 @@ def _count(text: GroupedText, kind: str, ours: Words, links: Links | None, their
 
 
 def _find_shares(words: Sequence[str], others: Sequence[str]) -> list[float]:
-    """Return, for each word, which share of its copies the other words have, ``min(n, m) / n``."""
+    """Return, for each word, the share of its copies in the other words, ``min(n, m) / n``."""
     here, there = Counter(words), Counter(others)
     return [min(here[word], there[word]) / here[word] for word in words]
 
@@ -227,7 +227,7 @@ def _list_groups(
 
 
 def _follow(links: Iterable[Link], of_source: Sequence[_Names], size: int) -> list[_Names]:
-    """Return the groups of words, taken from the source words that they are linked with."""
+    """Return the groups of target words: the groups of the source words linked with each word."""
     found: list[dict[str, None]] = [{} for _ in range(size)]
     for source, target in links:
         found[target] |= dict.fromkeys(of_source[source])

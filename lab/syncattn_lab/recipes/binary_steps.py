@@ -98,7 +98,7 @@ def _name_texts(corpus: Corpus, part: str) -> dict[str, object]:
 
 
 def record(corpus: Corpus) -> list[Step]:
-    """Return the step that records beside the binarised corpus how its text was prepared.
+    """Return the step to record the preparation of the text beside the binarised corpus.
 
     For raw sentences there is no such step: `binarise` records it.
     """

@@ -76,7 +76,7 @@ def list_needs(corpus: Corpus, cells: Iterable[Cell]) -> set[str]:
 def list_stages(
     corpus: Corpus, cells: Sequence[Cell], cores: int, parsing: int
 ) -> tuple[list[Stage], dict[Cell, list[Stage]]]:
-    """Return the stages that prepare a corpus, and the stages that train and score each cell.
+    """Return the stages to prepare a corpus, and the stages to train and score each cell.
 
     Args:
         corpus: the corpus to prepare.

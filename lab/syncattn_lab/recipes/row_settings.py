@@ -104,7 +104,7 @@ class RowSettings:
 
     @cached_property
     def model(self) -> Description:
-        """The batch fields that the model reads, and the tensors that its heads expose."""
+        """The batch fields read by the model, and the tensors exposed by the model's heads."""
         config = self.config
         with naming(self._origin):
             return describe_model(config)
@@ -191,7 +191,7 @@ def _find_plugin(config: Mapping[str, Any]) -> Path:
 
 
 def describe_model(config: dict[str, Any]) -> Description:
-    """Return which inputs a system's model reads, and which tensors it exposes.
+    """Return the input fields of a system's model and the tensors exposed by the model.
 
     `DataError`: options of the model contradict each other.
     """

@@ -36,7 +36,7 @@ _FAULT = re.compile(r"\b(\w*Error|error|fatal|usage)\b.*:", re.IGNORECASE)
 
 @dataclass(frozen=True)
 class Runner:
-    """Runs the stages of a recipe in its folder, and skips those that are done.
+    """Runs the stages of a recipe in the recipe's folder, and skips finished stages.
 
     Attributes:
         again: whether to repeat stages that were done by an earlier run.

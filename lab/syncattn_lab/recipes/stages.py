@@ -100,7 +100,7 @@ class Stage:
 
     @property
     def reads(self) -> list[Path]:
-        """The input files of the stage, without those that its own earlier steps make."""
+        """The input files of the stage, without files made by earlier steps of the same stage."""
         reads, made = [], list[Path]()
         for step in self.steps:
             reads += [path for path in step.reads if not _are_met([path], made)]

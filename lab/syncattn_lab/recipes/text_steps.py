@@ -91,7 +91,7 @@ def download(corpus: Corpus) -> list[Step]:
 
 
 def _fetch(corpus: Corpus, archive: Archive) -> Step:
-    """Return the step that downloads an archive, or checks that a licensed one is there."""
+    """Return the step to download an archive, or to check for the file of a licensed archive."""
     directory = folder(corpus, DOWNLOAD)
     path = directory / archive.name
     if archive.licence:

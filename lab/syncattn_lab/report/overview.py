@@ -209,7 +209,7 @@ def make_chart(
 
 
 def tell_apart(systems: Sequence[str], shown: Iterable[str], channel: str) -> dict[str, Any]:
-    """Return the Vega-Lite channels that give each system its colour, and its shape or dashes.
+    """Return the Vega-Lite channels for each system's colour, and for its shape or dashes.
 
     ``channel`` is ``shape`` or ``strokeDash``. The legend has the systems in ``shown``. If the page
     has one system, no chart has a legend.

@@ -264,5 +264,5 @@ def _dump(value: Any) -> str:
 
 
 def _inside_script(script: str) -> str:
-    """Escape in a script what would end or comment out its HTML element."""
+    """Escape the end tags and comment signs in a script for its HTML element."""
     return script.replace("</script", "<\\/script").replace("<!--", "\\x3C!--")
