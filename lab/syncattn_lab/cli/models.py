@@ -36,7 +36,7 @@ def load_model(args: argparse.Namespace, path: str | None = None) -> Model:
 
 
 def open_model(args: argparse.Namespace, path: str) -> Model:
-    """Load a model, with the files that the arguments of `add_model_files` name.
+    """Load a model, with the files named by the arguments of `add_model_files`.
 
     Args:
         args: the arguments of the command.

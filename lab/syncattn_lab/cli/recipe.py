@@ -187,7 +187,7 @@ def _run(
 
 
 def _say_severe(corpus: Corpus, path: Path) -> None:
-    """Print a warning for each fault in the text that passes the corpus's limits.
+    """Print a warning for each fault in the text beyond the corpus's limits.
 
     Such faults may distort the scores.
     """

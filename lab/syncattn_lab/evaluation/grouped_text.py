@@ -22,7 +22,7 @@ from .word_groups import Words
 
 @dataclass(frozen=True)
 class LinkedWords:
-    """The word links of a test set, and the words that these links connect.
+    """The word links of a test set, and the words connected by these links.
 
     Attributes:
         name: whose links they are, for tables.

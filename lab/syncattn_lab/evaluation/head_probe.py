@@ -79,7 +79,7 @@ class _Side:
 
 
 class Probe:
-    """A binarised text with dependency heads, on which the attention heads of models are measured.
+    """A binarised text with dependency heads, for measurements of models' attention heads.
 
     Args:
         data: the folder of the binarised text.

@@ -28,7 +28,7 @@ OFFSET = "best offset"
 
 @dataclass(frozen=True)
 class Words:
-    """The words of a text, with their parents, on which attention heads are scored as parsers.
+    """The words of a text, with their parents, to score attention heads as parsers.
 
     Attributes:
         sentences: the number of each word's sentence, from 0, ascending.

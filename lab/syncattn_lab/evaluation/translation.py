@@ -199,7 +199,7 @@ def words_by(command: str, texts: Sequence[str]) -> list[str]:
 
 
 def bleu_by_part(counts: np.ndarray, parts: Mapping[str, int]) -> dict[str, float]:
-    """Compute BLEU of each test set in a concatenation of test sets, and the ``mean`` of them.
+    """Compute BLEU of each test set in a concatenation of test sets, and their ``mean``.
 
     ``parts`` has the test sets' names and sizes in order. `DataError` if these sizes do not add up.
     """

@@ -58,7 +58,7 @@ def align_words(
     source_words: int | None = None,
     target_words: int | None = None,
 ) -> WordAlignment | None:
-    """Return the word links that a model printed for a sentence.
+    """Return the word links printed by a model for a sentence.
 
     Args:
         sentence: as it was printed.

@@ -104,7 +104,7 @@ class SystemWords:
 
 
 def list_kinds(text: GroupedText) -> list[str]:
-    """List the kinds of groups whose annotation a test set has."""
+    """List the kinds of groups with annotation in a test set."""
     return [kind for kind in KINDS if not _find_missing(text, kind)]
 
 

@@ -114,7 +114,7 @@ class Runner:
         return same and mark is done and before == (stage.settings or {})
 
     def _check_files(self, mark: Path) -> None:
-        """Raise `DataError` if a file has changed since the stage that made it finished."""
+        """Raise `DataError` if a file of a finished stage has changed since the stage finished."""
         files = _read_mark(mark)["files"] if mark.exists() else {}
         changed = next(find_changed(files, self.work), None)
         if changed:

@@ -64,7 +64,7 @@ def decoded_lines(
 
 
 def read_plain(file: BinaryIO, name: str, encoding: str = "utf-8") -> Iterator[str]:
-    """Yield the sentences of plain text, which has one on each line."""
+    """Yield the sentences of plain text with a sentence on each line."""
     return map(join_line, decoded_lines(file, name, encoding))
 
 

@@ -82,7 +82,7 @@ def download_models(corpus: Corpus, language: str) -> list[Step]:
 
 
 def download(corpus: Corpus) -> list[Step]:
-    """Return the steps that download the archives of which the user has no own copy."""
+    """Return the steps to download all archives except the user's own copies."""
     if corpus.here and corpus.here.path:
         return []
     if corpus.here and not corpus.archives:

@@ -50,7 +50,7 @@ def format_percent(fraction: float) -> str:
 
 
 def name_group(kind: str, group: str) -> str:
-    """Return what to call a group of words in a sentence."""
+    """Return the name of a group of words, for use in a sentence."""
     if kind == LINK:
         return "words without a link"
     if kind == "label":

@@ -158,7 +158,7 @@ def finish(english: Phrase, german: Phrase, links: Iterable[Link]) -> SentencePa
 
 
 def _list_wrong(positions: Mapping[Token, int]) -> Iterator[WrongTranslation]:
-    """Yield the sentence with each error that its verbs and relative pronouns allow.
+    """Yield the sentence with each error possible for its verbs and relative pronouns.
 
     Args:
         positions: the place of each word, in order.
