@@ -118,7 +118,8 @@ def match_words(words: Sequence[str], others: Sequence[str]) -> list[range] | No
     Returns:
         None if the characters differ; white space does not count.
     """
-    ours, theirs = (["".join(word.split()) for word in side] for side in (words, others))
+    ours = ["".join(word.split()) for word in words]
+    theirs = ["".join(word.split()) for word in others]
     if "".join(ours) != "".join(theirs):
         return None
     if ours == theirs:

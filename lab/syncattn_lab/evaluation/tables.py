@@ -60,7 +60,7 @@ def list_meanings(columns: Iterable[Column]) -> list[str]:
 
 @dataclass(frozen=True)
 class Tables:
-    """Tables, with the notes below the tables."""
+    """A sequence of tables, with the notes below the tables."""
 
     tables: Sequence[Table]
     notes: Sequence[str]

@@ -210,7 +210,8 @@ def _list_groups(
         yield from ([(ALL,)] * len(sentence) for sentence in words)
     elif kind == "frequency":
         known = text.target_training or {}
-        yield from ([(_find_frequency(known.get(w, 0)),) for w in sentence] for sentence in words)
+        for sentence in words:
+            yield [(_find_frequency(known.get(word, 0)),) for word in sentence]
     elif kind == LINK:
         for sentence, linked in zip(words, links or (), strict=True):
             yield None if linked is None else _find_unlinked(linked, len(sentence))
@@ -277,14 +278,16 @@ def _by_heads(name: Callable[[Heads], list[_Names]]) -> _Namer:
 def _by_annotation(field: str) -> _Namer:
     def names(text: GroupedText) -> Iterator[list[_Names] | None]:
         rows: Sequence[Sequence[str] | None] = getattr(text, field)
-        return ([(name,) for name in row] if row else None for row in rows)
+        for row in rows:
+            yield [(name,) for name in row] if row else None
 
     return names
 
 
 def _by_seen(text: GroupedText) -> Iterator[list[_Names] | None]:
     known = text.source_training or {}
-    return ([(_SEEN[known.get(w, 0) > 0],) for w in words] for words in text.source or ())
+    for words in text.source or ():
+        yield [(_SEEN[known.get(word, 0) > 0],) for word in words]
 
 
 _Namer: TypeAlias = Callable[[GroupedText], Iterator["list[_Names] | None"]]

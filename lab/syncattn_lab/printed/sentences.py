@@ -133,7 +133,8 @@ class PrintedSentence:
         """
         source = source or [True] * len(self.source.words)
         target = target or [True] * len(self.target.words)
-        of_source, of_target = ([n - 1 for n in accumulate(side)] for side in (source, target))
+        of_source = [n - 1 for n in accumulate(source)]
+        of_target = [n - 1 for n in accumulate(target)]
 
         def move(links: set[Link]) -> set[Link]:
             return {make_link(of_source[i], of_target[j]) for i, j in links}

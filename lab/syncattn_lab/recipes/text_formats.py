@@ -265,8 +265,8 @@ def _read(
         for number, (source, target) in enumerate(zip_longest(sources, targets)):
             if source is None or target is None:
                 counts = (
-                    number + (sentence is not None) + sum(1 for _ in rest)
-                    for sentence, rest in ((source, sources), (target, targets))
+                    number + (source is not None) + sum(1 for _ in sources),
+                    number + (target is not None) + sum(1 for _ in targets),
                 )
                 have = " but ".join(f"{n} in {name}" for name, n in zip(names, counts, strict=True))
                 raise DataError(f"the sides differ in length: {have}; fetch the files again")

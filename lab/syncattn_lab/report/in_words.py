@@ -152,13 +152,14 @@ def say_missing(names: Sequence[str], sentences: Sequence[Mapping[str, Any]]) ->
     ``sentences`` are the summaries of `.sentences.ReportedSentence`.
     """
     counted = [each for each in sentences if all(each["counts"])]
-    systems = range(len(names))
-    same = [sum(each["translations"][n] == each["reference"] for each in counted) for n in systems]
-    missing, lost = (
-        [sum(each["counts"][n][key] for each in counted) for n in systems]
-        for key in ("missing", "untranslated")
-    )
-    where = [sum(each["counts"][n]["untranslated"] > 0 for each in counted) for n in systems]
+    same, missing, lost, where = ([0] * len(names) for _ in range(4))
+    for each in counted:
+        for n in range(len(names)):
+            counts = each["counts"][n]
+            same[n] += each["translations"][n] == each["reference"]
+            missing[n] += counts["missing"]
+            lost[n] += counts["untranslated"]
+            where[n] += counts["untranslated"] > 0
     said = []
     if counted:
         words = sum(each["words"] for each in counted)
