@@ -48,7 +48,7 @@ Scorer = Callable[[Sequence[str], Sequence[str]], Sequence[float]]
 
 @dataclass(frozen=True)
 class ContrastivePair:
-    """A source with a right translation and at least a single wrong translation.
+    """A source with a right translation and one or more wrong translations.
 
     Attributes:
         source: the source.

@@ -27,7 +27,7 @@ UNKNOWN = "<unk>"
 
 @dataclass(frozen=True)
 class PrintedSide:
-    """The source or the target of a sentence pair, with all printed analyses.
+    """The source or the target of a sentence pair: words, subwords and printed analyses.
 
     Attributes:
         words: the words; empty if they were not printed.

@@ -133,7 +133,7 @@ class _Limited:
 
 
 class _Member(tarfile.TarInfo):
-    """A member of a tar; refuses sparse files, since sparse maps may take for ever to read."""
+    """A member of a tar that refuses sparse files, whose maps may take for ever to read."""
 
     def _proc_gnusparse_10(self, *_: Any) -> None:
         raise tarfile.ReadError("a sparse file")

@@ -39,7 +39,7 @@ def examined(corpus: Corpus) -> Path:
 
 
 def subword_models(corpus: Corpus) -> list[Path]:
-    """Return the files of subword models: a model of both languages, or a model of each."""
+    """Return the files of subword models: one for both languages, or one for each."""
     if corpus.start is not None:
         return [locate_start(corpus) / name_subwords(side) for side in corpus.languages]
     names = ["bpe"] if corpus.subwords.joint else [f"bpe.{side}" for side in corpus.languages]

@@ -46,7 +46,7 @@ class RowSettings:
 
     @cached_property
     def changes(self) -> dict[str, Any]:
-        """All changes to the config: changes of this row and changes of all rows."""
+        """All changes to the config, of this row and of all rows."""
         return {**self.overrides, **self.own_changes}
 
     @cached_property
@@ -74,7 +74,7 @@ class RowSettings:
 
     @cached_property
     def config(self) -> dict[str, Any]:
-        """All settings of the row's trainings, except settings for a seed or a direction."""
+        """All settings of the row's trainings, except settings that depend on seed and direction."""
         config = self.base.load({**self.start, **self.changes})
         place = partial(self.base.place_of, changed=self.changes)
         check_system(config, place)

@@ -90,7 +90,7 @@ def say_differences(comparisons: Sequence[Comparison]) -> list[str]:
 
 
 def say_ranks(scores: Mapping[str, SystemScore]) -> str:
-    """Name the first system by each measure, if measures disagree with BLEU; else say nothing."""
+    """Name the best system by each measure, if measures disagree with BLEU; else say nothing."""
     first: dict[str, list[str]] = {}
     for measure in MEASURES:
         known = {n: s.scores[measure.name] for n, s in scores.items() if measure.name in s.scores}
@@ -182,7 +182,7 @@ def _by_system(numbers: Sequence[int], names: Sequence[str] = ()) -> str:
 
 
 def say_certainty(comparisons: Sequence[Comparison], over_seeds: bool, sentences: int) -> str:
-    """Return a text on the confidence intervals of differences in BLEU, and on their basis."""
+    """Return a text on the confidence intervals of differences in BLEU, and the compared data."""
     texts = []
     for one in comparisons:
         if one.interval:
