@@ -74,7 +74,7 @@ class RowSettings:
 
     @cached_property
     def config(self) -> dict[str, Any]:
-        """All settings of the row's trainings, except settings that depend on seed and direction."""
+        """All settings of the row's trainings, except settings by seed or direction."""
         config = self.base.load({**self.start, **self.changes})
         place = partial(self.base.place_of, changed=self.changes)
         check_system(config, place)
