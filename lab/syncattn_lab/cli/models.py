@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def load_model(args: argparse.Namespace, path: str | None = None) -> Model:
-    """Load the model of a command for the text that it reads, with its other files.
+    """Load the model of a command and the model's files, to read the command's input text.
 
     Arguments are those of `add_model_files`. The model reads words separated by spaces if they say
     so, or if text comes from a test set and the model does not read raw sentences.
@@ -36,7 +36,7 @@ def load_model(args: argparse.Namespace, path: str | None = None) -> Model:
 
 
 def open_model(args: argparse.Namespace, path: str) -> Model:
-    """Load a model, with the files that the arguments of `add_model_files` name.
+    """Load a model, with the files named by the arguments of `add_model_files`.
 
     Args:
         args: the arguments of the command.

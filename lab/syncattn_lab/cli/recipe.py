@@ -115,7 +115,7 @@ def _check_report(request: Request, table: bool) -> None:
 
 
 def _import_start(corpus: Corpus, args: argparse.Namespace) -> set[Path]:
-    """Import the published model that trainings start from; return the ``log`` of stages that ran.
+    """Import the published start model of the trainings; return the ``log`` of stages just run.
 
     The settings of all trainings need the options of the model.
     """
@@ -187,7 +187,7 @@ def _run(
 
 
 def _say_severe(corpus: Corpus, path: Path) -> None:
-    """Print a warning for each fault in the text that passes the corpus's limits.
+    """Print a warning for each fault in the text beyond the corpus's limits.
 
     Such faults may distort the scores.
     """

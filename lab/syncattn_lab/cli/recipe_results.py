@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ResultsView:
-    """The part of a results file that a call of ``syncattn-recipe`` prints and draws.
+    """The part of a results file printed and drawn by a call of ``syncattn-recipe``.
 
     Without ``baseline``, each system is compared with the baseline of its paper.
     """

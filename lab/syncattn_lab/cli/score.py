@@ -46,7 +46,7 @@ KINDS = {
 @command
 @hushed("sacrebleu")  # importing fairseq makes every logger talk
 def main(argv: Sequence[str] | None = None) -> None:
-    """Score translations, or the kind of output that the first argument names (`KINDS`)."""
+    """Score translations, or another kind of output named by the first argument (`KINDS`)."""
     words = sys.argv[1:] if argv is None else argv
     if words and words[0] in KINDS:
         KINDS[words[0]].run(words[1:])
@@ -171,7 +171,7 @@ def _compare_measures(
 
 
 def read_input(args: argparse.Namespace) -> tuple[dict[str, Output], Gold]:
-    """Read the outputs of systems and the gold files that the arguments of `add_arguments` name.
+    """Read the outputs of systems and the gold files named by the arguments of `add_arguments`.
 
     `DataError`: a file is damaged or does not fit the others, or a system is named twice.
     """

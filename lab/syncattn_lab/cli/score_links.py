@@ -45,7 +45,7 @@ _DIRECTIONS = ("forward", "backward")
 
 
 def run(argv: Sequence[str]) -> None:
-    """Score word alignments, and write the alignment files that ``--output`` names."""
+    """Score word alignments, and write the alignment files named by ``--output``."""
     args = make_parser().parse_args(argv)
     outputs = _read(args)
     sentences = len(next(iter(outputs.values())))

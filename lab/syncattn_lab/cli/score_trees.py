@@ -53,7 +53,7 @@ def run(argv: Sequence[str]) -> None:
 def _read_system(
     path: str, name: str, gold: Sequence[Tree | None]
 ) -> dict[str, Sequence[Tree | None]]:
-    """Return the trees of a file by name: ``""``, or the layer whose distances induce them.
+    """Return the trees of a file by name: ``""``, or the layer of the trees' distances.
 
     Args:
         path: a file of trees in brackets, or the output of ``syncattn-translate --jsonl``.

@@ -51,7 +51,7 @@ class WordGroups:
         return {"alignment": self.alignment, "left_out": self.left_out, "groups": groups}
 
     def tabulate(self) -> Tables:
-        """Return a table for each kind of groups, with notes on what the numbers mean."""
+        """Return a table for each kind of groups, with notes on the meaning of the numbers."""
         from ..evaluation.group_tables import describe_groups, tabulate_groups
         from ..evaluation.tables import Tables
 
@@ -153,7 +153,7 @@ def _choose_links(
 
 
 def _name_alignment(args: argparse.Namespace, linked: LinkedWords) -> str:
-    """Return what tables call the links of `_choose_links`: of a file, without its folder."""
+    """Return the name of the links of `_choose_links` in tables, without a file's folder."""
     return Path(linked.name).name if args.links or args.alignments else linked.name
 
 

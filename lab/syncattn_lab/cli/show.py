@@ -37,7 +37,7 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 
 def _check_modes(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
-    """Exit with a usage error if an option is given that the chosen mode does not use."""
+    """Exit with a usage error for an option unused by the chosen mode."""
     asked = {"sentences": not args.html, "with --figure": args.figure, "with --html": args.html}
     for group in parser._action_groups:
         for action in () if asked.get(group.title or "", True) else group._group_actions:

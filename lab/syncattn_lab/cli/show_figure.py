@@ -30,7 +30,7 @@ GOLD_KINDS = ("parents", "tree-distances")
 
 
 def write_figure(args: argparse.Namespace) -> None:
-    """Draw the sentence that the arguments name, and write the picture."""
+    """Draw the sentence named by the arguments, and write the picture."""
     from ..report import picture_files
 
     picture_files.check_format(args.figure)

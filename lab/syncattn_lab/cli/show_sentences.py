@@ -109,7 +109,7 @@ def _describe_sentence(model: Model, sentence: str, layer: int | None) -> str:
 
 
 def _describe_gold(model: Model, example: Example, layer: int | None) -> str:
-    """Return lines on a test sentence: its translation, and the analyses of its reference."""
+    """Return lines on a test sentence: the translation, and the reference's analyses."""
     from syncattn_fairseq.inference.record import make_record
 
     from ..printed.sentences import from_record
@@ -166,7 +166,7 @@ def _describe(
 
 
 def _draw_arcs(side: PrintedSide, gold: Side | None, causal: bool) -> str:
-    """Return lines that draw a parse and mark its errors.
+    """Return the lines of a drawn parse with its errors marked.
 
     If ``causal``, words whose gold head is to their right have no arc: a decoder cannot look ahead.
     """

@@ -121,7 +121,7 @@ def guess_parses(
     table: OffsetTable | None = None,
     sentences: Iterable[tuple[Sequence[str], Sequence[int]]] = (),
 ) -> dict[str, Sequence[Heads]]:
-    """Make parses without knowledge of syntax, by the names that `score_baselines` uses.
+    """Make parses without knowledge of syntax, by their names in `score_baselines`.
 
     Args:
         gold, left_only, table, sentences: as for `score_baselines`.

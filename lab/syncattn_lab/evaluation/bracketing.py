@@ -36,7 +36,7 @@ _READ_ALOUD = frozenset("#%&*/@\\§‰")
 
 @dataclass(frozen=True)
 class Brackets:
-    """Numbers of brackets: matching ones, those of the predicted tree, those of the gold tree."""
+    """Numbers of brackets: matching brackets, predicted brackets, and gold brackets."""
 
     matched: int
     predicted: int

@@ -121,7 +121,7 @@ def _list_columns(
 
 
 def _list_mixed(contrasts: Iterable[Contrast], cells: Cells) -> Column:
-    """Return the column of what differs between a contrast's trainings, such as the machine."""
+    """Return the column of differences between a contrast's trainings, such as the machine."""
     differing = [list_differing(_list_cells([contrast], cells)) for contrast in contrasts]
     return Column("mixed", [", ".join(names) or NONE for names in differing], _MIXED)
 

@@ -48,7 +48,7 @@ Scorer = Callable[[Sequence[str], Sequence[str]], Sequence[float]]
 
 @dataclass(frozen=True)
 class ContrastivePair:
-    """A source with its right translation and one or more wrong translations.
+    """A source with a right translation and one or more wrong translations.
 
     Attributes:
         source: the source.
@@ -131,7 +131,7 @@ def _read_json(path: str | Path) -> Iterator[ContrastivePair]:
 def _make_pair(
     where: str, source: Any, right: Any, wrong: Sequence[Any], kind: Any, distance: Any
 ) -> ContrastivePair:
-    """Check what was read; `DataError` says where it is."""
+    """Check and return a contrastive pair; a `DataError` begins with ``where``."""
     if not wrong:
         raise DataError(f"{where}: no wrong translation")
     named = [("source", source), ("right translation", right)]

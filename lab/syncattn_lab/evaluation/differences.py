@@ -55,7 +55,7 @@ class Difference:
 
     @property
     def is_counted(self) -> bool:
-        """Whether the contrast counts as one of the tests that p-values are corrected for."""
+        """Whether the contrast belongs to the tests with corrected p-values."""
         return self.contrast.tested and (self.contrast.is_planned or self.p is not None)
 
     @property

@@ -57,8 +57,8 @@ def _read_pairs(
     if len(first) != len(second):
         raise DataError(f"{paths[1]}: {len(second)} sentences, but {len(first)} in {paths[0]}")
     for number in range(len(first)):
-        source, target = (
-            join_text([words[token] for token in text[number].tolist()[:-1]], scheme)
-            for text, words, scheme in sides
-        )
-        yield source, target
+        joined = []
+        for text, words, scheme in sides:
+            tokens = text[number].tolist()[:-1]  # without the end of sentence
+            joined.append(join_text([words[token] for token in tokens], scheme))
+        yield joined[0], joined[1]

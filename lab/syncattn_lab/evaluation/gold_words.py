@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class GoldWords(NamedTuple):
-    """The words of a sentence as the gold data split it, as spans of its characters.
+    """The words of a sentence in the gold data, as spans of the sentence's characters.
 
     Attributes:
         letters: the characters of the sentence that are not white space.
@@ -175,7 +175,7 @@ def group_words(
 def _list_sources(
     gold: Gold, analysed: Sequence[PrintedSentence], known: Sequence[list[int] | None]
 ) -> Iterator[str]:
-    """Yield the text of each source as groups, or as it is if its groups are not known."""
+    """Yield the text of each source as groups, or unchanged if the groups are not known."""
     assert gold.source is not None  # its words were read of it
     for text, sentence, of_words in zip(gold.source, analysed, known, strict=True):
         words = ("".join(word.split()) for word in sentence.source.words)

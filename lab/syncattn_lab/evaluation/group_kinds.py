@@ -1,4 +1,4 @@
-"""The kinds of groups of words; a module of its own, since commands list them in --help."""
+"""The kinds of groups of words; a separate module, since commands list the kinds in --help."""
 
 KINDS = ("label", "pos", "arc", "depth", "frequency", "length", "unseen")
 """The kinds of groups that words can be divided into.

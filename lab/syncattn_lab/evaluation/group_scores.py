@@ -82,7 +82,7 @@ class GroupScore:
 
 
 def check_baseline(baseline: str | None, systems: Collection[str]) -> None:
-    """Raise `DataError` if a baseline is given that is not one of the systems."""
+    """Raise `DataError` if a given baseline is not among the systems."""
     if baseline is not None and baseline not in systems:
         raise DataError(f"no system is named {baseline}; choose one of {', '.join(systems)}")
 
@@ -105,7 +105,7 @@ def score_groups(tables: Sequence[GroupTable], baseline: str | None = None) -> l
 
 
 def _find_test(score: GroupScore) -> tuple[str, str, str, str]:
-    """Return what tells the test of a group from other tests."""
+    """Return the key of a group's test: kind, group, measure and system."""
     return (*(score.same_as or (score.kind, score.group)), score.measure, score.system)
 
 

@@ -57,7 +57,7 @@ def describe_groups(scores: Sequence[GroupScore], baseline: str | None) -> list[
 
 
 def format_share(score: GroupScore) -> str:
-    """Format a group's share as a percentage, with its confidence interval if there is one."""
+    """Format a group's share as a percentage, with the confidence interval if known."""
     share = _SHARE.format(100 * score.fraction)
     if score.interval is None:
         return share

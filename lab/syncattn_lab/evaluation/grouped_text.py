@@ -1,4 +1,4 @@
-"""Collect what groups of words need: links and parses, fitted to the words of a test set."""
+"""Collect the data for groups of words: links and parses, fitted to the words of a test set."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from .word_groups import Words
 
 @dataclass(frozen=True)
 class LinkedWords:
-    """The word links of a test set, and the words that these links connect.
+    """The word links of a test set, and the words connected by these links.
 
     Attributes:
         name: whose links they are, for tables.
@@ -51,7 +51,7 @@ class Fitting:
     left_out: set[int] = field(default_factory=set)
 
     def fit(self, linked: LinkedWords, source: Words, target: Words) -> list[set[Link] | None]:
-        """Return the links of each sentence; None if it has none, or if its characters differ.
+        """Return the links of each sentence; None without links, or if the characters differ.
 
         Args:
             linked: the links, and their words.
@@ -109,7 +109,7 @@ class Fitting:
 
 
 def match_words(words: Sequence[str], others: Sequence[str]) -> list[range] | None:
-    """Return, for each word, the indices of the words in ``others`` that share its characters.
+    """Return, for each word, the indices of the words in ``others`` with shared characters.
 
     Args:
         words: the words of a sentence.
@@ -118,7 +118,8 @@ def match_words(words: Sequence[str], others: Sequence[str]) -> list[range] | No
     Returns:
         None if the characters differ; white space does not count.
     """
-    ours, theirs = (["".join(word.split()) for word in side] for side in (words, others))
+    ours = ["".join(word.split()) for word in words]
+    theirs = ["".join(word.split()) for word in others]
     if "".join(ours) != "".join(theirs):
         return None
     if ours == theirs:
@@ -149,7 +150,7 @@ def read_linked_words(path: str, scheme: str | None = None) -> LinkedWords:
 
 
 def collect_links(name: str, printed: Sequence[PrintedSentence]) -> LinkedWords:
-    """Return the word links that a model printed, and the words that they connect.
+    """Return the word links printed by a model, and the words on both ends of the links.
 
     Raises:
         DataError: no sentence has links.

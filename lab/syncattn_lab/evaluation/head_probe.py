@@ -46,7 +46,7 @@ class Spread:
 
 @dataclass(frozen=True)
 class ProbedModel:
-    """What was measured of all attention heads of one model on a text.
+    """The measurements of all attention heads of one model on a text.
 
     Attributes:
         views: the model's self-attention heads as parsers.
@@ -79,7 +79,7 @@ class _Side:
 
 
 class Probe:
-    """A binarised text with dependency heads, on which the attention heads of models are measured.
+    """A binarised text with dependency heads, for measurements of models' attention heads.
 
     Args:
         data: the folder of the binarised text.

@@ -28,7 +28,7 @@ OFFSET = "best offset"
 
 @dataclass(frozen=True)
 class Words:
-    """The words of a text, with their parents, on which attention heads are scored as parsers.
+    """The words of a text, with their parents, to score attention heads as parsers.
 
     Attributes:
         sentences: the number of each word's sentence, from 0, ascending.
@@ -53,7 +53,7 @@ class Words:
         return sorted(filter(None, counts), key=lambda label: (-counts[label], label))
 
     def with_label(self, label: str | None) -> np.ndarray:
-        """Return a mask of the words that have a dependency label; all words if it is None."""
+        """Return a mask of the words with a dependency label; all words if the label is None."""
         if label is None or self.labels is None:
             return np.full(len(self), label is None)
         found: np.ndarray = self.labels == label
@@ -61,7 +61,7 @@ class Words:
 
     @property
     def choosing(self) -> np.ndarray:
-        """Mask of the words that choose the strongest head, those of every second sentence."""
+        """Mask of the words of every second sentence, for the choice of the strongest head."""
         _, order = np.unique(self.sentences, return_inverse=True)
         found: np.ndarray = order % 2 == 0
         return found

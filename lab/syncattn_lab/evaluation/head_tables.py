@@ -143,7 +143,7 @@ def _describe_strongest(view: View, each: Strongest) -> dict[str, Any]:
 
 
 def _title(view: View) -> str:
-    """Return what a view's heads are called."""
+    """Return the name of a view's heads in tables."""
     if view.part == "encoder":
         return "encoder"
     return f"decoder, {view.rows}"

@@ -50,7 +50,7 @@ def welch_interval(
 
 
 def welch(values: Sequence[float], baseline: Sequence[float]) -> float | None:
-    """Return the p of Welch's t-test that two samples, one value for each seed, have equal means.
+    """Return the p of Welch's t-test of equal means, on two samples with one value per seed.
 
     None if a sample has fewer than two values, or if nothing varies.
     """

@@ -21,7 +21,7 @@ NONE = "–"
 
 @dataclass(frozen=True)
 class Measure:
-    """A score or loss of a system, with its name in tables, its place in results, and its unit.
+    """A score or loss of a system, with a name in tables, a place in results, and a unit.
 
     Attributes:
         name: the name in tables and in files of results.
@@ -59,7 +59,7 @@ class Measure:
         return None if part is None else self.factor * part
 
     def of_cell(self, cell: Mapping[str, Any]) -> float | None:
-        """Return this measure's value for one training's results; None if it was not computed.
+        """Return this measure's value in one training's results; None if the value is missing.
 
         Raises:
             DataError: it is counted per word, but an older version made the cell, which does not
@@ -76,7 +76,7 @@ class Measure:
         return number * float(cell["subwords_per_word"])
 
     def by_seed(self, cells: Iterable[Mapping[str, Any]]) -> dict[int, float]:
-        """Return this measure's value of each training that has one, by the training's seed."""
+        """Return this measure's value of each training with a value, by the training's seed."""
         numbers = {cell["seed"]: self.of_cell(cell) for cell in cells}
         return {seed: number for seed, number in numbers.items() if number is not None}
 
@@ -155,7 +155,7 @@ def holm(p_values: Sequence[float | None]) -> list[float | None]:
 
 
 def format_p(p: float | None) -> str:
-    """Format a p-value with three digits, so that no p below `LEVEL` is rounded up to it."""
+    """Format a p-value with three digits; never round a smaller p up to `LEVEL`."""
     if p is None:
         return NONE
     if p < 0.0005:

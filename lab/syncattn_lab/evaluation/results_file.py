@@ -138,7 +138,7 @@ _OPTIONAL = {
 
 
 def list_differing(cells: Iterable[Mapping[str, Any]]) -> list[str]:
-    """List what differs between trainings: machine, precision (if known), commit."""
+    """List the differences between trainings: machine, precision (if known), commit."""
     facts = {
         (cell["hardware"].partition(",")[0], cell.get("precision"), cell["commit"])
         for cell in cells
@@ -156,7 +156,7 @@ def list_provenance(cells: Collection[Mapping[str, Any]]) -> list[str]:
 
 
 def record(path: Path, corpus: str, cells: Sequence[Mapping[str, Any]]) -> None:
-    """Add trainings to a results file; each replaces an older one of its system and seed.
+    """Add trainings to a results file; replace older trainings of the same system and seed.
 
     The file is made if missing; several recipes may write to it, all of the same corpus.
     """

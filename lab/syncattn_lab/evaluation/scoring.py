@@ -136,7 +136,7 @@ class SystemScore:
 
     @property
     def signatures(self) -> dict[str, str]:
-        """The signatures that state how translations were scored, by the measure's name."""
+        """The signatures with the settings of translation scores, by the measure's name."""
         parts = self.texts | vars(self)
         known = {m.name: parts.get(m.key.partition(".")[0]) for m in MEASURES}
         return {n: p.signature for n, p in known.items() if isinstance(p, TranslationScore)}
@@ -374,7 +374,7 @@ def say_unused(
     warn: Callable[[str], None],
     others: Collection[str] = (),
 ) -> None:
-    """Warn, in one line, of gold data that no score used; `DataError` if none at all was used.
+    """Warn, in one line, of gold data without any score; `DataError` if all gold is unused.
 
     Args:
         gold: the gold data.

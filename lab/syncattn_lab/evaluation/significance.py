@@ -53,7 +53,7 @@ def compute_precision(totals: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Significance:
-    """A system's score, with its confidence interval and its test against the baseline."""
+    """A system's score, with a confidence interval and a test against the baseline."""
 
     baseline: str
     difference: float

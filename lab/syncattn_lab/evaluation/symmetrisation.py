@@ -34,7 +34,7 @@ from syncattn_fairseq.data.words import Link
 
 @dataclass(frozen=True)
 class Variant:
-    """The settings of a variant of grow-diag: which neighbouring links it adds, in which order."""
+    """The settings of a variant of grow-diag: the neighbouring links to add, and their order."""
 
     enough: Callable[[Iterable[bool]], bool]
     """Whether a neighbour may be added, given whether its source and target word are unaligned."""

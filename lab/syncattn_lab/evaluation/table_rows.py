@@ -30,7 +30,7 @@ class TableRow:
     note: str = ""
 
     def list_numbers(self, score: str) -> list[float]:
-        """List a score's values, one for each training that has this score."""
+        """List a score's values over the trainings with this score."""
         return [cell["scores"][score] for cell in self.cells if score in cell["scores"]]
 
 
@@ -80,13 +80,13 @@ def _say_overrides(cell: Cell) -> str:
 
 
 def _say_own(cell: Cell) -> str:
-    """Return the settings and the plugin of a row, where its name leaves them out."""
+    """Return the settings and the plugin of a row, unless the row's name has the settings."""
     plugin = f"plugin {cell['plugin'][:8]}" if "plugin" in cell else ""
     return ", ".join(filter(None, [say_settings(cell), plugin]))
 
 
 def say_settings(cell: Cell) -> str:
-    """Return a training's settings, ``CONFIG:CHANGE:...``, unless its system's name says them."""
+    """Return a training's settings, ``CONFIG:CHANGE:...``; empty if the system's name has them."""
     config = cell.get("config", "")
     if not config or cell["system"].partition(":")[0] == config:
         return ""

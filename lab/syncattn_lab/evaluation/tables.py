@@ -18,7 +18,7 @@ Table: TypeAlias = Sequence[Sequence[str]]
 
 @dataclass(frozen=True)
 class Column:
-    """A column of a table: its name, its cells, and a footnote.
+    """A column of a table: name, cells, and footnote.
 
     Attributes:
         name: what stands above it.
@@ -60,7 +60,7 @@ def list_meanings(columns: Iterable[Column]) -> list[str]:
 
 @dataclass(frozen=True)
 class Tables:
-    """One or several tables, with the notes below them."""
+    """A sequence of tables, with the notes below the tables."""
 
     tables: Sequence[Table]
     notes: Sequence[str]

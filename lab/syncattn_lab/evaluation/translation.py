@@ -26,7 +26,7 @@ from .ribes import ALPHA, BETA, score_sentence
 
 @dataclass(frozen=True)
 class TranslationScore:
-    """A corpus-level score from 0 to 100, with sacreBLEU's signature, which states its settings."""
+    """A corpus-level score from 0 to 100, with sacreBLEU's signature of the score's settings."""
 
     score: float
     signature: str
@@ -55,7 +55,7 @@ def count_ngrams(
     tokenize: str = "13a",
     warn: bool = False,
 ) -> np.ndarray:
-    """Return the n-gram counts of each sentence that BLEU and its tests are computed from.
+    """Return the n-gram counts of each sentence, from which BLEU and its tests are computed.
 
     Args:
         translations: the translations, detokenised unless ``tokenize`` is ``none``.
@@ -147,7 +147,7 @@ def score_ribes(
 
 
 def split_words(texts: Iterable[str], tokenize: str = "13a") -> Iterator[list[str]]:
-    """Yield the words of each text, split by one of sacreBLEU's tokenizers, as BLEU counts them.
+    """Yield the words of each text, split by a tokenizer of sacreBLEU's, as BLEU counts words.
 
     Args:
         texts: detokenised, unless ``tokenize`` is ``none``.
@@ -199,7 +199,7 @@ def words_by(command: str, texts: Sequence[str]) -> list[str]:
 
 
 def bleu_by_part(counts: np.ndarray, parts: Mapping[str, int]) -> dict[str, float]:
-    """Compute BLEU of each test set in a concatenation of test sets, and the ``mean`` of them.
+    """Compute BLEU of each test set in a concatenation of test sets, and their ``mean``.
 
     ``parts`` has the test sets' names and sizes in order. `DataError` if these sizes do not add up.
     """

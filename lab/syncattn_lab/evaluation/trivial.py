@@ -39,7 +39,7 @@ def translate_by_word(text: GroupedText) -> list[str] | None:
 def _list_phrases(
     source: Sequence[str], target: Sequence[str], links: Collection[Link]
 ) -> Iterator[tuple[str, str]]:
-    """Yield each linked source word with all words that it is linked with, in their order."""
+    """Yield each linked source word with the target words of its links, in their order."""
     linked: dict[int, list[int]] = defaultdict(list)
     for i, j in sorted(links):
         linked[i].append(j)

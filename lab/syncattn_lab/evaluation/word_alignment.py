@@ -19,7 +19,7 @@ from .gold_words import GoldWords, move_links
 
 @dataclass(frozen=True)
 class WordAlignment:
-    """The word links of one sentence, and the numbers of its source and target words."""
+    """The word links of a sentence, and the numbers of source and target words."""
 
     links: set[Link]
     words: tuple[int, int] | None = None
@@ -58,7 +58,7 @@ def align_words(
     source_words: int | None = None,
     target_words: int | None = None,
 ) -> WordAlignment | None:
-    """Return the word links that a model printed for a sentence.
+    """Return the word links printed by a model for a sentence.
 
     Args:
         sentence: as it was printed.
@@ -149,7 +149,7 @@ def _move_links(
 def pair_sentences(
     outputs: Mapping[str, Sequence[WordAlignment | None]],
 ) -> Iterator[list[WordAlignment] | None]:
-    """Yield the alignments that all outputs have of each sentence; None if one output has none.
+    """Yield all outputs' alignments of each sentence; None if an output lacks the alignment.
 
     Raises `DataError` if the outputs are of different sentences.
     """

@@ -65,7 +65,7 @@ _ORDERS = {
 
 @dataclass(frozen=True)
 class GroupedText:
-    """The words of a test set, with the annotation that groups need; None where it is missing.
+    """The words of a test set, with the annotation for groups; None for missing annotation.
 
     Attributes:
         references: the words of each reference, split as the translations are.
@@ -104,7 +104,7 @@ class SystemWords:
 
 
 def list_kinds(text: GroupedText) -> list[str]:
-    """List the kinds of groups whose annotation a test set has."""
+    """List the kinds of groups with annotation in a test set."""
     return [kind for kind in KINDS if not _find_missing(text, kind)]
 
 
@@ -177,7 +177,7 @@ def _find_same(text: GroupedText, kinds: Iterable[str]) -> dict[str, dict[str, t
 
 
 def _count(text: GroupedText, kind: str, ours: Words, links: Links | None, theirs: Words) -> Counts:
-    """Count our words by group, and those of them that also occur in the other text.
+    """Count our words by group, and also our words with an equal word in the other text.
 
     Args:
         text: the test set.
@@ -197,7 +197,7 @@ def _count(text: GroupedText, kind: str, ours: Words, links: Links | None, their
 
 
 def _find_shares(words: Sequence[str], others: Sequence[str]) -> list[float]:
-    """Return, for each word, which share of its copies the other words have, ``min(n, m) / n``."""
+    """Return, for each word, the share of its copies in the other words, ``min(n, m) / n``."""
     here, there = Counter(words), Counter(others)
     return [min(here[word], there[word]) / here[word] for word in words]
 
@@ -210,7 +210,8 @@ def _list_groups(
         yield from ([(ALL,)] * len(sentence) for sentence in words)
     elif kind == "frequency":
         known = text.target_training or {}
-        yield from ([(_find_frequency(known.get(w, 0)),) for w in sentence] for sentence in words)
+        for sentence in words:
+            yield [(_find_frequency(known.get(word, 0)),) for word in sentence]
     elif kind == LINK:
         for sentence, linked in zip(words, links or (), strict=True):
             yield None if linked is None else _find_unlinked(linked, len(sentence))
@@ -227,7 +228,7 @@ def _list_groups(
 
 
 def _follow(links: Iterable[Link], of_source: Sequence[_Names], size: int) -> list[_Names]:
-    """Return the groups of words, taken from the source words that they are linked with."""
+    """Return the groups of target words: the groups of the source words linked with each word."""
     found: list[dict[str, None]] = [{} for _ in range(size)]
     for source, target in links:
         found[target] |= dict.fromkeys(of_source[source])
@@ -277,14 +278,16 @@ def _by_heads(name: Callable[[Heads], list[_Names]]) -> _Namer:
 def _by_annotation(field: str) -> _Namer:
     def names(text: GroupedText) -> Iterator[list[_Names] | None]:
         rows: Sequence[Sequence[str] | None] = getattr(text, field)
-        return ([(name,) for name in row] if row else None for row in rows)
+        for row in rows:
+            yield [(name,) for name in row] if row else None
 
     return names
 
 
 def _by_seen(text: GroupedText) -> Iterator[list[_Names] | None]:
     known = text.source_training or {}
-    return ([(_SEEN[known.get(w, 0) > 0],) for w in words] for words in text.source or ())
+    for words in text.source or ():
+        yield [(_SEEN[known.get(word, 0) > 0],) for word in words]
 
 
 _Namer: TypeAlias = Callable[[GroupedText], Iterator["list[_Names] | None"]]

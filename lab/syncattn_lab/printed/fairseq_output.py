@@ -177,7 +177,7 @@ def _unpack_block(parts: Iterable[bytes]) -> dict[int, _Fields]:
 
 
 def _list_texts(packed: Mapping[int, Sequence[bytes]], kind: str, other: str) -> Iterator[str]:
-    """Yield the text of a kind of line of each sentence, or of another kind if that is missing."""
+    """Yield each sentence's text from one kind of line, or else from another kind."""
     for parts in packed.values():
         for fields in _unpack_block(parts).values():
             yield str(fields.get(kind, fields.get(other, "")))

@@ -26,7 +26,7 @@ def read_output(
     scheme: str | None = None,
     warn: Callable[[str], None] = lambda message: None,
 ) -> Sequence[PrintedSentence]:
-    """Read translations, and any parses, links and distances that were printed with them.
+    """Read translations, and any parses, links and distances printed with the translations.
 
     A file is recognised by most of its first lines: what ``syncattn-translate --jsonl``,
     fairseq, Marian, Moses or Sockeye prints, or plain text with one translation on each line.

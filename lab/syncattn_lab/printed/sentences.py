@@ -27,7 +27,7 @@ UNKNOWN = "<unk>"
 
 @dataclass(frozen=True)
 class PrintedSide:
-    """The source or the target of a sentence pair, with all that was printed of it.
+    """The source or the target of a sentence pair: words, subwords and printed analyses.
 
     Attributes:
         words: the words; empty if they were not printed.
@@ -103,7 +103,7 @@ class PrintedSide:
 
 @dataclass(frozen=True)
 class PrintedSentence:
-    """A translation with its source, and the parses and links that were printed with them.
+    """A translation with its source, and the parses and links printed with both sentences.
 
     Attributes:
         translation: its text, with subwords joined.
@@ -133,7 +133,8 @@ class PrintedSentence:
         """
         source = source or [True] * len(self.source.words)
         target = target or [True] * len(self.target.words)
-        of_source, of_target = ([n - 1 for n in accumulate(side)] for side in (source, target))
+        of_source = [n - 1 for n in accumulate(source)]
+        of_target = [n - 1 for n in accumulate(target)]
 
         def move(links: set[Link]) -> set[Link]:
             return {make_link(of_source[i], of_target[j]) for i, j in links}
@@ -148,7 +149,7 @@ class PrintedSentence:
 
 
 def make_side(subwords: Sequence[str], scheme: str) -> PrintedSide:
-    """Make a source or target from its subwords alone, by joining them to words.
+    """Make a source or target from subwords alone, joined to words.
 
     Args:
         subwords: as fairseq printed them.
@@ -196,5 +197,5 @@ def _share(links: Sequence[Link]) -> set[Link]:
 
 @lru_cache(maxsize=2**16)
 def make_link(source: int, target: int) -> Link:
-    """Return the link of two words; equal links are one object, which saves memory."""
+    """Return the link of two words; reuse a single object for equal links, to save memory."""
     return source, target

@@ -21,7 +21,7 @@ _LARGEST = 1e15
 
 @dataclass(frozen=True)
 class Logged:
-    """The numbers that one line of a training log has."""
+    """The numbers in one line of a training log."""
 
     kind: str
     """Which kind of line it is, by fairseq's name.
@@ -34,7 +34,7 @@ class Logged:
 
 
 def read_fairseq_log(lines: Iterable[str]) -> Iterator[Logged]:
-    """Yield the numbers of each line of a log that has some; skip other lines."""
+    """Yield the numbers of each line of a log; skip lines without numbers."""
     for line in lines:
         if match := _LINE.search(line):
             kind, text = match.groups()

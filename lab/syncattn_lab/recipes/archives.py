@@ -102,7 +102,7 @@ def open_member(directory: Path, address: str) -> Iterator[BinaryIO]:
 
 
 class _Limited:
-    """A stream of unpacked bytes that raises `DataError` if there are too many of them."""
+    """A stream of unpacked bytes; too many bytes raise `DataError`."""
 
     def __init__(self, file: IO[bytes], path: Path) -> None:
         self._file, self._path = file, path
@@ -187,7 +187,7 @@ def _find(entries: Iterator[tuple[str, Any, bool]], archive: Path, member: str) 
 
 
 def _list_names(member: str) -> list[str]:
-    """List the names accepted for a member: its path without its first 0, 1, 2 or more folders."""
+    """List the accepted names of a member: the path without the first 0, 1, 2 or more folders."""
     parts = posixpath.normpath(member).split("/")
     if ".." in parts:
         return []

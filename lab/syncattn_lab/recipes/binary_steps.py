@@ -35,7 +35,7 @@ FURTHER = "train1"
 
 
 def binarise(corpus: Corpus, cores: int, part: str, destination: Path) -> list[Step]:
-    """Return the steps that binarise the texts in a part of a corpus, with ``cores`` processes.
+    """Return the steps to binarise the texts in a part of a corpus, with ``cores`` processes.
 
     The destination is the folder of the binarised corpus. For raw sentences, the subword models
     give the dictionaries, and are stored in that folder, too.
@@ -62,7 +62,7 @@ def binarise(corpus: Corpus, cores: int, part: str, destination: Path) -> list[S
 
 
 def add_unparsed(corpus: Corpus, cores: int) -> list[Step]:
-    """Return the steps that binarise training text without parses, as fairseq's ``train1``."""
+    """Return the steps to binarise training text without parses, as fairseq's ``train1``."""
     if not corpus.unparsed:
         return []
     binarised = data(corpus)
@@ -98,7 +98,7 @@ def _name_texts(corpus: Corpus, part: str) -> dict[str, object]:
 
 
 def record(corpus: Corpus) -> list[Step]:
-    """Return the step that records beside the binarised corpus how its text was prepared.
+    """Return the step to record the preparation of the text beside the binarised corpus.
 
     For raw sentences there is no such step: `binarise` records it.
     """

@@ -76,7 +76,7 @@ def list_needs(corpus: Corpus, cells: Iterable[Cell]) -> set[str]:
 def list_stages(
     corpus: Corpus, cells: Sequence[Cell], cores: int, parsing: int
 ) -> tuple[list[Stage], dict[Cell, list[Stage]]]:
-    """Return the stages that prepare a corpus, and the stages that train and score each cell.
+    """Return the stages to prepare a corpus, and the stages to train and score each cell.
 
     Args:
         corpus: the corpus to prepare.
@@ -135,7 +135,7 @@ class Cell:
         return self.folder / below / f"checkpoint_{kind}.pt"
 
     def stages(self) -> list[Stage]:
-        """Return the stages that train, decode and score the cell."""
+        """Return the stages to train, decode and score the cell."""
         trainings = [self._training(*direction) for direction in self._directions()]
         decoding = Stage("decode", self.output / "decode", self._decode())
         words_by = split_commands(self.corpus.score.get("words_by", "cat"))
@@ -229,7 +229,7 @@ class Cell:
         return [*steps, self._validate()]
 
     def _validate(self) -> Step:
-        """Return the step that measures the NLL of the test text.
+        """Return the step to measure the NLL of the test text.
 
         Unlike the validation text, it had no part in the choice of the checkpoint.
         """
@@ -248,7 +248,7 @@ class Cell:
         ).declare([self.checkpoint(), *self._list_data("test")])
 
     def _generate(self, path: Path, changes: dict[str, Any], *words: str, **how: Any) -> Step:
-        """Return the step that translates the test text with a checkpoint.
+        """Return the step to translate the test text with a checkpoint.
 
         The direction is that of the languages in ``changes``, by default the corpus's.
         """

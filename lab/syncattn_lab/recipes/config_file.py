@@ -89,7 +89,7 @@ def read_value(text: str) -> Any:
 
 
 def first_line(error: Exception) -> str:
-    """Return the first line of an error's message, or the name of its type if that is empty."""
+    """Return the first line of an error's message, or the error's type for an empty message."""
     return str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
 
 

@@ -63,7 +63,7 @@ class Subwords:
 
     @property
     def scheme(self) -> str:
-        """How subwords are marked, by the name that fairseq's ``--remove-bpe`` has for it."""
+        """The marking scheme of subwords, by the name in fairseq's ``--remove-bpe``."""
         if self.unit == "word":
             return "none"
         return "subword_nmt" if self.size is None and not self.raw else "sentencepiece"
@@ -141,11 +141,11 @@ class Corpus(Comparison, Preparation, Texts):
 
     @property
     def name(self) -> str:
-        """The name of the corpus, which is also the name of its folder."""
+        """The name of the corpus and of the corpus's folder."""
         return self.folder.name
 
     def baseline(self, system: str) -> str:
-        """Return the name of the baseline that the paper of a system compares it with."""
+        """Return the name of a system's baseline in the system's paper."""
         return "rnn_global" if system.startswith("rnn_") else "transformer"
 
     @property
@@ -281,7 +281,7 @@ def _complete(parsing: str, language: str) -> str:
 def read_facts(
     folders: Sequence[Path], name: Any, programs: Collection[str] = (), after: tuple[str, ...] = ()
 ) -> tuple[list[str], dict[str, Any]]:
-    """Return the names of the corpora that a corpus is ``like``, and its facts merged with theirs.
+    """Return the names of the corpora in a corpus's ``like``, and all facts merged.
 
     Args:
         folders: the folders to search for configs, the first match first.

@@ -61,7 +61,7 @@ class Archive:
 
 
 def _named_by(variable: str | None) -> Path | None:
-    """Return the path that an environment variable names; None if it is unset or empty."""
+    """Return the path in an environment variable; None for an unset or empty variable."""
     value = os.environ.get(variable or "")
     if value and not Path(value).expanduser().exists():
         raise DataError(f"{variable}={value}: no such file or folder")

@@ -33,7 +33,7 @@ class Display:
 
     @contextmanager
     def stage(self, title: str, updates: int | None) -> Iterator[Callable[[str], None]]:
-        """Show the progress of a stage while it runs, and print its time at the end.
+        """Show the progress of a stage during the run, and print the stage's time at the end.
 
         Yields a function to call with each line that a command prints. Without a number of planned
         updates, the bar shows these lines.

@@ -55,7 +55,7 @@ def fetch(
     size: int | None = None,
     md5: str | None = None,
 ) -> Path:
-    """Download a file unless it exists, verify it, and return its path.
+    """Download and verify a file, unless the file exists, and return the file's path.
 
     It is written to ``.NAME.part`` and renamed when it is complete and verified. After an
     interruption, only the rest is downloaded if a checksum is known and the server can do so.
@@ -167,7 +167,7 @@ def _find_sum(path: Path, name: str) -> str | None:
 
 
 def _compare(path: Path, expected: Expected) -> Iterator[tuple[str, object, object]]:
-    """Yield each property in which a file differs: its name, expected value and actual value."""
+    """Yield each differing property of a file: name, expected value and actual value."""
     for what, value in expected.items():
         if value is not None:
             sized = what == "size"
@@ -177,7 +177,7 @@ def _compare(path: Path, expected: Expected) -> Iterator[tuple[str, object, obje
 
 
 class _Download:
-    """The download of a file; if a checksum is known, a later run continues what was received."""
+    """The download of a file; with a known checksum, a later run continues the received part."""
 
     def __init__(self, target: Path, expected: Expected) -> None:
         self.target, self.expected = target, expected
@@ -205,7 +205,7 @@ class _Download:
                 self.part.unlink(missing_ok=True)
 
     def _receive_all(self, url: str) -> None:
-        """Request the file until it is complete or a request adds nothing; then verify it."""
+        """Request the file until it is complete or a request adds nothing; then verify the file."""
         before = furthest = self.size
         while True:
             try:

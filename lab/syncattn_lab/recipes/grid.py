@@ -70,7 +70,7 @@ class Grid:
             return self._run_cells(lock)
 
     def _run_cells(self, lock: int) -> DataError | None:
-        """Run all cells and return an error about those that failed, or None.
+        """Run all cells and return an error about the failed cells, or None.
 
         A failing cell does not stop the others. ``lock`` is an open file that stays locked until
         the last process ends.

@@ -46,7 +46,7 @@ _OF_IDEAS = ("model", "criterion", "task")
 
 @dataclass(frozen=True)
 class Idea:
-    """A user's idea (a plugin and its settings) as a system, with the controls to compare it with.
+    """A user's idea (a plugin and settings) as a system, with the controls for comparison.
 
     Each control is a system with the question that it answers; the plain control comes first. The
     folder holds the plan, the results and the page.

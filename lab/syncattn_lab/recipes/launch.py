@@ -65,7 +65,7 @@ def divide_batch(config: dict[str, Any], processes: int) -> dict[str, Any]:
 def make_training(
     system: System, config: dict[str, Any], machines: Machines, changes: Mapping[str, Any]
 ) -> Step:
-    """Return the step that trains a system with its settings.
+    """Return the step to train a system with the system's settings.
 
     Args:
         system: the system, whose files hydra merges.

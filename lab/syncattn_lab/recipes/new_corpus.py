@@ -276,7 +276,7 @@ def write_corpus(
 
 
 def _describe_systems(parser: str, started: bool) -> dict[str, str]:
-    """Return a description of each suggested system: its use, its needs, and its exports.
+    """Return a description of each suggested system: use, needs, and exports.
 
     Exports are left out if systems start from a published model, which decides them.
     """

@@ -125,7 +125,7 @@ def read_pairs(
 
 
 def locate(corpus: Corpus, work: Path, address: str) -> tuple[Path, str]:
-    """Return the folder that a text is in (user's or downloads), and its address in there."""
+    """Return the folder of a text (user's or downloads), and the text's address in this folder."""
     own = corpus.here.path if corpus.here else None
     return own or work / folder(corpus, DOWNLOAD), corpus.locate(address)
 

@@ -46,7 +46,7 @@ class RowSettings:
 
     @cached_property
     def changes(self) -> dict[str, Any]:
-        """All changes to the config, those of this row and those of all rows."""
+        """All changes to the config, of this row and of all rows."""
         return {**self.overrides, **self.own_changes}
 
     @cached_property
@@ -74,7 +74,7 @@ class RowSettings:
 
     @cached_property
     def config(self) -> dict[str, Any]:
-        """All settings of the row's trainings, except those that depend on seed and direction."""
+        """All settings of the row's trainings, except settings by seed or direction."""
         config = self.base.load({**self.start, **self.changes})
         place = partial(self.base.place_of, changed=self.changes)
         check_system(config, place)
@@ -104,7 +104,7 @@ class RowSettings:
 
     @cached_property
     def model(self) -> Description:
-        """The batch fields that the model reads, and the tensors that its heads expose."""
+        """The batch fields read by the model, and the tensors exposed by the model's heads."""
         config = self.config
         with naming(self._origin):
             return describe_model(config)
@@ -191,7 +191,7 @@ def _find_plugin(config: Mapping[str, Any]) -> Path:
 
 
 def describe_model(config: dict[str, Any]) -> Description:
-    """Return which inputs a system's model reads, and which tensors it exposes.
+    """Return the input fields of a system's model and the tensors exposed by the model.
 
     `DataError`: options of the model contradict each other.
     """

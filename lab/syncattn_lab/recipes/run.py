@@ -36,7 +36,7 @@ _FAULT = re.compile(r"\b(\w*Error|error|fatal|usage)\b.*:", re.IGNORECASE)
 
 @dataclass(frozen=True)
 class Runner:
-    """Runs the stages of a recipe in its folder, and skips those that are done.
+    """Runs the stages of a recipe in the recipe's folder, and skips finished stages.
 
     Attributes:
         again: whether to repeat stages that were done by an earlier run.
@@ -114,7 +114,7 @@ class Runner:
         return same and mark is done and before == (stage.settings or {})
 
     def _check_files(self, mark: Path) -> None:
-        """Raise `DataError` if a file has changed since the stage that made it finished."""
+        """Raise `DataError` if a file of a finished stage has changed since the stage finished."""
         files = _read_mark(mark)["files"] if mark.exists() else {}
         changed = next(find_changed(files, self.work), None)
         if changed:

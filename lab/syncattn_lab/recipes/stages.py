@@ -44,7 +44,7 @@ class Step:
         return replace(self, reads=(*self.reads, *reads), makes=(*self.makes, *makes))
 
     def into(self, path: Path) -> Step:
-        """Return a copy of the step that writes the output of its last command to a file."""
+        """Return a copy of the step, with the output of the last command written to a file."""
         return replace(self, output=path).declare(makes=[path])
 
     def adding(self, *words: str) -> Step:
@@ -100,7 +100,7 @@ class Stage:
 
     @property
     def reads(self) -> list[Path]:
-        """The input files of the stage, without those that its own earlier steps make."""
+        """The input files of the stage, without files made by earlier steps of the same stage."""
         reads, made = [], list[Path]()
         for step in self.steps:
             reads += [path for path in step.reads if not _are_met([path], made)]
@@ -114,7 +114,7 @@ class Stage:
 
 
 def link_stages(stages: Iterable[Stage], before: Sequence[Stage] = ()) -> list[Stage]:
-    """Return stages whose ``after`` names the earlier stages that make their inputs.
+    """Return stages with ``after`` filled in: the logs of the earlier stages behind the inputs.
 
     Args:
         stages: the stages, in the order in which they run.
@@ -217,7 +217,7 @@ def read_options(text: str) -> dict[str, str]:
 
 
 def split_commands(text: str, pipes: bool = True) -> list[tuple[str, ...]]:
-    """Split a pipeline into its commands, and each command into its words.
+    """Split a pipeline into commands, and each command into words.
 
     `DataError`: a quote is not closed, or a command is missing beside a ``|``.
     """

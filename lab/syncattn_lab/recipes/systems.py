@@ -149,7 +149,7 @@ class System:
         return {option for each in values if isinstance(each, Mapping) for option in each}
 
     def place_of(self, name: str, changed: Container[str] = ()) -> str:
-        """Return the beginning of a message about a setting: where it was set, and its name.
+        """Return the beginning of a message about a setting: the setting's place and name.
 
         The place is the command line for a setting in ``changed``, or else a file.
         """
@@ -255,7 +255,7 @@ def say_system(system: str) -> str:
 
 
 def list_systems(folders: Sequence[Path], corpora: Sequence[str]) -> list[str]:
-    """Return the names of all systems of a corpus, its own and those shared by all corpora."""
+    """Return the names of all systems of a corpus: own systems and systems of all corpora."""
     parents = [Path(*names) for names in product(("", *corpora), FAMILIES)]
     paths = (p for f in folders for at in parents for p in (f / at).glob("[!_]*.yaml"))
     return sorted({path.stem for path in paths})

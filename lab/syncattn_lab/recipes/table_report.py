@@ -119,13 +119,13 @@ class TableReport:
         return {"attention": shown, "data_bin": self.work / data(corpus), "subwords": models}
 
     def say_shown(self) -> str:
-        """Return a sentence that says which seeds the rest of the page shows."""
+        """Return a sentence on the seeds in the rest of the page."""
         seeds = {name: cell.seed for name, cell in self.shown.items()}
         if len({*seeds.values()}) == 1:
             return f"From here on, all is of seed {next(iter(seeds.values()))}."
         return f"From here on, all is of seed {', '.join(f'{s} ({n})' for n, s in seeds.items())}."
 
     def means(self, measure: str) -> dict[str, float]:
-        """Return the mean of a measure over the seeds of each row that has it, by row."""
+        """Return the mean of a measure over the seeds of each row with this measure, by row."""
         scores = {row.name: row.list_numbers(measure) for row in self.rows}
         return {name: mean(numbers) for name, numbers in scores.items() if numbers}

@@ -64,7 +64,7 @@ def decoded_lines(
 
 
 def read_plain(file: BinaryIO, name: str, encoding: str = "utf-8") -> Iterator[str]:
-    """Yield the sentences of plain text, which has one on each line."""
+    """Yield the sentences of plain text with a sentence on each line."""
     return map(join_line, decoded_lines(file, name, encoding))
 
 
@@ -265,8 +265,8 @@ def _read(
         for number, (source, target) in enumerate(zip_longest(sources, targets)):
             if source is None or target is None:
                 counts = (
-                    number + (sentence is not None) + sum(1 for _ in rest)
-                    for sentence, rest in ((source, sources), (target, targets))
+                    number + (source is not None) + sum(1 for _ in sources),
+                    number + (target is not None) + sum(1 for _ in targets),
                 )
                 have = " but ".join(f"{n} in {name}" for name, n in zip(names, counts, strict=True))
                 raise DataError(f"the sides differ in length: {have}; fetch the files again")

@@ -82,7 +82,7 @@ def download_models(corpus: Corpus, language: str) -> list[Step]:
 
 
 def download(corpus: Corpus) -> list[Step]:
-    """Return the steps that download the archives of which the user has no own copy."""
+    """Return the steps to download all archives except the user's own copies."""
     if corpus.here and corpus.here.path:
         return []
     if corpus.here and not corpus.archives:
@@ -91,7 +91,7 @@ def download(corpus: Corpus) -> list[Step]:
 
 
 def _fetch(corpus: Corpus, archive: Archive) -> Step:
-    """Return the step that downloads an archive, or checks that a licensed one is there."""
+    """Return the step to download an archive, or to check for the file of a licensed archive."""
     directory = folder(corpus, DOWNLOAD)
     path = directory / archive.name
     if archive.licence:

@@ -328,7 +328,7 @@ def _sides(prefix: str) -> tuple[alt.Chart, alt.Chart]:
 
 
 def pixels(field: str) -> Any:
-    """Return a Vega-Lite channel that reads its position, in pixels, from a field."""
+    """Return a Vega-Lite channel for a position in pixels, read from a field."""
     return {"field": field, "type": "quantitative", "scale": None, "axis": None}
 
 

@@ -66,7 +66,7 @@ class Links:
 
 @dataclass(frozen=True)
 class Example:
-    """A source sentence and, if it is known, its reference, with their gold alignment."""
+    """A source sentence and the reference, if known, with their gold alignment."""
 
     source: Side
     target: Side | None = None
@@ -75,7 +75,7 @@ class Example:
 
 
 def read_example(prefix: str, source: str, target: str | None, number: int) -> Example:
-    """Read one sentence of a test set and its reference, with all of their gold annotation.
+    """Read a sentence of a test set and the reference, with all gold annotation of both.
 
     Files are ``PREFIX.en``, ``PREFIX.de`` and, if they exist, ``PREFIX.heads.en``,
     ``PREFIX.labels.en``, ``PREFIX.trees.en`` and ``PREFIX.align``; for raw sentences also

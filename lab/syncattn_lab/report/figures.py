@@ -204,7 +204,7 @@ def draw_distances(model: Model, example: Example, layer: int | None = None) -> 
 
 
 def draw_parents(example: Example, sentence: Sentence | None = None) -> Figure:
-    """Draw the source's gold parse and the attention weights that PASCAL computes from it.
+    """Draw the source's gold parse and PASCAL's attention weights for this parse.
 
     The standard deviation of the weights is one subword. Without ``sentence``, which has the
     subwords, each word counts as one subword.

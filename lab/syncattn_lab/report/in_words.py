@@ -90,7 +90,7 @@ def say_differences(comparisons: Sequence[Comparison]) -> list[str]:
 
 
 def say_ranks(scores: Mapping[str, SystemScore]) -> str:
-    """Say which system each measure puts first, if they disagree with BLEU; else nothing."""
+    """Name the best system by each measure, if measures disagree with BLEU; else say nothing."""
     first: dict[str, list[str]] = {}
     for measure in MEASURES:
         known = {n: s.scores[measure.name] for n, s in scores.items() if measure.name in s.scores}
@@ -152,13 +152,14 @@ def say_missing(names: Sequence[str], sentences: Sequence[Mapping[str, Any]]) ->
     ``sentences`` are the summaries of `.sentences.ReportedSentence`.
     """
     counted = [each for each in sentences if all(each["counts"])]
-    systems = range(len(names))
-    same = [sum(each["translations"][n] == each["reference"] for each in counted) for n in systems]
-    missing, lost = (
-        [sum(each["counts"][n][key] for each in counted) for n in systems]
-        for key in ("missing", "untranslated")
-    )
-    where = [sum(each["counts"][n]["untranslated"] > 0 for each in counted) for n in systems]
+    same, missing, lost, where = ([0] * len(names) for _ in range(4))
+    for each in counted:
+        for n in range(len(names)):
+            counts = each["counts"][n]
+            same[n] += each["translations"][n] == each["reference"]
+            missing[n] += counts["missing"]
+            lost[n] += counts["untranslated"]
+            where[n] += counts["untranslated"] > 0
     said = []
     if counted:
         words = sum(each["words"] for each in counted)
@@ -181,7 +182,7 @@ def _by_system(numbers: Sequence[int], names: Sequence[str] = ()) -> str:
 
 
 def say_certainty(comparisons: Sequence[Comparison], over_seeds: bool, sentences: int) -> str:
-    """Return a text with the confidence intervals of differences in BLEU, and what was compared."""
+    """Return a text on the confidence intervals of differences in BLEU, and the compared data."""
     texts = []
     for one in comparisons:
         if one.interval:

@@ -145,7 +145,8 @@ def pair_words(ours: Sequence[str], reference: Sequence[str]) -> WordPairs | Non
     kept += [(begin + i, begin + j) for i, j in _find_common(inner, other)]
     kept += [(len(ours) - n, len(reference) - n) for n in range(end, 0, -1)]
     waiting: dict[str, list[int]] = defaultdict(list)
-    ours_kept, theirs_kept = ({pair[side] for pair in kept} for side in (0, 1))
+    ours_kept = {i for i, _ in kept}
+    theirs_kept = {j for _, j in kept}
     for j in range(len(reference) - 1, -1, -1):
         if j not in theirs_kept:
             waiting[reference[j]].append(j)
@@ -205,7 +206,8 @@ def locate_words(words: Sequence[str], text: str, spans: Sequence[Span]) -> list
     The numbers are from 0. None if the characters of the words, except white space, are not those
     of the text.
     """
-    ours, theirs = (["".join(word.split()) for word in some] for some in (words, cut(text, spans)))
+    ours = ["".join(word.split()) for word in words]
+    theirs = ["".join(word.split()) for word in cut(text, spans)]
     if "".join(ours) != "".join(theirs):
         return None
     owners = [number for number, word in enumerate(theirs) for _ in word]

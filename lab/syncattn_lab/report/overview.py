@@ -195,7 +195,7 @@ def _points(
 def make_chart(
     title: str, note: str, chart: Any, rows: list[dict[str, Any]], height: int = 190
 ) -> Chart:
-    """Return a chart for the page that is as wide as its place there.
+    """Return a chart for the page, as wide as its place there.
 
     Args:
         title: the title of the chart.
@@ -209,7 +209,7 @@ def make_chart(
 
 
 def tell_apart(systems: Sequence[str], shown: Iterable[str], channel: str) -> dict[str, Any]:
-    """Return the Vega-Lite channels that give each system its colour, and its shape or dashes.
+    """Return the Vega-Lite channels for each system's colour, and for its shape or dashes.
 
     ``channel`` is ``shape`` or ``strokeDash``. The legend has the systems in ``shown``. If the page
     has one system, no chart has a legend.

@@ -43,7 +43,7 @@ from .where import RECALL, say_where_it_is_weak, say_where_they_differ
 
 @dataclass(frozen=True)
 class Trainings:
-    """The results of systems over all seeds, for a page that shows one seed of each."""
+    """The results of systems over all seeds, for a page about a single seed of each system."""
 
     comparisons: Sequence[in_words.Comparison]
     results: Tables
@@ -245,7 +245,7 @@ def _answer(
 
 
 def _select(scores: Mapping[str, SystemScore], measure: str) -> dict[str, float]:
-    """Return a measure's score by system, for the systems that have one."""
+    """Return a measure's score by system, for the systems with a score."""
     numbers = {name: score.scores for name, score in scores.items()}
     return {name: row[measure] for name, row in numbers.items() if measure in row}
 
@@ -264,5 +264,5 @@ def _dump(value: Any) -> str:
 
 
 def _inside_script(script: str) -> str:
-    """Escape in a script what would end or comment out its HTML element."""
+    """Escape the end tags and comment signs in a script for its HTML element."""
     return script.replace("</script", "<\\/script").replace("<!--", "\\x3C!--")

@@ -1,4 +1,4 @@
-"""Cache data that all pages share; it is made once for the installed versions."""
+"""Cache the data shared by all pages, made once for the installed versions."""
 
 import json
 import os
@@ -16,7 +16,7 @@ MAKERS = ("altair", "syncattn-lab", "vl-convert-python")
 
 
 def remember(name: str, make: Callable[[], Any], source: str = "") -> Any:
-    """Return a value that all pages share, from the user's cache if it is there.
+    """Return a value shared by all pages, from the user's cache if present.
 
     Args:
         name: the name of the value, and of its file without suffix.

@@ -149,7 +149,7 @@ class _System:
 
 
 def _induce_trees(side: PrintedSide, known: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the tree that each layer's distances induce, by layer, as `tree_nodes` lays it out.
+    """Return the tree induced by each layer's distances, by layer, in the form of `tree_nodes`.
 
     It is empty if the words of the distances are not those of the page.
     """

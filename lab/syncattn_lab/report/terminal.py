@@ -60,7 +60,7 @@ def draw_arcs(
 
 
 def draw_links(links: Iterable[Link], source: Sequence[str], target: Sequence[str]) -> str:
-    """Return a line with each target word and the source words that it is linked with."""
+    """Return a line for each target word, with the source words of the word's links."""
     sources: dict[int, list[str]] = {}
     for i, j in sorted(links):
         sources.setdefault(j, []).append(source[i])

@@ -50,7 +50,7 @@ def format_percent(fraction: float) -> str:
 
 
 def name_group(kind: str, group: str) -> str:
-    """Return what to call a group of words in a sentence."""
+    """Return the name of a group of words, for use in a sentence."""
     if kind == LINK:
         return "words without a link"
     if kind == "label":
@@ -76,7 +76,9 @@ def say_where_they_differ(scores: Sequence[GroupScore]) -> list[str]:
     recalls = [score for score in scores if score.measure == RECALL and score.kind != ALL]
     recalls = [score for score in recalls if score.same_as is None]
     tested = [score for score in recalls if score.p is not None]
-    systems = {score.system: [s for s in tested if s.system == score.system] for score in tested}
+    systems: dict[str, list[GroupScore]] = {}
+    for score in tested:
+        systems.setdefault(score.system, []).append(score)
     theirs = {(score.kind, score.group): score for score in recalls if score.system not in systems}
 
     def name(score: GroupScore) -> str:

@@ -33,13 +33,13 @@ class Token:
 
     @property
     def head(self) -> Token:
-        """The token by which a node is attached to its governor, which for a token is itself."""
+        """The token by which a node is attached to a governor; for a token, the token itself."""
         return self
 
 
 @dataclass(eq=False)
 class Phrase:
-    """A constituent of a derivation: its category, its head word, and its children in order."""
+    """A constituent of a derivation: category, head word, and children in order."""
 
     category: str
     head: Token
@@ -122,7 +122,7 @@ class NodePair:
 
 
 def phrase(category: str, head: Node | None, *children: Node | None) -> Phrase:
-    """Make a phrase of one language from its head and its children, without missing ones."""
+    """Make a phrase of one language from a head and children; leave out missing children."""
     assert head is not None
     return Phrase(category, head.head, [child for child in children if child])
 
@@ -158,7 +158,7 @@ def finish(english: Phrase, german: Phrase, links: Iterable[Link]) -> SentencePa
 
 
 def _list_wrong(positions: Mapping[Token, int]) -> Iterator[WrongTranslation]:
-    """Yield the sentence with each error that its verbs and relative pronouns allow.
+    """Yield the sentence with each error possible for its verbs and relative pronouns.
 
     Args:
         positions: the place of each word, in order.

@@ -102,7 +102,7 @@ def _find_sums(path: Path, sums: Mapping[str, Sequence[str]]) -> list[str]:
 
 
 def _render(pair: SentencePair, number: int) -> Iterator[tuple[str, str]]:
-    """Yield what is written of a pair, by the ends of the files' names."""
+    """Yield the lines of a pair for each file, with the end of the file's name."""
     links = (f"{i}{'-' if (i, j) in pair.sure else '?'}{j}" for i, j in sorted(pair.possible))
     yield "align", " ".join(links) + "\n"
     for language, sentence in (("en", pair.source), ("de", pair.target)):

@@ -22,7 +22,7 @@ _UMLAUT = str.maketrans("aouAOU", "äöüÄÖÜ")
 
 
 def umlaut(stem: str) -> str:
-    """Put an umlaut on the last vowel that can have one: ``Garten`` -> ``Gärten``."""
+    """Put an umlaut on the last vowel with an umlaut form: ``Garten`` -> ``Gärten``."""
     return re.sub(
         "(au|[aouAOU])([^aouAOU]*)$", lambda m: m[1][0].translate(_UMLAUT) + m[1][1:] + m[2], stem
     )
