@@ -35,8 +35,8 @@ PROGRAMS: dict[str, Callable[[Sequence[str]], int | None]] = {
 }
 #: Notes that study/results.md has once, or that the files of results have.
 _SAID = re.compile(
-    r"- (mean ±|differences:|Δ |p same|p sentences|mixed: what|seeds as blocks|"
-    r"(test )?NLL: in nats|BLEU|chrF|RIBES|scores say|hardware|commit|no results yet)"
+    r"- (mean ±|differences:|Δ |p same|p sentences|mixed: the settings|seeds as blocks|"
+    r"(test )?NLL: in nats|BLEU|chrF|RIBES|scores differ|hardware|commit|no results yet)"
 )
 #: Columns that are left out, and tables that have them.
 _COLUMNS, _TABLES = re.compile("RIBES|chrF$|p sentences|BLEU, other|AER layer"), ("updates",)

@@ -202,8 +202,9 @@ def _describe_blocks(found: Compared) -> list[str]:
         for name, blocks in known:
             notes.append(
                 f"{name}, {blocks.seeds} seeds: deviation within seeds {blocks.deviation:.2g} "
-                f"({blocks.freedom} d.f.); seeds explain {100 * blocks.share:.0f} % of the "
-                f"variance; {blocks.detectable():.2g} is shown with 80 % power, before correction"
+                f"({blocks.freedom} d.f.). Seeds explain {100 * blocks.share:.0f} % of the "
+                f"variance. A difference of {blocks.detectable():.2g} is shown with 80 % power, "
+                "before correction."
             )
     return notes
 

@@ -161,8 +161,8 @@ def test_the_table(tmp_path):
     found = fit_blocks(ours_base)
     assert found is not None
     [power] = [line for line in lines if line.startswith("BLEU, 3 seeds: deviation within")]
-    assert f"seeds {found.deviation:.2g} (2 d.f.); seeds explain " in power
-    assert f"; {found.detectable():.2g} is shown with 80 % power" in power
+    assert f"seeds {found.deviation:.2g} (2 d.f.). Seeds explain " in power
+    assert f". A difference of {found.detectable():.2g} is shown with 80 % power" in power
     assert {"BLEU tok:none", "hardware: a CPU", "commit: abc"} <= {*lines}
     spread = "mean ± standard deviation (lowest–highest) over seeds"
     assert spread in lines and spread not in shown(path, ["base", "ours"], [1])

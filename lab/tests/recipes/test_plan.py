@@ -214,7 +214,7 @@ def test_the_tables(tmp_path: Path) -> None:
     assert "below 0.04 nats; by Holm's method for all contrasts that have this test (1)" in said
     assert "no results yet: c − base" in said
     # Of base, a and b, which have all four seeds.
-    assert re.search(r"NLL, 4 seeds: deviation within seeds 0\.00\d+ \(6 d\.f\.\); ", said)
+    assert re.search(r"NLL, 4 seeds: deviation within seeds 0\.00\d+ \(6 d\.f\.\)\. ", said)
     # a has a lower NLL and more chrF; d has a lower one and less.
     assert "scores differ where NLL does not (the interval does not contain 0): d − a (chrF" in said
     both = [each | {"test": each["valid"]} for each in results(NATS)["cells"]]
@@ -275,7 +275,7 @@ def test_systems_with_different_subwords_are_compared_per_word(tmp_path: Path) -
     picture = draw_contrasts(plan.contrasts, index_cells(plan, found))
     assert [row["text"] for row in picture["datasets"]["headings"]] == ["A, NLL per word"]
     [shown] = [line for line in lines if line.startswith("NLL per word, 4 seeds: deviation")]
-    assert "seeds 0.0058 (3 d.f.); seeds explain 96 % of" in shown
+    assert "seeds 0.0058 (3 d.f.). Seeds explain 96 % of" in shown
     del found["cells"][0]["subwords_per_word"]
     with pytest.raises(DataError, match="^a, seed 6: the results lack subwords_per_word; run"):
         compare(plan.contrasts, index_cells(plan, found), NLL)
