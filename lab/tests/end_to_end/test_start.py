@@ -76,8 +76,10 @@ def said(folder):
 
 
 def test_a_published_model_is_tuned_and_published_again(said, folder, monkeypatch, capsys):
-    assert re.search(r"imported: 20 sentences have the same log-probabilities to \de-0\d;", said)
-    assert "12 sentences score the same to" in said
+    assert re.search(
+        r"imported: 20 sentences have the same log-probabilities as in .* to \de-0\d;", said
+    )
+    assert "12 sentences have the same scores to" in said
     log = (folder / "checkpoints" / "tuned" / "dbsa" / "1" / "train.log").read_text()
     assert log.count("at first computes the same as the checkpoint") == 2
     card = (folder / "opus-mt-en-de-tuned" / "README.md").read_text()

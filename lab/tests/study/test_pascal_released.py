@@ -117,7 +117,7 @@ def test_a_release_is_fetched_once_and_scored(release, capsys):
     main([f"--work={work}", "--source=file:///nowhere", f"--results={results}"])
     changed = next(work.glob("*preds.test"))
     changed.write_text("changed\n")
-    with pytest.raises(DataError, match=f"{changed.name}: has size 8, not"):
+    with pytest.raises(DataError, match=f"{changed.name}: has size 8, expected"):
         main(words)
 
 
