@@ -342,7 +342,10 @@ def test_a_request_that_never_comes_is_closed(quick, served, beginning):
 def test_a_body_that_never_ends_is_closed(quick, served):
     for body in (b"Content-Length: 9\r\n\r\n{", b"Transfer-Encoding: chunked\r\n\r\n5\r\n{"):
         answer = served.exchange(POST + body)
-        assert answer.startswith(b"HTTP/1.1 408 ") and b"the request did not arrive completely within" in answer
+        assert (
+            answer.startswith(b"HTTP/1.1 408 ")
+            and b"the request did not arrive completely within" in answer
+        )
 
 
 def test_an_answer_that_nobody_takes_is_thrown_away(quick):
