@@ -52,7 +52,7 @@ def test_a_baseline_is_as_good_before_the_first_update_of_dbsa(data, tmp_path):
     output = train(
         data, tmp_path / "dbsa", "transformer_dbsa", *still, f"--finetune-from-model={checkpoint}"
     )
-    assert "new: encoder.layers.0.self_attn.heads.dependency.weight" in output
+    assert "new parts: encoder.layers.0.self_attn.heads.dependency.weight" in output
     [after] = logged(output, "valid")
     for number in ("valid_loss", "valid_nll_loss", "valid_ppl"):
         assert after[number] == pytest.approx(before[number], abs=2e-3)

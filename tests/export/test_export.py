@@ -205,7 +205,7 @@ def test_an_export_knows_how_subwords_are_marked(small_corpus, own_data, tmp_pat
     assert alignment.source.words == ["▁the", "▁dog", "s"]
 
 
-def check_refused(path: Path, fault: str = "damaged or missing; export") -> None:
+def check_refused(path: Path, fault: str = "the file is damaged or missing; export") -> None:
     """Check that an export is not loaded, for the fault of one of its files, or of its folder."""
     folder = path if path.is_dir() else path.parent
     with pytest.raises(DataError, match=f"^{path}: {fault}") as error:
@@ -301,9 +301,9 @@ def test_vocabularies_that_do_not_fit_are_refused(unsigned):
 @pytest.mark.parametrize(
     ("start", "value", "fault"),
     [
-        (b"encoder/num_heads\0", 0, "damaged: encoder/num_heads is below 1"),
-        (b"decoder/num_heads\0", -1, "damaged: decoder/num_heads is below 1"),
-        (b"decoder/num_heads\0", None, "damaged: it ends early"),
+        (b"encoder/num_heads\0", 0, "the file is damaged: encoder/num_heads is below 1; export"),
+        (b"decoder/num_heads\0", -1, "the file is damaged: decoder/num_heads is below 1; export"),
+        (b"decoder/num_heads\0", None, "the file is damaged: it ends early; export"),
     ],
 )
 def test_a_model_without_heads_is_refused(unsigned, start, value, fault):
@@ -500,7 +500,12 @@ def test_a_parser_gives_the_labels_that_an_export_reads(small_corpus, tmp_path, 
     ("format", "arch", "options", "reason"),
     [
         ("ctranslate2", "transformer_lpsi", {}, "LPSI"),
-        ("fairseq", "syntax_transformer", {"positions": "alibi"}, "fairseq's Transformer has no"),
+        (
+            "fairseq",
+            "syntax_transformer",
+            {"positions": "alibi"},
+            "fairseq's Transformer does not support --positions alibi",
+        ),
     ],
 )
 def test_what_cannot_be_exported_is_refused(small_corpus, tmp_path, format, arch, options, reason):
@@ -557,9 +562,11 @@ def test_int8_is_near_and_small(small_corpus, tmp_path):
         sizes.append((folder / "model.bin").stat().st_size)
     whole, small = sizes
     assert small < 0.8 * whole
-    with pytest.raises(DataError, match="--quantization int9: --format ctranslate2 has int8"):
+    with pytest.raises(
+        DataError, match="--quantization int9: --format ctranslate2 supports int8, int8_float32, "
+    ):
         small_corpus.export(path, "ctranslate2", tmp_path / "x", quantization="int9")
-    with pytest.raises(DataError, match="--quantization int8: --format fairseq has none"):
+    with pytest.raises(DataError, match="--quantization int8: --format fairseq supports none"):
         small_corpus.export(path, "fairseq", tmp_path / "x", quantization="int8")
 
 

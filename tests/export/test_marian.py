@@ -107,7 +107,7 @@ def test_ctranslate2_starts_with_the_padding_too(corpora, tmp_path):
     corpus = corpora("relu")  # whose padding is no vector of zeros
     path = corpus.start("transformer_dbsa", **TWO_HEADS)
     said = export(path, corpus.data, "ctranslate2", tmp_path / "served")
-    assert said.startswith("12 sentences score the same to ")
+    assert said.startswith("12 sentences have the same scores to ")
 
 
 def test_the_card_says_how_to_choose_the_language(corpora, tmp_path, capsys):

@@ -224,7 +224,7 @@ def test_a_forked_child_can_use_the_model(small_corpus, served, tmp_path):
     assert fork(drop)
     (copy / "model.bin").unlink()
     for model, options, reason in (
-        (exported, {}, "model.bin: damaged or missing"),
+        (exported, {}, "model.bin: the file is damaged or missing"),
         (exported, {"device": "cuda"}, "a forked process cannot use its parent's GPU"),
         (models[1], {}, "a forked process cannot use its parent's GPU"),
     ):

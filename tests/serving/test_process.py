@@ -101,7 +101,7 @@ def test_a_service_begins_only_with_what_finds_the_words_of_its_page(monkeypatch
     for schemes in (("raw:rjieba", "raw:uax29"), ("raw:uax29", "raw:rjieba")):
         source, target = (SimpleNamespace(scheme=scheme) for scheme in schemes)
         model = SimpleNamespace(source_segmenter=source, target_segmenter=target)
-        with pytest.raises(DataError, match=r"^rjieba, .*'syncattn-fairseq\[chinese\]'$"):
+        with pytest.raises(DataError, match=r"^rjieba is needed .*'syncattn-fairseq\[chinese\]'$"):
             server.serve(model, None, None)
 
 

@@ -186,12 +186,12 @@ def test_hundreds_of_requests_at_once(small_corpus, served):
 @pytest.mark.parametrize(
     ("path", "body", "status", "reason"),
     [
-        ("/translate", b"{", 400, "not valid JSON"),
+        ("/translate", b"{", 400, "the request is not valid JSON: "),
         ("/translate", {"sentences": ["a", "the \ud83d dog"]}, 400, "sentence 2: not UTF-8: half"),
-        ("/align", {"sentences": ["the ▁dog"]}, 400, "sentence 1: in subwords already"),
+        ("/align", {"sentences": ["the ▁dog"]}, 400, "sentence 1: the text is in subwords already"),
         ("/parse", {"sentences": ["a"]}, 400, "the model has no parses to show"),
         ("/draw", {"sentences": ["a", "b"]}, 400, "sentence 2: a picture shows one sentence"),
-        ("/translate", b" " * 100_001, 413, "more than 100000 bytes"),
+        ("/translate", b" " * 100_001, 413, "the request has more than 100000 bytes"),
         ("/health", b"", 405, "POST does not work for this path; use GET or HEAD"),
         ("/translate/", b"", 404, "no such path; the paths are /, /align, "),
         ("/%ff%00?x", b"", 404, "no such path"),
@@ -273,7 +273,7 @@ def test_no_request_takes_longer_than_allowed(exported):
     model = Slow()
     with serving(model, seconds=0.1) as running:
         answer, said = running.ask("/translate", {"sentences": ["a"]})
-        assert answer.status == 503 and b"it took too long" in said
+        assert answer.status == 503 and b"the request took too long" in said
         assert answer.headers["retry-after"] == "1" and running.service.running == 1
         model.goes_on.set()
         running.wait(lambda: running.service.running == 0)
@@ -342,7 +342,10 @@ def test_a_request_that_never_comes_is_closed(quick, served, beginning):
 def test_a_body_that_never_ends_is_closed(quick, served):
     for body in (b"Content-Length: 9\r\n\r\n{", b"Transfer-Encoding: chunked\r\n\r\n5\r\n{"):
         answer = served.exchange(POST + body)
-        assert answer.startswith(b"HTTP/1.1 408 ") and b"has not arrived in" in answer
+        assert (
+            answer.startswith(b"HTTP/1.1 408 ")
+            and b"the request did not arrive completely within" in answer
+        )
 
 
 def test_an_answer_that_nobody_takes_is_thrown_away(quick):
