@@ -7,7 +7,8 @@ import pytest
 from lab.tests.printed.making import printed
 from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.data.pieces import MARK
-from syncattn_lab.evaluation.gold_words import group_words, move_links, read_gold_words
+from syncattn_lab.evaluation.gold_groups import group_words
+from syncattn_lab.evaluation.gold_words import move_links, read_gold_words
 from syncattn_lab.evaluation.scoring import Gold, Output, ScoringOptions, score_systems
 
 SOURCE, TARGET = "The re-run  didn't end.", "Im Zoo."
