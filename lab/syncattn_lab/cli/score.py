@@ -223,7 +223,8 @@ def _group_words(
 
     Models of raw sentences may split them into other words than the gold files.
     """
-    from ..evaluation.gold_words import group_words, read_gold_words
+    from ..evaluation.gold_groups import group_words
+    from ..evaluation.gold_words import read_gold_words
     from ..evaluation.scoring import check_numbers
 
     texts = {"source": gold.source, "target": gold.references}

@@ -167,8 +167,8 @@ def test_tables_are_text_or_markdown(files, capsys):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ("--by label", "by label: give --links and --source-labels"),
-        ("--by frequency", "by frequency: give --target-training"),
+        ("--by label", "--by label needs --links and --source-labels"),
+        ("--by frequency", "--by frequency needs --target-training"),
         ("--by all", "--by all: nothing is given to group words by; give --source"),
         ("--by unseen --source-training train.en", "--source-training needs --source"),
         ("--by length --source-parses heads", "heads:1: expected 10 columns"),

@@ -7,7 +7,8 @@ import pytest
 from lab.tests.printed.making import printed
 from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.data.pieces import MARK
-from syncattn_lab.evaluation.gold_words import group_words, move_links, read_gold_words
+from syncattn_lab.evaluation.gold_groups import group_words
+from syncattn_lab.evaluation.gold_words import move_links, read_gold_words
 from syncattn_lab.evaluation.scoring import Gold, Output, ScoringOptions, score_systems
 
 SOURCE, TARGET = "The re-run  didn't end.", "Im Zoo."
@@ -104,7 +105,7 @@ def test_gold_of_other_words_is_refused(words):
         group(alignments=([{(0, 4)}, set()], [set(), set()]))
     other = analyse()
     other[0] = replace(other[0], source=other[1].source)
-    with pytest.raises(DataError, match="^system B: sentence 1: source: an analysis of another"):
+    with pytest.raises(DataError, match="^system B: sentence 1: source: the analysis is of another"):
         group({"A": analyse(), "B": other})
     other = analyse()
     coarse = other[0].source.group_words([True, *[False] * 6])

@@ -302,7 +302,7 @@ def test_without_labels_and_training_text(small_corpus, paths, tmp_path, capsys)
 @pytest.mark.parametrize(
     ("side", "text", "message"),
     [
-        ("source", "a\n" * 3, "x: 3 lines, but test has 12 sentences"),
+        ("source", "a\n" * 3, "x: has 3 lines, but test has 12 sentences"),
         ("target", "\n" * 11 + "a\n", "x:12: 1 labels, but the sentence has"),
     ],
 )

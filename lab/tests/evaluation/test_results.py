@@ -50,7 +50,7 @@ def test_cells_are_kept_and_replaced(tmp_path):
     record(path, "x", [cell("base", 2, 12.0), cell("ours", 1, 13.0)])
     found = [(c["system"], c["seed"], c["scores"]["BLEU"]) for c in load_results(path)["cells"]]
     assert found == [("base", 1, 10.0), ("base", 2, 12.0), ("ours", 1, 13.0)]
-    with pytest.raises(DataError, match="has results of x, not of y"):
+    with pytest.raises(DataError, match="has results of the corpus x, not of y"):
         record(path, "y", [cell("base", 1, 10.0)])
     assert [p.name for p in path.parent.iterdir() if not p.name.startswith(".")] == ["x.json"]
 
@@ -90,8 +90,8 @@ GOOD = json.dumps({"corpus": "x", "cells": [cell("base", 1, 10.0), cell("ours", 
     [
         (GOOD, "{", "x.json: not valid JSON"),
         (GOOD, "[" * 10**5, "x.json: not valid JSON"),
-        (GOOD, "[]", "x.json: not a results file"),
-        (GOOD, '{"corpus": "x"}', "x.json: not a results file"),
+        (GOOD, "[]", "x.json: is not a results file"),
+        (GOOD, '{"corpus": "x"}', "x.json: is not a results file"),
         (GOOD, '{"corpus": "x", "cells": {}}', "x.json: expected the name of a corpus, and a list"),
         (GOOD, '{"corpus": 1, "cells": []}', "x.json: expected the name of a corpus, and a list"),
         (GOOD, '{"corpus": "x", "cells": [[]]}', "x.json: cell 1: expected names and values"),
@@ -288,7 +288,7 @@ def test_seeds_are_pooled_by_sentence():
     ours = [count_ngrams(texts(60, 0.22, seed), references) for seed in (4, 5, 6)]
     once = randomisation(ours, [theirs])
     assert randomisation(ours * 3, [theirs] * 2) == pytest.approx(once)
-    with pytest.raises(DataError, match="59 translations, 60 references"):
+    with pytest.raises(DataError, match="59 translations, but 60 references"):
         count_ngrams(texts(59, 0.3, 3), references)
     for compare in (randomisation, bootstrap_seeds):
         with pytest.raises(DataError, match="different texts, with 59 and 60 sentences"):

@@ -50,7 +50,7 @@ def test_ribes_is_the_mean_over_sentences():
 
 @pytest.mark.parametrize("measure", [score_bleu, score_chrf, score_ribes])
 def test_counts_must_match(measure):
-    with pytest.raises(DataError, match="1 translations, 2 references"):
+    with pytest.raises(DataError, match="1 translations, but 2 references"):
         measure(["a"], ["a", "b"])
     with pytest.raises(DataError, match="nothing to score"):
         measure([], [])

@@ -270,7 +270,7 @@ def test_kinds_are_those_with_all_that_they_need():
     ("text", "system", "kinds", "message"),
     [
         ({}, {}, ["colour"], "words cannot be grouped by 'colour'; choose from label, pos, "),
-        ({}, {}, ["arc"], "by arc: give --links and --source-heads"),
+        ({}, {}, ["arc"], "--by arc needs --links and --source-heads"),
         ({"source": []}, {}, [], "--source: 0 sentences, but 1 references"),
         ({}, {"words": []}, [], "system s: 0 sentences, but 1 references"),
         (

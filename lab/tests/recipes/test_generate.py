@@ -98,7 +98,7 @@ def test_files_of_others_are_not_replaced(tmp_path, capsys):
         before = {path: path.read_bytes() for path in folder.iterdir()}
         write(folder, 1, train=40)
         error = capsys.readouterr().err
-        assert f"error: {folder}/train.en: already exists, and this command did not make" in error
+        assert f"error: {folder}/train.en: already exists, and was not made by this" in error
         assert {path: path.read_bytes() for path in folder.iterdir()} == before
 
 
