@@ -134,7 +134,7 @@ def parse_corpus(
 @contextmanager
 def _keeping_others_out(plan: ParsingPlan, lock: Path) -> Iterator[None]:
     """Lock the outputs and the folder of shards; raise `DataError` if another process has them."""
-    busy = f"{plan.output}: another process is writing it; wait until it ends, or stop it"
+    busy = f"{plan.output}: another process is writing this file; wait until that process ends"
     others = [path for kind, path in plan.outputs.items() if kind != HEADS]
     with claiming(*others), locked(lock, busy):
         yield
