@@ -216,7 +216,8 @@ def align_places(text: str, sentence: str) -> tuple[list[int], list[int]]:
     (letters, before), (others, places) = _count_letters(text), _count_letters(sentence)
     if letters != others:
         raise BadParse(
-            "another sentence", f"the subwords are of {text[:60]!r}, not of {sentence[:60]!r}"
+            "another sentence",
+            f"the subwords belong to {text[:60]!r}, not to the sentence {sentence[:60]!r}",
         )
     return before, places
 

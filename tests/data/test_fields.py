@@ -40,5 +40,7 @@ def test_different_parents_cannot_scale_one_ensemble():
         SourceFields(fields=frozenset([replace(PARENT_POSITIONS, control=control)]))
         for control in ("parse", "random")
     )
-    with pytest.raises(DataError, match=r"different src_parent_positions \(parse, random\)"):
+    with pytest.raises(
+        DataError, match=r"read src_parent_positions of different kinds \(parse, random\)"
+    ):
         (parse | random).list_by_name()

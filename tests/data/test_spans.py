@@ -184,7 +184,7 @@ def test_letters_are_those_of_a_normalised_text(sentence):
 
 
 def test_letters_of_another_sentence_are_refused():
-    with pytest.raises(BadParse, match="the subwords are of 'a b', not of 'a c'"):
+    with pytest.raises(BadParse, match="the subwords belong to 'a b', not to the sentence 'a c'"):
         align_places("a b", "a c")
 
 

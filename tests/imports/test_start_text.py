@@ -59,12 +59,15 @@ def test_the_data_is_that_of_the_import(corpus):
 @pytest.mark.parametrize(
     ("more", "fault"),
     [
-        (["--srcdict=x"], "--start: .* has the dictionaries and the subword models; leave out"),
+        (["--srcdict=x"], "--start: the dictionaries and subword models of .* are used; leave out"),
         (["--joined-dictionary"], "leave out --joined-dictionary"),
         (["--subword-marks=none"], "leave out --subword-marks"),
         (["--subwords=x"], "leave out --subwords"),
-        (["-t=fr"], "dict.fr.txt: no such file; give what syncattn-import has made for fr"),
-        (["--words-by", "kytea", "kytea"], "--words-by: the subword model reads sentences"),
+        (
+            ["-t=fr"],
+            "dict.fr.txt: no such file; give a folder that syncattn-import has written for fr",
+        ),
+        (["--words-by", "kytea", "kytea"], "--words-by: the subword model splits raw sentences"),
     ],
 )
 def test_what_contradicts_it_is_said(corpus, tmp_path, capsys, more, fault):
@@ -82,4 +85,4 @@ def test_a_model_of_many_languages_has_no_parses(tmp_path, capsys):
     Path(tmp_path / "x.de").write_text("▁der\n")
     arguments = ["-s=en", "-t=de", f"--destdir={tmp_path / 'bin'}", f"--start={tmp_path / 'made'}"]
     assert preprocess.main([*arguments, f"--trainpref={tmp_path / 'x'}"]) == 1
-    assert "reads __en__ first, which parses do not have" in capsys.readouterr().err
+    assert "reads the token __en__ first" in capsys.readouterr().err

@@ -70,7 +70,9 @@ def test_a_parse_of_a_sentence_goes_with_what_a_model_makes_of_it():
     placed = place_parse(tree, source, "½ café… man.")
     words = [str(source)[begin:end] for begin, end in placed.spans]
     assert words == ["1⁄2", "café", "...", "man", "."] and placed.heads == tree.heads
-    with pytest.raises(DataError, match="the subwords are of '1⁄2 café... man.', not of '¼ "):
+    with pytest.raises(
+        DataError, match="the subwords belong to '1⁄2 café... man.', not to the sentence '¼ "
+    ):
         place_parse(tree, source, "¼ café… man.")
 
 

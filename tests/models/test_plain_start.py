@@ -28,8 +28,8 @@ def test_a_dependency_model_starts_exactly_as_good_as_the_plain_one(options, cap
         scores(model.double()), scores(plain.double()), atol=1e-12, rtol=1e-12
     )
     assert [record.levelname for record in caplog.records] == ["INFO", "INFO"]
-    assert "new: encoder.layers.0.self_attn.heads.dependency.weight" in caplog.text
-    assert "new: decoder.layers.0.self_attn.heads.dependency.weight" in caplog.text
+    assert "new parts: encoder.layers.0.self_attn.heads.dependency.weight" in caplog.text
+    assert "new parts: decoder.layers.0.self_attn.heads.dependency.weight" in caplog.text
 
 
 #: What encoder layers of fairseq 0.12.2 hold besides: joined projections, and copies of weights.

@@ -370,7 +370,9 @@ def test_two_at_once_do_not_touch_each_other(run):
 def test_parses_of_another_text_are_refused(run):
     parsed = run.text.with_name("parsed")
     parsed.write_text("".join(f"1\tother{n}\t_\t_\t_\t_\t0\troot\t_\t_\n\n" for n in range(60)))
-    with pytest.raises(DataError, match=r"parsed: only 0 of 60 .*--min-parsed \(the other sentences .*: words"):
+    with pytest.raises(
+        DataError, match=r"parsed: only 0 of 60 .*--min-parsed \(the other sentences .*: words"
+    ):
         convert_parsed(run.text, parsed, "conllu", run.outputs, min_parsed=0.1)
     assert not run.outputs["heads"].exists()
     convert_parsed(run.text, parsed, "conllu", run.outputs)

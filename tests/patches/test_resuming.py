@@ -60,7 +60,9 @@ def test_weights_of_another_model_are_explained(tmp_path, monkeypatch, name):
             )
 
     monkeypatch.setattr(Trainer, "load_checkpoint", load)
-    with pytest.raises(DataError, match=f"^{path}: is another model: weight is ") as error:
+    with pytest.raises(
+        DataError, match=f"^{path}: is another model: weight has the shape "
+    ) as error:
         resume(tmp_path, restore_file=name)
     last = name == "checkpoint_last.pt"
     assert str(error.value).endswith("; choose another --save-dir" if last else "here")

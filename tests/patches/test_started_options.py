@@ -97,7 +97,7 @@ def test_a_plain_transformer_takes_no_model_that_starts_from_zeros(tmp_path, cap
     path = save_options(tmp_path / "b.pt", {**OPTIONS, "positions": "marian"})
     with caplog.at_level(logging.WARNING):
         resume(tmp_path, trainer, finetune_from_model=str(path))
-    assert "--positions marian, now absolute" in caplog.text
+    assert "--positions marian (now absolute)" in caplog.text
 
 
 def test_options_that_a_checkpoint_lacks_are_not_compared(tmp_path, caplog):
