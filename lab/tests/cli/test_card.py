@@ -72,7 +72,9 @@ def test_scores_and_their_significance(scored):
 
 
 def test_which_system_must_be_clear(scored):
-    with pytest.raises(DataError, match="scores.json: the file has several systems; name one of A, B"):
+    with pytest.raises(
+        DataError, match="scores.json: the file has several systems; name one of A, B"
+    ):
         read_scores(scored)
     with pytest.raises(DataError, match="scores.json: the file has no system C; choose from A, B"):
         read_scores(scored, "C")

@@ -586,7 +586,11 @@ def test_what_a_system_is_merged_from(tmp_path):
 @pytest.mark.parametrize(
     ("name", "text", "fault"),
     [
-        ("x/_data", "like: x", "x/_data.yaml: like: the corpora refer to each other in a circle: x is like x"),
+        (
+            "x/_data",
+            "like: x",
+            "x/_data.yaml: like: the corpora refer to each other in a circle: x is like x",
+        ),
         ("x/_data", "like: wmt15_en_de", "wmt15_en_de/_data.yaml: no such corpus; did you mean wm"),
         ("x/_data", "like: ../x", "../x: name a corpus with letters"),
         ("x/_data", "like: [x]", "['x']: name a corpus with letters"),

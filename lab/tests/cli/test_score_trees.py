@@ -132,7 +132,9 @@ def test_trees_that_distances_induce(files, capsys):
         assert one["left_out"] == 1
     assert [one["evalb"]["matched"] for one in systems.values()] == [4, 3]
     (files / "forced.jsonl").write_text("".join(lines[:2]), encoding="utf-8")
-    assert "forced.jsonl: has 2 sentences, but there are 4 gold trees" in read_error(capsys, main(arguments))
+    assert "forced.jsonl: has 2 sentences, but there are 4 gold trees" in read_error(
+        capsys, main(arguments)
+    )
     assert "no distances of the source; only LPSI" in read_error(
         capsys, main([*arguments, "--side=source"])
     )

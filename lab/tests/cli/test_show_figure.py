@@ -180,7 +180,9 @@ def test_raw_sentences_are_drawn_in_the_words_of_the_models_splitter(
     said = read_error(capsys, draw("alignment", "--gold=t", *model))
     assert "5 words, but 4 in the model's subwords; draw a sentence whose parse has the" in said
     Path("t.spans.en").write_text("0-2 3-50\n")
-    assert "t.spans.en:1: the span 3-50 cannot follow 0-2 in a" in read_error(capsys, draw("alignment", "--gold=t", *model))
+    assert "t.spans.en:1: the span 3-50 cannot follow 0-2 in a" in read_error(
+        capsys, draw("alignment", "--gold=t", *model)
+    )
 
 
 def test_the_parse_of_a_raw_sentence_is_read_in_its_words(raw_corpus, capsys):

@@ -105,7 +105,9 @@ def test_gold_of_other_words_is_refused(words):
         group(alignments=([{(0, 4)}, set()], [set(), set()]))
     other = analyse()
     other[0] = replace(other[0], source=other[1].source)
-    with pytest.raises(DataError, match="^system B: sentence 1: source: the analysis is of another"):
+    with pytest.raises(
+        DataError, match="^system B: sentence 1: source: the analysis is of another"
+    ):
         group({"A": analyse(), "B": other})
     other = analyse()
     coarse = other[0].source.group_words([True, *[False] * 6])

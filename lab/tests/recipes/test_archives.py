@@ -234,7 +234,10 @@ def test_what_is_no_whole_archive_is_named(tmp_path, outer):
     for held in (b"", page, *(whole[:size] for size in (300, 100_000, 250_000))):
         (tmp_path / outer).write_bytes(held)
         message = refused(tmp_path, f"{outer}!noise")
-        assert f"{outer}: the file is truncated or damaged (" in message and "fetch it again" in message
+        assert (
+            f"{outer}: the file is truncated or damaged (" in message
+            and "fetch it again" in message
+        )
     (tmp_path / "x.gz").write_bytes(gzip.compress(TEXT)[:-4])
     assert "/x.gz: the file is truncated" in refused(tmp_path, "x.gz")
 

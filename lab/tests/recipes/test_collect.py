@@ -115,7 +115,10 @@ def test_alignments_come_with_their_pairs(archives, capsys):
             assert (folder / "train.align").read_text() == "1-1\n2p1 1-2\n"
         else:
             number = len(text.split())
-            assert f"x.links: has {number} lines, but there are 2 pairs of text" in capsys.readouterr().err
+            assert (
+                f"x.links: has {number} lines, but there are 2 pairs of text"
+                in capsys.readouterr().err
+            )
             assert not list(folder.iterdir())
         for path in folder.iterdir():
             path.unlink()
@@ -181,5 +184,7 @@ def test_what_makes_no_pairs_is_named(tmp_path, name, english, german, message):
 
 def test_one_file_is_not_both_sides(tmp_path):
     (tmp_path / "x").write_text("a\n", encoding="utf-8")
-    with pytest.raises(DataError, match="^x: names the same file for both sides; put {language} into"):
+    with pytest.raises(
+        DataError, match="^x: names the same file for both sides; put {language} into"
+    ):
         pairs(tmp_path, "plain", "x")

@@ -292,7 +292,9 @@ def test_subwords_are_counted_with_sentence_ends(tmp_path: Path) -> None:
 
 def test_only_what_was_planned_counts(tmp_path: Path) -> None:
     plan = load(tmp_path)
-    with pytest.raises(DataError, match=r"^base, seed 6: was trained with optimization\.lr=1, which"):
+    with pytest.raises(
+        DataError, match=r"^base, seed 6: was trained with optimization\.lr=1, which"
+    ):
         index_cells(plan, results(NATS, overrides={"optimization.lr": 1}))
 
 
