@@ -271,8 +271,8 @@ def test_kinds_are_those_with_all_that_they_need():
     [
         ({}, {}, ["colour"], "words cannot be grouped by 'colour'; choose from label, pos, "),
         ({}, {}, ["arc"], "--by arc needs --links and --source-heads"),
-        ({"source": []}, {}, [], "--source: 0 sentences, but 1 references"),
-        ({}, {"words": []}, [], "system s: 0 sentences, but 1 references"),
+        ({"source": []}, {}, [], "--source: has 0 sentences, but there are 1 references"),
+        ({}, {"words": []}, [], "system s: has 0 sentences, but there are 1 references"),
         (
             {"links": [{(0, 1)}]},
             {},

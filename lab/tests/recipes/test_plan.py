@@ -151,7 +151,10 @@ def test_a_plan_may_test_within_seeds(tmp_path: Path) -> None:
     assert found.interval
     assert (found.interval.low, found.interval.high) == pytest.approx((expected.low, expected.high))
     table = "\n".join(tabulate(plan, results(nlls)))
-    assert "seeds as blocks" not in table and "intervals and tests: systems are compared" in table
+    assert (
+        "seeds as blocks" not in table
+        and "intervals and tests: each seed is a block: its trainings" in table
+    )
 
 
 def test_verdicts_are_those_of_the_corrected_p(tmp_path: Path) -> None:
