@@ -365,10 +365,14 @@ def test_unparsed_text_needs_no_dictionary_of_labels(small_corpus, tmp_path):
         scores.append(model.eval()(**text.collater([text[0], text[5]])["net_input"])[0])
     assert scores[0].equal(scores[1])
 
-    with pytest.raises(DataError, match=f"^{unlabelled}: no dictionary of the source's dependency"):
+    with pytest.raises(
+        DataError, match=f"^{unlabelled}: has no dictionary of the source's dependency"
+    ):
         task.build_criterion(OmegaConf.create({"_name": "cross_entropy"}))
     task.cfg.input_labels = "labels"
-    with pytest.raises(DataError, match=f"^{unlabelled}: no dictionary of the source's dependency"):
+    with pytest.raises(
+        DataError, match=f"^{unlabelled}: has no dictionary of the source's dependency"
+    ):
         task.input_parses  # noqa: B018
     with pytest.raises(DataError, match="the data has no dictionary of the source's dependency"):
         checkpoint_utils.load_model_ensemble([str(path)], task=make_task(unlabelled))

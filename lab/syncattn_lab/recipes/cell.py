@@ -18,7 +18,8 @@ from .prepare import list_preparation
 from .request import Row, read_row
 from .row_settings import RowSettings
 from .stages import Stage, Step, command, link_stages, split_commands
-from .start import CHECKPOINT, locate_start
+from .start import locate_start
+from .start_folder import CHECKPOINT
 from .systems import GENERATION, IGNORED, LIMITS, generation_options
 
 #: Schedules of the learning rate that do not depend on when the training ends.

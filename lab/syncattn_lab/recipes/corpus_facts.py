@@ -20,7 +20,7 @@ from syncattn_fairseq.parsing.formats import FORMATS
 from .config_file import check_programs, make, need, read_config
 from .corpus_texts import UNPARSED, Archive, Here, Texts
 from .stages import read_options, split_commands
-from .start import check_facts
+from .start_folder import check_facts
 from .systems import (
     SHARED,
     System,

@@ -26,7 +26,7 @@ from .language_tools import (
     separate_words,
 )
 from .missing import count_subwords
-from .start import check_folder as check_start
+from .start_folder import check_folder as check_start
 from .systems import check_group, check_language
 from .text_formats import collect
 

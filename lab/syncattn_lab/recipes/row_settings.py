@@ -19,7 +19,8 @@ from .known_options import check_known_options
 from .places import MULTI_TASK, RAW, WORDS, folder
 from .request import Row
 from .stages import options
-from .start import CHECKPOINT, OF_TRAININGS, locate_start
+from .start import OF_TRAININGS, locate_start
+from .start_folder import CHECKPOINT
 from .systems import PLUGIN, Place, System, check_system, check_written_paths, read_overrides
 
 if TYPE_CHECKING:

@@ -2,71 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.data.fingerprint import read_words
 from syncattn_fairseq.data.pieces import TAG
 from syncattn_fairseq.data.preparation import stored_preparations
 
-if TYPE_CHECKING:
-    from .corpus_facts import Corpus
+from .corpus_facts import Corpus
+from .start_folder import OPTIONS, is_imported
 
-#: The files of ``syncattn-import`` that a recipe reads.
-CHECKPOINT, OPTIONS, RECORD = "model.pt", "options.txt", "preparation.json"
-#: The file that every published model has, and those of Marian models for their subwords.
-CONFIG, SUBWORDS = "config.json", ("source.spm", "target.spm")
 #: Options of a published model that a training chooses for itself.
 OF_TRAININGS = ("dropout", "attention_dropout", "activation_dropout")
-
-
-def check_facts(facts: Mapping[str, Any], path: Path) -> None:
-    """Check the facts about a corpus whose trainings start from a published model.
-
-    Args:
-        facts: the keys of ``_data.yaml``.
-        path: the path of that file.
-
-    Raises:
-        DataError: the folder has no such model, its subwords are not pieces of sentences, or a key
-            sets what the model decides.
-    """
-    folder = facts["start"]
-    if not isinstance(folder, str):
-        raise DataError(f"{path}: start: {folder!r}: give the folder of a model")
-    for name in ("subwords", "generated", "gold_alignments"):
-        if facts.get(name):
-            raise DataError(
-                f"{path}: {name}: the model under start determines this key; leave the key out"
-            )
-    check_folder(folder, path)
-
-
-def check_folder(folder: str | Path, path: Path) -> None:
-    """Raise `DataError` unless a folder has a model to start from, with SentencePiece subwords.
-
-    Args:
-        folder: the folder of a published model, or of ``syncattn-import``.
-        path: the file that names the folder.
-
-    Raises:
-        DataError: a file of the model is missing.
-    """
-    files = [RECORD, OPTIONS] if is_imported(folder) else [CONFIG, *SUBWORDS]
-    for name in files:
-        if not Path(folder, name).is_file():
-            raise DataError(
-                f"{Path(folder, name)}: no such file; {path}: start: give a folder of a "
-                "published MarianMT model, or one that syncattn-import has written"
-            )
-
-
-def is_imported(folder: str | Path) -> bool:
-    """Tell whether a folder was written by ``syncattn-import``."""
-    return Path(folder, CHECKPOINT).is_file() and not Path(folder, CONFIG).exists()
 
 
 def locate_start(corpus: Corpus) -> Path:

@@ -30,7 +30,8 @@ from .places import (
     subword_models,
 )
 from .stages import Step, command, read_options, read_pipeline, run_module, split_words
-from .start import CHECKPOINT, OPTIONS, is_imported, locate_start
+from .start import locate_start
+from .start_folder import CHECKPOINT, OPTIONS, is_imported
 from .text_formats import list_archives
 
 #: Processors of Stanza whose models are downloaded.

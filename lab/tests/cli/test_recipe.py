@@ -684,7 +684,11 @@ def test_hydra_merges_the_same(where, tmp_path, capsys, monkeypatch):
         ("multi30k_en_de", "words: {en: cat, de: 'a |'}", "words: de: 'a |': a command is missing"),
         ("builtin_en_de", "score: {tokenize: none}", "score: references: raw: give words"),
         ("multi30k_en_de", "score: {references: x}", "score: references: x: give words"),
-        ("multi30k_en_de", "score: {detokenize: 'moses:xx'}", "tokenizer does not know 'xx'; it"),
+        (
+            "multi30k_en_de",
+            "score: {detokenize: 'moses:xx'}",
+            "tokenizer does not know the language 'xx'; give",
+        ),
         ("multi30k_en_de", "checkpoint: worst", "checkpoint: 'worst': give best, last, or "),
         (
             "multi30k_en_de",

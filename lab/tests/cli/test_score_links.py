@@ -200,7 +200,11 @@ GOLD = ["--gold", "gold"]
             "talp:1: gold link 4-4, counted from 0, lies outside the",
         ),
         ({}, [*BOTH, *GOLD, "--one-based"], "gold:1: '0-0' counts from 0"),
-        ({"backward": ""}, [*BOTH, *GOLD], "--backward base: 0 sentences, but 2 in --forward"),
+        (
+            {"backward": ""},
+            [*BOTH, *GOLD],
+            "--backward base: has 0 sentences, but --forward base has 2",
+        ),
         ({"gold": "0-0\n"}, [*BOTH, *GOLD], "gold: has 1 lines, but 2 sentences were decoded"),
         ({"gold": "0-0\n1-0\n"}, [*BOTH, *GOLD], "gold:2: gold link 1-0"),
         (
@@ -211,7 +215,7 @@ GOLD = ["--gold", "gold"]
         (
             {"backward": "S-0\ta\nH-0\t-1\tb\nA-0\t0-0\n"},
             [*BOTH, *GOLD],
-            "--backward base: 1 sentences, but 2 in --forward base",
+            "--backward base: has 1 sentences, but --forward base has 2",
         ),
         (
             {"forward": FILES["forward"].replace(" sleeps", " s l")},

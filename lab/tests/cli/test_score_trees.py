@@ -99,7 +99,7 @@ def test_gold_without_binarisation(files, capsys):
             "same:1: the tree has 2 words, but the gold tree has 4",
         ),
         ({"same": "(X x\n\n\n\n"}, ARGUMENTS, "same:1: brackets left open: 1"),
-        ({"gold": "\n\n"}, ARGUMENTS, "gold: no gold tree"),
+        ({"gold": "\n\n"}, ARGUMENTS, "gold: has no gold tree; give one tree"),
         ({}, [*ARGUMENTS, "--system", "Same", "flat"], "--system Same: give each name once"),
         ({}, [*ARGUMENTS, "--system", "Other", "none"], "No such file"),
     ],

@@ -172,10 +172,10 @@ def test_tables_are_text_or_markdown(files, capsys):
         ("--by all", "--by all: nothing is given to group words by; give --source"),
         ("--by unseen --source-training train.en", "--source-training needs --source"),
         ("--by length --source-parses heads", "heads:1: expected 10 columns"),
-        ("--by label --source-parses short", "short: 1 sentences, but 2 references"),
+        ("--by label --source-parses short", "short: has 1 sentences, but there are 2 references"),
         (
             "--by label --source-parses conllu --links short.align",
-            "short.align: 1 lines, but 2 ref",
+            "short.align: has 1 lines, but there are 2 ref",
         ),
         (
             "--by label --source-parses conllu --links far.align",

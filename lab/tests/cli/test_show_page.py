@@ -386,7 +386,7 @@ def test_only_the_first_sentences_are_shown_and_no_picture_of_long_ones(
     [
         (["--log", "C", "log"], "--log C: no --system has this name"),
         (["--log", "A", "a"], "a: the log has no losses"),
-        (["--target-trees", "empty"], "--target-trees: 0 lines, but 1 references"),
+        (["--target-trees", "empty"], "--target-trees: has 0 lines, but there are 1 references"),
     ],
 )
 def test_one_line_says_what_is_wrong(tmp_path, monkeypatch, capsys, options, message):

@@ -121,7 +121,10 @@ def test_treebanks_go_with_treebanks(folder):
     write_treebanks(["train", "valid"])
     Path("valid.en").write_text("a\n" * 20)
     Path("valid.de").write_text("a\n" * 20)
-    with pytest.raises(DataError, match="train.en.conllu: in CoNLL-U; give the other texts in "):
+    with pytest.raises(
+        DataError,
+        match="train.en.conllu: the training text is in CoNLL-U; give the other texts in ",
+    ):
         write_corpus(
             Path("mine"), ["train.en.conllu", "train.de.conllu", "valid.en", "valid.de"], False
         )
