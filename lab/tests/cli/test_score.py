@@ -459,7 +459,8 @@ def test_scores_of_other_programs(files, capsys):
         ),
         (
             ["BLEURT", "Ours", "short"],
-            f"short: has 1 scores, but there are {count} references; give one score for each sentence",
+            f"short: has 1 scores, but there are {count} references; give one score for each "
+            "sentence",
         ),
     ):
         Path("short").write_text("1\n")
