@@ -49,8 +49,11 @@ REST = [
     ({"common": {"user_dir": 7}}, "the plugin '7', which is imported only"),
     ({"task": None}, "PyTorch cannot load the file"),
     ({"task": {"data": 7}}, "the checkpoint's option data has the invalid value '7'"),
-    ({"task": {"source_lang": "../en", "target_lang": "de"}}, "source_lang is '../en'"),
-    ({"task": {"left_pad_source": 1}}, "left_pad_source is '1'"),
+    (
+        {"task": {"source_lang": "../en", "target_lang": "de"}},
+        "source_lang has the invalid value '../en'",
+    ),
+    ({"task": {"left_pad_source": 1}}, "left_pad_source has the invalid value '1'"),
 ]
 ODD = [("model", *row) for row in MODEL] + [("cfg", *row) for row in REST]
 ODD += [("", cfg, "") for cfg in (None, {}, [], "x")]
