@@ -160,5 +160,5 @@ SOUND = {"tokenizer": "moses", "language": "en"}
 )
 def test_a_record_of_somebody_else(tmp_path, record: Any):
     (tmp_path / NAME).write_text(json.dumps(record))
-    with pytest.raises(DataError, match=f"{NAME}: damaged; make it again"):
+    with pytest.raises(DataError, match=f"{NAME}: the file is damaged; make it again"):
         stored_preparations(tmp_path)
