@@ -68,7 +68,7 @@ def test_the_same_data_go_on(small_corpus, path, own_data):
 
 def test_a_smaller_text_does_not(path, smaller, small_corpus):
     other = rf"{smaller}/(train.align.en-de|train.en-de.de)"
-    told = rf"^{path}: the training has read another {other} than "
+    told = rf"^{path}: the training has read another {other} than the present one; continue"
     with pytest.raises(DataError, match=told):
         load(path, smaller)
     assert load(path, smaller, reset_dataloader=True) == ITERATOR
