@@ -290,12 +290,21 @@ def test_weights_of_earlier_times_are_read_without_running_code(tmp_path):
         (change("config.json", d_model="16"), "config.json: d_model is '16'; get it again"),
         (change("config.json", encoder_layers=10**6), "encoder_layers is 1000000; get it again"),
         (change("config.json", max_position_embeddings=1), "max_position_embeddings is 1; get"),
-        (change("config.json", encoder_attention_heads=3), "cannot load it .embed_dim must be div"),
+        (
+            change("config.json", encoder_attention_heads=3),
+            "MarianMTModel cannot load the model .embed_dim must be div",
+        ),
         (change("config.json", dropout=7), "config.json: dropout is 7; get it again"),
         (change("config.json", vocab_size=9), "vocab_size is 9, but its vocabulary has 27 symb"),
         (change("config.json", eos_token_id=5), "eos_token_id is 5, but </s> is 0; get it again"),
-        (change("config.json", transformers_weights="../x"), "transformers_weights names weights"),
-        (spoil_index, "model.safetensors.index.json: '../opus/x' is no file of this folder"),
+        (
+            change("config.json", transformers_weights="../x"),
+            "transformers_weights refers to weights",
+        ),
+        (
+            spoil_index,
+            "model.safetensors.index.json: names the file '../opus/x', which this folder does not have",
+        ),
         (write_pickle, "its weights are a pickle that runs code when it is read; get the model as"),
         (
             lambda folder: change_weights(folder, nan=True),
@@ -311,13 +320,19 @@ def test_weights_of_earlier_times_are_read_without_running_code(tmp_path):
         ),
         (
             lambda folder: (folder / "tokenizer_config.json").write_text("{"),
-            "_config.json: not JSON",
+            "_config.json: not valid JSON",
         ),
-        (change("tokenizer_config.json", source_lang=None), "its languages; give --source-lang"),
-        (change("tokenizer_config.json", source_lang="../x"), "its languages; give --source-lang"),
+        (
+            change("tokenizer_config.json", source_lang=None),
+            "name the model's languages; give --source-lang",
+        ),
+        (
+            change("tokenizer_config.json", source_lang="../x"),
+            "name the model's languages; give --source-lang",
+        ),
         (change("tokenizer_config.json", source_lang="de"), "both languages are de"),
         (change("vocab.json", x="1"), "expected a number for each symbol"),
-        (change("vocab.json", x=1), "expected the numbers 0 to 26, each once"),
+        (change("vocab.json", x=1), "expected each number from 0 to 26 once"),
         (change("vocab.json", more=27), "vocab_size is 27, but its vocabulary has 28 symbols"),
         (change("vocab.json", x=None, **{"a\nb": 22}), "cannot stand in a dictionary"),
         (change("vocab.json", **{"<unk>": None, "y": 1}), "the vocabulary has no <unk>"),

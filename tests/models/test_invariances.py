@@ -224,7 +224,8 @@ def test_positions_are_checked():
     with pytest.raises(DataError, match="--alibi-scale 0: must be above 0"):
         testing.build_model(positions="alibi", alibi_scale=0)
     with pytest.raises(
-        DataError, match="-decoder-layers same: the decoder reads no dependency tree"
+        DataError,
+        match="--distance-bias-decoder-layers same: the decoder reads no dependency tree",
     ):
         testing.build_model(**OTHERS["tree distance"], distance_bias_decoder_layers="same")
 

@@ -371,7 +371,8 @@ def test_parses_of_another_text_are_refused(run):
     parsed = run.text.with_name("parsed")
     parsed.write_text("".join(f"1\tother{n}\t_\t_\t_\t_\t0\troot\t_\t_\n\n" for n in range(60)))
     with pytest.raises(
-        DataError, match=r"parsed: only 0 of 60 .*--min-parsed \(the other sentences .*: words"
+        DataError,
+        match=r"parsed: only 0 of 60 .*--min-parsed \(the other sentences without a parse: words",
     ):
         convert_parsed(run.text, parsed, "conllu", run.outputs, min_parsed=0.1)
     assert not run.outputs["heads"].exists()
