@@ -1,6 +1,5 @@
 """Export to MarianMT of Hugging Face, the class of OPUS-MT: the inverse of an import."""
 
-import json
 from functools import cached_property
 from pathlib import Path
 
@@ -16,7 +15,7 @@ from .check import Sample, target_scores
 from .ctranslate2_format import are_sentencepiece, refuse_options
 from .fold import FoldedModel
 from .format import Format
-from .transformers_format import find_longest, load_transformers
+from .transformers_format import find_longest, load_transformers, write_tokenizer
 
 _ACTIVATIONS = {"relu": "relu", "gelu": "gelu", "swish": "swish"}
 _CLASS = "MarianMT of Hugging Face"
@@ -97,7 +96,9 @@ class MarianFormat(Format):
         settings.bad_words_ids = [[pad]]
         settings.decoder_start_token_id = start
         model.save_pretrained(folder)
-        _write_tokenizer(folded, order, folder)
+        source, target = order.words
+        vocabularies = [source] if source == target else [source, target]
+        write_tokenizer(folded, folder, _read_subwords(folded), vocabularies)
 
     @torch.no_grad()
     def scores(self, folder: Path, folded: FoldedModel, sample: Sample) -> list[float]:
@@ -229,26 +230,12 @@ def _convert(folded: FoldedModel, order: _Order) -> dict[str, Tensor]:
     return made
 
 
-def _write_tokenizer(folded: FoldedModel, order: _Order, folder: Path) -> None:
-    """Write the subword models, the vocabularies and the tokenizer's settings."""
+def _read_subwords(folded: FoldedModel) -> list[bytes]:
+    """Return the sentencepiece models of source and target for MarianMT's tokenizer."""
     assert folded.subwords is not None and folded.segmenters is not None
-    names = ["source.spm", "target.spm"]
-    for name, model, segmenter in zip(names, folded.subwords, folded.segmenters, strict=True):
+    models = []
+    for model, segmenter in zip(folded.subwords, folded.segmenters, strict=True):
         content = read_file(model.path)
         # A model of raw sentences reads them as it was published.
-        content = content if is_raw(segmenter.scheme) else add_line_reading(content)
-        (folder / name).write_bytes(content)
-    separate = order.words[0] != order.words[1]
-    vocabularies = ["vocab.json", *(["target_vocab.json"] if separate else [])]
-    for name, words in zip(vocabularies, order.words, strict=False):
-        numbers = {word: number for number, word in enumerate(words)}
-        (folder / name).write_text(json.dumps(numbers, ensure_ascii=False), encoding="utf-8")
-    tokenizer = load_transformers().MarianTokenizer(
-        *(str(folder / name) for name in (*names, *vocabularies)),
-        source_lang=folded.source,
-        target_lang=folded.target,
-        model_max_length=folded.model.cfg.max_source_positions,
-        separate_vocabs=separate,
-        split_special_tokens=True,
-    )
-    tokenizer.save_pretrained(folder)
+        models.append(content if is_raw(segmenter.scheme) else add_line_reading(content))
+    return models

@@ -1,6 +1,7 @@
 """Export to FSMT of Hugging Face, the class for models of fairseq."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -91,7 +92,9 @@ class TransformersFormat(Format):
         model.generation_config.num_beams = 5
         model.generation_config.early_stopping = True
         model.save_pretrained(folder)
-        _write_tokenizer(folded, folder)
+        assert folded.subwords is not None  # else refused
+        models = [add_line_reading(read_file(model.path)) for model in folded.subwords]
+        write_tokenizer(folded, folder, models, [folded.source_words, folded.target_words])
 
     def scores(self, folder: Path, folded: FoldedModel, sample: Sample) -> list[float]:
         """Return the log-probability of each target under FSMT, loaded from the folder."""
@@ -141,22 +144,34 @@ def load_transformers() -> Any:
     return transformers
 
 
-def _write_tokenizer(folded: FoldedModel, folder: Path) -> None:
-    """Write Marian's tokenizer, which splits text itself and numbers subwords as fairseq does."""
-    assert folded.subwords is not None
-    files = dict(zip(("source.spm", "target.spm"), folded.subwords, strict=True))
-    for name, model in files.items():
-        (folder / name).write_bytes(add_line_reading(read_file(model.path)))
-    vocabularies = {"vocab.json": folded.source_words, "target_vocab.json": folded.target_words}
-    for name, words in vocabularies.items():
+def write_tokenizer(
+    folded: FoldedModel,
+    folder: Path,
+    models: Sequence[bytes],
+    vocabularies: Sequence[Sequence[str]],
+) -> None:
+    """Write Marian's tokenizer: subword models, vocabularies and settings.
+
+    Args:
+        folded: the model to export, with its languages and its longest source.
+        folder: the folder of the export.
+        models: the sentencepiece models of source and target.
+        vocabularies: the symbols in the order of their numbers, of source and target; one
+            vocabulary if source and target share it.
+    """
+    spm = ("source.spm", "target.spm")
+    for name, content in zip(spm, models, strict=True):
+        (folder / name).write_bytes(content)
+    tables = ("vocab.json", "target_vocab.json")[: len(vocabularies)]
+    for name, words in zip(tables, vocabularies, strict=True):
         numbers = {word: number for number, word in enumerate(words)}
         (folder / name).write_text(json.dumps(numbers, ensure_ascii=False), encoding="utf-8")
     tokenizer = load_transformers().MarianTokenizer(
-        *(str(folder / name) for name in (*files, *vocabularies)),
+        *(str(folder / name) for name in (*spm, *tables)),
         source_lang=folded.source,
         target_lang=folded.target,
         model_max_length=folded.model.cfg.max_source_positions,
-        separate_vocabs=True,
+        separate_vocabs=len(vocabularies) == 2,
         split_special_tokens=True,
     )
     tokenizer.save_pretrained(folder)

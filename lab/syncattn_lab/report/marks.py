@@ -10,12 +10,13 @@ from bisect import bisect
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
-from itertools import accumulate, pairwise
 
 import regex
 
 from syncattn_fairseq.data.spans import Span
 from syncattn_fairseq.data.words import Link
+
+from ..evaluation.grouped_text import match_words
 
 #: Matches a character of a script without spaces, a word, or a sign.
 _WORD = regex.compile(
@@ -66,7 +67,7 @@ def mark_translations(
     """
     spans = split_words(reference, by_spaces)
     words = cut(reference, spans)
-    places = None if linked is None else locate_words(linked.target, reference, spans)
+    places = None if linked is None else match_words(linked.target, words)
     sources: dict[int, set[int]] = defaultdict(set)
     if linked and places is not None:
         for source, target in linked.links:
@@ -200,21 +201,6 @@ def cut(text: str, spans: Iterable[Span]) -> list[str]:
     return [text[begin:end] for begin, end in spans]
 
 
-def locate_words(words: Sequence[str], text: str, spans: Sequence[Span]) -> list[set[int]] | None:
-    """Return for each of ``words`` the numbers of the spans of the same text that it overlaps.
-
-    The numbers are from 0. None if the characters of the words, except white space, are not those
-    of the text.
-    """
-    ours = ["".join(word.split()) for word in words]
-    theirs = ["".join(word.split()) for word in cut(text, spans)]
-    if "".join(ours) != "".join(theirs):
-        return None
-    owners = [number for number, word in enumerate(theirs) for _ in word]
-    bounds = pairwise(accumulate(map(len, ours), initial=0))
-    return [{*owners[begin:end]} for begin, end in bounds]
-
-
 def find_untranslated(
     gaps: Collection[int],
     links: Iterable[Link],
@@ -228,15 +214,16 @@ def find_untranslated(
         links: between words of the source and of the reference.
         source: the words of the source; signs alone are never returned.
         places: for each reference word of ``links``, the words of the reference as ``gaps`` counts
-            them that it overlaps, see `locate_words`.
+            them that it overlaps, see `.grouped_text.match_words`.
     """
     linked: dict[int, set[int]] = defaultdict(set)
     for word, target in links:
         linked[word].update(places[target])
+    missing = {*gaps}
     return [
         word
         for word, targets in sorted(linked.items())
-        if targets and targets <= {*gaps} and any(map(str.isalnum, source[word]))
+        if targets and targets <= missing and any(map(str.isalnum, source[word]))
     ]
 
 

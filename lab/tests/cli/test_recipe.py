@@ -376,7 +376,8 @@ def test_words_in_place_of_subwords(capsys):
         (["model.x=[1,"], "model.x=[1,: the value cannot be read: "),
         (
             ["model.x=${oc.env:HOME}"],
-            "model.x: ${oc.env:HOME}: references are not supported; write ",
+            "model.x: ${oc.env:HOME}: references are not supported; write the value in place of "
+            "${...}",
         ),
         (["model=3"], "model=3: write settings as SECTION.OPTION=VALUE"),
         (["modell.dropout=0.1"], "no section 'modell'; choose from common, "),
@@ -536,7 +537,8 @@ def test_files_that_are_wrong(name, tmp_path, capsys):
         assert str(tmp_path / "x") in fails(capsys, *words), content
     for text, fault in {
         "a: &a [x, x]\nb: [*a, *a]": ":2: *a is an alias of YAML; write the value again",
-        "a: ['a${x}${x}']": ": a${x}${x}: references are not supported; write ",
+        "a: ['a${x}${x}']": ": a${x}${x}: references are not supported; write the value in "
+        "place of ${...}",
     }.items():
         path.write_text(text)
         assert f"{path}{fault}" in fails(capsys, *words)

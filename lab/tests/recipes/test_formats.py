@@ -224,7 +224,11 @@ def test_what_is_read(name, content, sentences):
         ),  # or each would be sought a > for
         ("sgm", f"<seg {'x' * 99}>a", f"f:1: '<seg {'x' * 55}' has no matching tag"),
         ("conllu", "\n1 a\n", "f:2: expected 10 columns separated by tabs"),
-        ("conllu", f"1-2\t{'x' * 99}" + "\t_" * 8, f"token '{'x' * 60}' ends at word 2"),
+        (
+            "conllu",
+            f"1-2\t{'x' * 99}" + "\t_" * 8,
+            f"but the range of the token '{'x' * 60}' ends at word 2",
+        ),
     ],
 )
 def test_what_cannot_be_read_names_its_line(name, content, message):

@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from syncattn_lab.evaluation.grouped_text import match_words
 from syncattn_lab.report.marks import (
     SentenceLinks,
     cut,
     find_untranslated,
     lay_out,
-    locate_words,
     mark_translations,
     pair_words,
     split_words,
@@ -165,8 +165,10 @@ def test_words(text, by_spaces, words):
 def test_words_of_another_split_are_found_by_their_characters():
     text = "Er kommt, ja."
     spans = split_words(text, by_spaces=False)
-    assert locate_words(["Er", "kommt,", "j", "a."], text, spans) == [{0}, {1, 2}, {3}, {3, 4}]
-    assert locate_words(["Er", "kam"], text, spans) is None
+    words = cut(text, spans)
+    found = match_words(["Er", "kommt,", "j", "a."], words)
+    assert found is not None and [{*each} for each in found] == [{0}, {1, 2}, {3}, {3, 4}]
+    assert match_words(["Er", "kam"], words) is None
 
 
 def test_very_long_sentences_have_no_marks():
