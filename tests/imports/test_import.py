@@ -303,7 +303,8 @@ def test_weights_of_earlier_times_are_read_without_running_code(tmp_path):
         ),
         (
             spoil_index,
-            "model.safetensors.index.json: names the file '../opus/x', which this folder does not have",
+            "model.safetensors.index.json: names the file '../opus/x', "
+            "which this folder does not have",
         ),
         (write_pickle, "its weights are a pickle that runs code when it is read; get the model as"),
         (
