@@ -4,10 +4,11 @@
     python -m study.exchange tune --results study/results/exchange/updates.json
     python -m study.exchange run --results study/results/exchange/gpu.json
 
-``tune`` trains the plain Transformer with a seed that is not reported, once for each size, and
-writes how many updates that size has. ``run`` trains one cell after the other and writes each as it
-ends; it goes on where it was stopped. What a cell has is what the plan's analysis reads,
-`study.exchange_rate`.
+``tune`` trains one plain system with a seed that is not reported, once for each size, and writes
+the number of updates for that size. ``run`` trains one cell after the other and writes each cell's
+result when its training ends. It continues where it was stopped, and several processes may share
+the work. With ``--cpu``, both run the plan's small exploratory experiment instead, which needs no
+GPU. `study.exchange_rate` analyses the results.
 """
 
 from __future__ import annotations
@@ -17,24 +18,26 @@ import json
 import shutil
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.base.files import read_json, replacing
+from syncattn_fairseq.base.locks import locked
 from syncattn_fairseq.base.text import read_lines
 from syncattn_lab.recipes.corpus_facts import load_corpus
+from syncattn_lab.recipes.grid import find_commit, name_processor
 from syncattn_lab.recipes.launch import Machines, make_training
 from syncattn_lab.recipes.systems import SHARED, read_overrides
 
 CORPUS = "multi30k_tiny_en_de"
 SIZES = (3625, 10000, 29000)
-SEEDS = (31, 32, 33, 34, 35)
-#: Of `tune`; not reported.
+#: The seed of `tune`, which is not reported.
 TUNING_SEED = 11
-#: By name: the config and what is changed in it.
+#: The config of each system, and the settings changed in it.
 SYSTEMS: dict[str, tuple[str, dict[str, str]]] = {
     "rotary": ("rotary", {}),
     "right_tree": ("rotary_distance_tree", {}),
@@ -44,13 +47,10 @@ SYSTEMS: dict[str, tuple[str, dict[str, str]]] = {
     "dbsa": ("dbsa", {"model.positions": "rotary"}),
     "constant_decay": ("rotary_constant_gate", {}),
 }
-#: The systems that alone decide, and are trained first.
-FIRST = tuple(SYSTEMS)[:4]
-#: How many late checkpoints are averaged, and how many updates they are apart: a prime, since
-#: fairseq leaves out a checkpoint that falls on the end of an epoch.
-AVERAGED, APART = 5, 197
-#: Of which one is chosen for each size, and by how many nats the fewest may be worse than the best.
-UPDATES, WITHIN = (1970, 3940, 5910, 7880), 0.005
+#: How many late checkpoints are averaged.
+AVERAGED = 5
+#: By how many nats the chosen number of updates may be worse than the best one.
+WITHIN = 0.005
 
 
 @dataclass(frozen=True)
@@ -73,16 +73,62 @@ class Cell:
         return self.size, self.system, self.seed
 
 
-def list_cells() -> list[Cell]:
-    """List all trainings of the experiment in the order in which they are run."""
-    order = [(FIRST, (SIZES[-1],)), (FIRST, SIZES[:-1]), (tuple(SYSTEMS)[4:], SIZES[::-1])]
-    return [
-        Cell(size, system, seed)
-        for systems, sizes in order
-        for size in sizes
-        for seed in SEEDS
-        for system in systems
-    ]
+@dataclass(frozen=True)
+class Design:
+    """An experiment of the plan: its trainings, and how their number of updates is chosen.
+
+    Attributes:
+        groups: systems and sizes that are trained one group after the other.
+        seeds: of weights and batches; all systems share them.
+        tuned: the system that chooses the number of updates, with `TUNING_SEED`.
+        updates: the numbers of updates of which one is chosen for each size.
+        apart: how many updates the averaged checkpoints are apart: a prime, since fairseq leaves
+            out a checkpoint that falls on the end of an epoch.
+        cpu: whether it is trained without a GPU.
+    """
+
+    groups: tuple[tuple[tuple[str, ...], tuple[int, ...]], ...]
+    seeds: tuple[int, ...]
+    tuned: str
+    updates: tuple[int, ...]
+    apart: int
+    cpu: bool
+
+    @property
+    def sizes(self) -> list[int]:
+        """The numbers of pairs that are trained on, in ascending order."""
+        return sorted({size for _, sizes in self.groups for size in sizes})
+
+    def list_cells(self) -> list[Cell]:
+        """List all trainings in their order: a seed has all systems before the next one begins."""
+        return [
+            Cell(size, system, seed)
+            for systems, sizes in self.groups
+            for size in sizes
+            for seed in self.seeds
+            for system in systems
+        ]
+
+
+_FIRST, _LATER = tuple(SYSTEMS)[:4], tuple(SYSTEMS)[4:]
+#: The experiment that decides. Its first group alone decides, and is trained first.
+PLANNED = Design(
+    groups=((_FIRST, SIZES[-1:]), (_FIRST, SIZES[:-1]), (_LATER, SIZES[::-1])),
+    seeds=(31, 32, 33, 34, 35),
+    tuned="transformer",
+    updates=(1970, 3940, 5910, 7880),
+    apart=197,
+    cpu=False,
+)
+#: What can be trained without a GPU.
+EXPLORATORY = Design(
+    groups=((("rotary", "right_tree", "other_tree"), SIZES[:1]),),
+    seeds=(31, 32, 33),
+    tuned="rotary",
+    updates=(395, 553, 711, 869, 1027, 1185),
+    apart=79,
+    cpu=True,
+)
 
 
 def choose_updates(nats: Mapping[int, float]) -> int:
@@ -123,14 +169,14 @@ def prepare(work: Path) -> None:
         made.rename(data)
 
 
-def make_command(work: Path, cell: Cell, updates: int, cpu: bool) -> list[str]:
-    """Return the command that trains one cell of the experiment.
+def make_command(work: Path, cell: Cell, updates: int, design: Design) -> list[str]:
+    """Return the command that trains one cell of an experiment.
 
     Args:
         work: the folder of the corpora, data and checkpoints.
         cell: the training.
         updates: the number of updates.
-        cpu: whether to train without a GPU.
+        design: the experiment.
     """
     name, changes = SYSTEMS[cell.system]
     system = load_corpus(SHARED / CORPUS).system(name)
@@ -144,12 +190,14 @@ def make_command(work: Path, cell: Cell, updates: int, cpu: bool) -> list[str]:
         "checkpoint.patience": -1,
         "checkpoint.no_epoch_checkpoints": True,
         "checkpoint.save_interval": 10**6,  # epochs are a few updates
-        "checkpoint.save_interval_updates": APART,
+        "checkpoint.save_interval_updates": design.apart,
         "checkpoint.keep_interval_updates": -1 if cell.seed == TUNING_SEED else AVERAGED,
         "dataset.disable_validation": True,
         "optimization.max_update": updates,
     }
-    [command] = make_training(system, system.load(settings), Machines(cpu=cpu), settings).commands
+    [command] = make_training(
+        system, system.load(settings), Machines(cpu=design.cpu), settings
+    ).commands
     return list(command)
 
 
@@ -161,7 +209,7 @@ def _find_checkpoints(work: Path, cell: Cell) -> Path:
     return work / "checkpoints" / f"{CORPUS}.{cell.size}" / cell.system / str(cell.seed)
 
 
-def average(folder: Path, updates: int, apart: int = APART) -> Path:
+def average(folder: Path, updates: int, apart: int) -> Path:
     """Average the last checkpoints up to a number of updates; return the new checkpoint's path.
 
     Where one fell on the end of an epoch, the one before counts. That is the same for all trainings
@@ -210,21 +258,21 @@ def measure(checkpoint: Path, data: Path, split: str) -> tuple[list[float], list
     return [round(nat, 3) for nat, _ in ordered], [size for _, size in ordered]
 
 
-def _train(work: Path, cell: Cell, updates: int, cpu: bool) -> None:
-    subprocess.run(make_command(work, cell, updates, cpu), check=True)
+def _train(work: Path, cell: Cell, updates: int, design: Design) -> None:
+    subprocess.run(make_command(work, cell, updates, design), check=True)
 
 
-def tune(work: Path, results: Path, cpu: bool) -> None:
+def tune(work: Path, results: Path, design: Design) -> None:
     """Find the best number of updates of each size that has none yet, and write them to a file."""
     known = _read(results)
-    for size in SIZES:
+    for size in design.sizes:
         if any(row["size"] == size for row in known):
             continue
-        cell = Cell(size, "transformer", TUNING_SEED)
-        _train(work, cell, max(UPDATES), cpu)
+        cell = Cell(size, design.tuned, TUNING_SEED)
+        _train(work, cell, max(design.updates), design)
         nats: dict[int, float] = {}
-        for updates in UPDATES:
-            checkpoint = average(_find_checkpoints(work, cell), updates)
+        for updates in design.updates:
+            checkpoint = average(_find_checkpoints(work, cell), updates, design.apart)
             sums, sizes = measure(checkpoint, _find_data(work, size), "valid")
             nats[updates] = sum(sums) / sum(sizes)
         row = {"size": size, "updates": choose_updates(nats), "valid": nats}
@@ -232,36 +280,70 @@ def tune(work: Path, results: Path, cpu: bool) -> None:
         _write(results, known)
 
 
-def run(work: Path, results: Path, cpu: bool) -> None:
-    """Train the cells that the results lack; write each cell's result when its training ends."""
-    chosen = _read(results.with_name("updates.json"))
-    updates = {row["size"]: row["updates"] for row in chosen}
-    if missing := [str(size) for size in SIZES if size not in updates]:
+def run(work: Path, results: Path, design: Design) -> None:
+    """Train the cells that the results lack; write each cell's result when its training ends.
+
+    A cell that another process trains is left to that process.
+
+    Raises:
+        DataError: the number of updates of a size is unknown, or cells of the experiment, or of the
+            same seed, are of another device.
+    """
+    name = "updates_cpu.json" if design.cpu else "updates.json"
+    updates = {row["size"]: row["updates"] for row in _read(results.with_name(name))}
+    if missing := [str(size) for size in design.sizes if size not in updates]:
         raise DataError(f"{', '.join(missing)} pairs: no number of updates; run tune first")
-    known = _read(results)
-    device = "cpu" if cpu else _name_device()
-    if others := {row["device"] for row in known} - {device}:
-        raise DataError(f"{results}: has cells of {', '.join(others)}; name another file")
-    for cell in _list_missing(known):
-        _train(work, cell, updates[cell.size], cpu)
-        checkpoint = average(_find_checkpoints(work, cell), updates[cell.size])
-        sums, sizes = measure(checkpoint, _find_data(work, cell.size), "test")
-        row = {"size": cell.size, "system": cell.system, "seed": cell.seed}
-        row |= {"updates": updates[cell.size], "device": device, "nats": sums, "subwords": sizes}
-        known.append(row)
-        _write(results, known)
+    device = _name_device(design.cpu)
+    record = {"device": device, "commit": find_commit()}
+    for cell in design.list_cells():
+        with suppress(_TrainedElsewhere), _claiming(work, cell):
+            known = _read(results)
+            if any((row["size"], row["system"], row["seed"]) == cell.key for row in known):
+                continue
+            # Without a GPU, sessions on several machines may share the work, seed by seed.
+            same = [row for row in known if not design.cpu or row["seed"] == cell.seed]
+            if others := {row["device"] for row in same} - {device}:
+                seed = f" with seed {cell.seed}" if design.cpu else ""
+                raise DataError(
+                    f"{results}: has cells{seed} of {', '.join(others)}; name another file"
+                )
+            row = _train_and_measure(work, cell, updates[cell.size], design)
+            with locked(work / "results.lock", lambda: None):
+                _write(results, [*_read(results), row | record])
 
 
-def _list_missing(known: Sequence[Mapping[str, Any]]) -> Iterator[Cell]:
-    done = {(row["size"], row["system"], row["seed"]) for row in known}
-    return (cell for cell in list_cells() if cell.key not in done)
+def _train_and_measure(work: Path, cell: Cell, updates: int, design: Design) -> dict[str, Any]:
+    """Train a cell; return its row of the results, without device and commit."""
+    _train(work, cell, updates, design)
+    checkpoint = average(_find_checkpoints(work, cell), updates, design.apart)
+    sums, sizes = measure(checkpoint, _find_data(work, cell.size), "test")
+    return asdict(cell) | {"updates": updates, "nats": sums, "subwords": sizes}
 
 
-def _name_device() -> str:
+class _TrainedElsewhere(Exception):
+    """Another process is training the cell."""
+
+
+@contextmanager
+def _claiming(work: Path, cell: Cell) -> Iterator[None]:
+    """Keep other processes from a cell; raise `_TrainedElsewhere` if one is training it."""
+
+    def refuse() -> None:
+        raise _TrainedElsewhere
+
+    name = f"{cell.size}.{cell.system}.{cell.seed}.lock"
+    with locked(work / "checkpoints" / name, refuse):
+        yield
+
+
+def _name_device(cpu: bool) -> str:
+    """Return the name of the GPU, or of the processor after ``CPU,``."""
+    if cpu:
+        return f"CPU, {name_processor()}"
     import torch
 
     if not torch.cuda.is_available():
-        raise DataError("there is no GPU; --cpu trains without, for an experiment of its own")
+        raise DataError("there is no GPU; --cpu runs the exploratory experiment, which needs none")
     return torch.cuda.get_device_name()
 
 
@@ -287,14 +369,19 @@ def main(words: Sequence[str] | None = None) -> None:
     made.add_argument("step", choices=("prepare", "tune", "run"))
     made.add_argument("--work", type=Path, default=Path(), help="of the recipe")
     made.add_argument("--results", type=Path, help="JSON file; is continued")
-    made.add_argument("--cpu", action="store_true", help="train without a GPU")
+    made.add_argument(
+        "--cpu",
+        action="store_true",
+        help="run the small exploratory experiment, which needs no GPU",
+    )
     args = made.parse_args(words)
     if args.step == "prepare":
         prepare(args.work)
     elif args.results is None:
         made.error(f"{args.step}: give --results")
     else:
-        {"tune": tune, "run": run}[args.step](args.work, args.results, args.cpu)
+        design = EXPLORATORY if args.cpu else PLANNED
+        {"tune": tune, "run": run}[args.step](args.work, args.results, design)
 
 
 if __name__ == "__main__":

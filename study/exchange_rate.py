@@ -5,13 +5,17 @@
 NLL of the plain system, `a + b N^−c`, says how NLL falls with the pairs N. A system's gain at N is
 the shift g in log2 N after which the plain system has its NLL: it would need 2^g times the pairs.
 Intervals are by a bootstrap over seeds and sentences together, which are those of all systems.
+Results of the exploratory experiment, which needs no GPU, have no verdict: their differences are
+listed with intervals over seeds.
 """
 
 from __future__ import annotations
 
 import argparse
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -92,11 +96,14 @@ class Cells:
         rows: as `study.exchange` writes them.
 
     Raises:
-        DataError: devices, texts or seeds of the cells differ.
+        DataError: cells that are compared are of several devices, or the cells' texts differ.
     """
 
     def __init__(self, rows: Sequence[Mapping[str, Any]]) -> None:
-        if len({row["device"] for row in rows}) != 1:
+        #: Whether the cells were trained without a GPU, where each seed may have a machine.
+        self.exploratory = all(row["device"].startswith("CPU, ") for row in rows)
+        blocks = {(self.exploratory and row["seed"], row["device"]) for row in rows}
+        if len(blocks) != len({block for block, _ in blocks}):
             raise DataError("cells of several devices; GPU and CPU are never in one contrast")
         if len({tuple(row["subwords"]) for row in rows}) != 1:
             raise DataError("cells of different test texts")
@@ -107,6 +114,11 @@ class Cells:
             cells[row["seed"]] = np.array(row["nats"], float)
         self.seeds = sorted(set.union(*map(set, self._sums.values())))
         self.sizes = sorted({size for _, size in self._sums})
+
+    @property
+    def systems(self) -> list[str]:
+        """The names of the systems, in alphabetical order."""
+        return sorted({system for system, _ in self._sums})
 
     def has(self, system: str, size: int) -> bool:
         """Tell whether all seeds of a system were trained on a number of pairs."""
@@ -231,12 +243,34 @@ def _test(values: np.ndarray) -> tuple[Interval, float]:
 def make_table(cells: Cells) -> str:
     """Return a table of the gains of all systems that were trained at all sizes."""
     table = [["system", *(f"gain at {size:,} pairs" for size in cells.sizes)]]
-    systems = {system for system, _ in cells._sums} - {BASELINE}
-    for system in sorted(systems):
-        if all(cells.has(name, size) for name in (system, BASELINE) for size in cells.sizes):
+    for system in cells.systems:
+        pairs = [(name, size) for name in (system, BASELINE) for size in cells.sizes]
+        if system != BASELINE and all(cells.has(name, size) for name, size in pairs):
             gains = [measure_gain(cells, system, size) for size in cells.sizes]
             table.append([system, *(gain.format(2) for gain in gains)])
     return markdown_table(table)
+
+
+def tabulate_differences(cells: Cells) -> str:
+    """Return a table of the differences between systems in nats, paired over seeds.
+
+    A pair of systems of which a seed is missing is left out.
+    """
+    table = [["pairs", "systems", "nats", "nats by seed"]]
+    for size in cells.sizes:
+        complete = [name for name in cells.systems if cells.has(name, size)]
+        for second, first in combinations(complete, 2):
+            values = cells.by_seed(first, size) - cells.by_seed(second, size)
+            interval, _ = _test(values)
+            each = ", ".join(f"{value:.3f}" for value in values)
+            table.append([f"{size:,}", f"{first} − {second}", interval.format(3), each])
+    return markdown_table(table)
+
+
+def _keep_complete_seeds(rows: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Leave out the seeds that lack trainings other seeds have: their queue is not done yet."""
+    counts = Counter(row["seed"] for row in rows)
+    return [row for row in rows if counts[row["seed"]] == max(counts.values())]
 
 
 def main(words: Sequence[str] | None = None) -> None:
@@ -248,7 +282,12 @@ def main(words: Sequence[str] | None = None) -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     made.add_argument("results", type=Path)
-    cells = Cells(read_json(made.parse_args(words).results))
+    rows = read_json(made.parse_args(words).results)
+    cells = Cells(rows)
+    if cells.exploratory:
+        cells = Cells(_keep_complete_seeds(rows))
+        print(f"exploratory, {len(cells.seeds)} seeds:\n\n{tabulate_differences(cells)}")
+        return
     decision = decide(cells)
     print(f"{RIGHT} − {OTHER}, {cells.sizes[-1]:,} pairs: {decision.interval.format(3)} nats")
     print(f"p {decision.p:.3f}, p same {decision.p_same:.3f}: {decision.verdict}")

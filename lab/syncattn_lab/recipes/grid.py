@@ -208,12 +208,17 @@ def describe_hardware(machines: Machines, jobs: int) -> str:
         import torch
 
         return f"{count} × {torch.cuda.get_device_name()}"
-    model = platform.processor() or platform.machine()
-    if Path("/proc/cpuinfo").exists():
-        lines = read_lines("/proc/cpuinfo")
-        names = [text.partition(": ")[2] for text in lines if text.startswith("model name")]
-        model = names[0] if names else model
     threads = (
         os.environ.get("OMP_NUM_THREADS") or list_environments(machines, jobs)[0]["OMP_NUM_THREADS"]
     )
-    return f"{model}, {count} × {threads} threads, {jobs} at a time"
+    return f"{name_processor()}, {count} × {threads} threads, {jobs} at a time"
+
+
+def name_processor() -> str:
+    """Return the model name of this machine's processor, or its architecture if unknown."""
+    if Path("/proc/cpuinfo").exists():
+        lines = read_lines("/proc/cpuinfo")
+        names = [text.partition(": ")[2] for text in lines if text.startswith("model name")]
+        if names:
+            return names[0]
+    return platform.processor() or platform.machine()

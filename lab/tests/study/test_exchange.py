@@ -2,19 +2,28 @@
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from fairseq import checkpoint_utils
 
 from study import exchange
-from study.exchange import SIZES, SYSTEMS, Cell, choose_updates, list_cells, make_command
+from study.exchange import (
+    EXPLORATORY,
+    PLANNED,
+    SIZES,
+    SYSTEMS,
+    Cell,
+    choose_updates,
+    make_command,
+)
 from syncattn_fairseq.base.errors import DataError
 from tests.checkpoints import make_checkpoint
 
 
 def test_the_order_of_the_queue():
-    cells = list_cells()
+    cells = PLANNED.list_cells()
     assert len(cells) == len({cell.key for cell in cells}) == 105
     first = [(cell.size, cell.system) for cell in cells[:20]]
     assert {size for size, _ in first} == {29000}
@@ -25,11 +34,14 @@ def test_the_order_of_the_queue():
     assert {cell.system for cell in cells[60:]} == {"linear", "dbsa", "constant_decay"}
     # A contrast of one seed is complete before the next seed begins.
     assert [cell.seed for cell in cells[:8]] == [31] * 4 + [32] * 4
+    small = [cell.key for cell in EXPLORATORY.list_cells()]
+    systems = ("rotary", "right_tree", "other_tree")
+    assert small == [(3625, system, seed) for seed in (31, 32, 33) for system in systems]
 
 
 @pytest.mark.parametrize("system", SYSTEMS)
 def test_every_cell_has_a_command(system, tmp_path):
-    words = make_command(tmp_path, Cell(10000, system, 32), 4000, cpu=False)
+    words = make_command(tmp_path, Cell(10000, system, 32), 4000, PLANNED)
     assert words[0] == "fairseq-hydra-train"
     assert f"++task.data={tmp_path}/data-bin/multi30k_tiny_en_de.10000" in words
     assert {"++common.seed=32", "++optimization.max_update=4000", "++task.fast=true"} <= {*words}
@@ -57,7 +69,7 @@ def trainings(small_corpus, tmp_path, monkeypatch):
         data.symlink_to(small_corpus.data)
     ran = []
 
-    def train(work, cell, updates, cpu):
+    def train(work, cell, updates, design):
         ran.append(cell.key)
         folder = exchange._find_checkpoints(work, cell)
         folder.mkdir(parents=True)
@@ -72,19 +84,24 @@ def trainings(small_corpus, tmp_path, monkeypatch):
         shutil.copy(words[1], words[-1].removeprefix("--output="))
 
     monkeypatch.setattr(exchange, "_train", train)
+    monkeypatch.setattr(exchange, "find_commit", lambda: "1a2b3c4")
     monkeypatch.setattr(exchange.subprocess, "run", average)
     return tmp_path, ran
 
 
+def run(work, results, design):
+    exchange.run(work, work / "results" / results, design)
+
+
 def test_cells_are_written_as_they_end_and_done_once(trainings, monkeypatch, small_corpus):
     work, ran = trainings
-    monkeypatch.setattr(exchange, "UPDATES", (1200, 1400))
-    results, updates = work / "results" / "cpu.json", work / "results" / "updates.json"
-    run = ["run", f"--work={work}", "--results", str(results), "--cpu"]
+    systems = ("rotary", "right_tree", "other_tree")
+    groups = ((systems[:2], SIZES[-1:]), (systems[2:], SIZES[:-1]))
+    design = replace(PLANNED, groups=groups, seeds=(31,), updates=(1200, 1400), apart=200, cpu=True)
+    results, updates = work / "results" / "cpu.json", work / "results" / "updates_cpu.json"
     with pytest.raises(DataError, match="3625, 10000, 29000 pairs: no number of updates; run tune"):
-        exchange.main(run)
-    tune = ["tune", f"--work={work}", "--results", str(updates), "--cpu"]
-    exchange.main(tune)
+        run(work, "cpu.json", design)
+    exchange.tune(work, updates, design)
     chosen = json.loads(updates.read_text())
     assert [(row["size"], row["updates"]) for row in chosen] == [(size, 1200) for size in SIZES]
     late = [[1200, 1000, 800, 400, 200], [1400, 1200, 1000, 800, 400]]
@@ -92,19 +109,23 @@ def test_cells_are_written_as_they_end_and_done_once(trainings, monkeypatch, sma
         part for size in SIZES for part in ((size, "transformer", 11), *late)
     ]
     ran.clear()
-    exchange.main(tune)
+    exchange.tune(work, updates, design)
     assert not ran
 
-    cells = list_cells()[:3]
-    monkeypatch.setattr(exchange, "list_cells", lambda: cells[:2])
-    exchange.main(run)
+    cells = design.list_cells()
+    run(work, "cpu.json", replace(design, groups=groups[:1]))
     assert [one for one in ran if isinstance(one, tuple)] == [cell.key for cell in cells[:2]]
     ran.clear()
-    monkeypatch.setattr(exchange, "list_cells", lambda: cells)
-    exchange.main(run)
+    with exchange._claiming(work, cells[2]):  # another process trains it
+        run(work, "cpu.json", design)
+    assert [one for one in ran if isinstance(one, tuple)] == [cells[3].key]
+    ran.clear()
+    run(work, "cpu.json", design)
     assert [one for one in ran if isinstance(one, tuple)] == [cells[2].key]
     rows = json.loads(results.read_text())
-    assert [(x["size"], x["system"], x["seed"]) for x in rows] == [cell.key for cell in cells]
+    order = [cells[number].key for number in (0, 1, 3, 2)]
+    assert [(x["size"], x["system"], x["seed"]) for x in rows] == order
+    assert all(row["updates"] == 1200 and row["device"].startswith("CPU, ") for row in rows)
     # Each sentence's NLL, in order, beside fairseq's own loss.
     [model], _, task = checkpoint_utils.load_model_ensemble_and_task([str(work / "made.pt")])
     task.load_dataset("test")
@@ -113,21 +134,35 @@ def test_cells_are_written_as_they_end_and_done_once(trainings, monkeypatch, sma
         logs = model.eval()(**sample["net_input"])[0].log_softmax(-1)
         expected = -logs.gather(-1, sample["target"].unsqueeze(-1)).sum().item()
         assert nats == pytest.approx(expected, abs=2e-3) and size == sample["target"].numel()
-    for row in rows:
-        row["device"] = "GPU"
-    results.write_text(json.dumps(rows))
-    with pytest.raises(DataError, match="cpu.json: has cells of GPU; name another file"):
-        exchange.main(run)
+    ran.clear()
+    rows[1]["device"] = "CPU, another"
+    results.write_text(json.dumps([rows[1]]))
+    with pytest.raises(DataError, match="cpu.json: has cells with seed 31 of CPU, another; name a"):
+        run(work, "cpu.json", design)
+    assert not ran
+    # Another seed may be trained on another machine.
+    (work / "checkpoints" / "29000.rotary.31.lock").unlink()
+    run(work, "cpu.json", replace(design, groups=((("rotary",), SIZES[-1:]),), seeds=(32,)))
+    assert [one for one in ran if isinstance(one, tuple)] == [(29000, "rotary", 32)]
+
+
+def test_the_commands_choose_the_experiment(tmp_path, monkeypatch):
+    called = []
+    for step in ("tune", "run"):
+        monkeypatch.setattr(exchange, step, lambda *words: called.append(words))
+    exchange.main(["tune", "--work", str(tmp_path), "--results", "a.json"])
+    exchange.main(["run", "--work", str(tmp_path), "--results", "b.json", "--cpu"])
+    assert called == [(tmp_path, Path("a.json"), PLANNED), (tmp_path, Path("b.json"), EXPLORATORY)]
 
 
 def test_late_checkpoints_that_are_missing_are_named(tmp_path):
     for update in (200, 400, 600, 800):
         (tmp_path / f"checkpoint_1_{update}.pt").touch()
     with pytest.raises(DataError, match="lacks checkpoints up to update 800; remove it"):
-        exchange.average(tmp_path, 800)
+        exchange.average(tmp_path, 800, 200)
     (tmp_path / "checkpoint_2_1000.pt").touch()
     with pytest.raises(DataError, match="lacks checkpoints up to update 1400; remove it"):
-        exchange.average(tmp_path, 1400)
+        exchange.average(tmp_path, 1400, 200)
 
 
 def test_parts_of_the_text_are_nested(tmp_path, monkeypatch):

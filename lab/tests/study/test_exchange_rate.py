@@ -153,3 +153,29 @@ def test_what_is_printed(tmp_path, monkeypatch, capsys):
         "| system | gain at 3,625 pairs | gain at 10,000 pairs | gain at 29,000 pairs |" in printed
     )
     assert "| right_tree | +0." in printed and "| rotary |" not in printed
+
+
+def test_the_exploratory_table(tmp_path, capsys):
+    gains = {"rotary": (0, 0, 0), "right_tree": (0.9, 0.6, 0.4), "other_tree": (0, 0, 0)}
+    rows = [row for row in make(gains) if row["size"] == 3625 and row["seed"] < 34]
+    for row in rows:
+        row["device"] = f"CPU, model {row['seed']}"  # each seed may have a machine
+    begun = make({"rotary": (0, 0, 0)}, device="CPU, model 9")[9:10]
+    (tmp_path / "cpu.json").write_text(json.dumps([*rows, *begun]))
+    main([str(tmp_path / "cpu.json")])
+    printed = capsys.readouterr().out.splitlines()
+    assert printed[0] == "exploratory, 3 seeds:"  # without the seed of which a part is there
+    assert [line.split("|")[2].strip() for line in printed[4:]] == [
+        "right_tree − other_tree",
+        "rotary − other_tree",
+        "rotary − right_tree",
+    ]
+    right, other = loop(rows, 3625)
+    by_seed = [first - second for first, second in zip(right, other, strict=True)]
+    ends = ttest_1samp(by_seed, 0).confidence_interval()
+    row = printed[4].replace("−", "-").replace("+", "")
+    assert f"| {mean(by_seed):.3f} [{ends.low:.3f}, {ends.high:.3f}] |" in row
+    assert ", ".join(f"{value:.3f}" for value in by_seed) in row
+    rows[0]["device"] = "CPU, model 9"
+    with pytest.raises(DataError, match="cells of several devices"):
+        Cells(rows)
