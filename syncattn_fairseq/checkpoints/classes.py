@@ -10,7 +10,7 @@ import numpy as np
 def _find_type(name: str, *_: Any) -> np.dtype[Any]:
     """Stand for ``numpy.dtype``: return a number type, unaffected by any stored state."""
     if name not in ("i8", "f8"):
-        raise ValueError(f"arrays of {name!r}")
+        raise ValueError(f"has an array of the type {name!r}; only i8 and f8 are read")
     return np.dtype(name)
 
 
@@ -21,7 +21,7 @@ def _start_array(*_: Any) -> np.ndarray[Any, Any]:
 
 def _refuse(*_: Any) -> None:
     """Stand for ``numpy.ndarray``, named but not called in checkpoints."""
-    raise ValueError("an array that is made by hand")
+    raise ValueError("makes a numpy array in a way that no checkpoint needs")
 
 
 #: ``--eval-bleu`` keeps its counts as numpy arrays. numpy's own functions would also make arrays

@@ -290,8 +290,8 @@ def add_subword_marks(parser: Any, default: str = "detected in the text") -> Non
         type=_scheme,
         metavar=f"{{{','.join(SCHEMES)},raw:SPLITTER}}",
         help="how subwords are marked in the text: by a final @@ (subword_nmt), by an initial "
-        "U+2581 (sentencepiece), not at all (none), or as by a model of raw sentences, whose "
-        f"words the splitter SPLITTER, such as uax29, finds (default: {default})",
+        "U+2581 (sentencepiece), or not at all (none); raw:SPLITTER for subwords of untokenised "
+        f"sentences, whose words a splitter such as uax29 finds (default: {default})",
     )
 
 
@@ -316,8 +316,8 @@ def add_model_files(parser: CommandLine) -> None:
     parser.add_argument(
         "--data-bin",
         metavar="DIR",
-        help="folder of the binarised corpus, with the model's dictionaries (default: the folder "
-        "of the checkpoint, or the folder of its training)",
+        help="folder of the binarised corpus, with the model's dictionaries (default: the "
+        "checkpoint's folder if it has them, else the data folder that the model was trained on)",
     )
     add_subwords(parser, "default: the subword model beside the model, or in --data-bin")
     parser.add_argument(

@@ -128,8 +128,9 @@ def add_options(parser: CommandLine) -> None:
     group.add_argument(
         "--raw",
         metavar="FP",
-        help="with --words-by: prefix of sentences FP.LANG as people write them, such as a test "
-        "set; the command prints their BLEU after they became words and sentences again",
+        help="with --words-by: path prefix of an untokenised text FP.LANG, such as a test set; the "
+        "command splits the text into words, joins them again, and prints the BLEU of the result "
+        "against the text (100: nothing is lost)",
     )
     add_subwords(parser, "default: none is stored")
 

@@ -42,9 +42,10 @@ def add_rows(batch: dict[str, Any], count: int, pairs: Any) -> None:
 
 
 def repeat_links(batch: dict[str, Any]) -> None:
-    """Pad a batch's word alignments to a multiple of its target tokens, so that shapes are few.
+    """Pad a batch's list of word links, so that batches have few different shapes.
 
-    The first link is repeated, with weight 0. A loss that marks links in a table marks the same.
+    The number of links becomes a multiple of the number of target tokens: the first link is
+    repeated, with weight 0. A loss that marks links in a table marks the same.
     """
     links: Tensor | None = batch.get("alignments")
     if links is None:

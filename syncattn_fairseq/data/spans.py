@@ -77,7 +77,7 @@ def find_runs(starts: Sequence[bool]) -> list[Span]:
 
 @dataclass(frozen=True)
 class Units:
-    """The units of a sentence: groups of words, each with the group's shared subwords.
+    """A sentence divided into units: a word, or words that share a subword, with their subwords.
 
     Attributes:
         starts: whether each subword is the first of its unit.

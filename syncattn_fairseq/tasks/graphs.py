@@ -1,4 +1,4 @@
-"""Training passes as CUDA graphs: recorded once for each shape, then replayed.
+"""Training passes as CUDA graphs: captured once for each shape, then replayed.
 
 A GPU works a fifth of the time that Python takes to launch the kernels of an update of usual size.
 Forward and backward pass of each shape of a batch (:mod:`..data.shapes`) are recorded with buffers
@@ -59,16 +59,16 @@ _OPTIMIZERS = (FairseqOptimizer, FP16Optimizer, MemoryEfficientFP16Optimizer, AM
 
 
 class Recorder(Protocol):
-    """Protocol of recorders, which record a device's operations as a graph and replay them."""
+    """Protocol of recorders, which capture a device's operations as a graph and replay them."""
 
     def watch(self, refuse: bool = False) -> Watch:
-        """Return a :class:`.Watch`, which finds operations that cannot be recorded."""
+        """Return a :class:`.Watch`, which finds operations that a graph cannot capture."""
 
     def watching(self, note: Callable[[str], None]) -> AbstractContextManager[None]:
-        """Return a context that runs passes as when recorded, and notes waits for the device."""
+        """Return a context that runs passes as for a graph, and notes waits for the device."""
 
     def record(self, function: Callable[[], T]) -> tuple[Callable[[], None], T]:
-        """Record a function without running its kernels; return a replay function and its results.
+        """Capture a function without running its kernels; return a replay function and its results.
 
         The results have numbers after each replay, until another one.
         """
@@ -85,12 +85,12 @@ class CudaGraphs:
         self.pool = torch.cuda.graph_pool_handle()
 
     def watch(self, refuse: bool = False) -> Watch:
-        """Return a :class:`.Watch`, which finds operations that a CUDA graph cannot record."""
+        """Return a :class:`.Watch`, which finds operations that a CUDA graph cannot capture."""
         return Watch("cuda", refuse)
 
     @contextmanager
     def watching(self, note: Callable[[str], None]) -> Iterator[None]:
-        """Run a block on the recording stream, and note every operation that waits for the GPU.
+        """Run a block on the graphs' CUDA stream, and note every operation that waits for the GPU.
 
         The GPU's libraries then have their workspaces on this stream.
         """
@@ -110,7 +110,7 @@ class CudaGraphs:
                 note(f"the host waits for the device ({warning.filename}:{warning.lineno})")
 
     def record(self, function: Callable[[], T]) -> tuple[Callable[[], None], T]:
-        """Record a function as a CUDA graph; return a replay function and the function's results.
+        """Capture a function as a CUDA graph; return a replay function and the function's results.
 
         Other threads, which load data, may go on meanwhile.
         """
@@ -161,7 +161,7 @@ class Packed(NamedTuple):
 
 @dataclass
 class Graph:
-    """A recorded forward and backward pass for one batch shape.
+    """A forward and backward pass captured as a CUDA graph for one batch shape.
 
     Attributes:
         replay: runs the pass on the batch in ``buffers``.
@@ -181,7 +181,7 @@ class Graph:
 
 
 class GraphedTraining:
-    """Runs training passes, and replays a recorded graph for each batch shape seen before.
+    """Runs training passes, and replays a CUDA graph for each batch shape seen before.
 
     Args:
         model, criterion, optimizer: fairseq's, as its trainer passes them to the task.
@@ -212,11 +212,11 @@ class GraphedTraining:
 
     @property
     def count(self) -> int:
-        """The number of recorded graphs."""
+        """The number of CUDA graphs."""
         return len(self._graphs)
 
     def belongs_to(self, model: Any, criterion: Any, optimizer: Any) -> bool:
-        """Return whether the graphs were recorded with this model, criterion and optimizer.
+        """Return whether the graphs were captured with this model, criterion and optimizer.
 
         fairseq may replace these objects in training.
         """
@@ -224,7 +224,7 @@ class GraphedTraining:
         return all(a is b for a, b in zip(own, (model, criterion, optimizer), strict=True))
 
     def give_up(self, obstacle: str) -> None:
-        """Delete all graphs, train without graphs from now on, and log the obstacle."""
+        """Delete all graphs, train without graphs from now on, and log the reason."""
         self.obstacle = obstacle
         self.forget()
         logger.warning("--fast: the training goes on without CUDA graphs: %s", obstacle)
@@ -242,7 +242,7 @@ class GraphedTraining:
         return self.recorder.measure_memory() + sum(x.untyped_storage().nbytes() for x in own)
 
     def report(self) -> None:
-        """Log the number, recording time and memory of graphs if there are new ones."""
+        """Log the number, capture time and memory of CUDA graphs if there are new ones."""
         if self._told < self.count:
             self._told = self.count
             message = "--fast: %d CUDA graphs, recorded in %.1f s, with %.0f MiB of memory"
@@ -427,7 +427,7 @@ def find_obstacle(model: Any, criterion: Any, optimizer: Any) -> str:
 
 
 def find_model_obstacle(model: nn.Module) -> str:
-    """Return why a model's passes cannot be recorded, or an empty string if no reason is known."""
+    """Return why a model's training passes cannot be CUDA graphs; an empty string if unknown."""
     if getattr(model, "takes_lengths_on_cpu", False):
         return "the model packs sequences by lengths, which must be known on the host"
     passing_on = [kind.set_num_updates for kind in (BaseFairseqModel, FairseqEncoder)]

@@ -1,4 +1,4 @@
-"""Find operations in a training pass that a CUDA graph cannot record.
+"""Find operations in a training pass that a CUDA graph cannot capture.
 
 A graph holds what the device does. What the host reads from it, or draws, or copies to it between
 two operations, happens once, when the graph is recorded, and never again: such a pass cannot be
@@ -44,16 +44,16 @@ HOST_FIELDS = ("id",)
 
 
 class CannotRecord(Exception):
-    """Error for an operation that a CUDA graph cannot record; its message names the line."""
+    """Error for an operation that a CUDA graph cannot capture; its message names the line."""
 
 
 class Watch(TorchDispatchMode):
-    """Context that finds operations of a training pass which a CUDA graph cannot record.
+    """Context that finds operations of a training pass which a CUDA graph cannot capture.
 
     Args:
         device: the type of the device whose graphs are meant: ``cuda``, or ``meta`` to look for
             faults without numbers.
-        refuse: raise :class:`CannotRecord` before the first operation that cannot be recorded; by
+        refuse: raise :class:`CannotRecord` before the first operation that cannot be captured; by
             default, it is noted and done.
 
     Attributes:
@@ -91,7 +91,7 @@ class Watch(TorchDispatchMode):
         return tensor.device.type == self.device
 
     def note(self, what: str) -> None:
-        """Add an obstacle to recording, and the line of code that caused it, to :attr:`places`.
+        """Add to :attr:`places` an operation that no CUDA graph can capture, with its line of code.
 
         Raises:
             CannotRecord: this is to be refused.
@@ -113,7 +113,7 @@ class Watch(TorchDispatchMode):
     def __torch_dispatch__(
         self, func: Any, types: Any, args: Any = (), kwargs: Any | None = None
     ) -> Any:
-        """Execute an operation of PyTorch, and note it if it cannot be recorded."""
+        """Execute an operation of PyTorch; note it if no CUDA graph can capture it."""
         kwargs = kwargs or {}
         given = [*list_tensors(args), *list_tensors(kwargs)]
         for tensor in given:
@@ -127,7 +127,7 @@ class Watch(TorchDispatchMode):
         return results
 
     def _find_obstacle(self, func: Any, args: Any, kwargs: Any, given: list[Tensor]) -> str:
-        """Return the reason why an operation cannot be recorded; an empty text if there is none."""
+        """Return why no CUDA graph can capture an operation; an empty text if one can."""
         name = func._schema.name.removeprefix("aten::")
         if name in _PACKED:
             return "a packed sequence, whose lengths must be on the host"

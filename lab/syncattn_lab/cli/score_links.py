@@ -253,9 +253,9 @@ def make_parser() -> CommandLine:
         action="append",
         default=[],
         metavar=("NAME", "ALIGNMENT", "FILE"),
-        help="FILE to write with the links of the system NAME, i-j from 0, one line for each "
-        "sentence, empty if the sentence is left out; ALIGNMENT is forward, backward or a way to "
-        "symmetrise, such as grow-diag-final-and-moses",
+        help="write the links of the system NAME to FILE: i-j from 0, one line for each sentence, "
+        "empty if the sentence is left out; ALIGNMENT is forward, backward, or how both are "
+        "combined, such as grow-diag-final-and-moses",
     )
     parser.add_argument(
         "--json",

@@ -289,10 +289,10 @@ def add_word_arguments(command: CommandLine, group: Any = None) -> None:
     parser.add_argument(
         "--links",
         metavar="FILE",
-        help="with --by: links of source and references, which say in which groups a reference's "
-        "word is: output of syncattn-translate --jsonl --force REFERENCES, or a Pharaoh file, "
-        "i-j, from 0 (default: the sure links of --alignments, or those of the first system with "
-        "analyses)",
+        help="with --by: word links of source and references; a reference's word counts in the "
+        "group of the source word that it is linked to. Output of syncattn-translate --jsonl "
+        "--force REFERENCES, or a Pharaoh file, i-j, from 0 (default: the sure links of "
+        "--alignments, or those of the first system whose JSON lines have links)",
     )
     parser.add_argument(
         "--translation-links",

@@ -175,4 +175,6 @@ def pair_sentences(
         left += len(known) == len(outputs)
         yield list(known.values()) if len(known) == len(outputs) else None
     if not left:
-        raise DataError("no sentence is left: an unknown subword hides the words of every sentence")
+        raise DataError(
+            "no sentence is left: each has an unknown subword, so that its words are unknown"
+        )

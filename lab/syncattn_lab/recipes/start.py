@@ -48,8 +48,8 @@ def with_options(corpus: Corpus, work: Path) -> Corpus:
     for preparation in stored_preparations(folder).values():
         if preparation.first:
             raise DataError(
-                f"{corpus.start}: reads {preparation.first} first, which recipes do not write; "
-                "take a MarianMT of two languages"
+                f"{corpus.start}: expects the token {preparation.first} before each sentence, "
+                "which recipes do not add; take a MarianMT of one language pair"
             )
     for language in corpus.languages:
         if not (folder / f"dict.{language}.txt").is_file():
@@ -60,7 +60,7 @@ def with_options(corpus: Corpus, work: Path) -> Corpus:
     words = read_words(folder / f"dict.{corpus.source}.txt")
     if tag := next(filter(TAG.fullmatch, words), None):
         raise DataError(
-            f"{corpus.start}: reads the target language first, such as {tag}, which recipes do not "
-            "write; take a model of one target language"
+            f"{corpus.start}: expects the target language, such as {tag}, before each sentence, "
+            "which recipes do not add; take a model of one target language"
         )
     return replace(corpus, start_options=read_options(folder))

@@ -40,7 +40,7 @@ class SentenceLinks:
 
 @dataclass(frozen=True)
 class Marked:
-    """A translation cut into marked pieces, with the number of marks of each kind.
+    """A translation cut into pieces that show its differences from the reference, with counts.
 
     Attributes:
         pieces: see `lay_out`; None if the sentence is too long.
@@ -235,7 +235,7 @@ def lay_out(
     reference_spans: Sequence[Span],
     name_sources: Callable[[Sequence[int]], str],
 ) -> list[list[str]]:
-    """Return a translation cut into marked pieces, in the order in which they are shown.
+    """Return a translation cut into pieces with their differences, in the order of display.
 
     Args:
         pairs: the pairing of words in translation and reference.

@@ -104,12 +104,16 @@ def test_models_that_read_a_language_first_are_refused(started, tmp_path):
     path = folder / "dict.en.txt"
     kept = path.read_text()
     path.write_text(f"{kept}>>de<< 1\n")
-    with pytest.raises(DataError, match="reads the target language first, such as >>de<<, which"):
+    with pytest.raises(
+        DataError, match="expects the target language, such as >>de<<, before each sentence"
+    ):
         with_options(corpus, tmp_path)
     path.write_text(kept)
     record = {name: Preparation("raw", name, first=f"__{name}__") for name in ("en", "de")}
     store_preparations(folder, record)
-    with pytest.raises(DataError, match="reads __en__ first, which recipes do not write"):
+    with pytest.raises(
+        DataError, match="expects the token __en__ before each sentence, which recipes do not add"
+    ):
         with_options(corpus, tmp_path)
 
 

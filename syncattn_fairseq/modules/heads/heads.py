@@ -229,7 +229,7 @@ class Heads(Part, nn.Module):
 
     @property
     def observed(self) -> bool:
-        """Whether a loss or a printer reads the tensor exposed by these heads for this batch."""
+        """Whether a loss, or printing parses, reads the tensor of these heads for this batch."""
         return self.exposes is not None and self.exposes in self.view.observed
 
     def read(self) -> Shaped[Tensor, "batch ..."]:
@@ -279,7 +279,7 @@ class Heads(Part, nn.Module):
 
     @classmethod
     def is_exposed_in_training(cls, cfg: Any) -> bool:
-        """Return whether a loss reads the tensor exposed by these heads, not only printers."""
+        """Return whether a training loss reads the tensor that these heads expose."""
         return cls.exposes is not None
 
 

@@ -67,7 +67,7 @@ def divide_layer(cfg: Any, side: str, layer: int) -> dict[type[Heads], int]:
 
 
 def list_exposed() -> list[str]:
-    """Return the names of all tensors exposed to losses and printers by heads of any kind."""
+    """Return the names of all tensors that heads of any kind expose to losses or for printing."""
     return sorted({kind.exposes for kind in list_kinds() if kind.exposes})
 
 
