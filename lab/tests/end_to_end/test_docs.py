@@ -103,6 +103,7 @@ NOT_RUN = {
     "bash study/start.sh": "takes an hour; lab/tests/study/test_start.py does",
     "syncattn-score heads": "lab/tests/evaluation/test_head_probe.py does",
     "bash study/exchange.sh": "needs a GPU; lab/tests/study/test_exchange.py does",
+    "python -m study.exchange": "trains for hours; lab/tests/study/test_exchange.py does",
     "python -m study.pascal_released": "downloads; lab/tests/study/test_pascal_released.py does",
     "python -m study.gradients": "needs trainings on Multi30k",
     "python -m study.loops": "the same",
