@@ -332,7 +332,7 @@ OTHERS = ("Hugging Face's Marian", "Joey NMT", "Eole")
 
 
 def serve(arm: str, size: str) -> None:
-    """Read numbers of updates from standard input; train, and print time, memory and loss."""
+    """Train for each number of updates read from standard input; print time, memory and loss."""
     torch.set_num_threads(1)
     update = ARMS[arm](size)
     print("ready", flush=True)

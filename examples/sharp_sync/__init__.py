@@ -41,6 +41,9 @@ class SharpSyncTerm(SyncAttentionTerm):
 
     @staticmethod
     def compare(target: Tensor, projected: Tensor, padding_mask: Tensor) -> Tensor:
-        """Sum the squared distances over the cells that a decoder's head can fill."""
+        """Return the sum of squared differences between the decoder's head and the projection.
+
+        Only places that the decoder's head can attend to count.
+        """
         # The softmax of logarithms divides by the sum.
         return sync_attention_loss(target, projected.clamp_min(1e-9).log(), padding_mask)

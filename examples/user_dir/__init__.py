@@ -105,7 +105,7 @@ class EntropyTerm(Term):
     weight_option = "src_entropy_weight"
 
     def applies(self, extra: dict[str, Any], sample: dict[str, Any]) -> bool:
-        """Return whether the loss has a weight and the model has such heads."""
+        """Return whether the loss has a weight and the encoder has dependency heads."""
         return self.weight > 0 and "src_dependency" in extra
 
     def __call__(

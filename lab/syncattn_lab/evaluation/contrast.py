@@ -58,7 +58,7 @@ class Contrast:
 
     @property
     def heading(self) -> str:
-        """The heading of the contrast's group in tables, with the unit if scores are per word."""
+        """The heading of the contrast's group in tables, which says if NLL is per word."""
         return f"{self.group}, NLL per word" if self.per_word else self.group
 
     def is_trained_like(self, other: Contrast) -> bool:

@@ -19,7 +19,7 @@ _DONE = re.compile(r"done training in (\d+(?:\.\d*)?) seconds")
 
 
 def read_scores(folder: Path) -> dict[str, Any]:
-    """Return a cell's scores and the signatures of their measures, from files in its folder."""
+    """Return a training's scores and the signatures of their measures, from files in its folder."""
     [system] = read_json(folder / "scores.json")["systems"].values()
     scores, signatures = dict(system["scores"]), system["signatures"]
     for part, number in (system.get("bleu_by_part") or {}).items():

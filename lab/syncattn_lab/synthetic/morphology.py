@@ -137,7 +137,7 @@ class Verb:
 
 @dataclass(frozen=True)
 class Adjective:
-    """An adjective in both languages: the positive, and two more degrees if it is compared.
+    """An adjective in English and German: the positive and, if compared, two more degrees.
 
     German forms are those that take endings.
     """
