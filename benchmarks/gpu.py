@@ -109,7 +109,7 @@ SMALL_SETTINGS = [Setting("transformer", "_tiny", "fp32"), Setting("rnn", "_tiny
 
 
 def try_graphs(args: argparse.Namespace, part: str, *words: Any) -> Iterator[Row]:
-    """Run a part of ``graphs.py`` in a process of its own, since a failed capture breaks one."""
+    """Run a part of ``graphs.py`` in its own process, which a failed CUDA graph capture breaks."""
     command = [sys.executable, ROOT / "benchmarks" / "graphs.py", part, *words]
     done = _call([*map(str, command), *["--cpu"] * args.cpu])
     rows = [tuple(line.split(" | ")) for line in done.stdout.splitlines() if " | " in line]

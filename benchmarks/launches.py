@@ -300,7 +300,7 @@ def compare_rnns(count: Callable[[str], Launches]) -> tuple[list[list[str]], boo
 
 
 def main() -> int:
-    """Print the tables; return 1 if a system exceeds its limit, else 0."""
+    """Print tables of counted kernels; return 1 if a system exceeds its limit, else 0."""
     made = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

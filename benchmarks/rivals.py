@@ -97,7 +97,7 @@ def _make_batch(
 def make_fairseq(
     size: str, ours: bool = False, fast: bool = False, precision: str = "fp32"
 ) -> Update:
-    """Return a function that trains fairseq's Transformer, or ours without syntax, by an update.
+    """Return a function that trains fairseq's Transformer, or ours without syntax, by one update.
 
     Args:
         size: a key of `SIZES`.

@@ -41,7 +41,7 @@ def put_in(layer: Any, view: BatchView, causal: bool) -> DropInAttention:
 
 
 class PyTorchModel(nn.Module):
-    """PyTorch's own Transformer."""
+    """PyTorch's own Transformer, with a dependency head in the encoder and in the decoder."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -58,7 +58,7 @@ class PyTorchModel(nn.Module):
         )
 
     def forward(self, source: Tensor, previous: Tensor) -> Tensor:
-        """Return scores of the vocabulary, ``(B, T, V)``."""
+        """Return the scores of all words at each target position, ``(B, T, V)``."""
         source_x, target_x = (
             self.words(tokens) + self.places.weight[: tokens.size(1)]
             for tokens in (source, previous)
@@ -76,7 +76,7 @@ class PyTorchModel(nn.Module):
 
 
 class MarianModel(nn.Module):
-    """The transformers library's Marian model."""
+    """The transformers library's Marian model, with a dependency head in encoder and decoder."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -101,7 +101,7 @@ class MarianModel(nn.Module):
         )
 
     def forward(self, source: Tensor, previous: Tensor) -> Tensor:
-        """Return scores of the vocabulary, ``(B, T, V)``."""
+        """Return the scores of all words at each target position, ``(B, T, V)``."""
         seen = (source != PAD).long()
         scores: Tensor = self.marian(
             source, attention_mask=seen, decoder_input_ids=previous, use_cache=False

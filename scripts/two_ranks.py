@@ -103,7 +103,7 @@ def train(words: Sequence[str], rank: int, port: int, log: Path) -> int:
 
 
 def train_both(words: Sequence[str], folder: Path) -> str:
-    """Train with two processes; return why that failed, or ``""``."""
+    """Train a system with two processes; return why the training failed, or ``""``."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]

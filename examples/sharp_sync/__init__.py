@@ -30,7 +30,10 @@ class SharpSyncOptions:
 
 @register_term("sharp_sync_loss")
 class SharpSyncTerm(SyncAttentionTerm):
-    """Squared distance of the decoder's dependency head to the projection, in shares of its row."""
+    """Squared distance between the decoder's dependency head and the normalised projection.
+
+    Each row of the encoder's projected head is divided by its sum.
+    """
 
     Options = SharpSyncOptions
     weight_option = "sharp_sync_weight"

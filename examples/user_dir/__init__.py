@@ -99,7 +99,7 @@ class EntropyOptions:
 
 @register_term("src_entropy")
 class EntropyTerm(Term):
-    """Makes the encoder's dependency heads more certain: the sum of their rows' entropies."""
+    """Sum of the entropies of the encoder's dependency heads, to make these heads more certain."""
 
     Options = EntropyOptions
     weight_option = "src_entropy_weight"

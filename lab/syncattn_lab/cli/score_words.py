@@ -82,7 +82,7 @@ def read_word_groups(
     gold: Gold,
     options: ScoringOptions,
 ) -> WordGroups:
-    """Measure recall and precision in the groups of ``--by``, by default in all kinds of groups.
+    """Measure recall and precision of words, in groups of the kinds in ``--by`` or of all kinds.
 
     Args:
         args: the arguments of `add_word_arguments`, and of ``syncattn-score``.

@@ -14,7 +14,7 @@ Cells: TypeAlias = Mapping[str, Mapping[int, Cell]]
 
 @dataclass(frozen=True)
 class Contrast:
-    """A comparison of a system with a baseline: their seeds, the test, and whether it was planned.
+    """A comparison of a system with a baseline: the seeds, the test, and whether it was planned.
 
     A system of a table and its baseline are a contrast that nobody planned, and all seeds with
     results count. A planned contrast says nothing before all of its seeds have results.

@@ -81,7 +81,7 @@ class Difference:
 
     @property
     def within(self) -> float:
-        """The mean difference between system and baseline over the seeds of both; 0 without any."""
+        """The mean difference between system and baseline over the seeds that both have, or 0."""
         return mean([self.ours[seed] - self.theirs[seed] for seed in self.shared] or [0.0])
 
     @property

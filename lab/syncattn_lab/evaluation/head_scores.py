@@ -67,7 +67,7 @@ class Words:
         return found
 
     def follow(self, offset: int) -> np.ndarray:
-        """Return a mask of the words whose parent is at an offset from the word.
+        """Return a mask of the words whose parent is at the given offset from the word.
 
         The root is at any offset that leads out of the sentence.
         """
@@ -110,7 +110,7 @@ class View:
     controls: Mapping[str, np.ndarray]
 
     def score(self, right: np.ndarray, label: str | None = None) -> AttachmentScore:
-        """Return the attachment score of a head or control from which words it gets right.
+        """Return the attachment score of a head or control, given which words it gets right.
 
         Args:
             right: whether each word has the right parent.

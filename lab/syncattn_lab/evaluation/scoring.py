@@ -73,7 +73,7 @@ class Output:
 
     @property
     def analysed(self) -> Sequence[PrintedSentence]:
-        """The sentences whose parses and links are scored, by forced decoding if it was run."""
+        """The sentences whose parses and links are scored, of forced decoding if it was run."""
         return self.beam if self.forced is None else self.forced
 
 
