@@ -46,7 +46,7 @@ class LengthAwareHeads(Heads):
         self.scale = scale
 
     def attend(self, query: Tensor, key: Tensor, value: Tensor, scope: Scope) -> Tensor:
-        """Rotate queries and keys by their relative positions, and attend as ordinary heads do.
+        """Turn queries and keys, and attend as ordinary heads do.
 
         In step-by-step decoding, ``query`` has one row, that of the last target token.
         """
@@ -58,7 +58,7 @@ class LengthAwareHeads(Heads):
 
 
 def turn(states: Tensor, positions: Tensor) -> Tensor:
-    """Rotate queries or keys, ``(B, h, n, d)``, by their positions, ``(B, n)``."""
+    """Turn queries or keys, ``(B, h, n, d)``, by positions, ``(B, n)``."""
     angles = rotary_angles(positions.flatten(), states.size(-1)).view(*positions.shape, -1)
     cos, sin = angles.cos().unsqueeze(1), angles.sin().unsqueeze(1)
     even, odd = states.unflatten(-1, (-1, 2)).unbind(-1)

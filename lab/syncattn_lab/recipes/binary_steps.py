@@ -177,7 +177,7 @@ def add_parses(corpus: Corpus, need: str) -> list[Step]:
 
 
 def mix(corpus: Corpus, cores: int) -> list[Step]:
-    """Return the steps to mix translations and parses into text for Multi-Task, and binarise it."""
+    """Return the steps to mix translations and parses for Multi-Task, and binarise the mixture."""
     pieces, mixed = folder(corpus, PIECES), folder(corpus, MIXED)
     kinds = ["trees"] if corpus.generated else ["heads", "labels"]
     parses = {kind: folder(corpus, WORDS) / f"train.{kind}.{corpus.source}" for kind in kinds}

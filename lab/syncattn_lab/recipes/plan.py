@@ -64,7 +64,7 @@ class Plan:
         return {system: sorted(chosen) for system, chosen in seeds.items()}
 
     def list_corpora(self) -> list[str]:
-        """List the other corpora of whose systems a plan uses results."""
+        """List the corpora, other than the plan's own, whose systems the plan compares."""
         names = [name for contrast in self.contrasts for name in contrast.systems]
         systems = [self.names.get(name, name).partition(":")[0] for name in names]
         parts = [system.partition("/") for system in systems]

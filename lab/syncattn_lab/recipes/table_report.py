@@ -122,7 +122,7 @@ class TableReport:
         return {"attention": shown, "data_bin": self.work / data(corpus), "subwords": models}
 
     def say_shown(self) -> str:
-        """Return a sentence for the page that says of which seed everything below it is."""
+        """Return a sentence for the page on the seed of each system in all that follows."""
         seeds = {name: cell.seed for name, cell in self.shown.items()}
         if len({*seeds.values()}) == 1:
             return f"From here on, all is of seed {next(iter(seeds.values()))}."
