@@ -113,7 +113,10 @@ def systems(args: argparse.Namespace) -> dict[str, tuple[str, dict[str, Any]]]:
 
 
 def options_of_size(size: str) -> dict[str, Any]:
-    """Return the model options of a size in `SIZES`; none for the size of an architecture."""
+    """Return the model options of a size in `SIZES`; none for any other size.
+
+    Other sizes, such as ``_tiny``, are part of the architecture's name.
+    """
     if size not in SIZES:
         return {}
     layers, width, inner = SIZES[size]
@@ -137,7 +140,7 @@ def hardware(args: argparse.Namespace) -> str:
 
 
 def make_task(vocabulary: int) -> Any:
-    """Make a translation task with a joint dictionary and labels, but without data."""
+    """Make a translation task without data, with one dictionary for both sides and 40 labels."""
     dictionary = Dictionary()
     for i in range(vocabulary - len(dictionary)):
         dictionary.add_symbol(str(i))
@@ -230,7 +233,7 @@ def make_batch(
 
 
 def net_input(model: Any, batch: dict[str, Any]) -> dict[str, Any]:
-    """Return the part of a batch that a model reads; fairseq's own model gets no syntax."""
+    """Return the fields of a batch that a model reads; fairseq's own model reads no parses."""
     ours = hasattr(model, "source_fields")
     plain = ("src_tokens", "src_lengths", "prev_output_tokens")
     return {k: v for k, v in batch["net_input"].items() if ours or k in plain}

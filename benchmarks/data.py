@@ -41,7 +41,7 @@ CONTROLS = ("random", "another")
 
 
 def repeat_corpus(folder: Path, lines: int) -> None:
-    """Write a parallel text of a number of lines, with the heads of both sides, by repetition."""
+    """Write a random parallel text with dependency heads, made by repeating one block of lines."""
     block = folder / "block"
     block.mkdir()
     write_corpus(block, min(BLOCK, lines))
@@ -61,7 +61,7 @@ def measure(line: str, folder: Path) -> tuple[float, float, float]:
 
 
 def load(folder: Path, reads: str) -> Any:
-    """Load the training text as the training of a model that reads these inputs would."""
+    """Load the training text as for the training of a model with the inputs named by ``reads``."""
     from dataclasses import replace
 
     from omegaconf import OmegaConf
@@ -88,7 +88,7 @@ def load(folder: Path, reads: str) -> Any:
 
 
 def time_loading(folder: Path, kinds: tuple[str, ...]) -> list[list[str]]:
-    """Return table rows of what it costs to load the text for models with certain inputs."""
+    """Measure what loading the text costs for models with different inputs; return table rows."""
     rows = []
     first = 0.0
     for reads in kinds:

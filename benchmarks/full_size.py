@@ -64,7 +64,7 @@ STAGES = ("download", "collect", "tokenise", "clean", "examine", "subwords", "pa
 
 
 def make_words(language: str) -> np.ndarray:
-    """Return random words of a language by frequency rank; the more frequent are the shorter."""
+    """Return the invented words of a language, the most frequent first; those are the shortest."""
     consonants = "bdfghklmnprstvwz" if language == "en" else "bdfgjklmnprstzcw"
     vowels = "aeiouy" if language == "en" else "aeiouü"
     syllables = np.array([c + v for v in vowels for c in consonants], dtype=object)
@@ -81,7 +81,10 @@ def make_words(language: str) -> np.ndarray:
 
 
 def write_lines(language: str, pairs: int, seed: int) -> Iterator[bytes]:
-    """Yield the random training text of one side in chunks; the sides' lengths are related."""
+    """Yield random training text of one language, as chunks of bytes.
+
+    The text of the other language has sentences of similar lengths.
+    """
     words = make_words(language)
     cumulative = np.cumsum(1 / np.arange(1, TYPES + 1))
     cumulative /= cumulative[-1]
@@ -127,7 +130,10 @@ def make_sgm(texts: list[str], name: str, role: str) -> bytes:
 
 
 def make_archives(published: Path, pairs: int) -> None:
-    """Write random archives in place of the published ones, as ``HOST/PATH``, if missing."""
+    """Write archives of random text in place of the published ones, unless they exist already.
+
+    Their paths are those of the published addresses, ``HOST/PATH``.
+    """
     for number, (place, (prefix, share)) in enumerate(PARTS.items()):
         path = published / place
         if path.exists():
@@ -158,7 +164,7 @@ def make_archives(published: Path, pairs: int) -> None:
 
 
 def make_config(configs: Path, published: Path) -> None:
-    """Copy the corpus's folder of settings, with the checksums of the random archives."""
+    """Copy the corpus's configs, and write the checksums of the random archives into the copy."""
     shutil.copytree(CONFIGS / CORPUS, configs / CORPUS, dirs_exist_ok=True)
     path = configs / CORPUS / "_data.yaml"
     facts = yaml.safe_load(path.read_text(encoding="utf-8"))
@@ -179,7 +185,7 @@ class Memory(threading.Thread):
         self.over = threading.Event()
 
     def run(self) -> None:
-        """Measure twice a second until the event ``over`` is set."""
+        """Measure the memory twice a second until the event ``over`` is set."""
         while not self.over.wait(0.5):
             sizes = [self._measure(number) for number in self._list_processes()]
             self.together = max(self.together, sum(sizes))

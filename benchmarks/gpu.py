@@ -109,7 +109,7 @@ SMALL_SETTINGS = [Setting("transformer", "_tiny", "fp32"), Setting("rnn", "_tiny
 
 
 def try_graphs(args: argparse.Namespace, part: str, *words: Any) -> Iterator[Row]:
-    """Run a part of ``graphs.py`` in a process of its own, which a failed recording breaks."""
+    """Run a part of ``graphs.py`` in its own process, which a failed CUDA graph capture breaks."""
     command = [sys.executable, ROOT / "benchmarks" / "graphs.py", part, *words]
     done = _call([*map(str, command), *["--cpu"] * args.cpu])
     rows = [tuple(line.split(" | ")) for line in done.stdout.splitlines() if " | " in line]
@@ -186,7 +186,7 @@ def compare_losses(args: argparse.Namespace) -> Iterator[Row]:
 
 
 def describe_kernels(update: Callable[[], Any]) -> str:
-    """Count the kernels of an update, and name the attention kernels."""
+    """Return how many kernels an update launches, and the names of its attention kernels."""
     with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as profile:
         update()
         torch.cuda.synchronize()
@@ -311,7 +311,7 @@ def _training(work: Path, arch: str, updates: int, *options: Any) -> list[str]:
 
 
 def prepare_corpus(work: Path) -> Iterator[Row]:
-    """Generate and binarise a small corpus from the built-in grammar, with heads and labels."""
+    """Generate and binarise a small parsed corpus from the built-in grammar."""
     words, pieces, data = work / "words", work / "pieces", work / "bin"
     splits = [f"{split}.{side}" for split in ("train", "valid", "test") for side in ("en", "de")]
     sizes = ("--train", 2000, "--valid", 50, "--test", 50)

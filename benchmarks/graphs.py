@@ -75,12 +75,15 @@ SETTINGS = [
 
 
 def make_recorder(args: argparse.Namespace) -> Recorder:
-    """Return a recorder of CUDA graphs, or on the CPU their substitute."""
+    """Return the object that captures CUDA graphs or, on a CPU, its substitute."""
     return Tapes() if args.cpu else CudaGraphs()
 
 
 def list_systems(args: argparse.Namespace) -> dict[str, tuple[str, dict[str, Any]]]:
-    """List small Transformers with every kind of head: architecture and options by name."""
+    """Return the architecture and options of Transformers with all our kinds of heads, by name.
+
+    On a CPU, there are fewer.
+    """
     found = {name: system for name, system in half.systems().items() if "rnn" not in system[0]}
     return dict([*found.items()][:: 6 if args.cpu else 1])
 
@@ -157,7 +160,7 @@ def compare_losses(args: argparse.Namespace) -> Iterator[Row]:
 
 
 def compare_bits(plain: list[float], graphed: list[float]) -> str:
-    """Report how far the losses of two trainings, which should be equal, are apart."""
+    """Report whether two trainings that should be equal have the same losses, to the last bit."""
     if repr(plain) == repr(graphed):  # NaN where half precision overflows
         return f"equal bits, last loss {plain[-1]:.5f}"
     apart = max(abs(a - b) for a, b in zip(plain, graphed, strict=True))
@@ -166,7 +169,7 @@ def compare_bits(plain: list[float], graphed: list[float]) -> str:
 
 
 def compare_seeds(plain: list[float], graphed: list[float]) -> str:
-    """Report whether mean losses with and without graphs differ by less than seeds do."""
+    """Report whether CUDA graphs change the mean loss by no more than its range over seeds."""
     means = [statistics.mean(losses) for losses in (plain, graphed)]
     spread = max(plain) - min(plain)
     said = f"{means[1]:.4f}, without {means[0]:.4f}, seeds within {spread:.4f}"
@@ -180,7 +183,7 @@ def measure_updates(args: argparse.Namespace) -> Iterator[Row]:
 
 
 def measure(args: argparse.Namespace, setting: Setting) -> Iterator[Row]:
-    """Measure one setting: the updates of the compared models take turns."""
+    """Measure the training updates of the models compared in one setting, which take turns."""
     options = common.parser(None).parse_args([])
     device = torch.device("cpu" if args.cpu else "cuda")
     vars(options).update(device=str(device), precision=setting.precision)
@@ -311,7 +314,7 @@ PARTS = {
 
 
 def main() -> int:
-    """Print the rows of the parts that the command line names."""
+    """Run the parts of this benchmark that the command line names, and print their rows."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("parts", nargs="+", choices=PARTS)
     parser.add_argument("--cpu", action="store_true", help="a smaller run with tapes, on a CPU")

@@ -82,7 +82,7 @@ def mean(losses: list[float]) -> float:
 
 
 def main() -> None:
-    """Train every system in both precisions, and print how the losses compare."""
+    """Train every system in half precision and in float32, and print how the losses compare."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--updates", type=int, default=500, help="for each system (500)")
     parser.add_argument("--device", default="cpu")

@@ -50,7 +50,7 @@ UPDATE_LIMITS = {"fp32": 0.45, "bf16": 0.45, "fp16": 1.0}
 
 @dataclass(frozen=True)
 class System:
-    """A Transformer to count, with its limit of kernels relative to fairseq's Transformer."""
+    """A Transformer whose kernel launches are counted, with a limit relative to fairseq's."""
 
     arch: str
     limit: float
@@ -88,7 +88,11 @@ RNNS = {
 
 
 class Launches(TorchDispatchMode):
-    """Counts kernels that operations on meta tensors would launch, and waits for a number."""
+    """Counts the kernels that a GPU would be made to launch, and how often the CPU would wait.
+
+    Operations are on meta tensors, so that nothing is computed. A wait is for a number that the
+    program needs, such as by ``item``.
+    """
 
     def __init__(self) -> None:
         super().__init__()
@@ -296,7 +300,7 @@ def compare_rnns(count: Callable[[str], Launches]) -> tuple[list[list[str]], boo
 
 
 def main() -> int:
-    """Print the tables; return 1 if a system exceeds its limit, else 0."""
+    """Print tables of counted kernels; return 1 if a system exceeds its limit, else 0."""
     made = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

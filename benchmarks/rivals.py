@@ -97,7 +97,7 @@ def _make_batch(
 def make_fairseq(
     size: str, ours: bool = False, fast: bool = False, precision: str = "fp32"
 ) -> Update:
-    """Return a function that trains fairseq's Transformer, or ours without syntax, by an update.
+    """Return a function that trains fairseq's Transformer, or ours without syntax, by one update.
 
     Args:
         size: a key of `SIZES`.
@@ -332,7 +332,7 @@ OTHERS = ("Hugging Face's Marian", "Joey NMT", "Eole")
 
 
 def serve(arm: str, size: str) -> None:
-    """Read numbers of updates from standard input; train, and print time, memory and loss."""
+    """Train for each number of updates read from standard input; print time, memory and loss."""
     torch.set_num_threads(1)
     update = ARMS[arm](size)
     print("ready", flush=True)

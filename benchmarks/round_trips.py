@@ -51,7 +51,7 @@ def count_exact(language: str, texts: Sequence[str], rules: int) -> int:
 
 
 def stays_tree(units: Units, heads: Sequence[int]) -> bool:
-    """Tell whether a tree over words is still a tree with one root over units of them."""
+    """Tell whether a parse is still a tree with one root if words that share a piece are merged."""
     try:
         check_tree(units.map_heads(heads))
     except DataError:
@@ -65,7 +65,7 @@ def crosses(piece: Span, words: Sequence[Span]) -> bool:
 
 
 def measure(path: Path) -> list[str]:
-    """Return the table row of one language's treebank."""
+    """Measure how sentences of one treebank survive splitting and joining; return a table row."""
     language, analyses = path.stem, read_treebank(path)
     texts = [" ".join(analysis.text.split()) for analysis in analyses]
     splitter, lack = find_splitter(language)
@@ -103,7 +103,7 @@ def measure(path: Path) -> list[str]:
 
 
 def main() -> None:
-    """Measure all treebanks, and print a table."""
+    """Measure the round trips of the sentences of all treebanks, and print a table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path, help="treebanks, named by their languages: fi.conllu")
     folder = parser.parse_args().folder

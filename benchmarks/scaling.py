@@ -136,7 +136,7 @@ def list_commands() -> dict[str, tuple[list[str], list[str]]]:
 
 
 def find_command(line: str) -> list[str]:
-    """Split a command line into words, with the program's path beside Python's."""
+    """Split a command line into words; the program is the one beside this Python."""
     name, *rest = line.split()
     return [str(Path(sys.executable).with_name(name)), *rest]
 

@@ -27,11 +27,11 @@ T = TypeVar("T")
 
 
 class FreedMemory(Exception):
-    """Raised when a tape that is played reads freed memory."""
+    """Raised when a replayed tape reads memory that was freed since it was recorded."""
 
 
 class Tapes:
-    """A recorder of tapes, with the interface of :class:`.CudaGraphs`."""
+    """A substitute for :class:`.CudaGraphs` that records operations on a CPU and replays them."""
 
     def __init__(self) -> None:
         self.tapes: list[Tape] = []
@@ -39,7 +39,7 @@ class Tapes:
         self.played = 0
 
     def watch(self, refuse: bool = False) -> Watch:
-        """Return a watcher that treats the CPU as if it were a GPU."""
+        """Return a `Watch` that finds what no CUDA graph can capture, as if on a GPU."""
         return WatchOnCpu("cpu", refuse)
 
     def watching(self, note: Callable[[str], None]) -> contextlib.AbstractContextManager[None]:
@@ -47,7 +47,7 @@ class Tapes:
         return contextlib.nullcontext()
 
     def record(self, function: Callable[[], T]) -> tuple[Callable[[], None], T]:
-        """Run a function and record it on a tape; return a function to replay it, and its results.
+        """Run a function and record its operations; return a function to replay them, and results.
 
         The contents of all memory allocated while recording are erased.
         """
@@ -72,7 +72,7 @@ class Tapes:
 
 
 class WatchOnCpu(Watch):
-    """A watcher of passes on a CPU that knows which tensors a GPU program would have on the host.
+    """A `Watch` on a CPU that knows which tensors would be on the host if there were a GPU.
 
     These are shapes and constants, and what is computed from them alone.
     """
@@ -86,7 +86,7 @@ class WatchOnCpu(Watch):
         return tensor.untyped_storage()._cdata not in self._on_host
 
     def call(self, func: Any, args: Any, kwargs: Any) -> Any:
-        """Call a function of the watched program, and record results that would be on the host."""
+        """Call a function of the watched program; remember results that would be on the host."""
         results = super().call(func, args, kwargs)
         if func in (torch.tensor, torch._shape_as_tensor):
             self._keep_on_host(results)
@@ -108,7 +108,7 @@ class WatchOnCpu(Watch):
 
 @dataclass
 class Place:
-    """The position of a tensor in memory that a tape reads, but neither allocated nor keeps."""
+    """The place of a tensor that a tape reads, in memory that others allocated and may free."""
 
     storage: StorageWeakRef
     dtype: torch.dtype
@@ -202,7 +202,7 @@ def _find(values: Any) -> Any:
 
 @contextlib.contextmanager
 def as_on_a_gpu() -> Iterator[None]:
-    """Make fairseq's layers and our losses take, inside the context, their paths for a GPU."""
+    """Make fairseq's layers and our losses run, inside the context, their code for a GPU."""
     from unittest import mock
 
     from syncattn_fairseq.criterions import label_smoothed_cross_entropy_with_syntax as losses

@@ -31,7 +31,7 @@ WIDTH, HEADS = 64, 4
 
 
 def put_in(layer: Any, view: BatchView, causal: bool) -> DropInAttention:
-    """Give a layer of either library one dependency head among ordinary ones."""
+    """Make one self-attention head of a layer, of either library, a dependency head."""
     kinds: dict[str, Heads] = {
         "dependency": DependencyHeads(1, WIDTH // HEADS, view),
         "ordinary": Heads(HEADS - 1, WIDTH // HEADS, view),
@@ -41,7 +41,7 @@ def put_in(layer: Any, view: BatchView, causal: bool) -> DropInAttention:
 
 
 class PyTorchModel(nn.Module):
-    """PyTorch's own Transformer."""
+    """PyTorch's own Transformer, with a dependency head in the encoder and in the decoder."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -58,7 +58,7 @@ class PyTorchModel(nn.Module):
         )
 
     def forward(self, source: Tensor, previous: Tensor) -> Tensor:
-        """Return scores of the vocabulary, ``(B, T, V)``."""
+        """Return the scores of all words at each target position, ``(B, T, V)``."""
         source_x, target_x = (
             self.words(tokens) + self.places.weight[: tokens.size(1)]
             for tokens in (source, previous)
@@ -76,7 +76,7 @@ class PyTorchModel(nn.Module):
 
 
 class MarianModel(nn.Module):
-    """The transformers library's Marian model."""
+    """The transformers library's Marian model, with a dependency head in encoder and decoder."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -101,7 +101,7 @@ class MarianModel(nn.Module):
         )
 
     def forward(self, source: Tensor, previous: Tensor) -> Tensor:
-        """Return scores of the vocabulary, ``(B, T, V)``."""
+        """Return the scores of all words at each target position, ``(B, T, V)``."""
         seen = (source != PAD).long()
         scores: Tensor = self.marian(
             source, attention_mask=seen, decoder_input_ids=previous, use_cache=False
@@ -110,7 +110,7 @@ class MarianModel(nn.Module):
 
 
 def draw_batches(size: int, seed: int) -> Iterator[tuple[Tensor, Tensor, Tensor, Tensor]]:
-    """Yield words and parents of both languages, ``(B, S)`` and ``(B, T)``."""
+    """Yield batches of words and dependency heads of both languages, ``(B, S)`` and ``(B, T)``."""
     batch: list[Tensor] = []
     numbers: dict[str, int] = {}
     for pair in generate(1_000_000, seed):
@@ -126,7 +126,7 @@ def draw_batches(size: int, seed: int) -> Iterator[tuple[Tensor, Tensor, Tensor,
 
 
 def train(model: nn.Module, updates: int, seed: int = 1) -> Iterator[tuple[float, float]]:
-    """Train, and yield the cross-entropy per word and the share of right parents, by update."""
+    """Train a model; yield each update's cross-entropy per word, and UAS of the source."""
     optimizer = torch.optim.Adam(model.parameters(), lr=2e-3)
     for _, batch in zip(range(updates), draw_batches(32, seed), strict=False):
         source, source_parents, target, target_parents = batch

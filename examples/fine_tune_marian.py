@@ -43,7 +43,7 @@ NO_PARENT, NO_LABEL = -1, -100
 
 
 class Side(NamedTuple):
-    """A sentence in subwords.
+    """A sentence as subwords, each with the place of its parent and the number of its word.
 
     Attributes:
         ids: of the subwords and the end.
@@ -71,7 +71,7 @@ def put_head_in(stack: Any, causal: bool = False) -> DropInAttention:
 
 
 def read_side(tokenizer: Any, path: Path, language: str, parser: str, target: bool) -> list[Side]:
-    """Split and parse the sentences of a file.
+    """Read the sentences of one language from a file, split them into subwords and parse them.
 
     Args:
         tokenizer: Marian's.
@@ -101,7 +101,7 @@ def read_side(tokenizer: Any, path: Path, language: str, parser: str, target: bo
 
 
 def collate(padding: int, pairs: Sequence[tuple[Side, Side]]) -> dict[str, Tensor]:
-    """Return a batch of the Trainer: ids, labels, and the parents of both sides."""
+    """Return a batch for the Trainer: ids, labels, and dependency heads of source and target."""
 
     def pad(rows: list[list[int]], value: int) -> Tensor:
         return pad_sequence([torch.tensor(row) for row in rows], True, value)
@@ -117,7 +117,7 @@ def collate(padding: int, pairs: Sequence[tuple[Side, Side]]) -> dict[str, Tenso
 
 
 class SyntaxTrainer(Seq2SeqTrainer):
-    """Adds the dependency loss of both heads to the loss of the translations.
+    """A Trainer that adds the losses of two dependency heads to the translation loss.
 
     Args:
         heads: those of encoder and decoder.
@@ -131,7 +131,7 @@ class SyntaxTrainer(Seq2SeqTrainer):
     def compute_loss(
         self, model: nn.Module, inputs: dict[str, Any], return_outputs: bool = False, **_: Any
     ) -> Any:
-        """Return the loss of a batch, and what the model computed if that is asked for."""
+        """Return the loss of a batch, and the model's outputs if they are asked for."""
         parents = [inputs.pop(f"{side}_parents") for side in ("source", "target")]
         outputs = model(**inputs)
         loss = outputs.loss
@@ -145,7 +145,7 @@ class SyntaxTrainer(Seq2SeqTrainer):
 def evaluate(
     model: Any, tokenizer: Any, head: DropInAttention, sources: Sequence[Side], gold: list[str]
 ) -> tuple[float, float]:
-    """Return BLEU of translations, and UAS of the source in per cent."""
+    """Translate and parse the sources; return BLEU, and UAS of the source in per cent."""
     model.eval()
     translations: list[str] = []
     right = total = 0
@@ -169,7 +169,7 @@ def evaluate(
 
 
 def main(words: Sequence[str] | None = None) -> list[tuple[float, float]]:
-    """Fine-tune, and return BLEU and UAS before and after."""
+    """Fine-tune the model; return BLEU and UAS from before and after."""
     parser = argparse.ArgumentParser(description="Fine-tune a Marian model with syntactic heads.")
     parser.add_argument("--model", default="Helsinki-NLP/opus-mt-en-de", help="name or folder")
     for name in ("train", "test"):

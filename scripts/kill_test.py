@@ -122,7 +122,7 @@ def losses(output: str) -> dict[int, str]:
 
 
 def kill_training(folder: Path, kills: int, generator: random.Random) -> list[str]:
-    """Kill a training again and again, and return the faults of the resumed one.
+    """Kill a training again and again; return how the resumed training differs from a whole one.
 
     Most of its time is spent on writing checkpoints.
     """

@@ -202,7 +202,7 @@ def slim(wheel: Path, folder: Path) -> Path:
 
 
 def edit(text: str, changes: list[tuple[str, str]], where: str) -> str:
-    """Return ``text`` with each change, a pair of old and new text, made once.
+    """Return ``text`` with each old text, which must occur once, replaced by its new text.
 
     Raises:
         ValueError: a text to replace is not there exactly once.

@@ -37,7 +37,7 @@ UPDATES = 6
 
 
 def make_data(folder: Path) -> Path:
-    """Write a corpus whose sentences lack an annotation by turns; return its binarised folder."""
+    """Write and binarise a corpus that lacks some links and some parses; return its folder."""
     write_corpus(folder, {"train": 32, "valid": 6}, seed=1)
     options = ["-s=en", "-t=de", "--joined-dictionary", f"--destdir={folder / 'bin'}"]
     for split in ("train", "valid"):
@@ -103,7 +103,7 @@ def train(words: Sequence[str], rank: int, port: int, log: Path) -> int:
 
 
 def train_both(words: Sequence[str], folder: Path) -> str:
-    """Train with two processes; return why that failed, or ``""``."""
+    """Train a system with two processes; return why the training failed, or ``""``."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]

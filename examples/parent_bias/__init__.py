@@ -37,14 +37,14 @@ class ParentBiasedHeads(ParentScaledHeads):
     encoder_layers = "parent_bias_layers"
 
     def attend(self, query: Tensor, key: Tensor, value: Tensor, scope: Scope) -> Tensor:
-        """Attend as plain heads do, with a bias."""
+        """Attend as plain heads do, with the logarithm of the density added to the scores."""
         return Heads.attend(self, query, key, value, scope)
 
     def bias(self, query: Tensor, key: Tensor, scope: Scope) -> Any:
-        """Return log D, ``(B, 1, T, T)``."""
+        """Return the logarithm of the density around each token's parent, ``(B, 1, T, T)``."""
         return self.share("bias", self.measure_bias).to(query.dtype)
 
     def measure_bias(self) -> Tensor:
-        """Compute log D for the batch."""
+        """Compute the logarithm of the density around each token's parent for the batch."""
         weights = self.weigh_parents().unsqueeze(1)
         return weights.clamp_min(torch.finfo(weights.dtype).tiny).log()

@@ -41,7 +41,7 @@ class ReleasedParentScaledHeads(ParentScaledHeads):
 
     @classmethod
     def count_heads(cls, cfg: Any, side: str, free: int) -> int:
-        """Take all heads."""
+        """Return the number of the layer's free heads, since all of them are taken."""
         return free
 
     @classmethod
@@ -53,14 +53,14 @@ class ReleasedParentScaledHeads(ParentScaledHeads):
         return heads
 
     def attend(self, query: Tensor, key: Tensor, value: Tensor, scope: Scope) -> Tensor:
-        """Attend with scores that are scaled in part."""
+        """Attend with scores of which the wrong ones are scaled, as in the released code."""
         wide = torch.promote_types(query.dtype, torch.float32)
         query, key = scope.order.turn(query, key)
         weights = self.mix_up(self.weigh_parents(wide))
         return scope.average(scope.softmax(parent_scaled_scores(query, key, weights)), value)
 
     def mix_up(self, weights: Tensor) -> Tensor:
-        """Turn D, ``(B, T, T)``, into the factors of the scores, ``(B, H, T, T)``."""
+        """Turn the densities, ``(B, T, T)``, into factors of scores, ``(B, H, T, T)``."""
         batch = len(weights)
         row = torch.arange(batch * self.count, device=weights.device).view(batch, self.count)
         wrong = row - batch * (self.count - self.meant)

@@ -30,7 +30,10 @@ class SharpSyncOptions:
 
 @register_term("sharp_sync_loss")
 class SharpSyncTerm(SyncAttentionTerm):
-    """Squared distance of the decoder's dependency head to the projection, in shares of its row."""
+    """Squared distance between the decoder's dependency head and the normalised projection.
+
+    Each row of the encoder's projected head is divided by its sum.
+    """
 
     Options = SharpSyncOptions
     weight_option = "sharp_sync_weight"
@@ -41,6 +44,9 @@ class SharpSyncTerm(SyncAttentionTerm):
 
     @staticmethod
     def compare(target: Tensor, projected: Tensor, padding_mask: Tensor) -> Tensor:
-        """Sum the squared distances over the cells that a decoder's head can fill."""
+        """Return the sum of squared differences between the decoder's head and the projection.
+
+        Only places that the decoder's head can attend to count.
+        """
         # The softmax of logarithms divides by the sum.
         return sync_attention_loss(target, projected.clamp_min(1e-9).log(), padding_mask)

@@ -99,13 +99,13 @@ class EntropyOptions:
 
 @register_term("src_entropy")
 class EntropyTerm(Term):
-    """Makes the encoder's dependency heads more certain: the sum of their rows' entropies."""
+    """Sum of the entropies of the encoder's dependency heads, to make these heads more certain."""
 
     Options = EntropyOptions
     weight_option = "src_entropy_weight"
 
     def applies(self, extra: dict[str, Any], sample: dict[str, Any]) -> bool:
-        """Return whether the loss has a weight and the model has such heads."""
+        """Return whether the loss has a weight and the encoder has dependency heads."""
         return self.weight > 0 and "src_dependency" in extra
 
     def __call__(

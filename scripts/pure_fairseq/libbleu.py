@@ -15,7 +15,7 @@ def bleu_zero_init(stat: Any) -> None:
 
 
 def bleu_one_init(stat: Any) -> None:
-    """Set the counts of two words and more to 1, all other counts to 0."""
+    """Set the counts of n-grams of two words and more to 1, all other counts to 0."""
     bleu_zero_init(stat)
     for order in (2, 3, 4):
         setattr(stat._obj, f"count{order}", 1)
@@ -31,7 +31,7 @@ def bleu_add(
     pad: ctypes.c_int,
     eos: ctypes.c_int,
 ) -> None:
-    """Add the counts of a sentence, given as the places of two arrays of int.
+    """Add the counts of a sentence, given as the addresses of two arrays of word indices.
 
     Args:
         stat: a pointer to the counts.

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def load_model(args: argparse.Namespace, path: str | None = None) -> Model:
-    """Load the model of a command and the model's files, to read the command's input text.
+    """Load the model that a command's arguments name, set to read the command's input text.
 
     Arguments are those of `add_model_files`. The model reads words separated by spaces if they say
     so, or if text comes from a test set and the model does not read raw sentences.

@@ -50,7 +50,7 @@ _TERMINATED = 128 + signal.SIGTERM
 
 
 def check_calls(stages: Iterable[Stage], data_file: Path) -> None:
-    """Raise `DataError` if one of this package's commands would refuse its arguments in a stage.
+    """Raise `DataError` if a stage calls a command of this package with arguments it refuses.
 
     Wrong options come from ``data_file``, which the message names.
     """

@@ -13,7 +13,9 @@ from .show_page import write_page
 
 
 def write_report(report: TableReport, page: Path, groups: Mapping[str, Sequence[str]]) -> None:
-    """Write the page about all trainings of a recipe, and log a command for one seed of each.
+    """Write the page about all trainings of a recipe, and log its ``syncattn-show`` command.
+
+    The command shows the sentences of one seed of each system.
 
     Args:
         report: the contents of the page. If no training has translations, no page is written.

@@ -49,7 +49,7 @@ class ResultsView:
             self._print_table(partly)
 
     def check_baseline(self) -> None:
-        """Raise `DataError` if the baseline has no results and none of the rows will train it.
+        """Raise `DataError` if the baseline has no results and is not among the systems to train.
 
         With a plan, which says itself what is compared, any baseline is refused.
         """

@@ -23,7 +23,7 @@ from .models import open_model
 
 @hushed("fairseq.tasks", "fairseq.data")
 def run(argv: Sequence[str]) -> None:
-    """Score contrastive pairs with each model, and print its accuracy."""
+    """Score contrastive pairs with each model, and print the accuracy of each."""
     args = make_parser().parse_args(argv)
     from syncattn_fairseq.base.errors import naming
     from syncattn_fairseq.inference import Decoding

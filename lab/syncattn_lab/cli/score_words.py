@@ -51,7 +51,7 @@ class WordGroups:
         return {"alignment": self.alignment, "left_out": self.left_out, "groups": groups}
 
     def tabulate(self) -> Tables:
-        """Return a table for each kind of groups, with notes on the meaning of the numbers."""
+        """Return a table for each kind of groups, such as labels, with notes on the numbers."""
         from ..evaluation.group_tables import describe_groups, tabulate_groups
         from ..evaluation.tables import Tables
 
@@ -82,7 +82,7 @@ def read_word_groups(
     gold: Gold,
     options: ScoringOptions,
 ) -> WordGroups:
-    """Measure recall and precision in the groups of ``--by``, by default in all kinds of groups.
+    """Measure recall and precision of words, in groups of the kinds in ``--by`` or of all kinds.
 
     Args:
         args: the arguments of `add_word_arguments`, and of ``syncattn-score``.

@@ -26,7 +26,9 @@ _SIDES = {"encoder": "source", "decoder": "target"}
 
 
 def choose_heads(args: argparse.Namespace, model: Model) -> tuple[list[HeadName], str | None]:
-    """Return the heads to show, named or the strongest, and how to show rows of the decoder.
+    """Return the attention heads to show, and which token a row of the decoder stands for.
+
+    Heads are those that the arguments name, or else the strongest.
 
     Args:
         args: the arguments ``heads``, ``rows``, ``gold`` and ``number``.
@@ -106,7 +108,7 @@ def find_strongest(
 
 
 def list_parses(model: Model, examples: Sequence[Example]) -> list[DependencyTree] | None:
-    """Return the gold parses of the sources for a model that reads parses.
+    """Return the gold parses of the sources as input of a model that reads parses, or None.
 
     The result is None if the model reads no parse, or if a source has no gold parse.
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 @hushed("sacrebleu", "fairseq")
 def write_page(args: argparse.Namespace, trainings: Trainings | None = None) -> None:
-    """Write the page, and print its size and answers.
+    """Write the HTML page, and print its size and the answers that it begins with.
 
     ``trainings`` are the results over all seeds; None: one seed of each system is known.
     """

@@ -30,7 +30,7 @@ _SEED = 1
 
 
 class OffsetTable:
-    """A baseline parser: the head's most frequent offset, given the last one to three subwords.
+    """A baseline parser that predicts each head's most frequent offset, given up to three subwords.
 
     Of a context that was seen less than twice, or whose offsets all lead out of the sentence, the
     shorter one counts, down to the empty one. Offsets are in words.
@@ -98,7 +98,7 @@ def score_baselines(
     sentences: Iterable[tuple[Sequence[str], Sequence[int]]] = (),
     labels: Sequence[Sequence[str] | None] | None = None,
 ) -> dict[str, AttachmentScore]:
-    """Score parses made without knowledge of syntax against gold heads, by their names.
+    """Score parses made without knowledge of syntax against gold heads; return scores by name.
 
     Args:
         gold: of each sentence; those without are left out.
@@ -121,7 +121,7 @@ def guess_parses(
     table: OffsetTable | None = None,
     sentences: Iterable[tuple[Sequence[str], Sequence[int]]] = (),
 ) -> dict[str, Sequence[Heads]]:
-    """Make parses without knowledge of syntax, by their names in `score_baselines`.
+    """Return parses made without knowledge of syntax, by the names used in `score_baselines`.
 
     Args:
         gold, left_only, table, sentences: as for `score_baselines`.

@@ -157,7 +157,7 @@ def _match(predicted: Collection[Span], gold: Collection[Span]) -> Brackets:
 
 
 def select_proper_spans(spans: Sequence[Span], stays: Sequence[bool]) -> set[Span]:
-    """Drop the words that are not to stay, and keep spans of several words but not of all words."""
+    """Remove words from spans; return the spans of several, but not all, of the words left."""
     before = [0, *accumulate(stays)]  # the number of words before each that stay
     moved = ((before[start], before[end]) for start, end in spans)
     return {(start, end) for start, end in moved if 1 < end - start < before[-1]}

@@ -14,7 +14,7 @@ Cells: TypeAlias = Mapping[str, Mapping[int, Cell]]
 
 @dataclass(frozen=True)
 class Contrast:
-    """A comparison of a system with a baseline: their seeds, the test, and whether it was planned.
+    """A comparison of a system with a baseline: the seeds, the test, and whether it was planned.
 
     A system of a table and its baseline are a contrast that nobody planned, and all seeds with
     results count. A planned contrast says nothing before all of its seeds have results.
@@ -58,7 +58,7 @@ class Contrast:
 
     @property
     def heading(self) -> str:
-        """The heading of the contrast's group in tables, with the unit if scores are per word."""
+        """The heading of the contrast's group in tables, which says if NLL is per word."""
         return f"{self.group}, NLL per word" if self.per_word else self.group
 
     def is_trained_like(self, other: Contrast) -> bool:

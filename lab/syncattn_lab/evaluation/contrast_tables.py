@@ -30,7 +30,7 @@ _MIXED = "the settings in which the compared trainings differ"
 
 
 def compare_all(contrasts: Sequence[Contrast], cells: Cells) -> dict[Measure, list[Difference]]:
-    """Return, for each measure that is tested over seeds, the difference of each contrast."""
+    """Return the differences of all contrasts, by each measure that is tested over seeds."""
     return {measure: compare(contrasts, cells, measure) for measure in list_compared()}
 
 

@@ -43,34 +43,34 @@ class Difference:
 
     @property
     def is_begun(self) -> bool:
-        """Whether both systems have a number for at least one seed."""
+        """Whether the system and its baseline each have a value for at least one seed."""
         return bool(self.ours and self.theirs)
 
     @property
     def is_complete(self) -> bool:
-        """Whether both systems have results: in a planned contrast of all seeds, else of any."""
+        """Whether system and baseline have values for all planned seeds, or any if unplanned."""
         if self.contrast.seeds is None:
             return self.is_begun
         return len(self.ours) == len(self.theirs) == len(self.contrast.seeds)
 
     @property
     def is_counted(self) -> bool:
-        """Whether the contrast belongs to the tests with corrected p-values."""
+        """Whether the contrast is one of the tests whose p-values are corrected together."""
         return self.contrast.tested and (self.contrast.is_planned or self.p is not None)
 
     @property
     def samples(self) -> tuple[list[float], list[float]]:
-        """The numbers of the system and of the baseline, each one number for each training."""
+        """The values of the system and those of the baseline, one for each training."""
         return [*self.ours.values()], [*self.theirs.values()]
 
     @property
     def shared(self) -> list[int]:
-        """The seeds for which both systems have a number, sorted."""
+        """The seeds for which both the system and the baseline have a value, sorted."""
         return sorted(self.ours.keys() & self.theirs.keys())
 
     @property
     def seeds(self) -> list[float]:
-        """Each training's difference from the mean of the baseline's trainings."""
+        """The difference of each training of the system from the mean of the baseline's."""
         baseline = mean(self.theirs.values())
         return [value - baseline for value in self.ours.values()]
 
@@ -81,12 +81,15 @@ class Difference:
 
     @property
     def within(self) -> float:
-        """The mean difference of two trainings with the same seed; 0 if no seed is shared."""
+        """The mean difference between system and baseline over the seeds that both have, or 0."""
         return mean([self.ours[seed] - self.theirs[seed] for seed in self.shared] or [0.0])
 
     @property
     def block_interval(self) -> Interval | None:
-        """The 95 % interval with seeds as blocks, if `interval` is Welch's; None if unknown."""
+        """The 95 % interval of the difference with seeds as blocks, or None.
+
+        It is None if it is unknown, or if `interval` already takes seeds as blocks.
+        """
         if self.blocks is None or self.contrast.by_blocks:
             return None
         return self.blocks.interval(self.within)
@@ -98,14 +101,17 @@ class Difference:
 
     @property
     def conclusion(self) -> str:
-        """The verdict if the contrast is tested and complete; else the reason why there is none."""
+        """The verdict on the system, or the reason why there is none.
+
+        Only a contrast that is tested and complete has a verdict.
+        """
         if not self.is_complete:
             return "not complete"
         return self.verdict if self.contrast.tested else "estimate"
 
     @property
     def side(self) -> int:
-        """1 if the whole interval shows a better system, -1 if it shows a worse one, else 0."""
+        """1 if the whole interval favours the system, -1 if it favours the baseline, else 0."""
         if self.interval is None:
             return 0
         sign = (self.interval.low > 0) - (self.interval.high < 0)
@@ -125,7 +131,7 @@ class Difference:
 
 
 def compare(contrasts: Sequence[Contrast], cells: Cells, measure: Measure) -> list[Difference]:
-    """Compute, interval and test the difference of each contrast in one measure.
+    """Compute the difference of each contrast in one measure, with its interval and tests.
 
     The tested ones are a family: p is corrected for all of them. A planned contrast without p
     counts as if p were 1, so that others do not profit from what is missing.
@@ -182,7 +188,7 @@ def _fit_blocks(one: Difference, every: Iterable[Difference]) -> Blocks | None:
 def fit_steady_blocks(
     compared: Sequence[Sequence[float]], systems: Sequence[Sequence[float]]
 ) -> Blocks | None:
-    """Fit effects of systems and seeds without systems that vary over seeds far more than most.
+    """Fit the effects of systems and seeds, without systems that vary far more than most.
 
     Args:
         compared: the numbers of the systems that are compared, over the same seeds. If one of them

@@ -20,7 +20,7 @@ _DATASET = re.compile(r"(train|valid|test)(\d*)\.([^.]+)-([^.]+)\.([^.]+)\.idx")
 
 
 def examine_data(folder: Path) -> list[Finding]:
-    """Find faults in the texts of a binarised corpus, as a recipe does in its texts.
+    """Find faults in the texts of a binarised corpus, with the checks that recipes make.
 
     Args:
         folder: what ``syncattn-preprocess`` wrote.

@@ -19,7 +19,9 @@ from .scoring import Gold, Output
 def group_words(
     outputs: Mapping[str, Output], gold: Gold, words: Mapping[str, Sequence[GoldWords]]
 ) -> tuple[dict[str, Output], Gold]:
-    """Merge words of all analyses and of the gold data into the groups of `gold_words.find_groups`.
+    """Merge the words of analyses and of gold data into groups whose boundaries both share.
+
+    Groups are those of `.gold_words.find_groups`.
 
     The source of gold becomes the text of the groups, separated by spaces.
 

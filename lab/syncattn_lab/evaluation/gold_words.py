@@ -70,7 +70,7 @@ def _read_words(
 
 
 def find_groups(side: PrintedSide, gold: GoldWords) -> Units:
-    """Group a sentence's printed words until gold words and groups share their boundaries.
+    """Merge a sentence's printed words into groups that begin and end where gold words do.
 
     Raises:
         DataError: the sentences differ.

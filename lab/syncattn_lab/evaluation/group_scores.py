@@ -25,7 +25,7 @@ Counts: TypeAlias = Mapping[str, np.ndarray]
 
 @dataclass(frozen=True)
 class GroupTable:
-    """The counts of each system for the groups of one kind, such as dependency labels.
+    """Each system's counts of right and of all items in groups of one kind, such as labels.
 
     Attributes:
         kind: what the groups are by, such as ``label``.
@@ -88,7 +88,7 @@ def check_baseline(baseline: str | None, systems: Collection[str]) -> None:
 
 
 def score_groups(tables: Sequence[GroupTable], baseline: str | None = None) -> list[GroupScore]:
-    """Compute the share of right ones in all groups, and test it against the baseline's.
+    """Compute the share of right items in each group, and test it against the baseline's.
 
     Args:
         tables: what is counted, of the same sentences.

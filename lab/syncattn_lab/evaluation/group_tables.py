@@ -17,7 +17,7 @@ _DIGITS = _SHARE.digits + 1
 
 
 def tabulate_groups(scores: Iterable[GroupScore], unit: str) -> list[Table]:
-    """Return a table for each kind of group and each measure; a row has a group and a system.
+    """Return a table for each kind of groups and each measure, with a row per group and system.
 
     Args:
         scores: in the order of `score_groups`.
@@ -31,7 +31,7 @@ def tabulate_groups(scores: Iterable[GroupScore], unit: str) -> list[Table]:
 
 
 def describe_groups(scores: Sequence[GroupScore], baseline: str | None) -> list[str]:
-    """Return notes on how groups were compared, and on the signs in their tables."""
+    """Return notes on how groups were compared, and on what the columns of their tables mean."""
     notes = ["[low, high]: the 95 % interval, by bootstrap resampling of sentences"]
     tests = sum(score.p is not None and score.same_as is None for score in scores)
     if tests:

@@ -39,7 +39,7 @@ class LinkedWords:
 
 @dataclass
 class Fitting:
-    """Turns links between other tokens of a test set into links between its own words.
+    """Turns links between another tokenizer's words into links between the words of a test set.
 
     Words of two programs are compared by their characters: a link of ``don't`` is a link of both
     ``do`` and ``n't``.
@@ -51,7 +51,9 @@ class Fitting:
     left_out: set[int] = field(default_factory=set)
 
     def fit(self, linked: LinkedWords, source: Words, target: Words) -> list[set[Link] | None]:
-        """Return the links of each sentence; None without links, or if the characters differ.
+        """Return each sentence's links between the words of the test set.
+
+        They are None for a sentence without links, or whose words have other characters.
 
         Args:
             linked: the links, and their words.
@@ -109,7 +111,7 @@ class Fitting:
 
 
 def match_words(words: Sequence[str], others: Sequence[str]) -> list[range] | None:
-    """Return, for each word, the indices of the words in ``others`` with shared characters.
+    """Return, for each word, the indices of the words in ``others`` that overlap with it.
 
     Args:
         words: the words of a sentence.

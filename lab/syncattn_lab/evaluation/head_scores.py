@@ -48,7 +48,7 @@ class Words:
         return len(self.sentences)
 
     def list_labels(self) -> list[str]:
-        """List the dependency labels, the most frequent first; empty for words without one."""
+        """List the dependency labels of the words, most frequent first; empty without labels."""
         counts = Counter([] if self.labels is None else self.labels.tolist())
         return sorted(filter(None, counts), key=lambda label: (-counts[label], label))
 
@@ -61,13 +61,16 @@ class Words:
 
     @property
     def choosing(self) -> np.ndarray:
-        """Mask of the words of every second sentence, for the choice of the strongest head."""
+        """Mask of the words of every second sentence, by which the strongest head is chosen."""
         _, order = np.unique(self.sentences, return_inverse=True)
         found: np.ndarray = order % 2 == 0
         return found
 
     def follow(self, offset: int) -> np.ndarray:
-        """Return a mask of the words whose parent is at an offset; the root counts as outside."""
+        """Return a mask of the words whose parent is at the given offset from the word.
+
+        The root is at any offset that leads out of the sentence.
+        """
         guess = self.positions + offset
         inside = (offset != ROOT) & (guess >= 1) & (guess <= self.sizes)
         return np.where(inside, guess, 0) == self.parents
@@ -107,7 +110,7 @@ class View:
     controls: Mapping[str, np.ndarray]
 
     def score(self, right: np.ndarray, label: str | None = None) -> AttachmentScore:
-        """Return the attachment score of one attention head or control, given its right words.
+        """Return the attachment score of a head or control, given which words it gets right.
 
         Args:
             right: whether each word has the right parent.
@@ -211,7 +214,7 @@ def _find_for(view: View, label: str | None) -> Strongest | None:
 
 
 def count_by_sentence(right: np.ndarray, chosen: np.ndarray, sentences: np.ndarray) -> np.ndarray:
-    """Count right words and chosen words in each sentence that has a chosen word.
+    """Count chosen words, and those with the right parent, in each sentence that has any.
 
     Args:
         right: whether each word has the right parent.

@@ -169,7 +169,7 @@ def bootstrap_seeds(
     baseline: Sequence[np.ndarray],
     score: Callable[[np.ndarray], np.ndarray] = compute_bleu,
 ) -> Interval:
-    """Bootstrap over seeds and sentences together the difference of two systems' mean scores.
+    """Return the difference of two systems' mean scores, with an interval over seeds and sentences.
 
     Each sample draws sentences, the same for all outputs, and of each system seeds. The 95 %
     interval tells what other seeds and other sentences may give. Of n seeds, n − 1 are drawn: with

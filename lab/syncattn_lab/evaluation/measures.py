@@ -76,7 +76,7 @@ class Measure:
         return number * float(cell["subwords_per_word"])
 
     def by_seed(self, cells: Iterable[Mapping[str, Any]]) -> dict[int, float]:
-        """Return this measure's value of each training with a value, by the training's seed."""
+        """Return this measure's values in the results of trainings, by seed; omit missing ones."""
         numbers = {cell["seed"]: self.of_cell(cell) for cell in cells}
         return {seed: number for seed, number in numbers.items() if number is not None}
 

@@ -44,7 +44,7 @@ _MOST_COUNTS = 12 * 10**7
 
 
 def pack_counts(counts: np.ndarray) -> str:
-    """Pack the integers of `count_ngrams` into text, about 3 bytes for each sentence."""
+    """Pack the n-gram counts of sentences (`count_ngrams`) into text, about 3 bytes for each."""
     long = bool(counts.max(initial=0) >= 2**16)  # words of a sentence
     # The last four columns, how many n-grams there are, follow from the first, the length.
     packed = bz2.compress(counts[:, :6].astype("<u4" if long else "<u2").tobytes())
@@ -52,7 +52,7 @@ def pack_counts(counts: np.ndarray) -> str:
 
 
 def unpack_counts(text: str) -> np.ndarray:
-    """Unpack the integers that `pack_counts` packed; raise `DataError` if the text is damaged."""
+    """Unpack n-gram counts from the text of `pack_counts`; `DataError` if it is damaged."""
     import numpy as np
 
     unpacker = bz2.BZ2Decompressor()
@@ -138,7 +138,7 @@ _OPTIONAL = {
 
 
 def list_differing(cells: Iterable[Mapping[str, Any]]) -> list[str]:
-    """List the differences between trainings: machine, precision (if known), commit."""
+    """List what differs between trainings: the machine, the precision (if known), the commit."""
     facts = {
         (cell["hardware"].partition(",")[0], cell.get("precision"), cell["commit"])
         for cell in cells

@@ -120,7 +120,7 @@ def make_table(columns: Mapping[str, Sequence[str]], notes: Sequence[str]) -> Ta
 
 
 def make_latex(scores: Mapping[str, SystemScore]) -> str:
-    """Write the scores of all systems as a LaTeX table (booktabs), with marks for better or worse.
+    """Write the scores of all systems as a LaTeX table; daggers mark better and worse systems.
 
     A comment says how scores were computed and compared.
     """

@@ -73,7 +73,7 @@ class Output:
 
     @property
     def analysed(self) -> Sequence[PrintedSentence]:
-        """The sentences whose parses and links are scored; the forced output, if there is any."""
+        """The sentences whose parses and links are scored, of forced decoding if it was run."""
         return self.beam if self.forced is None else self.forced
 
 
@@ -374,7 +374,7 @@ def say_unused(
     warn: Callable[[str], None],
     others: Collection[str] = (),
 ) -> None:
-    """Warn, in one line, of gold data without any score; `DataError` if all gold is unused.
+    """Warn of gold data that is not used for some system; `DataError` if none is used at all.
 
     Args:
         gold: the gold data.
@@ -422,7 +422,7 @@ def check_numbers(outputs: Mapping[str, Output], gold: Gold) -> None:
 def plain_text(
     printed: Sequence[PrintedSentence], moses_language: str | None = None
 ) -> Sequence[str]:
-    """Return the texts of translations, without the Moses tokenization of a language if given."""
+    """Return the texts of translations; with a language, undo the Moses tokenizer in them."""
     texts = Packed(sentence.translation for sentence in printed)
     return detokenize_moses(texts, moses_language) if moses_language else texts
 

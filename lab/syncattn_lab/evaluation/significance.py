@@ -138,7 +138,7 @@ def randomisation(
 def randomise_each(
     system: Sequence[np.ndarray], baseline: Sequence[np.ndarray], score: Score
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Test several scores of the same sentences by approximate randomisation.
+    """Test several differences in scores of the same sentences by approximate randomisation.
 
     Args:
         system: as for `randomisation`.
@@ -171,7 +171,7 @@ def randomise_each(
 
 
 def check_same_text(*outputs: np.ndarray) -> int:
-    """Return the number of sentences; raise `DataError` if the outputs' numbers of them differ."""
+    """Return how many sentences each output has; raise `DataError` if the numbers differ."""
     sizes = sorted({len(counts) for counts in outputs})
     if len(sizes) > 1:
         raise DataError(f"outputs of different texts, with {sizes[0]} and {sizes[1]} sentences")
@@ -192,7 +192,7 @@ def _find_ends(samples: np.ndarray) -> tuple[float, float]:
 
 
 def resample(counts: np.ndarray, score: Score = compute_bleu) -> np.ndarray:
-    """Return the scores of random samples of sentences, the same samples for each output of a text.
+    """Return the scores of bootstrap samples of sentences, drawn alike for all outputs of a text.
 
     Args:
         counts: what is counted in each sentence, ``(sentences, counts)``.

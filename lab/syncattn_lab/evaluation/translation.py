@@ -170,7 +170,7 @@ def _split_moses(texts: Iterable[str], language: str) -> Iterator[str]:
 
 
 def detokenize_moses(texts: Iterable[str], language: str) -> Sequence[str]:
-    """Undo the Moses tokenizer in each text; raise `DataError` as `.moses.check_language` does."""
+    """Undo the Moses tokenizer in each text; raise `DataError` for a language without rules."""
     return Packed(map(open_detokenizer(language), texts))
 
 

@@ -35,7 +35,10 @@ class WordAlignment:
             raise DataError(f"gold {outside}; a file that counts from 1 needs --one-based")
 
     def check_same_sentence(self, other: WordAlignment) -> None:
-        """Raise `DataError` if another alignment is of a sentence with other numbers of words."""
+        """Raise `DataError` if another alignment cannot be of the same sentence.
+
+        It has other numbers of words, or a link to a word beyond the end.
+        """
         if self.words and other.words and self.words != other.words:
             raise DataError(f"{other.words} source and target words, but {self.words}")
         if outside := self._find_outside(other.links):

@@ -65,7 +65,9 @@ _ORDERS = {
 
 @dataclass(frozen=True)
 class GroupedText:
-    """The words of a test set, with the annotation for groups; None for missing annotation.
+    """The words of a test set, with the annotation by which the words are grouped.
+
+    Missing annotation is None.
 
     Attributes:
         references: the words of each reference, split as the translations are.
@@ -104,7 +106,7 @@ class SystemWords:
 
 
 def list_kinds(text: GroupedText) -> list[str]:
-    """List the kinds of groups with annotation in a test set."""
+    """List the kinds of groups, such as labels, for which a test set has the annotation."""
     return [kind for kind in KINDS if not _find_missing(text, kind)]
 
 

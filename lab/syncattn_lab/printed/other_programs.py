@@ -29,7 +29,7 @@ _TEXT, _TEXTS = "translation", "translations"
 
 
 def find_reader(lines: list[str]) -> Callable[[str | Path], Iterator[str]] | None:
-    """Return the reader for a file of translations, if its lines look like another program's.
+    """Return the reader for output of Marian, Moses or Sockeye, if most lines look so, or None.
 
     Args:
         lines: some of the file's lines, of which most must look like that program's.

@@ -60,7 +60,7 @@ def read_output(
 
 
 def has_analyses(path: str | Path) -> bool:
-    """Tell whether a file may have links: it has records (JSON lines) or fairseq's output."""
+    """Tell whether a file may have parses or links: JSON lines, or the output of fairseq."""
     with keeping_pipes():
         lines = read_lines(path)
         first = [*islice(lines, _FIRST)]

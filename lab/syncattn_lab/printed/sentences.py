@@ -54,7 +54,7 @@ class PrintedSide:
         return self.text or " ".join(self.words)
 
     def group_words(self, starts: Sequence[bool]) -> PrintedSide:
-        """Return this side with adjacent words merged into groups.
+        """Return this source or target with adjacent words merged into groups.
 
         A group has the head of its last word, as a word has that of its last subword.
 
@@ -83,7 +83,7 @@ class PrintedSide:
         )
 
     def list_gaps(self, layer: int) -> list[float]:
-        """Return a gated layer's distance between each word and the word before it."""
+        """Return the syntactic distance of each word to the word before it, from a gated layer."""
         distances = self.distances[layer]
         starts = [
             end - size for end, size in zip(accumulate(self.lengths), self.lengths, strict=True)
@@ -91,7 +91,7 @@ class PrintedSide:
         return [distances[start] for start in starts]
 
     def lacks_words(self, count: int | None) -> bool:
-        """Tell whether the words may differ from the text's, as an unknown subword hides word ends.
+        """Tell whether an unknown subword may hide word boundaries, so that words may be wrong.
 
         Args:
             count: how many words the text has; None if this is unknown.
@@ -125,7 +125,7 @@ class PrintedSentence:
     def group_words(
         self, source: Sequence[bool] | None, target: Sequence[bool] | None
     ) -> PrintedSentence:
-        """Return the pair with adjacent words merged into groups; see `PrintedSide`.
+        """Return the sentence pair with adjacent words of either side merged into groups.
 
         Args:
             source: whether each word of the source is the first of a group; None: all are.
@@ -149,7 +149,7 @@ class PrintedSentence:
 
 
 def make_side(subwords: Sequence[str], scheme: str) -> PrintedSide:
-    """Make a source or target from subwords alone, joined to words.
+    """Make the source or target of a sentence pair from subwords, which are joined to words.
 
     Args:
         subwords: as fairseq printed them.

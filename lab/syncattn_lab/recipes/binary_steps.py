@@ -35,7 +35,7 @@ FURTHER = "train1"
 
 
 def binarise(corpus: Corpus, cores: int, part: str, destination: Path) -> list[Step]:
-    """Return the steps to binarise the texts in a part of a corpus, with ``cores`` processes.
+    """Return the steps to binarise the texts in a subfolder of a corpus, with ``cores`` processes.
 
     The destination is the folder of the binarised corpus. For raw sentences, the subword models
     give the dictionaries, and are stored in that folder, too.
@@ -62,7 +62,7 @@ def binarise(corpus: Corpus, cores: int, part: str, destination: Path) -> list[S
 
 
 def add_unparsed(corpus: Corpus, cores: int) -> list[Step]:
-    """Return the steps to binarise training text without parses, as fairseq's ``train1``."""
+    """Return the steps to binarise training text without parses, as fairseq's split ``train1``."""
     if not corpus.unparsed:
         return []
     binarised = data(corpus)
@@ -98,7 +98,7 @@ def _name_texts(corpus: Corpus, part: str) -> dict[str, object]:
 
 
 def record(corpus: Corpus) -> list[Step]:
-    """Return the step to record the preparation of the text beside the binarised corpus.
+    """Return the step that notes beside the binarised corpus how its text was prepared.
 
     For raw sentences there is no such step: `binarise` records it.
     """
@@ -177,7 +177,7 @@ def add_parses(corpus: Corpus, need: str) -> list[Step]:
 
 
 def mix(corpus: Corpus, cores: int) -> list[Step]:
-    """Return the steps that mix translations and source parses for Multi-Task, and binarise all."""
+    """Return the steps to mix translations and parses for Multi-Task, and binarise the mixture."""
     pieces, mixed = folder(corpus, PIECES), folder(corpus, MIXED)
     kinds = ["trees"] if corpus.generated else ["heads", "labels"]
     parses = {kind: folder(corpus, WORDS) / f"train.{kind}.{corpus.source}" for kind in kinds}

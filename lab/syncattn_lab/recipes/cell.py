@@ -42,7 +42,9 @@ def make_cells(
     overrides: Mapping[str, Any],
     chosen: Iterable[tuple[int | None, Row]],
 ) -> list[Cell]:
-    """Make a cell for each pair of seed and row; cells of the same row share its settings.
+    """Return a `Cell`, which is one training, for each pair of seed and table row.
+
+    Cells of the same row share its settings.
 
     Args:
         corpus: the corpus of all cells.
@@ -64,7 +66,7 @@ def make_cells(
 
 
 def list_needs(corpus: Corpus, cells: Iterable[Cell]) -> set[str]:
-    """Return the annotations that cells need, such as ``heads.en``.
+    """Return the annotations that trainings need, such as ``heads.en``.
 
     If there are no cells, they are those that all systems of the corpus need.
     """
@@ -77,7 +79,7 @@ def list_needs(corpus: Corpus, cells: Iterable[Cell]) -> set[str]:
 def list_stages(
     corpus: Corpus, cells: Sequence[Cell], cores: int, parsing: int
 ) -> tuple[list[Stage], dict[Cell, list[Stage]]]:
-    """Return the stages to prepare a corpus, and the stages to train and score each cell.
+    """Return the stages to prepare a corpus, and the stages of each training and its scoring.
 
     Args:
         corpus: the corpus to prepare.
@@ -99,7 +101,7 @@ class Cell:
 
     @property
     def row(self) -> Row:
-        """The row of the table that the cell belongs to."""
+        """The row of the results table that the training belongs to."""
         return self.settings.row
 
     @property
@@ -115,7 +117,7 @@ class Cell:
 
     @property
     def name(self) -> str:
-        """The cell's name on the terminal, made of the row's label and the seed."""
+        """The name of the training on the terminal, made of the row's label and the seed."""
         return f"{self.row.label}, seed {self.seed}"
 
     @property
@@ -126,17 +128,21 @@ class Cell:
 
     @property
     def output(self) -> Path:
-        """The folder of the cell's translations and scores."""
+        """The folder of the translations and scores of the trained model."""
         return self.folder / self.row.output_folder
 
     def checkpoint(self, below: Path = Path()) -> Path:
-        """Return the checkpoint to decode with; ``below`` is a direction's subfolder, if any."""
+        """Return the path of the checkpoint to decode with.
+
+        ``below`` is the subfolder of a translation direction, if each direction has a model of its
+        own.
+        """
         kind = self.corpus.checkpoint
         kind = "average" if isinstance(kind, int) else kind
         return self.folder / below / f"checkpoint_{kind}.pt"
 
     def stages(self) -> list[Stage]:
-        """Return the stages to train, decode and score the cell."""
+        """Return the stages to train the system with this seed, to decode, and to score."""
         trainings = [self._training(*direction) for direction in self._directions()]
         decoding = Stage("decode", self.output / "decode", self._decode())
         words_by = split_commands(self.corpus.score.get("words_by", "cat"))

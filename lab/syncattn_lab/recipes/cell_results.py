@@ -19,7 +19,7 @@ _DONE = re.compile(r"done training in (\d+(?:\.\d*)?) seconds")
 
 
 def read_scores(folder: Path) -> dict[str, Any]:
-    """Return a cell's scores and the signatures of their measures, from files in its folder."""
+    """Return a training's scores and the signatures of their measures, from files in its folder."""
     [system] = read_json(folder / "scores.json")["systems"].values()
     scores, signatures = dict(system["scores"]), system["signatures"]
     for part, number in (system.get("bleu_by_part") or {}).items():
@@ -89,7 +89,7 @@ def read_training(log: Path) -> dict[str, Any]:
 
 
 def read_test_nll(log: Path) -> dict[str, Any]:
-    """Return the NLL of the test text, in bits per subword, from a log; empty if it has none."""
+    """Return the NLL of the test text from a log, in bits per subword; empty without one."""
     with io.TextIOWrapper(open_file(log), "utf-8", "replace") as file:
         found = [logged.numbers for logged in read_fairseq_log(file) if logged.kind == "test"]
     numbers = found[-1] if found else {}

@@ -68,7 +68,7 @@ def _archives(args: argparse.Namespace) -> list[Path]:
 
 
 def name_alignments(prefix: Path) -> Path:
-    """Return the file with the word alignments of the sentence pairs of ``prefix``."""
+    """Return the path of the file with the word alignments of a text, ``PREFIX.align``."""
     return prefix.with_name(f"{prefix.name}.align")
 
 

@@ -63,7 +63,10 @@ class Subwords:
 
     @property
     def scheme(self) -> str:
-        """The marking scheme of subwords, by the name in fairseq's ``--remove-bpe``."""
+        """How subwords mark word boundaries, as a value of fairseq's ``--remove-bpe``.
+
+        It is ``none`` if the subwords are whole words.
+        """
         if self.unit == "word":
             return "none"
         return "subword_nmt" if self.size is None and not self.raw else "sentencepiece"
@@ -281,7 +284,7 @@ def _complete(parsing: str, language: str) -> str:
 def read_facts(
     folders: Sequence[Path], name: Any, programs: Collection[str] = (), after: tuple[str, ...] = ()
 ) -> tuple[list[str], dict[str, Any]]:
-    """Return the names of the corpora in a corpus's ``like``, and all facts merged.
+    """Return the corpora that a corpus takes facts from (its ``like``), and all facts merged.
 
     Args:
         folders: the folders to search for configs, the first match first.

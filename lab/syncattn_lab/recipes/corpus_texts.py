@@ -160,7 +160,10 @@ class Texts:
         return (*SPLITS, UNPARSED) if self.unparsed else SPLITS
 
     def list_texts(self, split: str) -> list[str]:
-        """Return the texts of a split, each ``FORMAT=ADDRESS``: the user's own or the archives'."""
+        """Return the addresses of a split's texts, in the user's own files or in archives.
+
+        Each is ``FORMAT=ADDRESS``.
+        """
         if self.here is not None and self.here.path is not None:
             address = getattr(self.here, split)
             return [f"{name_format(address)}={address}"] if address else []

@@ -110,7 +110,7 @@ def fetch(
 
 
 def probe(url: str, size: int | None = None) -> None:
-    """Raise `DataError` unless a mirror or the address itself offers a file of this size."""
+    """Raise `DataError` unless a file of this size can be had from its address or from a mirror."""
 
     def ask(address: str) -> None:
         if address.startswith("file:"):

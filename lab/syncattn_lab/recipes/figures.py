@@ -15,7 +15,10 @@ from .systems import say_system
 
 
 def draw_contrasts(contrasts: Sequence[Contrast], cells: Cells) -> dict[str, Any]:
-    """Draw planned contrasts in NLL and chrF; `DataError` if none has results of all its seeds."""
+    """Draw a forest plot of the planned contrasts in NLL and chrF.
+
+    `DataError`: no contrast has results of all its seeds.
+    """
     found = {measure: compare(contrasts, cells, measure) for measure in (NLL, CHRF)}
     return draw_forest(found, say_contrast)
 
@@ -26,7 +29,7 @@ def say_contrast(contrast: Contrast) -> str:
 
 
 def draw_rows(rows: Sequence[TableRow], groups: Mapping[str, Sequence[str]]) -> dict[str, Any]:
-    """Draw the differences between a table's systems and their baselines, in all measures.
+    """Draw a forest plot of the differences between systems and baselines, in all measures.
 
     Args:
         rows: the rows of the table, from `make_rows`.

@@ -37,7 +37,7 @@ MOST_THREADS = 8
 
 @dataclass(frozen=True)
 class Grid:
-    """The cells to run and the stages of each; ``jobs`` cells run at the same time."""
+    """The trainings of a results table with their stages; ``jobs`` of them run at the same time."""
 
     cells: Mapping[Cell, Sequence[Stage]]
     runner: Runner
@@ -45,7 +45,7 @@ class Grid:
     results: Path
 
     def run_after(self, preparation: Sequence[Stage], corpus: Corpus) -> DataError | None:
-        """Prepare the corpus and run all cells; return an error about failed cells, or None.
+        """Prepare the corpus and run all trainings; return an error about failed ones, or None.
 
         `DataError`: a program is missing, or the preparation failed.
         """
@@ -162,7 +162,7 @@ def _count_ngrams(cell: Cell, work: Path) -> np.ndarray:
 
 
 def list_environments(machines: Machines, jobs: int) -> list[dict[str, str]]:
-    """Return the environment variables of each of ``jobs`` cells that run at the same time.
+    """Return the environment variables of each of ``jobs`` trainings that run at the same time.
 
     They share out the CPU cores and the GPUs of this machine.
     """
@@ -183,7 +183,7 @@ def list_environments(machines: Machines, jobs: int) -> list[dict[str, str]]:
 
 
 def describe_run(machines: Machines, jobs: int) -> dict[str, str]:
-    """Return the commit of the code and the hardware, for the record of results."""
+    """Return the commit of the code and the hardware, to store with the results of trainings."""
     return {"commit": find_commit(), "hardware": describe_hardware(machines, jobs)}
 
 

@@ -60,7 +60,7 @@ class Idea:
 
     @property
     def rows(self) -> list[Row]:
-        """The row of the idea, followed by the rows of its controls."""
+        """The table row of the idea, followed by the table rows of its controls."""
         return [self.row, *self.controls]
 
     @property
@@ -99,7 +99,7 @@ class Idea:
             temporary.write_text(text, "utf-8")
 
     def write_page(self, results: Path) -> Path:
-        """Write the page about an idea from the file ``results``, and return its path.
+        """Write the page about an idea from a results file, and return the path of the page.
 
         Raises:
             DataError: some seeds of the idea or of its controls have no results.

@@ -77,7 +77,7 @@ def _ask_stanza() -> str:
 
 
 def list_missing_texts(corpus: Corpus, work: Path, faults: Mapping[str, str]) -> Iterator[str]:
-    """Yield why archives cannot be had or, if all are here, why texts cannot be read.
+    """Yield why archives cannot be downloaded or, if none is missing, why texts cannot be read.
 
     ``faults`` says why a split cannot be read, by split.
     """
@@ -151,7 +151,7 @@ def _ask(archive: Archive) -> str:
 
 
 def list_scarce(corpus: Corpus, cells: Collection[Cell], work: Path) -> Iterator[str]:
-    """Yield a warning if the disk, and one if the memory, will probably not suffice."""
+    """Yield a warning for each of disk and memory that will probably not suffice for a recipe."""
     text = _UNPACKED * sum(archive.size or 0 for archive in corpus.archives)
     if corpus.here and corpus.here.path:
         names = (corpus.here.train.replace("{language}", x) for x in corpus.languages)

@@ -19,7 +19,7 @@ MULTI_TASK = "multitask"
 
 
 def folder(corpus: Corpus, part: str) -> Path:
-    """Return the subfolder ``part`` of a corpus's folder; parts are `RAW`, `WORDS` and so on."""
+    """Return the folder of a corpus's texts in a state of preparation, such as `RAW` or `WORDS`."""
     return Path("corpora", corpus.name, part)
 
 
@@ -49,7 +49,7 @@ def subword_models(corpus: Corpus) -> list[Path]:
 def list_texts(
     corpus: Corpus, part: str, splits: Sequence[str] = SPLITS, languages: Sequence[str] = ()
 ) -> list[Path]:
-    """List the files of the texts in a part of a corpus.
+    """List the text files in a subfolder of a corpus.
 
     Args:
         corpus: the corpus.
@@ -77,7 +77,7 @@ def list_parses(corpus: Corpus, need: str) -> list[Path]:
 def list_binarised(
     corpus: Corpus, destination: Path, splits: Sequence[str] = SPLITS, need: str = ""
 ) -> list[Path]:
-    """List the files of a binarised corpus for its text or for an annotation.
+    """List the files that hold the text of a binarised corpus, or one of its annotations.
 
     Args:
         corpus: the corpus.

@@ -64,7 +64,7 @@ class Plan:
         return {system: sorted(chosen) for system, chosen in seeds.items()}
 
     def list_corpora(self) -> list[str]:
-        """List the other corpora whose systems are compared."""
+        """List the corpora, other than the plan's own, whose systems the plan compares."""
         names = [name for contrast in self.contrasts for name in contrast.systems]
         systems = [self.names.get(name, name).partition(":")[0] for name in names]
         parts = [system.partition("/") for system in systems]
@@ -100,7 +100,7 @@ def load_plan(folder: Path) -> Plan:
 
 
 def make_plan(facts: dict[str, Any], path: Path) -> Plan:
-    """Make a plan from the contents of the file ``path``, which messages name.
+    """Make a plan from the contents of its file, which error messages name as ``path``.
 
     Raises:
         DataError: the contents are not a plan.

@@ -41,7 +41,7 @@ def list_preparation(corpus: Corpus, cores: int, parsing: int, needs: set[str]) 
 
 
 def list_import(corpus: Corpus) -> list[Stage]:
-    """Return the stage that imports the model to start from, in a list; empty if there is none."""
+    """Return a list with the stage that imports the model to start from; empty without a model."""
     stages = list_preparation(corpus, 1, 1, set())
     return [stage for stage in stages if stage.name == "import"]
 

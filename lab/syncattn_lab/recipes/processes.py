@@ -147,7 +147,10 @@ def _terminal() -> tuple[int, int]:
 
 
 def search_path(path: str) -> str:
-    """Append the folder of this Python's programs to a PATH, for an environment not activated."""
+    """Return a PATH with the folder of this Python's programs appended.
+
+    In an environment that is not activated, the PATH lacks this folder.
+    """
     return os.pathsep.join(filter(None, [path, str(Path(sys.executable).parent)]))
 
 

@@ -32,7 +32,7 @@ _KINDS = ("heads", "labels")
 
 
 def shorten_row(row: Row) -> Row:
-    """Return a row without its changes to settings that a rehearsal sets itself (`CHANGES`)."""
+    """Return a row without changes to settings that the short test run sets itself (`CHANGES`)."""
     others = (text for text in row.changes if text.partition("=")[0] not in CHANGES)
     return replace(row, changes=tuple(others))
 

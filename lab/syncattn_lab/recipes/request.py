@@ -60,7 +60,7 @@ def is_row(word: str) -> bool:
 
 
 def read_row(text: str, known: Container[str] = ()) -> Row:
-    """Parse a row such as ``rotary=transformer:model.positions=rotary``.
+    """Parse a row of a results table, such as ``rotary=transformer:model.positions=rotary``.
 
     `DataError`: its name is one of the ``known`` systems, does not begin with a letter, or has
     characters other than letters, digits, ``_``, ``+`` and ``-``.

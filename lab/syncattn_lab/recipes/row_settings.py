@@ -29,7 +29,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class RowSettings:
-    """The settings of a row, the same for all seeds; ``overrides`` are changes to all rows."""
+    """The settings of a row of a results table, which are the same for all seeds.
+
+    ``overrides`` are changes to all rows of the table.
+    """
 
     row: Row
     corpus: Corpus
@@ -37,7 +40,7 @@ class RowSettings:
 
     @cached_property
     def base(self) -> System:
-        """The system of the row, without the row's changes."""
+        """The system that the row trains, without the row's changes to its settings."""
         return self.corpus.system(self.row.system)
 
     @cached_property
@@ -75,7 +78,7 @@ class RowSettings:
 
     @cached_property
     def config(self) -> dict[str, Any]:
-        """All settings of the row's trainings, except settings by seed or direction."""
+        """All settings of the row's trainings, except those that depend on seed or direction."""
         config = self.base.load({**self.start, **self.changes})
         place = partial(self.base.place_of, changed=self.changes)
         check_system(config, place)
@@ -105,14 +108,17 @@ class RowSettings:
 
     @cached_property
     def model(self) -> Description:
-        """The batch fields read by the model, and the tensors exposed by the model's heads."""
+        """What the model reads of a batch, and which tensors its heads return to losses."""
         config = self.config
         with naming(self._origin):
             return describe_model(config)
 
     @cached_property
     def needs(self) -> set[str]:
-        """The annotations that the row needs, such as ``heads.en``, of both directions if used."""
+        """The annotations that the row's trainings need, such as ``heads.en``.
+
+        If both translation directions are trained, these are the annotations of both.
+        """
         config, model = self.config, self.model
         directions = [config["task"]]
         if self.corpus.gold_alignments:
@@ -128,7 +134,7 @@ class RowSettings:
         return set().union(*found)
 
     def check_unparsed(self) -> None:
-        """Raise `DataError` if the model needs all parses but some training text has none."""
+        """Raise `DataError` if the model needs each sentence's parse but some text has none."""
         model, ignoring = self.model, self.config["task"].get("missing_parses") == "ignore"
         reads = any(map(model.fields.reads, ("heads", "labels"))) and not ignoring
         if self.corpus.unparsed and (reads or MULTI_TASK in self.needs):
@@ -192,7 +198,7 @@ def _find_plugin(config: Mapping[str, Any]) -> Path:
 
 
 def describe_model(config: dict[str, Any]) -> Description:
-    """Return the input fields of a system's model and the tensors exposed by the model.
+    """Return what a model reads of a batch, and which tensors its heads return to losses.
 
     `DataError`: options of the model contradict each other.
     """
@@ -204,7 +210,7 @@ def describe_model(config: dict[str, Any]) -> Description:
 
 
 def list_needs(config: dict[str, Any], model: Description) -> set[str]:
-    """Return the annotations that a system needs, with `MULTI_TASK` for mixed texts.
+    """Return the annotations that a system needs, or only `MULTI_TASK` for a Multi-Task system.
 
     Others are ``heads.LANG``, ``labels.LANG`` and `LINKS`.
     """

@@ -114,7 +114,7 @@ class Stage:
 
 
 def link_stages(stages: Iterable[Stage], before: Sequence[Stage] = ()) -> list[Stage]:
-    """Return stages with ``after`` filled in: the logs of the earlier stages behind the inputs.
+    """Return stages with ``after`` filled in, the logs of the earlier stages that make inputs.
 
     Args:
         stages: the stages, in the order in which they run.
@@ -141,7 +141,7 @@ def _overlap(one: Path, other: Path) -> bool:
 
 
 def list_files(work: Path, declared: Iterable[Path]) -> list[Path]:
-    """List the existing files of declared paths and patterns, relative to the folder ``work``.
+    """List the existing files that match paths or patterns, relative to the folder ``work``.
 
     Paths and patterns are those of `Step`.
     """

@@ -119,7 +119,7 @@ class System:
 
     @property
     def path(self) -> Path:
-        """The last file of the system, which messages name."""
+        """The file of the system that is merged last, which error messages name."""
         return find_file(self.folders, self.files[-1]) or self.folders[0] / self.files[-1]
 
     def load(self, overrides: Mapping[str, Any] | None = None) -> dict[str, Any]:
@@ -149,7 +149,7 @@ class System:
         return {option for each in values if isinstance(each, Mapping) for option in each}
 
     def place_of(self, name: str, changed: Container[str] = ()) -> str:
-        """Return the beginning of a message about a setting: the setting's place and name.
+        """Return where a setting was made, and its name, as the beginning of an error message.
 
         The place is the command line for a setting in ``changed``, or else a file.
         """
@@ -186,7 +186,7 @@ class System:
         return path
 
     def hydra_words(self) -> list[str]:
-        """Return the arguments that make ``fairseq-hydra-train`` merge the same files."""
+        """Return the arguments that make ``fairseq-hydra-train`` merge the files of this system."""
         first, *others = (str(folder.resolve()) for folder in self.folders)
         words = ["--config-dir", first, "--config-name", FAIRSEQ]
         if others:
@@ -218,7 +218,9 @@ def search_folders(folder: Path) -> tuple[Path, ...]:
 
 
 def find_system(folders: tuple[Path, ...], corpora: Sequence[str], name: str) -> System:
-    """Return the system ``name`` of the last of ``corpora``, with settings of all of them.
+    """Return the system of a corpus with this name, with the settings that the corpus inherits.
+
+    The corpus is the last of ``corpora``; it inherits from those before it.
 
     `DataError`: there is no such system.
     """
@@ -242,7 +244,7 @@ def _words() -> dict[str, str]:
 
 
 def say_system(system: str) -> str:
-    """Return the name of a system or group in figures, such as "the parser's trees"."""
+    """Return what figures call a system or group, such as "the parser's trees"."""
     if said := _words().get(system):
         return said
     name, *settings = system.split(":")
@@ -262,7 +264,10 @@ def list_systems(folders: Sequence[Path], corpora: Sequence[str]) -> list[str]:
 
 
 def settings_of_all(folders: tuple[Path, ...], corpora: Sequence[str]) -> System:
-    """Return the settings that all systems of the last of ``corpora`` share, as a `System`."""
+    """Return the settings that all systems of a corpus share, as a `System`.
+
+    The corpus is the last of ``corpora``; it inherits from those before it.
+    """
     return System("", corpora[-1], folders, tuple(_shared(folders, corpora)), 0)
 
 
@@ -351,7 +356,7 @@ def check_written_paths(config: Mapping[str, Any], place: Place, trusted: Contai
 
 
 def check_group(name: str) -> None:
-    """Raise `DataError` unless the name of a corpus can be that of a hydra group."""
+    """Raise `DataError` unless a corpus's name can be the name of a hydra config group."""
     if not _GROUP.fullmatch(name):
         raise DataError(f"{name}: name a corpus with letters, digits, _ and - only, a letter first")
 

@@ -37,7 +37,7 @@ class TableReport:
 
     @cached_property
     def decoded(self) -> list[Cell]:
-        """The cells whose translations are on this machine."""
+        """The trainings whose translations and scores are on this machine."""
         given = {row.label: row for row in self.request.rows}
         configs, overrides = self.corpus.known_systems(), self.request.overrides
         chosen = [
@@ -52,7 +52,10 @@ class TableReport:
 
     @cached_property
     def shown(self) -> dict[str, Cell]:
-        """The first decoded cell of each row, whose sentences are shown, by the row's label."""
+        """The first training of each row that has translations, by the row's label.
+
+        Its sentences are shown.
+        """
         first: dict[str, Cell] = {}
         for cell in self.decoded:
             first.setdefault(cell.row.label, cell)
@@ -119,7 +122,7 @@ class TableReport:
         return {"attention": shown, "data_bin": self.work / data(corpus), "subwords": models}
 
     def say_shown(self) -> str:
-        """Return a sentence on the seeds in the rest of the page."""
+        """Return a sentence for the page on the seed of each system in all that follows."""
         seeds = {name: cell.seed for name, cell in self.shown.items()}
         if len({*seeds.values()}) == 1:
             return f"From here on, all is of seed {next(iter(seeds.values()))}."

@@ -97,7 +97,10 @@ def _draw_side(side: Side, parse: Parse | None, causal: bool = False) -> DrawnSi
 
 
 def draw_attention(model: Model, example: Example) -> Figure:
-    """Draw the attention between words: E (source), C (cross), D (target), and C E Cᵀ.
+    """Draw a model's self-attention and cross-attention between the words of a sentence pair.
+
+    These are the matrices E (source), C (cross), D (target), and C E Cᵀ, E projected onto the
+    target.
 
     Gold heads and links have rings. The end of sentence is left out.
     """
@@ -263,7 +266,9 @@ class Matrix:
 def attention_matrices(
     example: Example, alignment: Alignment, pair: Pair[Parse] | None
 ) -> list[Matrix]:
-    """Return a model's attention between words: E (source), C (cross), D (target), and C E Cᵀ.
+    """Return a model's self-attention and cross-attention between words, as matrices.
+
+    These are E (source), C (cross), D (target), and C E Cᵀ, E projected onto the target.
 
     Matrices that the model does not have are left out, and so is the end of sentence. ``alignment``
     has C, ``pair`` has E and D; it is None for a model without dependency heads.

@@ -37,7 +37,7 @@ def sum_up(differences: Sequence[Difference]) -> str:
 
 
 def say_power(differences: Sequence[Difference]) -> str:
-    """Return a sentence on the difference in NLL that so many seeds would show; may be empty."""
+    """Return a sentence on the least difference in NLL that the seeds can show; may be empty."""
     blocks = [one.blocks for one in differences if one.blocks]
     if not blocks:
         return ""

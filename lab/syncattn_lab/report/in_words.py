@@ -90,7 +90,7 @@ def say_differences(comparisons: Sequence[Comparison]) -> list[str]:
 
 
 def say_ranks(scores: Mapping[str, SystemScore]) -> str:
-    """Name the best system by each measure, if measures disagree with BLEU; else say nothing."""
+    """Return a sentence on the best system by each measure; empty if all agree with BLEU."""
     first: dict[str, list[str]] = {}
     for measure in MEASURES:
         known = {n: s.scores[measure.name] for n, s in scores.items() if measure.name in s.scores}
@@ -110,7 +110,7 @@ def say_structure(
     target_parents: Mapping[str, float] | None = None,
     coverage: float | None = None,
 ) -> str:
-    """Say how many of the source's parents heads find, or else how well attention aligns words.
+    """Return a text on how many parents attention heads find, or how well attention aligns words.
 
     Args:
         parents: how many of the source's words get the right parent, in per cent, by system.
@@ -147,7 +147,7 @@ def say_sameness(translations: Sequence[Sequence[str]]) -> str:
 
 
 def say_missing(names: Sequence[str], sentences: Sequence[Mapping[str, Any]]) -> str:
-    """Say how many translations are the reference, and how many words are missing, by system.
+    """Return a text on translations that equal the reference, and on missing words, by system.
 
     ``sentences`` are the summaries of `.sentences.ReportedSentence`.
     """
@@ -182,7 +182,7 @@ def _by_system(numbers: Sequence[int], names: Sequence[str] = ()) -> str:
 
 
 def say_certainty(comparisons: Sequence[Comparison], over_seeds: bool, sentences: int) -> str:
-    """Return a text on the confidence intervals of differences in BLEU, and the compared data."""
+    """Return a text on confidence intervals of differences in BLEU, and on what was compared."""
     texts = []
     for one in comparisons:
         if one.interval:
@@ -196,7 +196,7 @@ def say_certainty(comparisons: Sequence[Comparison], over_seeds: bool, sentences
 
 
 def say_quality(score: SystemScore, trivial: Mapping[str, SystemScore]) -> str:
-    """Return a text on the scores of a single system, beside those of translations by no model.
+    """Return a text on the scores of a single system, beside those of trivial translations.
 
     ``trivial`` has the latter by name, such as "the source itself".
     """

@@ -121,7 +121,7 @@ class WordPairs:
     missing: list[int] = field(default_factory=list)
 
     def find_gaps(self) -> list[int]:
-        """Return the missing words that no added words of the translation stand for.
+        """Return the missing words of the reference that no added words seem to replace.
 
         A place is between two kept pairs. Its missing words are returned if fewer than a third as
         many words are added there.
@@ -207,7 +207,7 @@ def find_untranslated(
     source: Sequence[str],
     places: Sequence[Collection[int]],
 ) -> list[int]:
-    """Return the source words whose reference words are all missing, with none in their place.
+    """Return the source words whose reference words are all missing, and not replaced by others.
 
     Args:
         gaps: the missing words of the reference, see `WordPairs.find_gaps`.

@@ -195,7 +195,7 @@ def _points(
 def make_chart(
     title: str, note: str, chart: Any, rows: list[dict[str, Any]], height: int = 190
 ) -> Chart:
-    """Return a chart for the page, as wide as its place there.
+    """Return a chart of the page, which fills the width of its place there.
 
     Args:
         title: the title of the chart.

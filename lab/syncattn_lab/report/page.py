@@ -73,7 +73,7 @@ class Groups:
 
 @dataclass(frozen=True)
 class Page:
-    """A rendered report.
+    """A rendered report: the HTML, and the answers that it begins with.
 
     Attributes:
         html: the content of the HTML file.

@@ -16,7 +16,7 @@ MAKERS = ("altair", "syncattn-lab", "vl-convert-python")
 
 
 def remember(name: str, make: Callable[[], Any], source: str = "") -> Any:
-    """Return a value shared by all pages, from the user's cache if present.
+    """Return a value that all pages share, from the user's cache, or make and keep it.
 
     Args:
         name: the name of the value, and of its file without suffix.

@@ -130,7 +130,7 @@ def _rank(scores: Iterable[GroupScore]) -> list[GroupScore]:
 
 
 def say_where_it_is_weak(scores: Sequence[GroupScore]) -> str:
-    """Name the groups of which a single system finds fewer words than of all, by their interval."""
+    """Return a sentence on the groups of words with significantly low recall, for one system."""
     recalls = [s for s in scores if s.measure == RECALL and s.same_as is None]
     every = next((score.fraction for score in recalls if score.kind == ALL), None)
     if every is None:

@@ -33,7 +33,7 @@ class Token:
 
     @property
     def head(self) -> Token:
-        """The token by which a node is attached to a governor; for a token, the token itself."""
+        """The token by which a node is attached to a governor, here the token itself."""
         return self
 
 

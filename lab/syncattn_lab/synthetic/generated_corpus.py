@@ -41,7 +41,7 @@ def generate(n: int, seed: int) -> Iterator[SentencePair]:
 
 
 def write_corpus(directory: Path, sizes: Mapping[str, int], seed: int) -> None:
-    """Write the splits of a corpus, without a shared English sentence: all files or none.
+    """Write the splits of a corpus, which share no English sentence; write all files or none.
 
     For each split: words (``train.en``), 1-based heads with 0 for the root (``train.heads.en``),
     labels, phrase structure (``train.trees.en``) and CoNLL-U (``train.en.conllu``), the same for

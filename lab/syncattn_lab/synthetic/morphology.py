@@ -137,7 +137,7 @@ class Verb:
 
 @dataclass(frozen=True)
 class Adjective:
-    """An adjective in both languages: the positive, and two more degrees if it is compared.
+    """An adjective in English and German: the positive and, if compared, two more degrees.
 
     German forms are those that take endings.
     """
@@ -179,7 +179,7 @@ def article_form(stem: str, kind: str, case: str, gender: str) -> str:
 
 
 def adjective_ending(article: str, case: str, gender: str) -> str:
-    """Return a German adjective's ending after a determiner like ``der`` or ``ein``, or none."""
+    """Return the ending of a German adjective after ``der``, after ``ein``, or without either."""
     if not article or (article == "ein" and (case, gender) in _BARE_EIN):
         return STRONG[case][gender]
     return "e" if (case, gender) in _WEAK_E else "en"

@@ -26,11 +26,11 @@ class PhraseGrammar:
         return self.random() < probability
 
     def pick(self, options: Sequence[T]) -> T:
-        """Draw an option at random, earlier ones more often, as a few words are frequent."""
+        """Draw an option at random, earlier options more often than later ones."""
         return options[int(len(options) * self.random() ** 2)]
 
     def word(self, english: str, german: str, upos: str) -> NodePair:
-        """Make an English and a German word with a link; an empty string makes no word."""
+        """Make an English and a German word that are linked; an empty string makes no word."""
         en = Token(english, upos) if english else None
         de = Token(german, upos) if german else None
         self.links.append((en, de, True))
