@@ -42,7 +42,7 @@ def option(
 
 
 def check_numbers(cfg: Any, options: type) -> None:
-    """Raise ``DataError`` if a number in ``cfg`` is below the minimum that ``options`` declares."""
+    """Raise ``DataError`` if a number in ``cfg`` breaks the lower bound set in ``options``."""
     for each in fields(options):
         value = getattr(cfg, each.name, None)
         at_least, above = each.metadata.get("at_least"), each.metadata.get("above")

@@ -254,7 +254,7 @@ def publish(numbers: Any, table: str, json_file: str | None) -> None:
 
 
 def colour(text: str) -> str:
-    """Return a text with failures (✗) and the words "better" and "worse" coloured for a terminal.
+    """Return a text with wrong heads (✗), "better" and "worse" coloured for a terminal.
 
     Nothing is coloured if standard output is no terminal or a dumb one, or if NO_COLOR is set.
     """

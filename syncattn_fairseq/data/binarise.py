@@ -270,7 +270,10 @@ def are_words(plain: str, subwords: list[str], scheme: str) -> bool:
 
 
 def count_values(source: AnnotatedText, workers: int = 1) -> Counter[Any]:
-    """Count how often each head or label of a text occurs; `DataError` if they do not fit."""
+    """Count how often each head or label occurs in a text, in ``workers`` processes.
+
+    `DataError`: as for `AnnotatedText.process`.
+    """
     counted: Counter[Any] = Counter()
     for block in source.process(partial(_count, source), TextCounts(), workers):
         counted.update(block)
