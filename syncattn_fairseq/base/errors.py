@@ -76,7 +76,7 @@ def suggest(name: str, known: Iterable[str]) -> str:
 
 @contextmanager
 def naming(place: object) -> Iterator[None]:
-    """Put a place, such as a file and a line, before the message of the block's `DataError`."""
+    """Put a place, such as ``FILE:LINE``, before the message of the block's `DataError`."""
     try:
         yield
     except DataError as error:
@@ -85,7 +85,7 @@ def naming(place: object) -> Iterator[None]:
 
 @contextmanager
 def naming_full_disk(path: Path) -> Iterator[None]:
-    """Name the path in the block's errors about a full disk, which name no file themselves.
+    """Add the path of the file being written to errors about a full disk raised in the block.
 
     Raises:
         DataError: PyTorch or safetensors could not write a file.

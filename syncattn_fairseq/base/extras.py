@@ -4,7 +4,7 @@ from importlib.util import find_spec
 
 
 def require(extra: str, *libraries: str) -> None:
-    """Check that the libraries of an extra are installed, without importing any.
+    """Check that the libraries of a pip extra of this package are installed, without importing any.
 
     Args:
         extra: the name of the extra in pyproject.toml, such as ``train``.

@@ -81,7 +81,7 @@ def making(folder: Path) -> Iterator[Path]:
 
 
 def check_places(files: Path, folder: Path) -> None:
-    """Check that no folder or link in ``folder`` is in the way of a file to move there.
+    """Check that no folder or link in ``folder`` has the name of a file that is to move there.
 
     Raises:
         DataError: a folder or a link is in the place of a file.

@@ -39,11 +39,11 @@ def locked(path: Path, busy: str | Callable[[], object], shared: bool = False) -
 
 @contextmanager
 def claiming(*paths: Path) -> Iterator[None]:
-    """Claim files during a block, to keep other processes from claiming the same files.
+    """Lock files to write during a block, to keep other processes from writing the same files.
 
     The block may take hours. A hidden file beside each is locked meanwhile, and removed at the end.
-    Errors of the system name the file, not the hidden one. `DataError`: another process has claimed
-    one.
+    Errors of the system name the file, not the hidden one. `DataError`: another process is
+    writing one.
     """
     with ExitStack() as stack:
         for path in {path.resolve() for path in paths}:
@@ -62,7 +62,10 @@ def claiming(*paths: Path) -> Iterator[None]:
 
 
 def lock(descriptor: int, busy: str | Callable[[], object], shared: bool = False) -> bool:
-    """Lock an open file as `locked` does; return False if the file was removed in the meantime."""
+    """Lock an open file; return False if the file was removed in the meantime.
+
+    ``busy`` and ``shared`` are those of `locked`.
+    """
     try:
         lock_file(descriptor, shared)
     except BlockingIOError:

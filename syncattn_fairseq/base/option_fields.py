@@ -42,7 +42,7 @@ def option(
 
 
 def check_numbers(cfg: Any, options: type) -> None:
-    """Raise ``DataError`` if a value in ``cfg`` is below the bound of its field in ``options``."""
+    """Raise ``DataError`` if a number in ``cfg`` breaks the lower bound set in ``options``."""
     for each in fields(options):
         value = getattr(cfg, each.name, None)
         at_least, above = each.metadata.get("at_least"), each.metadata.get("above")
@@ -53,7 +53,7 @@ def check_numbers(cfg: Any, options: type) -> None:
 
 
 def add_named(registry: dict[str, Any], name: str, added: Any, what: str) -> None:
-    """Add a class under a name to a registry, if fairseq's command line can have its ``Options``.
+    """Register a class by name, if its ``Options`` are fit for fairseq's command line.
 
     Args:
         registry: the named classes, which get another entry.

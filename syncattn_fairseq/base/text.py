@@ -161,7 +161,7 @@ def read_blocks(*paths: Path | str, characters: int = 2**18) -> Iterator[tuple[l
 
 
 def count_lines(*paths: Path) -> int:
-    """Return the number of lines of files; raise `DataError` if the files differ or are empty."""
+    """Return how many lines each of the files has; `DataError` if the numbers differ or are 0."""
     counts = [sum(1 for _ in read_lines(path)) for path in paths]
     for path, count in zip(paths, counts, strict=True):
         if count == 0:

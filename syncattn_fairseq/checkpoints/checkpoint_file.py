@@ -24,7 +24,7 @@ _TYPES = {
 
 
 def read_checkpoint(path: str | Path) -> dict[str, Any]:
-    """Read a fairseq checkpoint, and check it; tensors that nobody uses stay on disk.
+    """Read and check a fairseq checkpoint; the tensors are memory-mapped.
 
     Raises:
         DataError: the file is damaged or no fairseq checkpoint, or its options are unsafe.
@@ -65,7 +65,7 @@ def _read_as_written(path: str | Path, *_written: int) -> dict[str, Any]:
 
 
 def load_checkpoint(path: Path | str, read: Callable[[], Any]) -> dict[str, Any]:
-    """Load a checkpoint, after checking the file, and then check its contents and options.
+    """Load a checkpoint by calling ``read``; check the file before, and contents and options after.
 
     Args:
         path: the file.

@@ -15,7 +15,7 @@ _EXTENDED = ("task", "model", "criterion")
 
 
 def registry(section: str) -> Mapping[str, Any]:
-    """Return the classes registered for a section of options, such as ``model``, by name."""
+    """Return fairseq's registered classes for a section of options, such as ``model``, by name."""
     from fairseq.models import ARCH_MODEL_REGISTRY, MODEL_REGISTRY
     from fairseq.registry import REGISTRIES
     from fairseq.tasks import TASK_REGISTRY

@@ -26,7 +26,7 @@ from .common import command, new_parser, positive, progress
 
 @command
 def main(argv: Sequence[str] | None = None) -> None:
-    """Write the sentence pairs without a fault, and print how many have which fault."""
+    """Write the sentence pairs without faults, and print how many pairs have each kind of fault."""
     parser = make_parser()
     args = parser.parse_args(argv)
     if ((args.every or args.last) is None) != (args.held_out is None):

@@ -42,7 +42,7 @@ _claims: _Claims | None = None
 
 @contextmanager
 def claiming_outputs(claims: bool = True) -> Iterator[None]:
-    """Within the block, lock the output files of a command whose arguments are parsed.
+    """Lock the output files of commands whose arguments are parsed within the block.
 
     Without ``claims``, nothing is locked, as the arguments are for a call that is made later.
     """
@@ -74,7 +74,7 @@ class CommandLine(argparse.ArgumentParser):
         files: Iterable[Names] = (),
         outputs: Iterable[Names] = (),
     ) -> None:
-        """Register which arguments name files, for the checks of `check_files`.
+        """Register the arguments that name files, to be checked before the command reads or writes.
 
         Args:
             inputs: arguments with files that are read from the beginning, and may be pipes.

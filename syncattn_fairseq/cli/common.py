@@ -53,7 +53,7 @@ OTHERS = r"(?!syncattn_fairseq\b|__main__$)"
 
 
 def command(run: Callable[[Sequence[str] | None], None]) -> Callable[..., int]:
-    """Make a function a command's entry point, which turns errors into a line and a status.
+    """Make a function a command's entry point that reports an error by a line and an exit status.
 
     Bad input gives one line on standard error and status 1. An interruption gives one line and
     status 130. If the reader of the output has gone, the command just ends. Warnings of other
@@ -240,7 +240,7 @@ def _texts(description: str, example: str, epilog: str = "") -> dict[str, Any]:
 
 
 def publish(numbers: Any, table: str, json_file: str | None) -> None:
-    """Print a table, and write numbers to a JSON file; for ``-``, print only the JSON."""
+    """Print a table, and write numbers to a JSON file; print only the JSON if the file is ``-``."""
     document = json.dumps(numbers, indent=2, ensure_ascii=False) + "\n"
     if json_file == "-":
         sys.stdout.write(document)
@@ -254,7 +254,10 @@ def publish(numbers: Any, table: str, json_file: str | None) -> None:
 
 
 def colour(text: str) -> str:
-    """Colour crosses and verdicts if standard output is a terminal and NO_COLOR is not set."""
+    """Return a text with wrong heads (✗), "better" and "worse" coloured for a terminal.
+
+    Nothing is coloured if standard output is no terminal or a dumb one, or if NO_COLOR is set.
+    """
     if not sys.stdout.isatty() or os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
         return text
     return _COLOURED.sub(lambda m: f"\x1b[{34 if m[0] == 'better' else 33}m{m[0]}\x1b[0m", text)
@@ -302,7 +305,7 @@ def _scheme(value: str) -> str:
 
 
 def add_user_dir(parser: argparse.ArgumentParser, what: str) -> None:
-    """Add ``--user-dir``, a plugin to import; ``what`` says in the help what it is for."""
+    """Add ``--user-dir``, the folder of a plugin to import; ``what`` ends the option's help."""
     parser.add_argument(
         "--user-dir",
         type=Path,
@@ -392,7 +395,7 @@ def warn_of_unknown(model: Model) -> None:
 
 
 def progress(lines: Iterable[T], unit: str = "sentences", total: int | None = None) -> Iterator[T]:
-    """Yield lines, and count these in a progress bar if standard error is a terminal."""
+    """Yield lines, with a progress bar that counts the lines if standard error is a terminal."""
     from tqdm import tqdm
 
     return iter(tqdm(lines, total=total, unit=f" {unit}", unit_scale=True, disable=None))

@@ -34,9 +34,9 @@ class OptionGroup:
 
 
 def list_groups() -> list[OptionGroup]:
-    """List the plugin's options in groups, each option once for each owner.
+    """List the plugin's options in groups, each option once per model, criterion or task.
 
-    The owner is what fairseq reads the option for: a model, the criterion or the task.
+    The owner of a group is what fairseq reads its options for: a model, the criterion or the task.
     """
     transformer, _ = MODELS
     inherited = {field.name for field in dataclasses.fields(TranslationConfig)}
@@ -115,7 +115,7 @@ def _describe(field: Any, defaults: argparse.Namespace) -> dict[str, Any]:
 
 
 def list_architectures() -> Iterator[tuple[str, str]]:
-    """Yield each architecture of this package, without its other sizes, and a description."""
+    """Yield name and description of each architecture of this package, in its base size only."""
     for name, system in SYSTEMS.items():
         yield name, _summarise(system)  # type: ignore[arg-type]
     for name, model in ARCH_MODEL_NAME_REGISTRY.items():

@@ -43,7 +43,7 @@ def _prepare(args: argparse.Namespace) -> Preparation:
 
 
 def read_preparation(command: str, truecased: bool = False) -> Preparation:
-    """Convert a command line that splits text into words to the preparation that it does.
+    """Return the tokenizer and settings of a command line that splits text into words.
 
     Args:
         command: syncattn-tokenise with its options, or a pipeline that ends with KyTea.

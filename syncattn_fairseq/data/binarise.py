@@ -118,7 +118,7 @@ class AnnotatedText:
         return self.words, self.spans, self.heads
 
     def list_files(self) -> list[Path]:
-        """List the files, except the text, with a line for each line of the text."""
+        """List the files with a line for each sentence, such as heads, except the text itself."""
         return [self.values, *(path for path in self._others if path)]
 
     def check(self, block: Block) -> tuple[list[list[Any]], list[list[bool]], TextCounts]:
@@ -254,7 +254,7 @@ def _comparable(words: str) -> list[str]:
 
 
 def are_words(plain: str, subwords: list[str], scheme: str) -> bool:
-    """Return True if a line certainly consists of the words of given subwords, else False.
+    """Return whether subwords join to a line's words; False, too, if a quick test cannot tell.
 
     This is much faster than to join the subwords (`join_subwords`); where it is False, the words
     may still be the same.
@@ -270,7 +270,10 @@ def are_words(plain: str, subwords: list[str], scheme: str) -> bool:
 
 
 def count_values(source: AnnotatedText, workers: int = 1) -> Counter[Any]:
-    """Count how often each head or label occurs in a text; raise the errors of `process`."""
+    """Count how often each head or label occurs in a text, in ``workers`` processes.
+
+    `DataError`: as for `AnnotatedText.process`.
+    """
     counted: Counter[Any] = Counter()
     for block in source.process(partial(_count, source), TextCounts(), workers):
         counted.update(block)

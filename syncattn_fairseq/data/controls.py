@@ -76,9 +76,9 @@ class SameLength:
 def draw_other(
     index: int, alike: Sequence[int] | np.ndarray, generator: np.random.Generator
 ) -> int | None:
-    """Draw the index of another sentence from ``alike``, sorted indices of equally long ones.
+    """Draw the index of another sentence of the same length; None if there is no other.
 
-    None: there is no other. The text may have millions of sentences: none of them is read.
+    The text may have millions of sentences: none of them is read.
 
     Args:
         index: the index of the sentence itself, which is never drawn.
@@ -111,7 +111,7 @@ def take_tree(marks: Tensor, other: Tensor | None) -> Tensor:
 
 
 def count_words(marks: Tensor) -> int:
-    """Count the words of a sentence from the marks of its subwords; 0 without a parse."""
+    """Return the number of words of a sentence, from its binarised heads; 0 without a parse."""
     array = marks.numpy()
     heads = array[array != CONTINUATION]
     return 0 if (heads < 0).any() else len(heads)

@@ -123,7 +123,7 @@ class SyntaxPairDataset(BaseWrapperDataset):
         return item
 
     def draw(self, side: str, control: str, index: int, tokens: Tensor, marks: Tensor) -> Tensor:
-        """Return a control (fake parse) of a sentence, as marks; it is the same at each call.
+        """Return a control (fake parse) as heads on a sentence's subwords, the same at each call.
 
         Args:
             side: ``source`` or ``target``.
@@ -152,7 +152,7 @@ class SyntaxPairDataset(BaseWrapperDataset):
         return torch.tensor(mark_subwords(repeat(NO_HEAD), starts), dtype=torch.long)
 
     def list_unparsed(self) -> list[int]:
-        """List the indices of sentences without a parse or labels required by the encoder."""
+        """List the indices of sentences that lack a parse, or labels, that the encoder needs."""
         read = {_name_marks_for(field) for field in self.fields}
         if not read:
             return []
@@ -166,7 +166,7 @@ class SyntaxPairDataset(BaseWrapperDataset):
     def collater(
         self, samples: Sequence[dict[str, Any]], pad_to_length: dict[str, int] | None = None
     ) -> dict[str, Any]:
-        """Make a batch with fairseq's fields and the parses', padded to a shape of ``plan``."""
+        """Make a batch with fairseq's fields and those of parses, padded to a planned shape."""
         pairs = self.dataset
         shape = self._choose_shape(samples)
         if shape is not None:
@@ -228,7 +228,7 @@ def _name_marks_for(field: SourceField) -> str:
 
 
 def pad_marks(marks: Sequence[Tensor], width: int, left: bool) -> Tensor:
-    """Pad the marks (heads) of sentences' subwords to a matrix, in the columns of their tokens.
+    """Pad the heads or labels of sentences' subwords to a matrix with the columns of the tokens.
 
     The end of sentence and padding get `NO_TOKEN`. Each sentence has n tokens, whose marks are
     ``(n,)``, and its end; the result is ``(B, width)``.
@@ -248,7 +248,7 @@ def _find_positions(sought: Tensor, ids: Tensor) -> list[int]:
 
 
 class Unparsed:
-    """Dataset of marks for a text without parses, in which no word has a head."""
+    """Dataset in place of the heads or labels of a text without parses: no word has any."""
 
     def __init__(self, sizes: np.ndarray) -> None:
         self.sizes = sizes
@@ -270,7 +270,7 @@ def load_marks(
     combine: bool = False,
     upsample_primary: int = 1,
 ) -> Any | None:
-    """Load the binarised heads or labels of a language, from the parts loaded by fairseq.
+    """Load the binarised heads or labels of a language, for the parts of a split fairseq loads.
 
     Args:
         kind: ``heads`` or another suffix of binarised marks.

@@ -86,9 +86,9 @@ KINDS = {
 
 @dataclass(frozen=True)
 class Limits:
-    """Shares of sentences from which each kind of fault is severe; None if it never is.
+    """For each kind of fault, the share of faulty sentences from which the fault is severe.
 
-    Each attribute but the first has the name of a kind in `KINDS`.
+    Each attribute but the first has the name of a kind in `KINDS`. None: it is never severe.
 
     Attributes:
         words: test sentences of fewer words may be in the training text; two characters of a script
@@ -122,7 +122,7 @@ class Limits:
     odd: float | None = None
 
     def are_passed(self, kind: str, count: int, total: int) -> bool:
-        """Return whether faults of a kind reach their limit among ``total`` sentences."""
+        """Return whether ``count`` faults among ``total`` sentences reach the limit of a kind."""
         limit: float | None = getattr(self, kind)
         return limit is not None and count >= limit * total
 
@@ -186,7 +186,7 @@ class Finding:
 
     @property
     def is_notable(self) -> bool:
-        """Whether the fault is severe, of a grave kind, or frequent enough for a terminal."""
+        """Whether to show the fault: severe, of a kind always shown, or in 1 % of sentences."""
         return self.severe or self.kind in _ALWAYS or self.share >= _NOTABLE
 
     def __str__(self) -> str:
@@ -234,7 +234,7 @@ def examine(
 def examine_files(
     prefixes: Mapping[str, Path | str], languages: tuple[str, str], limits: Limits = Limits()
 ) -> list[Finding]:
-    """Examine the files of a corpus; return the faults found, in the order of `examine`.
+    """Examine the files of a corpus; return the faults found, severe faults first.
 
     Args:
         prefixes: for each split, ``PREFIX`` of its files ``PREFIX.LANGUAGE``.

@@ -27,7 +27,7 @@ _BLOCK = 1000
 def read_drawn_controls(
     dataset: SyntaxPairDataset, folder: str, split: str, source: str, target: str, combine: bool
 ) -> None:
-    """Let a dataset read its control trees from files; write missing files.
+    """Let a dataset read its control trees (fake parses) from files; write missing files.
 
     Sentences get the trees that they would be given one by one. That still happens where there can
     be no file: of text that is cut, of heads without checksums, in a folder that is read only.

@@ -42,7 +42,7 @@ def check_earlier(
     subwords: Sequence[SubwordModel] | None = None,
     preparations: Mapping[str, Preparation] | None = None,
 ) -> None:
-    """Check that an addition to a binarised corpus was prepared in the same way as the corpus.
+    """Check that an addition to a binarised corpus was preprocessed in the way of the corpus.
 
     Args:
         folder: the folder of the binarised corpus.
@@ -67,7 +67,7 @@ def check_earlier(
 def drop_same_dictionaries(
     folder: Path, destination: Path, languages: tuple[str, str], written: Iterable[Path]
 ) -> None:
-    """Remove the new dictionaries already present in the destination.
+    """Remove each new dictionary that equals the one already in the destination folder.
 
     Args:
         folder: the folder with the new files of the run.
@@ -111,7 +111,7 @@ def list_earlier(
     written: Iterable[Path],
     anew: bool,
 ) -> list[Path]:
-    """List the files of earlier runs not belonging to the texts of this run.
+    """List stale files of earlier runs, such as the heads of a text that this run binarises anew.
 
     Args:
         folder, destination, languages, written: as for `drop_same_dictionaries`.
@@ -139,7 +139,7 @@ def list_earlier(
 def store_fingerprint(
     folder: Path, destination: Path, languages: tuple[str, str], gone: Iterable[Path]
 ) -> None:
-    """Write the fingerprint of a corpus, as it is after this run, into the run's folder.
+    """Write the fingerprint (hashes) of a corpus, as changed by this run, into the run's folder.
 
     Args:
         folder, destination, languages: as for `drop_same_dictionaries`.

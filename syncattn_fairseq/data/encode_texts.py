@@ -33,7 +33,7 @@ _COUNTED = 2**21
 
 @contextmanager
 def encoding_blocks() -> Iterator[None]:
-    """Let ``fairseq-preprocess`` binarise texts and count words with this module in the block.
+    """Within the block, let ``fairseq-preprocess`` binarise texts and count words by this module.
 
     Its texts must have passed the checks of :mod:`.preprocess_texts`, so that both read the same
     lines. Whatever is no text in the ``mmap`` format, fairseq binarises.

@@ -60,7 +60,7 @@ class LossField:
 
 @dataclass(frozen=True)
 class SourceFields:
-    """The batch fields requested by a model; ``|`` combines those of an ensemble's models.
+    """The batch fields made from parses that a model requests; ``|`` unites them for an ensemble.
 
     Attributes:
         rules: the rules for training dependency heads (:func:`.subwords.find_parents`).
@@ -75,7 +75,7 @@ class SourceFields:
         return SourceFields(self.rules | other.rules, self.fields | other.fields)
 
     def of_trees(self, control: str) -> SourceFields:
-        """Return the fields with the trees of a control in place of the parse's.
+        """Return the fields with control trees (fake parses) in place of the source's parses.
 
         See :attr:`SourceField.control`.
         """
@@ -88,7 +88,7 @@ class SourceFields:
         return replace(self, fields=frozenset(changed))
 
     def reads(self, kind: str) -> bool:
-        """Return whether the encoder reads the source's heads or its labels, as ``kind`` says."""
+        """Return whether the encoder reads the source's annotations of a kind: heads or labels."""
         return any(field.kind == kind for field in self.fields)
 
     def choose_rule(self) -> str:
@@ -152,7 +152,7 @@ WORD_DISTANCES = {"tree": "parse", "linear": "words", "random": "random"}
 
 
 def ask_for_word_distances(side: str, distance: str) -> LossField:
-    """Return the loss field for word distances in ``source`` or ``target``, of a given kind.
+    """Return the batch field that gives a loss the distances between words, in tree or text.
 
     The kinds are in :data:`WORD_DISTANCES`.
     """

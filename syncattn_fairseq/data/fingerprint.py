@@ -64,7 +64,7 @@ class Dataset:
 
 @dataclass(frozen=True)
 class Fingerprint:
-    """Identifying hashes of a binarised corpus: of dictionaries, preparation and text files.
+    """Identifying hashes of a binarised corpus: of dictionaries, preprocessing and text files.
 
     Attributes:
         meaning: the SHA-256 of each dictionary, model and record, by file name.
@@ -79,7 +79,7 @@ class Fingerprint:
         return asdict(self)
 
     def of_reader(self, labels: bool) -> Fingerprint:
-        """Return the fingerprint, without label dictionaries unless a model reads ``labels``."""
+        """Return the fingerprint without label dictionaries, unless the model reads ``labels``."""
         if labels:
             return self
         meaning = {k: v for k, v in self.meaning.items() if not k.startswith("dict.labels.")}
@@ -108,13 +108,13 @@ class Fingerprint:
         return cls(meaning, folders)
 
     def write(self, folder: Path) -> None:
-        """Write the fingerprint to its file in a folder not used by any other process."""
+        """Write the fingerprint as a JSON file into a folder that no other process uses."""
         text = json.dumps(self.as_plain(), indent=1, sort_keys=True)
         (folder / NAME).write_text(text + "\n", encoding="utf-8")
 
 
 def read_stored(folder: Path) -> Fingerprint | None:
-    """Return the fingerprint stored in a folder; None if there is none.
+    """Return the fingerprint (hashes) of the corpus in a folder; None if none is stored.
 
     Raises:
         DataError: the file is damaged.
@@ -137,7 +137,7 @@ def read_stored(folder: Path) -> Fingerprint | None:
 def describe_meaning(
     folders: Sequence[Path], languages: Iterable[str], without: Iterable[str] = ()
 ) -> dict[str, str]:
-    """Return hashes of a binarised corpus's dictionaries, subword models and preparation.
+    """Return hashes of a binarised corpus's dictionaries, subword models and preprocessing.
 
     They are the corpus's meaning (see the module), by the names of their files.
 
@@ -184,7 +184,7 @@ def describe_subwords(language: str, model: SubwordModel) -> dict[str, str]:
 def describe_preparations(
     preparations: Mapping[str, Preparation], languages: Iterable[str]
 ) -> dict[str, str]:
-    """Return a hash of how the text of each language was prepared."""
+    """Return a hash of the tokenizer settings for the text of each language."""
     return {
         f"{PREPARATION} ({language})": _hash(json.dumps(each.as_plain(), sort_keys=True))
         for language, each in preparations.items()
@@ -290,7 +290,7 @@ def check_meaning(
     folder: Path | str,
     remedy: str = "give the data that the model was trained with",
 ) -> None:
-    """Check that data have the dictionaries and preparation of a model's training data.
+    """Check that data have the dictionaries and preprocessing of a model's training data.
 
     Args:
         name: the model's name for messages, such as the path of its checkpoint.
@@ -311,7 +311,7 @@ def check_meaning(
 def check_data(
     name: str, trained: Fingerprint | None, folder: Path, languages: Sequence[str]
 ) -> None:
-    """Check that a binarised corpus has the dictionaries and preparation of a model's training.
+    """Check that a binarised corpus has the dictionaries and preprocessing of a model's training.
 
     Args:
         name: the model's name, for messages.
@@ -335,7 +335,7 @@ def check_text_steps(
     languages: tuple[str, str],
     tokenised: bool = False,
 ) -> None:
-    """Check that text to translate is processed like the models' training text.
+    """Check that text to translate gets the tokenizer and subwords of the models' training text.
 
     Args:
         trained: the fingerprint of each model, by its name; None: it has none.
@@ -367,7 +367,7 @@ def check_text_steps(
 
 
 def check_same_meaning(paths: Sequence[Path | str], states: Sequence[Any]) -> None:
-    """Check that checkpoints were trained with the same dictionaries, subwords and preparation.
+    """Check that checkpoints were trained with the same dictionaries, subwords and preprocessing.
 
     Args:
         paths: the paths of the checkpoints, for messages.
@@ -387,7 +387,7 @@ def check_same_meaning(paths: Sequence[Path | str], states: Sequence[Any]) -> No
 
 
 def find_fingerprint(path: Path | str, state: Any) -> Fingerprint | None:
-    """Return the fingerprint stored in a checkpoint, from its contents; None if there is none.
+    """Return the fingerprint of the training data, from a checkpoint's contents; None without one.
 
     Raises:
         DataError: the fingerprint is damaged.
@@ -482,7 +482,7 @@ _said: set[str] = set()
 
 
 def say_unknown(name: str) -> None:
-    """Log a warning, once for each model, about the missing fingerprint of the model's data."""
+    """Log a warning, once for each model, that hashes of the model's training data are missing."""
     if name not in _said:
         _said.add(name)
         logger.warning(

@@ -31,7 +31,7 @@ def build_dictionary(tally: Counter[str]) -> Dictionary:
 
 
 def load_dictionary(path: Path) -> Dictionary:
-    """Read a fairseq dictionary from a file; raise `DataError` if the file is none."""
+    """Read a fairseq dictionary from a file; raise `DataError` if the file is no dictionary."""
     dictionary = Dictionary()
     lines = [*read_file_lines(path)]
     if len(lines) > 1 and all(map(_MARIANS.fullmatch, lines[:_FIRST])):
@@ -50,7 +50,7 @@ def load_dictionary(path: Path) -> Dictionary:
 
 
 def load_unambiguous(path: Path) -> Dictionary:
-    """Read a dictionary to be saved by fairseq; raise `DataError`, too, for a repeated word."""
+    """Read a dictionary that fairseq will save; raise `DataError`, too, if it has a word twice."""
     dictionary = load_dictionary(path)
     word, count = Counter(dictionary.symbols).most_common(1)[0]
     if count > 1:

@@ -266,7 +266,7 @@ def know_language(name: str) -> str | None:
 
 
 def find_language(path: str | PurePath) -> str | None:
-    """Return the ISO 639 code of the language in a file's name; None if it names none.
+    """Return the ISO 639 code of the language in a file's name; None if no language is in it.
 
     Args:
         path: the file, such as ``english.txt``, ``train.eng`` or ``test_pt-BR.gz``. The last part

@@ -16,7 +16,7 @@ _OTHER_FORMATS = {
 
 
 def read_links(line: str) -> list[tuple[int, int, bool]]:
-    """Return the links on a line of word alignments: source word, target word, and if sure.
+    """Return the links on a line of word alignments: source, target, and whether a link is sure.
 
     They are separated by spaces, tabs or commas, with or without fast_align's score (``0-0 1-2 |||
     -3.2``). ``i-j`` is sure, whatever probability follows it (``i-j:0.9``). ``i?j``, or ``ipj`` in

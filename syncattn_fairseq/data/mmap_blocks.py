@@ -172,7 +172,7 @@ def write_files(
 
 
 def store_checksums(text: str, marks: str) -> None:
-    """Write the checksums of a binarised text and its marks to a file beside the marks.
+    """Write the checksums of a binarised text and of its heads (or labels) to a file beside them.
 
     ``text`` and ``marks`` are paths without suffix.
     """
@@ -187,7 +187,7 @@ def write_sums(path: Path, files: Iterable[Path]) -> None:
 
 
 def check_checksums(text: str, marks: str) -> None:
-    """Raise `DataError` if a binarised text or its marks differ from their stored checksums."""
+    """Raise `DataError` if a binarised text or its heads (labels) do not match stored checksums."""
     path = Path(marks + SUFFIX)
     if not path.exists():  # from an earlier version
         return

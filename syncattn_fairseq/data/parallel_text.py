@@ -19,7 +19,7 @@ FAULTS = EMPTY, LONG, UNEVEN, EXCLUDED = (
 
 
 def sides(prefix: Path, languages: Sequence[str]) -> list[Path]:
-    """Return the paths of both files, ``PREFIX.LANGUAGE``; raise `DataError` for bad names."""
+    """Return the paths of a parallel text, ``PREFIX.LANGUAGE``; raise `DataError` for bad names."""
     first, second = languages
     if first == second or "/" in first + second:
         raise DataError(f"languages {first} and {second}: give two codes, such as en and de")

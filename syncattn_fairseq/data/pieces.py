@@ -160,7 +160,7 @@ def _learn(
 
 
 def draw_lines(lines: Iterable[str], total: int, number: int) -> Iterator[str]:
-    """Yield ``number`` of ``total`` lines, drawn at random, in their order."""
+    """Yield ``number`` of ``total`` lines, drawn at random, in their original order."""
     random = Random(SEED)
     for left, line in zip(range(total, 0, -1), lines, strict=True):
         if random.random() * left < number:
@@ -174,7 +174,7 @@ _PROBE, _READ = f"ﬁ{MARK}\u3000 \t５：ำe\u0301 ", f"{MARK}ﬁ{REPLACEMENT}
 
 
 def reads_raw_text(processor: sentencepiece.SentencePieceProcessor) -> bool:
-    """Return whether a sentencepiece model reads raw sentences, as `learn_raw_pieces` does."""
+    """Return whether a sentencepiece model reads raw sentences, like one of `learn_raw_pieces`."""
     return processor.normalize(_PROBE) == _READ and all(
         processor.piece_to_id(f"<0x{byte:02X}>") != processor.unk_id() for byte in range(256)
     )
@@ -245,7 +245,7 @@ def open_pieces(model: Path) -> sentencepiece.SentencePieceProcessor:
 
 
 def add_line_reading(model: bytes) -> bytes:
-    """Return a sentencepiece model that reads lines as this package does, for other programs.
+    """Return a sentencepiece model with this package's rules for spaces, for other programs.
 
     White space of all kinds separates words, however much there is, at the ends, too, and U+2581
     is no space. `DataError`: this sentencepiece cannot.

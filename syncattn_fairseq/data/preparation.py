@@ -65,7 +65,7 @@ class Preparation:
     first: str = ""
 
     def as_plain(self) -> dict[str, Any]:
-        """Return the preparation as a dictionary of plain values, for JSON."""
+        """Return the tokenizer settings (preparation) as a dictionary of plain values, for JSON."""
         return {name: value for name, value in asdict(self).items() if name != "first" or value}
 
     def tokenise(self, sentences: Sequence[str]) -> list[str]:
@@ -141,17 +141,17 @@ def split_by(
 
 
 def store_preparations(folder: Path, preparations: Mapping[str, Preparation]) -> None:
-    """Write a file with the preparation of each language's text into a folder."""
+    """Store how each language's text was prepared (tokenizer, settings) in a file of a folder."""
     record = {language: each.as_plain() for language, each in preparations.items()}
     with replacing(folder / NAME) as temporary:
         temporary.write_text(json.dumps(record, indent=2) + "\n", "utf-8")
 
 
 def stored_preparations(folder: Path) -> dict[str, Preparation]:
-    """Return the preparation of each language in a folder's record; {} without a record.
+    """Return how each language's text was tokenised, as stored in a folder; {} if not stored.
 
-    `DataError`: the record is damaged. Nothing in the record is run or opened: it chooses among our
-    own tokenizers.
+    `DataError`: the file is damaged. Nothing in the file is run or opened: it chooses among our own
+    tokenizers.
     """
     path = folder / NAME
     try:
@@ -188,7 +188,7 @@ def _is_sound(preparation: Preparation) -> bool:
 
 
 def list_record(languages: Iterable[str]) -> list[str]:
-    """List the names of the files with the record of the texts' preparation."""
+    """List the names of the files that store how texts were tokenised and split into subwords."""
     names = [NAME, SCHEMES_NAME]
     for language in languages:
         names += [f"subwords.{language}", f"vocabulary.{language}"]
@@ -196,7 +196,7 @@ def list_record(languages: Iterable[str]) -> list[str]:
 
 
 def copy_record(source: Path, destination: Path, languages: Iterable[str], is_new: bool) -> None:
-    """Copy the record of how texts were prepared, with subword models, into another folder.
+    """Copy the files that store how texts were tokenised, and subword models, to another folder.
 
     Args:
         source, destination: the folders.
@@ -223,7 +223,7 @@ def copy_record(source: Path, destination: Path, languages: Iterable[str], is_ne
 
 
 def score_round_trip(preparation: Preparation, references: Sequence[str]) -> float:
-    """Return the BLEU of references after tokenising and detokenising: no model gets more."""
+    """Return the BLEU of tokenised and detokenised references, which no model can exceed."""
     from sacrebleu.metrics.bleu import BLEU
 
     words = BLEU(tokenize="13a" if preparation.tokenizer == "moses" else "char")
@@ -234,7 +234,7 @@ def score_round_trip(preparation: Preparation, references: Sequence[str]) -> flo
 
 
 def stored_schemes(folder: Path | str) -> dict[str, str]:
-    """Return each language's scheme of subword marks stored in a folder; {} if none is.
+    """Return each language's style of subword marks stored in a folder; {} if none is stored.
 
     `DataError`: the file is damaged.
     """
@@ -254,6 +254,6 @@ def stored_schemes(folder: Path | str) -> dict[str, str]:
 
 
 def store_schemes(folder: Path | str, schemes: Mapping[str, str]) -> None:
-    """Write a file with each language's scheme of subword marks into a folder."""
+    """Store each language's style of subword marks, such as ``subword_nmt``, in a folder."""
     with replacing(Path(folder) / SCHEMES_NAME) as temporary:
         temporary.write_text(json.dumps(schemes, sort_keys=True) + "\n", "utf-8")

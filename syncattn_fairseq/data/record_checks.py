@@ -20,7 +20,7 @@ def check_record(
     scheme: str,
     where: Path | str,
 ) -> None:
-    """Check that a subword model and a recorded preparation fit a text.
+    """Check that a subword model and stored tokenizer settings fit a text.
 
     Args:
         model: the subword model; None: unknown, and not checked.
@@ -82,7 +82,7 @@ def check_subwords(
 def check_languages(
     preparations: Mapping[str, Preparation], languages: tuple[str, str], where: Path | str
 ) -> None:
-    """Check that the preparations of source and target are not swapped.
+    """Check that the tokenizer settings of source and target are not swapped.
 
     Args:
         preparations: how the text of each language was prepared.
@@ -108,7 +108,7 @@ def check_languages(
 def check_preparation(
     preparation: Preparation, rows: Sequence[Sequence[str]], scheme: str, where: Path | str
 ) -> None:
-    """Check that detokenising and tokenising a text, by its preparation, restores its words.
+    """Check that detokenising and tokenising a text, by its stored settings, restores its words.
 
     Args:
         preparation: how the text is said to be prepared; only Moses's way is checked.

@@ -187,7 +187,7 @@ class Segmenter(ABC):
 
 
 class Words(Segmenter):
-    """Segmenter of a model of words, which leaves words unchanged."""
+    """Segmenter for a model without subwords, which leaves words unchanged."""
 
     scheme = "none"
 
@@ -216,7 +216,7 @@ class Subwords(Segmenter):
 
 
 class Pieces(Segmenter):
-    """Segmenter with a sentencepiece model, which splits words."""
+    """Segmenter with a sentencepiece model of tokenised sentences."""
 
     scheme = "sentencepiece"
 
@@ -248,7 +248,7 @@ class RawPieces(Pieces):
 
 
 class Codes(Segmenter):
-    """Segmenter with codes learned by subword-nmt.
+    """Segmenter with BPE codes learned by subword-nmt.
 
     `DataError`: the package or the codes are unusable.
     """
@@ -286,7 +286,7 @@ class Codes(Segmenter):
         self.bpe.cache = {}
 
     def segment(self, words: Sequence[str]) -> list[str]:
-        """Return the subwords of the words by the codes."""
+        """Return the subwords into which the BPE codes split words."""
         if len(self.bpe.cache) > _MOST_CACHED:
             self.bpe.cache = {}
         subwords: list[str] = self.bpe.segment_tokens(words)
@@ -338,7 +338,7 @@ def format_vocabulary(model: SubwordModel) -> str:
 def find_subwords(
     folders: Sequence[Path], source: str, target: str
 ) -> tuple[SubwordModel, SubwordModel] | None:
-    """Return the subword models of both languages, from the first folder with both; else None."""
+    """Return the subword models of source and target in the first folder with both, or None."""
     for folder in folders:
         models = []
         for language in (source, target):
@@ -408,7 +408,7 @@ def open_segmenters(
 
 
 def pair_subwords(models: SubwordFiles) -> tuple[SubwordModel, SubwordModel] | None:
-    """Return the subword models of source and target, from one or two; None if not given.
+    """Return the subword models of source and target, from one for both or two; None for None.
 
     `DataError`: there are more than two, or none.
     """

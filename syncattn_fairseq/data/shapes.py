@@ -70,15 +70,16 @@ class Plan:
         return Shape(*map(int, self.shapes[holding[0]])) if len(holding) else None
 
     def round_rows(self, rows: int) -> int:
-        """Return a number of rows (tokens), rounded up to one of :data:`ROW_COUNTS` numbers.
+        """Round up a number of rows (tokens), so that matrices have few different numbers of rows.
 
-        There are more of them only for matrices that are larger than any of the plan's batches.
+        There are :data:`ROW_COUNTS` such numbers, and more only for matrices that are larger than
+        any of the plan's batches.
         """
         return -(-rows // self._step) * self._step
 
 
 def make_plan(batches: np.ndarray, added: float = ADDED, most: int = MOST_SHAPES) -> Plan:
-    """Choose a few shapes large enough for all batches of a training.
+    """Choose a few batch shapes that are large enough for all batches of a training.
 
     Beginning with the batches' own shapes, the two are joined that cost the fewest tokens, as long
     as all together cost no more than they may, or there are too many.

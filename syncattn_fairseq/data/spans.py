@@ -71,7 +71,7 @@ def _fill(values: Sequence[int | None], following: int) -> list[int]:
 
 
 def find_runs(starts: Sequence[bool]) -> list[Span]:
-    """Return where each run of items begins and ends, from whether each item begins a run."""
+    """Return the span of each run of items, given for each item whether it begins a run."""
     return [*pairwise([*compress(count(), starts), len(starts)])]
 
 
@@ -88,7 +88,7 @@ class Units:
     of_words: list[int]
 
     def find_tops(self, heads: Sequence[int]) -> list[int]:
-        """Return, for each unit, the index of the word nearest to the root of the tree.
+        """Return, for each unit (words that share subwords), its word nearest to the root.
 
         Args:
             heads: the heads of the words, which form a tree; from 1, 0 for the root.
@@ -103,17 +103,17 @@ class Units:
         return [tops[unit] for unit in range(len(tops))]
 
     def map_heads(self, heads: Sequence[int]) -> list[int]:
-        """Return the dependency heads of the units, counted from 1; 0 for the root."""
+        """Return the dependency head of each unit: a unit's number, from 1, or 0 for the root."""
         above = [heads[top] for top in self.find_tops(heads)]
         return [1 + self.of_words[head - 1] if head else 0 for head in above]
 
     def map_labels(self, labels: Sequence[str], heads: Sequence[int]) -> list[str]:
-        """Return the dependency label of each unit, that of the word nearest to the root."""
+        """Return the dependency label of each unit: that of its word nearest to the root."""
         return [labels[top] for top in self.find_tops(heads)]
 
 
 def find_units(pieces: Sequence[Span], words: Sequence[Span]) -> Units:
-    """Group the words and subwords of a sentence into units, by their character spans.
+    """Group a sentence's words, those that share a subword together, by character spans.
 
     A word that owns no subword joins the unit whose subwords hold most of its characters, the
     first of several. If none of its characters is in a subword, it joins the next unit, at the end
@@ -158,7 +158,7 @@ def measure_depths(heads: Sequence[int]) -> list[int]:
 
 
 def move_spans(spans: Sequence[Span], sentence: str, text: str) -> list[Span]:
-    """Return spans of a sentence as those of its text in a model.
+    """Map spans of a sentence to a copy with other spaces, or normalised by a subword model.
 
     Args:
         spans: the spans.
@@ -197,7 +197,7 @@ def split_span(span: Span, surface: str, forms: Sequence[str]) -> list[Span]:
 
 
 def align_places(text: str, sentence: str) -> tuple[list[int], list[int]]:
-    """Return how many letters are before each place in a text, and in a sentence.
+    """Return how many letters are before each position of a text, and of its original sentence.
 
     A place is where a character begins, or the end. The counts are those of the same letters if
     the texts differ in spaces only, or if the text is what a subword model reads: the sentence with
@@ -223,7 +223,7 @@ def align_places(text: str, sentence: str) -> tuple[list[int], list[int]]:
 
 
 def skip_spaces(spans: Sequence[Span], text: str) -> list[Span]:
-    """Return spans counted in characters other than white space.
+    """Return character spans of a text as positions that do not count white space.
 
     So they hold in another copy of the text, whose spaces differ.
     """

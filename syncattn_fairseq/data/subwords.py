@@ -33,7 +33,7 @@ RULES = ("chain", "first", "middle")
 
 
 def find_parents(marks: Tensor, rule: str = "chain") -> Tensor:
-    """Return the parent of each subword in a batch, from marks with the heads of words.
+    """Return the parent of each subword in a batch, from the dependency heads of words (marks).
 
     All of it is computed on the device of the marks.
 
@@ -81,14 +81,14 @@ def find_parents(marks: Tensor, rule: str = "chain") -> Tensor:
 
 
 def spread_over_subwords(marks: Tensor) -> Tensor:
-    """Copy the mark of each word's first subword to all subwords of the word, ``(B, T)``."""
+    """Copy the value (mark) on each word's first subword to all of its subwords, ``(B, T)``."""
     columns = torch.arange(marks.size(1), device=marks.device).expand_as(marks)
     first = columns.masked_fill(marks == CONTINUATION, 0).cummax(dim=1).values
     return marks.gather(1, first)
 
 
 def mark_subwords(words: Iterable[int], starts: Sequence[bool]) -> list[int]:
-    """Return marks: each word's number on its first subword, `CONTINUATION` on the others."""
+    """Return a number per subword: the word's on its first subword, `CONTINUATION` on others."""
     numbers = iter(words)
     return [next(numbers) if start else CONTINUATION for start in starts]
 

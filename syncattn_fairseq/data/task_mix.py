@@ -82,7 +82,7 @@ class ParsedSource:
         return [self.text, *self.parses, *others]
 
     def linearise_lines(self, counts: MixCounts) -> Iterator[tuple[str, str | None]]:
-        """Yield each sentence with its linearised parse; None without a parse.
+        """Yield each sentence with its linearised parse, or with None if it has no parse.
 
         `DataError` names the first fault.
         """

@@ -20,7 +20,7 @@ _LETTER = re.compile("[A-Za-z]")
 
 
 def join_pieces(line: str) -> str:
-    """Return the words of a line, whose subwords are joined if it has any."""
+    """Return a line with its subwords, if it has any, joined into words."""
     if MARK in line:
         return line.replace(" ", "").replace(MARK, " ")
     return line.replace("@@ ", "")
@@ -43,7 +43,7 @@ class Profile:
             self.lines += 1
 
     def fit(self, other: Profile) -> float:
-        """Return the mean log-probability of this text's letter pairs by another text's counts."""
+        """Return the mean log-probability of this text's letter pairs under another's counts."""
         total = other.letters.total() + len(other.letters) + 1
         logs = (n * math.log((other.letters[x] + 1) / total) for x, n in self.letters.items())
         return math.fsum(logs) / max(self.letters.total(), 1)
@@ -59,7 +59,7 @@ class Profile:
 
 
 def are_swapped(text: tuple[Profile, Profile], other: tuple[Profile, Profile]) -> bool:
-    """Return whether each side of a text is in the language of another text's opposite side.
+    """Return whether a text's sides are swapped, compared with the languages of another text.
 
     False if one of them has too few letters.
     """

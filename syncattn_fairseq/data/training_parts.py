@@ -72,7 +72,7 @@ def _has(path: Path, source: str, target: str, need: str) -> bool:
 
 
 def say_what_lacks(parts: Iterable[Part]) -> list[str]:
-    """Return a line for each annotation that some parts lack, with their number of sentences."""
+    """Return a line for each annotation that parts lack, with the number of sentences affected."""
     parts = [*parts]
     lines = []
     for need in sorted(frozenset[str]().union(*(part.has for part in parts))):

@@ -8,7 +8,7 @@ from .subwords import CONTINUATION, NO_HEAD, NO_TOKEN, find_parents
 
 
 def lay_out_trees(marks: Tensor, ends: Tensor) -> tuple[Tensor, Tensor]:
-    """Return a dependency tree over the columns of each row of a batch, from its marks.
+    """Return, for each token of a batch, its parent's column and the first column of its word.
 
     The end of a sentence hangs from the root, as a full stop does. Padding, subwords that do not
     begin a word, and words without a parent hang from nothing: they are their own parents. So are

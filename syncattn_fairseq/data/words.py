@@ -94,7 +94,7 @@ def join_subwords(tokens: Sequence[str], scheme: str) -> list[str]:
 
 
 def join_text(tokens: Sequence[str], scheme: str) -> str:
-    """Join subwords into a text: for raw schemes, the raw sentence, else words and spaces.
+    """Join subwords into the raw sentence that they were made of, or into words and spaces.
 
     Words are separated by spaces; see `join_subwords`.
     """
@@ -138,7 +138,7 @@ def _read_surfaces(pieces: Sequence[str]) -> Iterator[tuple[str, int]]:
 def split_units(
     pieces: Sequence[str], scheme: str, words: Sequence[Span] | None = None, sentence: str = ""
 ) -> Units:
-    """Return the units of a sentence, which are groups of its words and subwords (`Units`).
+    """Divide a sentence into units: a word, or words that share a subword, with their subwords.
 
     Args:
         pieces: the subwords.
@@ -167,7 +167,7 @@ def split_units(
 
 
 def find_words(text: str, scheme: str) -> list[Span]:
-    """Return the spans of a raw sentence's words, by the splitter of a scheme (``raw:uax29``).
+    """Return the spans of a raw sentence's words, by a splitter named as in ``raw:uax29``.
 
     Raises:
         DataError: there is no such splitter, or what it needs is not installed.
@@ -192,7 +192,7 @@ def locate_words(words: Iterable[str], text: str) -> list[Span] | None:
 
 
 def find_letters(text: str) -> str:
-    """Return a text without its white space, as sentences are compared.
+    """Return a text without white space, for comparing sentences.
 
     U+2581 becomes ``_``, as in subwords.
     """
@@ -206,12 +206,12 @@ def _join_pieces(pieces: Sequence[str]) -> str:
 
 
 def is_raw(scheme: str) -> bool:
-    """Return whether a scheme is raw: its subwords were made of sentences without a tokenizer."""
+    """Return whether subwords of a style (scheme) were made of raw sentences, not of words."""
     return scheme.startswith(RAW)
 
 
 def is_scheme(name: object) -> bool:
-    """Return whether a value is the name of a scheme of subword marks (`find_word_starts`)."""
+    """Return whether a value names a style of subword marks, such as ``subword_nmt``."""
     if not isinstance(name, str) or not is_raw(name):
         return name in SCHEMES
     from .splitters import SPLITTERS
@@ -220,12 +220,12 @@ def is_scheme(name: object) -> bool:
 
 
 def detect_scheme(texts: Iterable[str]) -> str:
-    """Return the scheme of the first subword mark in texts; ``none`` if they have no marks."""
+    """Return which program's subword marks come first in texts; ``none`` without any marks."""
     return next(find_schemes(texts), "none")
 
 
 def choose_scheme(lines: Iterable[str]) -> str:
-    """Return the scheme of subword marks of a text, judged by how many lines have marks.
+    """Return which program's subword marks a text has, judged by how many lines have marks.
 
     In pieces of sentencepiece, most lines have a mark. Of words split by subword-nmt, few may have
     one, but not just one in hundreds.
@@ -249,7 +249,7 @@ def choose_scheme(lines: Iterable[str]) -> str:
 
 
 def find_schemes(texts: Iterable[str]) -> Iterator[str]:
-    """Yield, text by text, the subword schemes (sentencepiece, subword-nmt) whose marks occur."""
+    """Yield, text by text, the programs (sentencepiece, subword-nmt) whose subword marks occur."""
     for text in texts:
         padded = f" {text} "
         marks = ((" ▁", "sentencepiece"), ("▁ ", "sentencepiece"), ("@@ ", "subword_nmt"))
@@ -269,12 +269,12 @@ def check_choice(name: str, value: str, choices: Sequence[str]) -> None:
 
 
 def find_word_heads(parents: Sequence[int], lengths: Sequence[int]) -> list[int]:
-    """Recover the heads of words (from 1, 0 = root) from the ``chain`` parents of subwords.
+    """Recover the dependency heads of words from the parents of subwords by the rule ``chain``.
 
     This undoes the rule ``chain`` of `.subwords`. Under that rule only a word's last subword points
     out of the word: it points into the head, or, if the word is the root, into the word itself.
-    Parents are 0-based; words have subwords. `DataError`: the two differ in length, or a parent
-    lies outside the sentence.
+    Parents are 0-based; heads count from 1, and 0 is the root; words have subwords. `DataError`:
+    the two differ in length, or a parent lies outside the sentence.
     """
     word_of = _number_words(lengths)
     if len(parents) != len(word_of):

@@ -39,7 +39,7 @@ def _is_tree(heads: list[int]) -> bool:
 
 
 def make_predictor(model: Any) -> Callable[..., list[list[tuple[int, str]]]]:
-    """Return a faster ``predict`` for Stanza's ``GraphParser``, with the same trees but for ties.
+    """Return a faster ``predict`` for Stanza's ``GraphParser``, with equal trees except for ties.
 
     Labels are computed for the arcs of the tree only, not for every pair of words.
     """

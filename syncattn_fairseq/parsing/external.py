@@ -59,7 +59,7 @@ class Command(ParserSource):
 
     @classmethod
     def from_spec(cls, spec: str) -> Command | None:
-        """Make the parser for ``FORMAT:COMMAND``, after ``command:``; None for another text."""
+        """Make the parser for the ``FORMAT:COMMAND`` after ``command:``; None for other text."""
         output_format, _, command = spec.partition(":")
         if not command or output_format not in FORMATS:
             return None

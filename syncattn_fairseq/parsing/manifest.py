@@ -34,7 +34,7 @@ class Manifest:
     def describe(
         cls, text: str, shards: list[Shard], source: ParserSource, **options: Any
     ) -> Manifest:
-        """Return the record of a run that begins; raise `DataError` if the parser lacks files."""
+        """Return the record of a parsing run that begins; `DataError` if the parser lacks files."""
         settings = {**source.describe(), "syncattn-fairseq": __version__, **options}
         paths = source.files()
         if options.get("splitter"):
@@ -43,7 +43,7 @@ class Manifest:
         return cls(text, settings, models, shards, {}, ParseReport())
 
     def list_differences(self, earlier: Manifest) -> list[str]:
-        """List, as texts, how settings and models differ from those of an earlier run."""
+        """List, as texts, how settings and models differ from those of an earlier parsing run."""
         names = dict.fromkeys([*self.settings, *earlier.settings])
         changes = [
             f"{name} was {earlier.settings.get(name)}, is {self.settings.get(name)}"
@@ -54,14 +54,14 @@ class Manifest:
         return changes if same else [*changes, "the parser's files have changed"]
 
     def write(self, path: Path) -> None:
-        """Write the record as a JSON file."""
+        """Write the record of a parsing run as a JSON file."""
         document = {**vars(self), "report": vars(self.report)}
         with replacing(path) as temporary:
             temporary.write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n", "utf-8")
 
     @classmethod
     def read(cls, path: Path) -> Manifest | None:
-        """Return the record in a file; None if the file is missing or no such record."""
+        """Return the record of a parsing run in a file; None if it is missing or invalid."""
         try:
             document = read_json(path)
             shards = [Shard(*values) for values in document.pop("shards")]
@@ -72,7 +72,7 @@ class Manifest:
             return None
 
     def is_sound(self) -> bool:
-        """Return whether every value has the right type, since people may edit the file."""
+        """Return whether every value of the record has the right type; people may edit the file."""
         strings = [self.text, *self.models.values(), *self.outputs.values()]
         strings += [shard.sha256 for shard in self.shards]
         numbers = [self.report.sentences, self.report.words, *self.report.empty.values()]

@@ -138,7 +138,7 @@ class Parser(ABC):
 
 
 class ParserSource(ABC):
-    """The description of a parser, from which each process opens an equal parser; picklable.
+    """The picklable description of a parser, from which each process opens its own copy.
 
     Attributes:
         about: the parser in a few words, for ``syncattn-parse --help``.
@@ -160,7 +160,7 @@ class ParserSource(ABC):
     @classmethod
     @abstractmethod
     def from_spec(cls, spec: str) -> ParserSource | None:
-        """Make a parser's description from a text in a form of ``specs``; None for another text."""
+        """Make a parser's description from a text, such as the ``en`` of ``stanza:en``, or None."""
 
     def modules(self) -> list[str]:
         """List the names of slow modules, to be imported before processes start."""
@@ -192,7 +192,7 @@ class ParserSource(ABC):
 
 
 def split_by_rule(sentence: str, splitter: str) -> Tokens:
-    """Split a raw sentence with a splitter of :mod:`..data.splitters`, by the splitter's name.
+    """Return the words of a raw sentence and their character spans, by the named word splitter.
 
     `DataError`: the splitter is not installed.
     """

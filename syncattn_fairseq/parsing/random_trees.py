@@ -15,7 +15,7 @@ LABEL = "dep"
 
 @dataclass(frozen=True)
 class RandomTrees(ParserSource):
-    """A parser that draws a random recursive tree for each sentence, as `..data.controls` does.
+    """A parser that draws a random recursive tree for each sentence, as a control (fake parse).
 
     Equal sentences have equal trees, wherever they stand; another seed draws other trees.
     """

@@ -57,10 +57,10 @@ class Shard(NamedTuple):
 
 
 def plan_shards(text: Path, count: int) -> tuple[list[Shard], str]:
-    """Divide a text into about ``count`` shards of similar size; return them with its checksum.
+    """Divide a text into about ``count`` parts (shards) of similar size; return the shards.
 
     There are fewer shards if lines are long. Lines are those of `read_lines`. Returns the text's
-    checksum, too. `DataError`: it is empty or not UTF-8.
+    checksum, too. `DataError`: the text is empty or not UTF-8.
     """
     shards: list[Shard] = []
     whole = hashlib.sha256()
@@ -171,7 +171,7 @@ class ShardTask:
             shutil.rmtree(folder, ignore_errors=True)
 
     def report(self, shard: Shard) -> ParseReport:
-        """Return the report of a finished shard."""
+        """Return the counts (report) of sentences, words and missing parses in a finished shard."""
         return ParseReport.from_json(read_json(shard.folder(self.shards) / _REPORT))
 
 

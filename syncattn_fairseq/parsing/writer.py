@@ -37,7 +37,7 @@ class ParseReport:
     failures: list[tuple[int, str]] = field(default_factory=list)
 
     def fail(self, line: int, detail: str) -> None:
-        """Record the parser's failure on a line, for the first few such lines."""
+        """Note a line on which the parser failed, with details; only the first few are kept."""
         if len(self.failures) < _FAILURES:
             self.failures.append((line, detail))
 
@@ -133,7 +133,7 @@ def _check_spans(parse: Parse, sentence: str) -> None:
 
 @contextmanager
 def open_writer(paths: Mapping[str, Path], first_line: int = 1) -> Iterator[ParseWriter]:
-    """Open the output files, by kind, and yield a `ParseWriter` for them."""
+    """Open the output files, by kind (``heads``, ...), and yield a `ParseWriter` for the files."""
     with ExitStack() as stack:
         files = {
             kind: stack.enter_context(path.open("w", encoding="utf-8", newline="\n"))
