@@ -142,7 +142,7 @@ def refuse_positions(folded: FoldedModel, program: str) -> None:
 
 
 def refuse_ends(folded: FoldedModel, program: str) -> None:
-    """Raise `DataError` for parts of imports: language symbol, output bias, zero start."""
+    """Raise `DataError` if the model has a language symbol, an output bias or a zero start."""
     for preparation in folded.preparations.values():
         if preparation.first:
             folded.reject(

@@ -95,7 +95,7 @@ class Published:
         return SubwordModel(paths[0]), SubwordModel(paths[1])
 
     def find_preparations(self) -> dict[str, Preparation]:
-        """Return each language's preparation: raw sentences, or none if the model reads words."""
+        """Return how each language's text is prepared (raw); empty if the model reads words."""
         if not all((self.folder / name).is_file() for name in self._name_pieces()):
             return {}
         pairs = zip(self.languages, self.first, strict=True)
@@ -105,7 +105,7 @@ class Published:
         return [PIECES] * 2 if self.kind == "m2m_100" else [*SUBWORDS]
 
     def find_schemes(self) -> dict[str, str]:
-        """Return each language's scheme of subword marks; empty if the model reads words."""
+        """Return how subwords are marked in each language; empty if the model reads words."""
         return {
             language: f"{RAW}{choose_splitter(language)}" for language in self.find_preparations()
         }

@@ -132,7 +132,7 @@ class AttentionHeads:
         return given
 
     def of_head(self, name: HeadName | str, rows: str | None = None) -> np.ndarray:
-        """Return one head's attention weights between words, as `of_words` does for all.
+        """Return one head's attention weights between words, without the end of sentence.
 
         Args:
             name: such as ``encoder.3.1``.

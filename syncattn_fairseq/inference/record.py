@@ -98,7 +98,7 @@ class Record:
 
 
 def make_record(analysis: Analysis, fault: str = "") -> Record:
-    """Convert the analysis of a sentence pair to a record.
+    """Convert the analysis of a sentence pair to a record, the content of a line of JSON.
 
     Args:
         analysis: of one sentence pair.
@@ -139,12 +139,12 @@ def _make_side(
 
 
 def write_record(record: Record) -> str:
-    """Return a record as a line of JSON, without a line end."""
+    """Return the record of an analysed sentence pair as a line of JSON, without a line end."""
     return json.dumps(describe_record(record), ensure_ascii=False)
 
 
 def describe_record(record: Record) -> dict[str, Any]:
-    """Return a record as a dictionary, to be written as JSON by `write_record`."""
+    """Return the record of an analysed pair as a dictionary, written as JSON by `write_record`."""
     row: dict[str, Any] = {"score": record.score, "forced": record.forced, "fault": record.fault}
     for name in ("source", "target"):
         side: SideRecord = getattr(record, name)

@@ -9,7 +9,7 @@ from ..data.fields import NOTHING, SourceFields
 
 @dataclass(frozen=True)
 class Description:
-    """The batch fields read by a model, and the tensors exposed to losses by the model's heads.
+    """The batch fields read by a model, and the heads' tensors that the model returns to losses.
 
     Attributes:
         fields: the batch fields of the source's parse that the model reads.

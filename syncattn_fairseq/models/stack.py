@@ -67,7 +67,7 @@ class SyntaxStack:
     layers_built = 0
 
     def prepare(self, cfg: Any, side: str) -> None:
-        """Set the layer numbers and the view of the batch, before fairseq builds the layers."""
+        """Set the layer numbers and the store of the current batch before the layers are built."""
         self.numbers = list_kept(cfg, side)
         self.view = BatchView()
 
@@ -81,7 +81,7 @@ class SyntaxStack:
         return self.layers[self.numbers.index(number)]
 
     def complete(self, cfg: Any, side: str, bypass: Any, required: Iterable[int] = ()) -> None:
-        """Find the layers whose heads expose tensors, and apply LayerDrop to the other layers.
+        """Find the layers whose heads store tensors for losses; apply LayerDrop to other layers.
 
         Layers whose numbers are ``required`` are never dropped either.
 
@@ -107,7 +107,7 @@ class SyntaxStack:
             self.layers = NumberedLayerDrop(p, layers, bypass, kept)
 
     def take_exposed(self, name: str) -> list[Tensor]:
-        """Return and forget the tensors exposed by self-attention under a name, by layer.
+        """Remove and return the tensors that self-attention stored under a name, one for a layer.
 
         If the layers kept the tensors, these would hold the batch's graph in memory.
         """
@@ -115,6 +115,6 @@ class SyntaxStack:
         return [layer.self_attn.exposed.pop(name) for layer in layers]
 
     def take_cross_exposed(self, name: str) -> list[Tensor]:
-        """Return and forget the tensors exposed by cross-attention under a name, by layer."""
+        """Remove and return the tensors that cross-attention stored under a name, one a layer."""
         layers = map(self.find_layer, self.cross_exposing_layers[name])
         return [layer.encoder_attn.exposed.pop(name) for layer in layers]

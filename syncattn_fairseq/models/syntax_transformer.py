@@ -86,7 +86,7 @@ class SyntaxTransformerModel(TransformerModel):
 
     @classmethod
     def describe(cls, args: Any) -> Description:
-        """Return the batch fields and exposed tensors of a model with these options.
+        """Return the batch fields read by a model with these options, and its tensors for losses.
 
         Raises:
             DataError: the options are impossible.
@@ -172,7 +172,7 @@ class SyntaxTransformerModel(TransformerModel):
         alignment_heads: int | None = None,
         **encoder_input: Tensor,
     ) -> tuple[Tensor, dict[str, Any]]:
-        """Return scores with teacher forcing, and the heads' tensors for losses and printers.
+        """Return scores with teacher forcing, and the heads' tensors for losses or printed parses.
 
         ``return_all_hiddens`` is ignored, since nobody reads the encoder's hidden states.
 

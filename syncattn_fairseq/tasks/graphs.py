@@ -65,7 +65,7 @@ class Recorder(Protocol):
         """Return a :class:`.Watch`, which finds operations that a graph cannot capture."""
 
     def watching(self, note: Callable[[str], None]) -> AbstractContextManager[None]:
-        """Return a context that runs passes as for a graph, and notes waits for the device."""
+        """Return a context that runs passes as in a capture, and notes waits for the device."""
 
     def record(self, function: Callable[[], T]) -> tuple[Callable[[], None], T]:
         """Capture a function without running its kernels; return a replay function and its results.
@@ -74,7 +74,7 @@ class Recorder(Protocol):
         """
 
     def measure_memory(self) -> int:
-        """Return the bytes of device memory reserved for all recordings."""
+        """Return the bytes of device memory reserved for all captured graphs."""
 
 
 class CudaGraphs:

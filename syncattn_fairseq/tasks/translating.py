@@ -56,7 +56,7 @@ class TranslatingTask(TranslationTask):
 
     @cached_property
     def schemes(self) -> tuple[str | None, str | None]:
-        """The subword marking schemes of source and target, each None if the data records none."""
+        """How subwords are marked in source and target, None for a side if the data do not say."""
         stored = stored_schemes(utils.split_paths(self.cfg.data)[0])
         return stored.get(self.cfg.source_lang), stored.get(self.cfg.target_lang)
 

@@ -175,7 +175,7 @@ class _Calls(TorchFunctionMode):
 
 
 class WatchedBatch(dict[str, Any]):
-    """A batch that reports every read of a field on the host, which graphs do not have.
+    """A batch that reports each read of a field on the host, which CUDA graphs cannot capture.
 
     Args:
         batch: the batch.

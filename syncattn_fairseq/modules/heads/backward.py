@@ -81,7 +81,7 @@ class BackwardHeads(Heads):
         value: Float[Tensor, "batch heads tokens outputs"],
         scope: Scope,
     ) -> Float[Tensor, "batch heads rows outputs"]:
-        """Attend as ordinary heads do, and expose the attention from source to target.
+        """Attend as ordinary heads do, and store the source-to-target attention for losses.
 
         Args:
             query, key, value, scope: as for :meth:`.Heads.attend`.

@@ -128,7 +128,7 @@ class DependencyHeads(Heads):
 
     @classmethod
     def list_fields(cls, cfg: Any) -> SourceFields:
-        """Return the rule that assigns parents to subwords for training, and no batch field."""
+        """Return the rule that assigns parents to subwords for training: ``chain`` or ``first``."""
         if not cfg.encoder_dependency_layer:
             return NOTHING
         return SourceFields(frozenset(["first" if cfg.encoder_parser == "lisa" else "chain"]))

@@ -100,7 +100,7 @@ class GatedHeads(Heads):
 
     @classmethod
     def is_exposed_in_training(cls, cfg: Any) -> bool:
-        """Return whether losses read the distances, as with ``--distance-sync-layers``."""
+        """Return whether losses read the syntactic distances (``--distance-sync-layers``)."""
         return cls.exposes is not None and bool(read_layers(cfg, "distance_sync_layers", "decoder"))
 
     def measure(
@@ -122,7 +122,7 @@ class GatedHeads(Heads):
         key: Float[Tensor, "batch heads tokens width"],
         scope: Scope,
     ) -> Float[Tensor, "batch heads rows tokens"]:
-        """Return the log gates, an addend to the scores, and expose the syntactic distances.
+        """Return the log gates, an addend to the scores; store the syntactic distances for losses.
 
         Both are in float32 or wider.
         """

@@ -279,7 +279,7 @@ class Heads(Part, nn.Module):
 
     @classmethod
     def is_exposed_in_training(cls, cfg: Any) -> bool:
-        """Return whether a training loss reads the tensor that these heads expose."""
+        """Return whether a training loss reads the tensor that these heads store for losses."""
         return cls.exposes is not None
 
 

@@ -11,7 +11,7 @@ from .heads import Heads
 
 
 def list_kinds(side: str = "") -> list[type[Heads]]:
-    """Return the registered kinds of heads, in the order in which they claim a layer's heads.
+    """Return the classes of attention heads, in the order in which they take a layer's heads.
 
     Args:
         side: leave out kinds that cannot be in this attention; empty for all kinds.
@@ -67,18 +67,18 @@ def divide_layer(cfg: Any, side: str, layer: int) -> dict[type[Heads], int]:
 
 
 def list_exposed() -> list[str]:
-    """Return the names of all tensors that heads of any kind expose to losses or for printing."""
+    """Return the names of all tensors that attention heads store for losses or printed parses."""
     return sorted({kind.exposes for kind in list_kinds() if kind.exposes})
 
 
 def list_exposing_layers(cfg: Any, side: str, name: str) -> list[int]:
-    """Return the layers, counted from 1, whose heads expose a tensor with this name."""
+    """Return the layers, from 1, whose heads store the named tensor for losses or printing."""
     kinds = [kind for kind in list_kinds(side) if kind.exposes == name]
     return sorted({layer for kind in kinds for layer in kind.list_layers(cfg, side)})
 
 
 def is_exposed_in_training(cfg: Any, name: str) -> bool:
-    """Return whether a training loss reads the named tensor exposed by the heads."""
+    """Return whether a training loss reads the named tensor of the attention heads."""
     return any(kind.is_exposed_in_training(cfg) for kind in list_kinds() if kind.exposes == name)
 
 
