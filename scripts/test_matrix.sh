@@ -14,12 +14,14 @@ cd "$root"
 unset PYTHONHOME PYTHONPATH
 matrix="${MATRIX:-${XDG_CACHE_HOME:-$HOME/.cache}/syncattn-fairseq/matrix}"
 read -ra tests <<<"${TESTS:-tests/functional tests/modules tests/models tests/criterions tests/data \
-    tests/tasks tests/parsing/test_stanza_parser.py}"
+    tests/tasks tests/export tests/imports tests/inference tests/parsing tests/serving}"
 
-floor() { sed -n "s/.*\"$1>=\([^\"]*\)\".*/\1/p" {,lab/}pyproject.toml | head -n 1; }
 pinned() { sed -n "s/^$1==\([^ ;]*\).*/\1/p" constraints.txt; }
 
-packages="torch numpy sacrebleu sentencepiece stanza requests scipy pyyaml tqdm omegaconf altair jinja2 vl-convert-python"
+# All that is required, extras too, but for what compiles, what runs no test, and a spaCy as old as its floor, which
+# needs another typer than transformers.
+floors="$(grep -oh '"[a-z0-9-]\+>=[0-9.]\+"' {,lab/}pyproject.toml | tr -d '"' | sort -u |
+    grep -vE '^(pyicu|setuptools|mypy|ruff|spacy|ginza|ja-ginza)>=')"
 
 # Row, Python, versions (floors, pins, or newest), fairseq (our wheel, or a package)
 rows="
@@ -35,14 +37,14 @@ ve-3.12      3.12  pins    ve-fairseq==0.12.3
 "
 
 requirements() { # requirements VERSIONS
-    local package
-    for package in $packages; do
+    local package floor
+    while IFS='>=' read -r package _ floor; do
         case $1 in
-            floors) echo "$package==$(floor $package)" ;; # 2.6 is 2.6.0
-            pins) echo "$package==$(pinned $package)" ;;
+            floors) echo "$package==$floor" ;; # 2.6 is 2.6.0
+            pins) echo "$package==$(pinned "$package")" ;;
             newest) echo "$package" ;;
         esac
-    done
+    done <<<"$floors"
 }
 
 find_python() { # find_python VERSION: on the path or among pyenv's
@@ -67,7 +69,7 @@ fill() { # fill VENV PYTHON VERSIONS FAIRSEQ
     local wanted fairseq=$4
     mapfile -t wanted < <(requirements "$3")
     # What ours requires, and what translation needs of others, which also require torchaudio, and by it another torch.
-    wanted+=("hydra-core<1.4" bitarray regex packaging "setuptools>=77" pytest hypothesis jaxtyping beartype sacremoses submitit subword-nmt)
+    wanted+=("hydra-core<1.4" bitarray packaging "setuptools>=77")
     [ "$fairseq" = ours ] || wanted+=(scikit-learn)
     "$(find_python "$2")" -m venv "$1" && touch "$1/.filling" &&
         if [ "$fairseq" = ours ]; then fairseq="$(fairseq_wheel "$1/bin/python")"; fi &&

@@ -211,6 +211,32 @@ def test_pins_work_on_the_first_release_of_each_python():
     assert checked > 60
 
 
+def test_the_matrix_installs_every_floor_once():
+    script = (ROOT / "scripts" / "test_matrix.sh").read_text()
+    found = re.search(r'^floors="\$.*?\)"$', script, re.MULTILINE | re.DOTALL)
+    assert found is not None
+    shell = ["bash", "-c", f'{found[0]}\necho "$floors"']
+    listed = subprocess.run(shell, cwd=ROOT, capture_output=True, text=True, check=True)
+    floors = [Requirement(line) for line in listed.stdout.splitlines()]
+    named = {}
+    for project in (PROJECT["project"], LAB["project"]):
+        for lines in (project["dependencies"], *project["optional-dependencies"].values()):
+            named |= {Requirement(line).name: str(Requirement(line).specifier) for line in lines}
+    named = {name: floor for name, floor in named.items() if floor.startswith(">=")}
+    for name in ("pyicu", "mypy", "ruff", "spacy", "ginza", "ja-ginza"):
+        del named[name]
+    assert len(floors) == len(named) > 40
+    assert {floor.name: str(floor.specifier) for floor in floors} == named
+
+
+def test_the_page_on_installation_lists_every_extra():
+    page = (ROOT / "docs" / "install.md").read_text().partition("## Extras")[2]
+    first = [line.split("|")[1] for line in page.splitlines() if line.startswith("| `")]
+    listed = [name for cell in first for name in re.findall(r"`([a-z0-9-]+)`", cell)]
+    extras = {*PROJECT["project"]["optional-dependencies"]} - {"dev", "docs"}
+    assert sorted(listed) == sorted(extras)
+
+
 # ---- fairseq-pure
 
 SLIM = import_file(ROOT / "scripts" / "slim_fairseq.py")

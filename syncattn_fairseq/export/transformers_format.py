@@ -113,6 +113,8 @@ class TransformersFormat(Format):
     def usage(self, folded: FoldedModel, folder: Path) -> list[str]:
         """Return Python code to translate with Hugging Face's ``generate``."""
         return [
+            "# Not with transformers 5.0 to 5.17, which take each subword of a translation "
+            "for the first.\n"
             "from transformers import AutoTokenizer, FSMTForConditionalGeneration as FSMT\n"
             f'tokenizer, model = (kind.from_pretrained("{folder}") for kind in '
             "(AutoTokenizer, FSMT))\n"

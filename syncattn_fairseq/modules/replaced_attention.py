@@ -77,7 +77,12 @@ def _refuse_others(attention: Any, parts: Mapping[str, nn.Module]) -> None:
     if "self" in parts:
         raise _reject(attention, "the module is a whole block; replace the attention in it, .self")
     usual = getattr(attention, "head_dim", getattr(attention, "attention_head_size", 1)) ** -0.5
-    if abs(getattr(attention, "scaling", usual) - usual) > 1e-6:
+    scaling = getattr(attention, "scaling", usual)
+    # GPT-2's, whose older releases have no `scaling`.
+    other = not getattr(attention, "scale_attn_weights", True) or (
+        getattr(attention, "scale_attn_by_inverse_layer_idx", False) and attention.layer_idx > 0
+    )
+    if other or abs(scaling - usual) > 1e-6:
         raise _reject(attention, "the module scales its scores differently")
     others = ", ".join(name for name in _OTHERS if getattr(attention, name, None) is not None)
     if others:

@@ -147,8 +147,13 @@ def test_they_drop_as_much_in_training(kind):
 
 
 def get_attention(kind: str) -> Any:
-    if kind == "scaled":
-        return make_model("GPT2", scale_attn_by_inverse_layer_idx=True).h[1].attn
+    if kind.startswith("scaled"):
+        by_one = kind == "scaled by 1"
+        option = "scale_attn_weights" if by_one else "scale_attn_by_inverse_layer_idx"
+        attention = make_model("GPT2", **{option: not by_one}).h[1].attn
+        if kind != "scaled":
+            del attention.scaling  # which older releases do not have
+        return attention
     if kind == "cross":
         return make_model("GPT2", add_cross_attention=True).h[1].crossattention
     if kind == "T5":
@@ -164,6 +169,8 @@ def get_attention(kind: str) -> Any:
     ("kind", "reason"),
     [
         ("scaled", "GPT2Attention: .*the module scales its scores differently"),
+        ("scaled by 1", "GPT2Attention: .*the module scales its scores differently"),
+        ("scaled by layer", "GPT2Attention: .*the module scales its scores differently"),
         ("cross", "GPT2Attention: .*the module is a cross-attention"),
         ("T5", "T5Attention: .*T5 does not scale its scores"),
         ("Llama", "LlamaAttention: .*the names of its projections are unknown"),
