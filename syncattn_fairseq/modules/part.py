@@ -14,7 +14,7 @@ from .batch_view import BatchView
 
 @dataclass
 class NoOptions:
-    """Options of a syntactic part that has none."""
+    """The empty option class, for a syntactic part without options."""
 
 
 class Part:
@@ -43,7 +43,7 @@ class Part:
 
     @classmethod
     def list_fields(cls, cfg: Any) -> SourceFields:
-        """Return the batch fields of the source's parse read by the part; none if not in use."""
+        """Return the batch fields, made from the source's parse, that the part reads, if in use."""
         return NOTHING
 
     def share(self, name: Hashable, make: Callable[[], Tensor]) -> Tensor:

@@ -156,7 +156,7 @@ def average_heads(exposed: Tensor) -> Tensor:
 
 
 def log_sums(logs: list[dict[str, Any]], *names: str) -> None:
-    """Log the sums for :func:`log_ratio` to divide, each under a name with ``_`` as prefix.
+    """Log sums over all workers under names that begin with ``_``, for :func:`log_ratio`.
 
     The logs are those of all workers. Each sum must be logged once: a second call adds to it.
     """

@@ -194,7 +194,7 @@ class Heads(Part, nn.Module):
 
     @classmethod
     def layer_option(cls, cfg: Any, side: str) -> str:
-        """Return the name of the option with a side's layers, or an empty string for none."""
+        """Return the name of the option for a side's layers with these heads; empty if none."""
         if side == CROSS:
             return cls.cross_layers
         if side == "decoder" and getattr(cfg, cls.decoder_layers or "", None) == "same":
@@ -214,7 +214,7 @@ class Heads(Part, nn.Module):
 
     @classmethod
     def list_fields(cls, cfg: Any) -> SourceFields:
-        """Return the batch field :attr:`reads` if encoder or cross-attention have such heads."""
+        """Return the batch field :attr:`reads`, or none if the model has no heads to read it."""
         sides = ("encoder", CROSS) if cls.cross_layers else ("encoder",)
         if cls.reads is None or not any(cls.list_layers(cfg, side) for side in sides):
             return NOTHING
