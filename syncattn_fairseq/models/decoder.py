@@ -53,7 +53,7 @@ class SyntaxTransformerDecoder(SyntaxStack, TransformerDecoderBase):
     def build_output_projection(
         self, cfg: Any, dictionary: Any, embed_tokens: nn.Embedding
     ) -> None:
-        """Build the projection to the target's vocabulary, with a bias given ``--output-bias``."""
+        """Build the projection to the target's vocabulary; ``--output-bias`` adds a bias."""
         super().build_output_projection(cfg, dictionary, embed_tokens)
         if cfg.output_bias:
             add_output_bias(self.output_projection)

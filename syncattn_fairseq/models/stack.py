@@ -67,7 +67,7 @@ class SyntaxStack:
     layers_built = 0
 
     def prepare(self, cfg: Any, side: str) -> None:
-        """Set the layer numbers and the store of the current batch before the layers are built."""
+        """Set the numbers of the layers to build, and the object that holds the current batch."""
         self.numbers = list_kept(cfg, side)
         self.view = BatchView()
 
@@ -107,7 +107,7 @@ class SyntaxStack:
             self.layers = NumberedLayerDrop(p, layers, bypass, kept)
 
     def take_exposed(self, name: str) -> list[Tensor]:
-        """Remove and return the tensors that self-attention stored under a name, one for a layer.
+        """Remove and return the tensors that self-attention stored under a name, one per layer.
 
         If the layers kept the tensors, these would hold the batch's graph in memory.
         """
@@ -115,6 +115,6 @@ class SyntaxStack:
         return [layer.self_attn.exposed.pop(name) for layer in layers]
 
     def take_cross_exposed(self, name: str) -> list[Tensor]:
-        """Remove and return the tensors that cross-attention stored under a name, one a layer."""
+        """Remove and return the tensors that cross-attention stored under a name, one per layer."""
         layers = map(self.find_layer, self.cross_exposing_layers[name])
         return [layer.encoder_attn.exposed.pop(name) for layer in layers]

@@ -75,7 +75,10 @@ class BatchView:
         return require_field(self._fields.get(field), field, reader)
 
     def share(self, kind: type, name: Hashable, make: Callable[[], Tensor]) -> Tensor:
-        """Return a tensor computed once per batch for a class of parts (:meth:`.Part.share`)."""
+        """Return a tensor computed once per batch for all syntactic parts of one class.
+
+        See :meth:`.Part.share`.
+        """
         if (kind, name) not in self._shared:
             with torch.no_grad():
                 self._shared[kind, name] = make()

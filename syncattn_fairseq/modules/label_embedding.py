@@ -1,4 +1,4 @@
-"""Dependency labels in the source embedding (S&H)."""
+"""Dependency labels in the source embedding (Sennrich and Haddow, 2016)."""
 
 from dataclasses import dataclass
 from typing import Any

@@ -47,7 +47,7 @@ class Part:
         return NOTHING
 
     def share(self, name: Hashable, make: Callable[[], Tensor]) -> Tensor:
-        """Return a tensor shared by several layers for this batch, computed by the first caller.
+        """Return a tensor that several layers share, computed once per batch by the first caller.
 
         It is shared among parts of this one class, not with its subclasses or with other classes,
         which may have tensors of the same name. It has no gradient.

@@ -105,7 +105,7 @@ class GlobalAttention(SourceAttention):
     """Attention to the whole source (SDAtt Eq. 3)."""
 
     def weigh(self, scores: Tensor, readings: list[Tensor], source: Source) -> WeightsAndPosition:
-        """Return the softmax of the scores over the whole source, and no position."""
+        """Return the softmax of the scores over the whole source, and None for the position."""
         wide = torch.promote_types(scores.dtype, torch.float32)
         return scores.softmax(dim=-1, dtype=wide), None
 

@@ -38,7 +38,10 @@ class HeadGroups(nn.Module):
     exposed: dict[str, Tensor]
 
     def compose(self, heads: dict[str, Heads], positions: Positions | None) -> None:
-        """Set the layer's groups of heads and its positions, as for :class:`SyntaxAttention`."""
+        """Set the groups of heads that make up the layer, and how the layer encodes positions.
+
+        The arguments are those of :class:`SyntaxAttention`.
+        """
         self.heads = nn.ModuleDict()
         self.kinds = tuple(heads)
         #: The attributes of the groups that are not in ``heads`` (:attr:`.Heads.stored_as`).

@@ -167,7 +167,7 @@ def log_sums(logs: list[dict[str, Any]], *names: str) -> None:
 
 
 def log_ratio(name: str, above: str, below: str, scale: float = 1.0, digits: int = 3) -> None:
-    """Log the ratio of two sums logged before; it is NaN if both are 0.
+    """Log the ratio of two sums that :func:`log_sums` logged, or NaN if both sums are 0.
 
     fairseq asks for it after every update and prints few of them. So it stays on the device, and
     only printing waits. ``scale`` is 100 for a percentage.

@@ -146,7 +146,7 @@ class DependencyHeads(Heads):
 
     @property
     def fused(self) -> bool:
-        """Whether the heads attend as ordinary heads with rewritten queries do."""
+        """Whether fairseq's own attention may stand in for these heads with the current batch."""
         return super().fused and self.view.get("forced_parents") is None
 
     def rewrite_query(
