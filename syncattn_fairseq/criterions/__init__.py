@@ -1,1 +1,1 @@
-"""The training criterion, registered with fairseq when its module is imported, and its terms."""
+"""The training criterion, registered with fairseq on import, and its syntactic losses."""

@@ -222,7 +222,7 @@ class LabelSmoothedCrossEntropyWithSyntax(LabelSmoothedCrossEntropyCriterion):
 
     @classmethod
     def reduce_metrics(cls, logging_outputs: list[dict[str, Any]]) -> None:
-        """Log fairseq's metrics and the metrics of each syntactic loss applied to any batch."""
+        """Log fairseq's metrics, and the metrics of each syntactic loss computed for any batch."""
         super().reduce_metrics(logging_outputs)
         log_sums(logging_outputs, "total_loss", "sample_size", "ntokens")
         log_ratio("total_loss", "total_loss", "sample_size", scale=1 / math.log(2))

@@ -37,7 +37,7 @@ def sum_smoothed_loss(
 def sum_smoothed_loss_of_scores(
     scores: Tensor, target: Tensor, smoothing: float, padding: int
 ) -> tuple[Tensor, Tensor]:
-    """Compute `sum_smoothed_loss` from unnormalised scores, which is cheaper on a CPU.
+    """Compute `sum_smoothed_loss` from unnormalised scores, at a lower cost on a CPU.
 
     Each block of scores [N, V] is in the processor's cache from its softmax to its gradient, which
     is computed at once.

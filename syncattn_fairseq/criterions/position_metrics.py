@@ -1,4 +1,4 @@
-"""Log whether predicted source positions (SDAtt Eq. 5) follow the target."""
+"""Metrics of the source positions that a decoder predicts for its attention (SDAtt Eq. 5)."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ SUMS = "position_sums"
 
 
 def position_sums(extra: dict[str, Any], sample: dict[str, Any], pad: int) -> dict[str, Tensor]:
-    """Return sums over a batch, from which metrics of predicted source positions are computed.
+    """Return a batch's sums over predicted source positions, from which metrics are computed.
 
     :func:`reduce_positions` computes the metrics. The sums are on the device.
 
@@ -35,7 +35,7 @@ def position_sums(extra: dict[str, Any], sample: dict[str, Any], pad: int) -> di
 
 
 def reduce_positions(logs: list[dict[str, Any]]) -> None:
-    """Log the share of predicted positions at either end, and their correlation with the target.
+    """Log metrics of predicted source positions: share at the ends, correlation with the target.
 
     ``saturated_positions`` is the percentage of states whose p is less than half a token from
     either end of the source, where the sigmoid is flat. ``position_correlation`` is between the

@@ -1,4 +1,4 @@
-"""The equations: pure tensor functions, without fairseq and without parameters.
+"""The papers' equations as pure tensor functions, without fairseq and without parameters.
 
 One file per paper, its equations in the paper's order and symbols:
 

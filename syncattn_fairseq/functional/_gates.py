@@ -1,4 +1,4 @@
-"""Gates as sums of logarithms, for the equations of LPSI and of Hou et al."""
+"""Attention gates as sums of logarithms, for the equations of LPSI and of Hou et al."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def gate_pivots(
 def gate_log_factors(
     pivot: Float[Tensor, "*#shape"], between: Float[Tensor, "*#shape"]
 ) -> Float[Tensor, "*shape"]:
-    """Return log α of LPSI Eq. 5, given both parts of :func:`gate_pivots`; ``SHUT`` if α is 0."""
+    """Return log α of LPSI Eq. 5, given both results of :func:`gate_pivots`; ``SHUT`` if α is 0."""
     return F.hardtanh(pivot - between, SHUT_GATE, 1.0).log()
 
 

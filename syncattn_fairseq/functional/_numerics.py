@@ -39,7 +39,7 @@ def multiply(left: Tensor, right: Tensor) -> Tensor:
 def dot_products(
     query: Float[Tensor, "*#batch queries width"], key: Float[Tensor, "*#batch keys width"]
 ) -> Float[Tensor, "*batch queries keys"]:
-    """Compute scaled dot products, Q Kᵀ / sqrt(d) of width d, in float32 or wider."""
+    """Compute scaled dot products, Q Kᵀ / sqrt(d) for vectors of width d, in float32 or wider."""
     return multiply(query, key.transpose(-1, -2)) / math.sqrt(query.size(-1))
 
 

@@ -101,9 +101,9 @@ def gold_parent_surprisals(
 def visible_gold_parents(
     gold_parents: Int[Tensor, "*batch tokens"], causal: bool
 ) -> Bool[Tensor, "*batch tokens"]:
-    """Return a mask of the tokens with a gold parent in view.
+    """Return a mask of tokens with a gold parent; if causal, parents to the right do not count.
 
-    Parents are columns, -1 = none; if causal, none to the right is in view.
+    Parents are columns, -1 = none.
     """
     visible = gold_parents >= 0
     if causal:

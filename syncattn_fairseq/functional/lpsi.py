@@ -52,7 +52,7 @@ def syntactic_distances(
 def distance_gates(
     distances: Float[Tensor, "*batch tokens"], temperature: float = 1.0, causal: bool = False
 ) -> Float[Tensor, "*batch tokens tokens"]:
-    """Compute gates between 0 and 1, which boundaries between two words shut (LPSI Eq. 5).
+    """Compute attention gates of 0 to 1, shut by constituent boundaries between words (LPSI Eq. 5).
 
     .. math::
         α_{j,t} = (hardtanh(τ (d_t − d_j)) + 1) / 2

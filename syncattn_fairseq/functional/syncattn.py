@@ -47,7 +47,7 @@ def sync_attention_loss(
     padding_mask: Bool[Tensor, "*#batch target"] | None = None,
     causal: bool = True,
 ) -> Float[Tensor, ""]:
-    """Compute the squared difference of decoder and projected attention (SyncAttn Eq. 8-9).
+    """Sum squared differences of target and projected dependency attention (SyncAttn Eq. 8-9).
 
     .. math::
         D' = softmax(D_mapped)

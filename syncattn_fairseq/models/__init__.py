@@ -1,3 +1,3 @@
-"""Models, wired to fairseq. Importing this package registers them."""
+"""The models; importing this package registers them with fairseq."""
 
 from . import architectures, syntax_rnn, syntax_transformer

@@ -70,7 +70,7 @@ class AlignmentOptions:
 
 
 def list_options() -> list[type[FairseqDataclass]]:
-    """Return the option classes of all registered parts and positions, and the model's own."""
+    """Return the option classes of the model and of all syntactic parts and position encodings."""
     parts = [part.Options for part in PARTS.values()]
     positions = [kind.Options for kind in POSITIONS.values()]
     own = (PositionOptions, *positions, TreeOptions, EndOptions, AlignmentOptions)
@@ -177,7 +177,7 @@ def _check_trees(cfg: Any) -> None:
 
 
 def list_fields(cfg: Any) -> SourceFields:
-    """Return the batch fields of the source's parse read by the parts of a model."""
+    """Return the batch fields, made from the source's parse, that the parts of a model read."""
     needs = POSITIONS[cfg.positions].list_fields(cfg)
     for part in PARTS.values():
         needs |= part.list_fields(cfg)

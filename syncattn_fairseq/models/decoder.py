@@ -53,13 +53,13 @@ class SyntaxTransformerDecoder(SyntaxStack, TransformerDecoderBase):
     def build_output_projection(
         self, cfg: Any, dictionary: Any, embed_tokens: nn.Embedding
     ) -> None:
-        """Build the output projection to the target's vocabulary, with a bias if chosen."""
+        """Build the projection to the target's vocabulary; ``--output-bias`` adds a bias."""
         super().build_output_projection(cfg, dictionary, embed_tokens)
         if cfg.output_bias:
             add_output_bias(self.output_projection)
 
     def build_decoder_layer(self, cfg: Any, no_encoder_attn: bool = False) -> nn.Module:
-        """Build the next layer of the decoder, counted from the bottom."""
+        """Build the next layer of the decoder, from the bottom to the top."""
         layer = SyntaxDecoderLayer(cfg, no_encoder_attn, self.number_layer(), self.view)
         return wrap(layer, cfg)
 
@@ -72,7 +72,7 @@ class SyntaxTransformerDecoder(SyntaxStack, TransformerDecoderBase):
             self.tied_attention[number] = output[1]
 
     def choose_head(self, head: int | None) -> None:
-        """Make the decoder return one head's cross-attention, from 1, in place of the mean.
+        """Make the decoder return cross-attention of one head, counted from 1, not the mean.
 
         None returns the mean again.
 

@@ -1,4 +1,4 @@
-"""Derive a model's input fields and exposed tensors from the options, without building it."""
+"""Derive from its options what a model reads from batches and what it returns to losses."""
 
 import argparse
 from collections.abc import Mapping, Sequence

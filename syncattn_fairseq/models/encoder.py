@@ -20,7 +20,7 @@ class SyntaxTransformerEncoder(SyntaxStack, TransformerEncoderBase):
         self.complete(cfg, "encoder", bypass_encoder_layer)
 
     def build_encoder_layer(self, cfg: Any) -> nn.Module:
-        """Build the next layer of the encoder, counted from the bottom."""
+        """Build the next layer of the encoder, from the bottom to the top."""
         return wrap(SyntaxEncoderLayer(cfg, self.number_layer(), self.view), cfg)
 
     def forward(
@@ -31,7 +31,7 @@ class SyntaxTransformerEncoder(SyntaxStack, TransformerEncoderBase):
         token_embeddings: Tensor | None = None,
         **fields: Tensor | None,
     ) -> dict[str, list[Tensor]]:
-        """Encode source sentences as fairseq does, with fields made from their parses.
+        """Encode source sentences as fairseq does, with batch fields made from the parses.
 
         Args:
             src_tokens, src_lengths, return_all_hiddens, token_embeddings: fairseq's.

@@ -5,7 +5,7 @@ from torch import Tensor, nn
 
 
 class ZeroStart(nn.Embedding):
-    """Decoder embeddings with padding's vector for ``</s>``, the start of the target.
+    """Decoder embeddings in which ``</s>``, the start of the target, has the vector of padding.
 
     That vector is zeros in Marian. A model that Transformers has trained since may have another
     one. A decoder reads ``</s>`` only where a translation starts. The weights are the same
@@ -34,5 +34,5 @@ class ZeroStart(nn.Embedding):
 
 
 def add_output_bias(projection: nn.Linear) -> None:
-    """Add a trainable bias of zeros to a linear layer without a bias."""
+    """Add a trainable bias, initialised with zeros, to a linear layer without a bias."""
     projection.bias = nn.Parameter(torch.zeros(projection.out_features))

@@ -48,7 +48,7 @@ class FairseqSyntaxAttention(HeadGroups, MultiheadAttention):
         attn_mask: Tensor | None = None,
         **kwargs: Any,
     ) -> tuple[Tensor, Tensor | None]:
-        """Compute self-attention, with fairseq's own code if every head is an ordinary one.
+        """Compute self-attention, with fairseq's own code if all heads attend like ordinary ones.
 
         Args:
             query, key, value: fairseq's, ``(T, B, D)``.
@@ -101,7 +101,7 @@ class FairseqCrossAttention(CrossHeadGroups, MultiheadAttention):
         need_head_weights: bool = False,
         **kwargs: Any,
     ) -> tuple[Tensor, Tensor | None]:
-        """Compute cross-attention, with fairseq's own code if every head is an ordinary one.
+        """Compute cross-attention, with fairseq's own code if all heads attend like ordinary ones.
 
         Args:
             query: the states of target tokens, ``(T, B, D)``.
@@ -227,7 +227,7 @@ class SyntaxDecoderLayer(TransformerDecoderLayerBase):
 def build_syntax_attention(
     embed_dim: int, cfg: Any, side: str, number: int, view: BatchView
 ) -> FairseqSyntaxAttention | None:
-    """Build a layer's self-attention with syntactic heads, or return None.
+    """Build a layer's self-attention with syntactic heads, or return None if fairseq's will do.
 
     It is None if all heads are ordinary, and positions are in the token embeddings or nowhere.
 
@@ -268,7 +268,7 @@ def build_syntax_attention(
 def build_cross_attention(
     embed_dim: int, cfg: Any, number: int, view: BatchView
 ) -> FairseqCrossAttention | None:
-    """Build a decoder layer's cross-attention with syntactic heads, or return None.
+    """Build a layer's cross-attention with syntactic heads, or return None if fairseq's will do.
 
     It is None if all heads are ordinary.
 

@@ -15,7 +15,7 @@ from .rnn_encoder import MAX_POSITIONS, is_within_beams
 
 
 class Memory(NamedTuple):
-    """Tensors handed from a decoding step to the next: the state and precomputed products.
+    """Tensors handed from a decoding step to the next: decoder state and precomputed projections.
 
     Attributes:
         state: s, the decoder's state, ``(B, H)``.
@@ -103,7 +103,7 @@ class ConditionalGRUDecoder(FairseqIncrementalDecoder):
         features_only: bool = False,
         **unused: Any,
     ) -> tuple[Tensor, dict[str, Any]]:
-        """Return scores of the token after each of ``(B, T)`` tokens, or stepwise after the last.
+        """Return scores for the token after each target token; in a decoding step, after the last.
 
         Args:
             prev_output_tokens: the target up to each position, ``(B, T)``.

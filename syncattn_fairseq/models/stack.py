@@ -14,7 +14,7 @@ from ..modules.positions import POSITIONS
 
 
 class NumberedLayerDrop(LayerDropModuleList):
-    """A list of layers with LayerDrop, where a bypass takes the place of a dropped layer.
+    """A list of layers with LayerDrop that keeps their numbers: a bypass replaces a dropped layer.
 
     fairseq skips a dropped layer, which renumbers every layer above it: "the third layer's
     attention" would come from different layers in different steps. Here numbers stay, and layers
@@ -67,21 +67,21 @@ class SyntaxStack:
     layers_built = 0
 
     def prepare(self, cfg: Any, side: str) -> None:
-        """Set the layer numbers and the store of the current batch before the layers are built."""
+        """Set the numbers of the layers to build, and the object that holds the current batch."""
         self.numbers = list_kept(cfg, side)
         self.view = BatchView()
 
     def number_layer(self) -> int:
-        """Return the number of the next layer to build, counted from 1 as in training."""
+        """Return the number, counted from 1 before pruning, of the layer that is built next."""
         self.layers_built += 1
         return self.numbers[self.layers_built - 1]
 
     def find_layer(self, number: int) -> Any:
-        """Return the layer with this number in training, counted from 1."""
+        """Return the layer with a given number, counted from 1 before pruning."""
         return self.layers[self.numbers.index(number)]
 
     def complete(self, cfg: Any, side: str, bypass: Any, required: Iterable[int] = ()) -> None:
-        """Find the layers whose heads store tensors for losses; apply LayerDrop to other layers.
+        """Finish the built stack: set position embeddings, LayerDrop and the layers read by losses.
 
         Layers whose numbers are ``required`` are never dropped either.
 
@@ -107,7 +107,7 @@ class SyntaxStack:
             self.layers = NumberedLayerDrop(p, layers, bypass, kept)
 
     def take_exposed(self, name: str) -> list[Tensor]:
-        """Remove and return the tensors that self-attention stored under a name, one for a layer.
+        """Remove and return the tensors that self-attention stored under a name, one per layer.
 
         If the layers kept the tensors, these would hold the batch's graph in memory.
         """
@@ -115,6 +115,6 @@ class SyntaxStack:
         return [layer.self_attn.exposed.pop(name) for layer in layers]
 
     def take_cross_exposed(self, name: str) -> list[Tensor]:
-        """Remove and return the tensors that cross-attention stored under a name, one a layer."""
+        """Remove and return the tensors that cross-attention stored under a name, one per layer."""
         layers = map(self.find_layer, self.cross_exposing_layers[name])
         return [layer.encoder_attn.exposed.pop(name) for layer in layers]

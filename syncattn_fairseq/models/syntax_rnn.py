@@ -139,7 +139,7 @@ class SyntaxRNNModel(FairseqEncoderDecoderModel):
 
     @property
     def source_fields(self) -> SourceFields:
-        """The batch fields of the source's parse read by the model."""
+        """The batch fields, made from the source's parse, that the model reads."""
         return _list_fields(self.encoder.reads_trees)
 
     def forward(

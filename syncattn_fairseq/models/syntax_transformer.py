@@ -44,7 +44,7 @@ class SyntaxTransformerModel(TransformerModel):
 
     @classmethod
     def add_args(cls, parser: Any) -> None:
-        """Add the options of fairseq's Transformer and of all parts to a command line parser.
+        """Add the options of fairseq's Transformer and of all syntactic parts to a parser.
 
         Raises:
             DataError: a part has an option with the name of one of fairseq's.
@@ -86,7 +86,7 @@ class SyntaxTransformerModel(TransformerModel):
 
     @classmethod
     def describe(cls, args: Any) -> Description:
-        """Return the batch fields read by a model with these options, and its tensors for losses.
+        """Return what a model with these options reads from batches, and what it returns to losses.
 
         Raises:
             DataError: the options are impossible.
@@ -141,7 +141,7 @@ class SyntaxTransformerModel(TransformerModel):
 
     @property
     def source_fields(self) -> SourceFields:
-        """The batch fields of the source's parse read by the model."""
+        """The batch fields, made from the source's parse, that the model reads."""
         return config.list_fields(self.cfg)
 
     @classmethod

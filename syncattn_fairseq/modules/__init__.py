@@ -1,4 +1,4 @@
-"""Modules that hold parameters and call :mod:`syncattn_fairseq.functional`; torch alone."""
+"""Modules with the parameters for :mod:`syncattn_fairseq.functional`; they need only torch."""
 
 from . import heads, positions
 from .batch_view import BatchView, number_tokens

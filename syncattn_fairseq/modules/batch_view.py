@@ -75,7 +75,10 @@ class BatchView:
         return require_field(self._fields.get(field), field, reader)
 
     def share(self, kind: type, name: Hashable, make: Callable[[], Tensor]) -> Tensor:
-        """Return a tensor shared by all parts of a class for this batch (:meth:`.Part.share`)."""
+        """Return a tensor computed once per batch for all syntactic parts of one class.
+
+        See :meth:`.Part.share`.
+        """
         if (kind, name) not in self._shared:
             with torch.no_grad():
                 self._shared[kind, name] = make()
@@ -83,7 +86,7 @@ class BatchView:
 
 
 def number_tokens(padding_mask: Tensor) -> Tensor:
-    """Number the tokens of each sentence from 0, wherever its padding is.
+    """Number the tokens of each sentence from 0, whether padding is on the left or the right.
 
     Args:
         padding_mask: ``(B, T)``, True = padding.

@@ -32,27 +32,27 @@ class FoldedLinear(nn.Module):
 
     @property
     def plain(self) -> tuple[Tensor, Tensor]:
-        """The trained weight and bias, before they are rewritten."""
+        """The trained weight and bias, from which the effective ones are computed."""
         weight, bias = self._parameters["weight"], self._parameters["bias"]
         assert weight is not None and bias is not None
         return weight, bias
 
     @property
     def weight(self) -> Tensor:
-        """The weight used in the layer's computation, after rewriting."""
+        """The effective weight, computed from the trained parameters."""
         return self.rewrite(*self.plain)[0] if self.folded_weight is None else self.folded_weight
 
     @property
     def bias(self) -> Tensor:
-        """The bias used in the layer's computation, after rewriting."""
+        """The effective bias, computed from the trained parameters."""
         return self.rewrite(*self.plain)[1] if self.folded_bias is None else self.folded_bias
 
     def forward(self, x: Tensor) -> Tensor:
-        """Multiply by the rewritten weight, and add the rewritten bias."""
+        """Multiply by the weight and add the bias that are computed from the trained parameters."""
         return F.linear(x, self.weight, self.bias)
 
     def make_generation_fast_(self, **_: object) -> None:
-        """Rewrite the parameters once and for all, when training is over.
+        """Compute the effective weight and bias once and for all, when training is over.
 
         fairseq calls this before decoding.
         """

@@ -1,4 +1,4 @@
-"""Dependency labels in the source embedding (S&H)."""
+"""Dependency labels in the source embedding (Sennrich and Haddow, 2016)."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -52,7 +52,7 @@ class LabelEmbedding(Part, nn.Embedding):
         return SourceFields(fields=frozenset([LABELS])) if cfg.source_label_dim else NOTHING
 
     def replace_last(self, embedded: Tensor, view: BatchView) -> Tensor:
-        """Replace the last dimensions of token embeddings ``(B, S, D)`` by those of labels.
+        """Replace the last dimensions of token embeddings ``(B, S, D)`` by label embeddings.
 
         Raises:
             DataError: the batch has no labels.

@@ -33,7 +33,7 @@ def check_range(cfg: Any, option: str, lowest: float, highest: float, explanatio
 
 
 def encoder_layers_option(what: str) -> Any:
-    """Return an option for encoder layers; ``what`` ends its help after "encoder layers"."""
+    """Return an option for encoder layers; its help is "encoder layers" followed by ``what``."""
     return option("", f"encoder layers {what}, such as 1,2, or all (none)")
 
 

@@ -14,7 +14,7 @@ from .batch_view import BatchView
 
 @dataclass
 class NoOptions:
-    """Options of a syntactic part that has none."""
+    """The empty option class, for a syntactic part without options."""
 
 
 class Part:
@@ -43,11 +43,11 @@ class Part:
 
     @classmethod
     def list_fields(cls, cfg: Any) -> SourceFields:
-        """Return the batch fields of the source's parse read by the part; none if not in use."""
+        """Return the batch fields, made from the source's parse, that the part reads, if in use."""
         return NOTHING
 
     def share(self, name: Hashable, make: Callable[[], Tensor]) -> Tensor:
-        """Return a tensor shared by several layers for this batch, computed by the first caller.
+        """Return a tensor that several layers share, computed once per batch by the first caller.
 
         It is shared among parts of this one class, not with its subclasses or with other classes,
         which may have tensors of the same name. It has no gradient.

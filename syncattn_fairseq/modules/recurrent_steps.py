@@ -41,7 +41,7 @@ _Tape = list[tuple[Tensor, Tensor]]
 
 
 class StepwiseLinear:
-    """Linear layer for a recurrent network's steps, with gradients added up for all at once.
+    """Linear layer for recurrent steps, with weight gradients computed for all steps at once.
 
     It is for one pass; its weight is ``(N, D)``, its bias ``(N)``.
 

@@ -1,4 +1,4 @@
-"""Read the weights of attentions of PyTorch and of transformers, which are to be replaced."""
+"""Read the weights of a self-attention of PyTorch or of transformers that will be replaced."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ _OTHERS = (
 
 @dataclass(frozen=True)
 class Form:
-    """Sizes and weights of a self-attention module from elsewhere, under this library's names.
+    """Sizes and weights of another library's self-attention, under the names of this library.
 
     Attributes:
         width: D, of its input and output.

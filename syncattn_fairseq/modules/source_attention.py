@@ -71,7 +71,10 @@ class Source:
         return zeros.masked_fill(self.padding_mask, -torch.inf).unsqueeze(1)
 
     def columns(self, position: Tensor) -> Tensor:
-        """Convert positions ``(B, T)``, counted from each first token, to columns of the batch."""
+        """Convert positions, counted from a sentence's first token, to columns of the batch.
+
+        Both are ``(B, T)``.
+        """
         return position + self.first.unsqueeze(1)
 
 
@@ -80,20 +83,18 @@ class SourceAttention(nn.Module):
 
     @property
     def readers(self) -> list[nn.Linear]:
-        """The linear layers with decoder states as input, for fusion with the decoder's own."""
+        """The linear layers of decoder states, which the decoder computes together with its own."""
         return []
 
     def forward(self, scores: Tensor, state: Tensor, source: Source) -> WeightsAndPosition:
-        """Return attention weights and source positions for scores e, ``(B, T, S)``.
+        """Return attention weights and predicted source positions, given scores ``(B, T, S)``.
 
-        The scores of padding are -inf.
-
-        The state is s', ``(B, T, d)``.
+        The scores are e, -inf for padding; the state is s', ``(B, T, d)``.
         """
         return self.weigh(scores, [reader(state) for reader in self.readers], source)
 
     def weigh(self, scores: Tensor, readings: list[Tensor], source: Source) -> WeightsAndPosition:
-        """Return weights and positions, given scores and the outputs of :attr:`readers`.
+        """Return attention weights and source positions, given scores and outputs of `readers`.
 
         The outputs are ``(B, T, ...)``.
         """
@@ -104,7 +105,7 @@ class GlobalAttention(SourceAttention):
     """Attention to the whole source (SDAtt Eq. 3)."""
 
     def weigh(self, scores: Tensor, readings: list[Tensor], source: Source) -> WeightsAndPosition:
-        """Return the softmax of the scores over the whole source, and no position."""
+        """Return the softmax of the scores over the whole source, and None for the position."""
         wide = torch.promote_types(scores.dtype, torch.float32)
         return scores.softmax(dim=-1, dtype=wide), None
 
@@ -126,7 +127,7 @@ class PredictsPosition:
     output: nn.Linear
 
     def add_predictor(self, state_dim: int) -> None:
-        """Add the predictor's parameters, for decoder states of size d, ``state_dim``."""
+        """Add the parameters that predict positions from decoder states of size ``state_dim``."""
         self.hidden = nn.Linear(state_dim, state_dim, bias=False)
         self.output = nn.Linear(state_dim, 1, bias=False)
         self.scale = 4 / state_dim
@@ -198,7 +199,7 @@ class FlexibleAttention(SourceAttention):
         return [self.position.hidden, self.sharpness]
 
     def weigh(self, scores: Tensor, readings: list[Tensor], source: Source) -> WeightsAndPosition:
-        """Return the softmax of scores falling with the distance from p, and the position p."""
+        """Return weights that fall with distance from the predicted position, and the position."""
         position = self.position.predict(readings[0], source)
         sharpness = readings[1].squeeze(-1).sigmoid()
         columns = source.columns(position)

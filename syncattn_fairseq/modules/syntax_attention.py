@@ -38,7 +38,10 @@ class HeadGroups(nn.Module):
     exposed: dict[str, Tensor]
 
     def compose(self, heads: dict[str, Heads], positions: Positions | None) -> None:
-        """Set the layer's groups of heads and its positions, as for :class:`SyntaxAttention`."""
+        """Set the groups of heads that make up the layer, and how the layer encodes positions.
+
+        The arguments are those of :class:`SyntaxAttention`.
+        """
         self.heads = nn.ModuleDict()
         self.kinds = tuple(heads)
         #: The attributes of the groups that are not in ``heads`` (:attr:`.Heads.stored_as`).
@@ -54,7 +57,7 @@ class HeadGroups(nn.Module):
 
     @property
     def groups(self) -> Iterator[tuple[Any, slice]]:
-        """The groups of heads, each with the slice of its head numbers, in order."""
+        """The groups of heads in order, each with the slice of the layer's heads that it holds."""
         first = 0
         for name in self.kinds:
             stored = self.stored.get(name)
@@ -384,7 +387,7 @@ class DropInAttention(SyntaxAttention):
         encoder_hidden_states: Tensor | None = None,
         **_: Any,
     ) -> tuple[Tensor, None]:
-        """Attend with the interface of the replaced attention; no probabilities are returned.
+        """Compute attention with the replaced module's interface; return None for probabilities.
 
         Args:
             hidden_states: ``(B, T, D)``; ``(T, B, D)`` in a layer of PyTorch's that is not

@@ -28,7 +28,7 @@ class DependencyLossOptions:
 
 
 class DependencyTerm(SideTerm):
-    """Cross-entropy of gold parents and the attention of the encoder's or decoder's heads.
+    """Cross-entropy of gold parents and the dependency attention of the encoder or the decoder.
 
     Eq. 5 is the sum of `−log A[t, head(t)]` over a sentence. Several heads are averaged.
     """

@@ -53,7 +53,7 @@ class DistanceTerm(Term):
         raise NotImplementedError
 
     def applies(self, extra: dict[str, Any], sample: dict[str, Any]) -> bool:
-        """Return whether the loss has a weight and the model has ``--distance-sync-layers``."""
+        """Return whether the weight is above 0 and the model has ``--distance-sync-layers``."""
         return self.weight > 0 and "distance_attn" in extra
 
     def __call__(self, extra: dict[str, Any], sample: dict[str, Any]) -> tuple[Tensor, Log]:

@@ -1,4 +1,4 @@
-"""The loss that trains cross-attention on given word links (Garg et al., 2019)."""
+"""The loss that trains cross-attention on word alignments in the data (Garg et al., 2019)."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -23,7 +23,7 @@ class GuidedAlignmentOptions:
 
 @register_term("guided_alignment_loss")
 class GuidedAlignmentTerm(Term):
-    """Cross-entropy between given word links and the model's cross-attention.
+    """Cross-entropy between word alignments in the data and the model's cross-attention.
 
     The loss trains the cross-attention of the aligning layer, which printers and SyncAttn's loss
     read, and that of the layers that project distances. It is averaged over these layers. Each
@@ -44,7 +44,7 @@ class GuidedAlignmentTerm(Term):
             )
 
     def applies(self, extra: dict[str, Any], sample: dict[str, Any]) -> bool:
-        """Return whether the loss has a weight, the batch has links and the model has attention."""
+        """Return whether the loss has a weight above 0, alignments and cross-attention to train."""
         return self.weight > 0 and "alignments" in sample and bool(extra.get("attn"))
 
     def __call__(self, extra: dict[str, Any], sample: dict[str, Any]) -> tuple[Tensor, Log]:

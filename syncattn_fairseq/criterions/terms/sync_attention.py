@@ -20,7 +20,7 @@ class SyncAttentionOptions:
 
 @register_term("sync_loss")
 class SyncAttentionTerm(Term):
-    """Squared difference of the decoder's dependency attention and the projected encoder's.
+    """Squared difference of the decoder's dependency attention and that projected from the source.
 
     Several heads are averaged first. Tokens whose rows are zeros do not count: no decoder state
     stands for them (see :meth:`.DependencyHeads.attend`).
@@ -38,7 +38,7 @@ class SyncAttentionTerm(Term):
         self.eos = task.target_dictionary.eos() if options.sync_without_eos else None
 
     def applies(self, extra: dict[str, Any], sample: dict[str, Any]) -> bool:
-        """Return whether the model has a ``--sync-layer``, whose attention projects parses."""
+        """Return whether the model has a ``--sync-layer``, which projects parses to the target."""
         return "sync_attn" in extra
 
     def __call__(self, extra: dict[str, Any], sample: dict[str, Any]) -> tuple[Tensor, Log]:
@@ -55,5 +55,8 @@ class SyncAttentionTerm(Term):
 
     @staticmethod
     def compare(target: Tensor, projected: Tensor, padding_mask: Tensor) -> Tensor:
-        """Return the loss between decoder attention and projection, both ``(B, T, T)``."""
+        """Return the loss between the target's and the projected dependency attention.
+
+        Each is ``(B, T, T)``.
+        """
         return sync_attention_loss(target, projected, padding_mask)

@@ -156,7 +156,7 @@ def average_heads(exposed: Tensor) -> Tensor:
 
 
 def log_sums(logs: list[dict[str, Any]], *names: str) -> None:
-    """Log the sums for :func:`log_ratio` to divide, each under a name with ``_`` as prefix.
+    """Log sums over all workers under names that begin with ``_``, for :func:`log_ratio`.
 
     The logs are those of all workers. Each sum must be logged once: a second call adds to it.
     """
@@ -167,7 +167,7 @@ def log_sums(logs: list[dict[str, Any]], *names: str) -> None:
 
 
 def log_ratio(name: str, above: str, below: str, scale: float = 1.0, digits: int = 3) -> None:
-    """Log the ratio of two sums logged before; it is NaN if both are 0.
+    """Log the ratio of two sums that :func:`log_sums` logged, or NaN if both sums are 0.
 
     fairseq asks for it after every update and prints few of them. So it stays on the device, and
     only printing waits. ``scale`` is 100 for a percentage.

@@ -29,7 +29,7 @@ class PlantedOptions:
 
 
 class PlantedTerm(SideTerm):
-    """KL divergence between a target that fades with word distance and dependency attention.
+    """KL divergence of dependency attention and a target that fades with distance between words.
 
     The heads are averaged. Only words count: the end of the sentence has no target, and attention
     to it is lost. A decoder's row stands for the word that its state predicts, and sees that word
@@ -49,7 +49,7 @@ class PlantedTerm(SideTerm):
         return frozenset([self.field]) if self.weight > 0 else frozenset()
 
     def applies(self, extra: dict[str, Any], sample: dict[str, Any]) -> bool:
-        """Return whether the loss has a weight, and model and batch have the loss's inputs.
+        """Return whether the loss's weight is above 0 and model and batch have the loss's inputs.
 
         Raises:
             DataError: the loss has a weight, but training lacks dependency heads or distances.

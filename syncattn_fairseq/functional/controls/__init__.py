@@ -1,1 +1,1 @@
-"""Equations of controls, positions and later rivals, one file each."""
+"""Equations of experimental controls, position encodings and later systems, one file each."""

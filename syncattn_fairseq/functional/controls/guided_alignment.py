@@ -1,4 +1,4 @@
-"""Guided alignment: cross-attention trained on given links.
+"""Guided alignment: cross-attention trained on given word alignments.
 
 Garg, Peitz, Nallasamy and Paulik, *Jointly Learning to Align and Translate with Transformer
 Models*, EMNLP 2019; Chen et al., *Guided Alignment Training for Topic-Aware Neural Machine
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 def guided_alignment_loss(
     attention: Float[Tensor, "*#batch target source"], links: Num[Tensor, "*#batch target source"]
 ) -> Float[Tensor, ""]:
-    """Compute the cross-entropy of cross-attention with word links (Garg et al., Eq. 5).
+    """Compute the cross-entropy of cross-attention with word alignments (Garg et al., Eq. 5).
 
     .. math:: L = −Σ_t Σ_s G_{ts} log A_{ts}
 

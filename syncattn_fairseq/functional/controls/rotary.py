@@ -36,7 +36,7 @@ def rotary_angles(
 def rotate(
     states: Float[Tensor, "*batch tokens width"], angles: Float[Tensor, "tokens pairs"]
 ) -> Float[Tensor, "*batch tokens width"]:
-    """Rotate queries or keys by angles growing with their positions (Eq. 34).
+    """Rotate queries or keys by angles growing with their positions (RoFormer Eq. 34).
 
     Neighbouring dimensions form a pair.
 

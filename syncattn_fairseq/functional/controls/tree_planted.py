@@ -68,7 +68,7 @@ def planted_losses(
     distances: Int[Tensor, "*#batch tokens tokens"],
     causal: bool = False,
 ) -> Float[Tensor, "*batch tokens"]:
-    """Return the KL divergence of each word's target and its attention (tree-planting loss).
+    """Return each word's tree-planting loss: the KL divergence of target and actual attention.
 
     .. math:: L_w = Σ_v S_{wv} log(S_{wv} / A_{wv})
 

@@ -1,4 +1,4 @@
-"""Kinds of attention heads; importing this package registers all of them.
+"""Classes of attention heads, one for each kind; importing this package registers them.
 
 A new kind is a subclass of :class:`Heads` under :func:`register_part`: either a new file and a
 line here, or a file in a user's own ``--user-dir``.

@@ -1,4 +1,4 @@
-"""Cross-attention that also computes attention from source to target (NLP 2021, Eq. 11)."""
+"""Cross-attention that also computes attention from source to target (for SyncAttn)."""
 
 from __future__ import annotations
 
@@ -64,13 +64,13 @@ class BackwardHeads(Heads):
 
     @classmethod
     def list_layers(cls, cfg: Any, side: str) -> list[int]:
-        """Return ``--sync-layer`` in a list, or an empty list if no head attends backward."""
+        """Return ``--sync-layer`` in a list, empty unless ``--sync-backward`` is ``softmax``."""
         layer = read_layer(cfg, "sync_layer", "decoder")
         return [layer] if layer and side == CROSS and cfg.sync_backward == "softmax" else []
 
     @classmethod
     def count_heads(cls, cfg: Any, side: str, free: int) -> int:
-        """Return the number of all heads of the layer, since all of them attend backward."""
+        """Return the number of the layer's heads, since all also attend from source to target."""
         heads: int = cfg.decoder.attention_heads
         return heads
 

@@ -134,7 +134,10 @@ class DependencyHeads(Heads):
         return SourceFields(frozenset(["first" if cfg.encoder_parser == "lisa" else "chain"]))
 
     def start_plain(self) -> bool:
-        """Set U to the identity and b to 0, as in ordinary heads; return False for LISA's form."""
+        """Make bi-affine heads compute like ordinary ones; return False for LISA's form.
+
+        U becomes the identity and b becomes 0.
+        """
         if self.weight is not None and self.folds:
             self.weight.copy_(torch.eye(self.head_dim).expand_as(self.weight))
         if self.key_bias is not None:
@@ -143,13 +146,15 @@ class DependencyHeads(Heads):
 
     @property
     def fused(self) -> bool:
-        """Whether the heads attend as ordinary heads with rewritten queries do."""
+        """Whether fairseq's own attention may stand in for these heads with the current batch."""
         return super().fused and self.view.get("forced_parents") is None
 
     def rewrite_query(
         self, query: Float[Tensor, "*batch heads rows width"]
     ) -> Float[Tensor, "*batch heads rows width"]:
-        """Return queries multiplied by U, plus b; in LISA's form, return them unchanged.
+        """Return queries rewritten for bi-affine scores, or unchanged for heads of LISA's form.
+
+        Bi-affine heads multiply the queries by U, and add √d b if they learn b.
 
         LISA's heads multiply when they attend, after the leaky rectifier.
         """

@@ -194,7 +194,10 @@ class Heads(Part, nn.Module):
 
     @classmethod
     def layer_option(cls, cfg: Any, side: str) -> str:
-        """Return the name of the option with a side's layers, or an empty string for none."""
+        """Return the name of the option that lists a side's layers with these heads, if any.
+
+        It is an empty string if there is no such option.
+        """
         if side == CROSS:
             return cls.cross_layers
         if side == "decoder" and getattr(cfg, cls.decoder_layers or "", None) == "same":
@@ -214,7 +217,7 @@ class Heads(Part, nn.Module):
 
     @classmethod
     def list_fields(cls, cfg: Any) -> SourceFields:
-        """Return the batch field :attr:`reads` if encoder or cross-attention have such heads."""
+        """Return the batch field :attr:`reads`, or none if the model has no heads to read it."""
         sides = ("encoder", CROSS) if cls.cross_layers else ("encoder",)
         if cls.reads is None or not any(cls.list_layers(cfg, side) for side in sides):
             return NOTHING
@@ -240,7 +243,7 @@ class Heads(Part, nn.Module):
     def rewrite_query(
         self, query: Float[Tensor, "*batch heads rows width"]
     ) -> Float[Tensor, "*batch heads rows width"]:
-        """Return the queries of this kind of heads, given the projected queries.
+        """Return projected queries rewritten as these heads use them, by default unchanged.
 
         This must be affine in each query, `q U + c`: it is also folded into the projection.
         """

@@ -1,4 +1,4 @@
-"""Assignment of the heads of each layer to kinds of heads."""
+"""Division of each layer's heads among the classes of attention heads."""
 
 from typing import Any
 
@@ -23,7 +23,7 @@ def list_kinds(side: str = "") -> list[type[Heads]]:
 
 
 def find_name(kind: type[Heads]) -> str:
-    """Return the registered name of a kind of heads, or ``ordinary``."""
+    """Return the name under which a class of heads is registered, or ``ordinary`` if it is not."""
     return next((name for name, part in PARTS.items() if part is kind), "ordinary")
 
 
@@ -83,7 +83,7 @@ def is_exposed_in_training(cfg: Any, name: str) -> bool:
 
 
 def list_supervised(cfg: Any) -> list[type[Heads]]:
-    """Return the kinds of heads in a model that need a syntactic loss."""
+    """Return the classes of a model's heads that need a syntactic loss to learn syntax."""
     used = [kind for side in ATTENTIONS for kind in list_kinds(side) if kind.list_layers(cfg, side)]
     return [kind for kind in list_kinds() if kind.supervised and kind in used]
 

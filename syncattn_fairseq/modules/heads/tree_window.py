@@ -68,7 +68,7 @@ class TreeWindowHeads(PredictsPosition, Heads):
 
     @classmethod
     def check(cls, cfg: Any) -> None:
-        """Raise `DataError` if the decoder lacks the chosen layer or so many heads."""
+        """Raise `DataError` if the decoder lacks the chosen layer or the chosen number of heads."""
         read_layer(cfg, "cross_attention_tree_layer", "decoder")
         heads = cfg.decoder.attention_heads
         explanation = f"each decoder layer has {heads} heads"

@@ -1,4 +1,4 @@
-"""Kinds of position information for attention heads, with a file for each.
+"""Ways to encode positions in attention heads, with a file for each.
 
 Importing this package registers them. ``--positions`` chooses one for all layers of encoder and
 decoder, whatever the kinds of their heads. A new one is a subclass of :class:`Positions` under

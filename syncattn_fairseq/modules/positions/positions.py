@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Positions(Part, nn.Module):
-    """Base class of position information in self-attention layers; by itself, there is none.
+    """Base class of position encodings in self-attention layers; by itself, it encodes nothing.
 
     It holds for all heads of the layer, whatever their kind: it may add something to their scores
     (:meth:`bias`) or turn their queries and keys (:meth:`rotate`). Both must depend only on how far

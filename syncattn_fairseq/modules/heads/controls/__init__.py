@@ -1,1 +1,1 @@
-"""Controls and later rivals of the heads of the five papers, one file each."""
+"""Attention heads that are experimental controls or of later systems, one file each."""

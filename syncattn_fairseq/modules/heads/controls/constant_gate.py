@@ -1,4 +1,4 @@
-"""Heads gated by distances of 0: LPSI with nothing learnt."""
+"""Heads gated as LPSI's are if all syntactic distances are 0, a control with nothing learnt."""
 
 from __future__ import annotations
 

@@ -75,7 +75,7 @@ class DistanceHeads(Heads):
     def measure(
         self, rows: int, columns: int, device: torch.device
     ) -> Int[Tensor, "... {rows} {columns}"]:
-        """Return distances between the last ``rows`` tokens and all, linear or in the trees.
+        """Return the distances, in text or tree, of the last ``rows`` tokens from all tokens.
 
         Linear distances are the same for all sentences.
         """

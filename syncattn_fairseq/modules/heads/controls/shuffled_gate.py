@@ -46,7 +46,7 @@ class ShuffledGateHeads(GatedHeads):
 
     @classmethod
     def check(cls, cfg: Any) -> None:
-        """Accept all options, since the gates' options are checked with :class:`.GatedHeads`."""
+        """Accept all options, since :class:`.GatedHeads` checks the options of gates."""
 
     def log_gates(
         self, distances: Float[Tensor, "batch heads tokens"], scope: Scope

@@ -23,7 +23,9 @@ if TYPE_CHECKING:
 def collate_gap_heights(
     marks: Int[Tensor, "batch tokens"], tokens: Int[Tensor, "batch tokens"], dictionary: Any
 ) -> Float[Tensor, "batch tokens"]:
-    """Compute the syntactic distances of a batch's trees (:func:`.gap_heights`), in float64.
+    """Compute syntactic distances between neighbouring words from a batch's parses, in float64.
+
+    See :func:`.gap_heights`.
 
     The end of a sentence is attached to the root, like a full stop. NaN for padding and in
     sentences without a parse; arbitrary at a sentence's first token, before which is no gap.
@@ -50,7 +52,7 @@ class SupervisedGateOptions:
 
 @register_part("supervised_gate")
 class SupervisedGateHeads(Heads):
-    """Heads without parameters, gated by distances in a parser's trees; a rival of LPSI's.
+    """Heads without parameters, gated by distances in a parser's trees (Hou et al., 2022).
 
     The distances come from the dependency tree, the only tree that is binarised with the text. In a
     sentence without a parse all gates are open.
@@ -67,7 +69,7 @@ class SupervisedGateHeads(Heads):
         key: Float[Tensor, "batch heads tokens width"],
         scope: Scope,
     ) -> Float[Tensor, "batch 1 tokens tokens"]:
-        """Return the log gates of the parser's distances, the same for all heads."""
+        """Return the logarithm of the gates set by the parser's trees, which all heads share."""
         heights = self.read()
         wide = torch.promote_types(query.dtype, torch.float32)
         gates = self.share(wide, lambda: supervised_log_gates(heights.to(wide)))
