@@ -102,7 +102,7 @@ class SyntaxPairDataset(BaseWrapperDataset):
         return self.dataset.tgt
 
     def __getitem__(self, index: int) -> dict[str, Any]:
-        """Return a sentence pair, with the marks (heads or labels) of its subwords."""
+        """Return a sentence pair, with the dependency heads and labels of its subwords, if any."""
         item = dict(self.dataset[index])
         for side, heads in self.heads.items():
             if heads is not None:
@@ -123,7 +123,9 @@ class SyntaxPairDataset(BaseWrapperDataset):
         return item
 
     def draw(self, side: str, control: str, index: int, tokens: Tensor, marks: Tensor) -> Tensor:
-        """Return a control (fake parse) as heads on a sentence's subwords, the same at each call.
+        """Return a fake parse (control) for a sentence, drawn with the sentence as random seed.
+
+        It has the form of ``marks``.
 
         Args:
             side: ``source`` or ``target``.
@@ -166,7 +168,10 @@ class SyntaxPairDataset(BaseWrapperDataset):
     def collater(
         self, samples: Sequence[dict[str, Any]], pad_to_length: dict[str, int] | None = None
     ) -> dict[str, Any]:
-        """Make a batch with fairseq's fields and those of parses, padded to a planned shape."""
+        """Make a padded batch, with fairseq's fields and the fields computed from parses.
+
+        With a :attr:`plan`, it is padded to the plan's shape that fits, if there is one.
+        """
         pairs = self.dataset
         shape = self._choose_shape(samples)
         if shape is not None:
@@ -228,7 +233,7 @@ def _name_marks_for(field: SourceField) -> str:
 
 
 def pad_marks(marks: Sequence[Tensor], width: int, left: bool) -> Tensor:
-    """Pad the heads or labels of sentences' subwords to a matrix with the columns of the tokens.
+    """Pad the heads or labels of sentences' subwords to a matrix aligned with the batch's tokens.
 
     The end of sentence and padding get `NO_TOKEN`. Each sentence has n tokens, whose marks are
     ``(n,)``, and its end; the result is ``(B, width)``.
@@ -248,7 +253,7 @@ def _find_positions(sought: Tensor, ids: Tensor) -> list[int]:
 
 
 class Unparsed:
-    """Dataset in place of the heads or labels of a text without parses: no word has any."""
+    """Dataset in place of the heads or labels of a text without parses; each is missing."""
 
     def __init__(self, sizes: np.ndarray) -> None:
         self.sizes = sizes
@@ -270,7 +275,7 @@ def load_marks(
     combine: bool = False,
     upsample_primary: int = 1,
 ) -> Any | None:
-    """Load the binarised heads or labels of a language, for the parts of a split fairseq loads.
+    """Load the binarised heads or labels of one language of a split, as fairseq loads the text.
 
     Args:
         kind: ``heads`` or another suffix of binarised marks.
@@ -333,7 +338,9 @@ def list_texts(
 def find_parts(
     folder: Path, split: str, source: str, target: str, combine: bool
 ) -> Iterator[tuple[Path, str]]:
-    """Yield the path prefix and the language pair of each part of a split, as fairseq does.
+    """Yield the path prefix and the language pair of each part (``train``, ``train1``) of a split.
+
+    They are the parts that fairseq loads.
 
     Args:
         folder: the folder of the binarised corpus.

@@ -114,13 +114,16 @@ class Preparation:
 def split_by(
     program: Sequence[str], sentences: Sequence[str], name: str, advice: str = ""
 ) -> list[str]:
-    """Split sentences without spaces by an external program; raise `DataError` if it fails.
+    """Split text without spaces, such as Japanese, into words with an external program.
 
     Args:
         program: the program with arguments.
         sentences: any number; the program must write a line for each.
         name: the name of the program in messages.
         advice: the end of the message if the program does not start.
+
+    Raises:
+        DataError: the program does not start, fails, or does not write a line for each sentence.
     """
     text = "".join("".join(sentence.split()) + "\n" for sentence in sentences)
     with naming(name):
@@ -223,7 +226,7 @@ def copy_record(source: Path, destination: Path, languages: Iterable[str], is_ne
 
 
 def score_round_trip(preparation: Preparation, references: Sequence[str]) -> float:
-    """Return the BLEU of tokenised and detokenised references, which no model can exceed."""
+    """Return the BLEU of references that were tokenised and detokenised, a model's upper limit."""
     from sacrebleu.metrics.bleu import BLEU
 
     words = BLEU(tokenize="13a" if preparation.tokenizer == "moses" else "char")

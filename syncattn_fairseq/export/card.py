@@ -78,7 +78,7 @@ def check_words(licence: str | None, trained_on: str | None) -> None:
 
 
 def sentence_code(preparation: Preparation | None) -> str:
-    """Return an example sentence as Python code, in the form read by the subword model.
+    """Return Python code of an example sentence, tokenised unless the subword model reads raw text.
 
     Only models of raw sentences read them as people write them. What splits other sentences into
     words, and their first words into small letters, is in `syncattn_fairseq.load`: no library does

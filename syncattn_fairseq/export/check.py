@@ -20,7 +20,7 @@ _SENTENCES = 20
 
 @dataclass(frozen=True)
 class Sample:
-    """A batch of sentence pairs from the corpus, whose scores are compared.
+    """A batch of sentence pairs on which the scores of checkpoint and export are compared.
 
     Attributes:
         net_input: the input of a fairseq model.
@@ -33,18 +33,23 @@ class Sample:
     tokens: int
 
     def sources(self, words: Sequence[str], field: str = "src_tokens") -> list[list[str]]:
-        """Return each source's symbols in ``field``, without the end of sentence."""
+        """Return each source sentence as subwords, or as labels, without the end of sentence.
+
+        Args:
+            words: the symbols of the dictionary, by index.
+            field: the field of ``net_input``: that of the subwords, or that of the labels.
+        """
         inside = self.net_input["src_tokens"] > 2  # <s>, <pad> and </s> come first
         rows = zip(self.net_input[field], inside, strict=True)
         return [[words[i] for i in row[there].tolist()] for row, there in rows]
 
     def targets(self, words: Sequence[str]) -> list[list[str]]:
-        """Return each target's symbols, without the end of sentence."""
+        """Return each target sentence as subwords, without the end of sentence."""
         return [[words[i] for i in row[row > 2].tolist()] for row in self.target]
 
 
 def load_sample(task: Any, longest: tuple[int, int]) -> Sample:
-    """Load sentence pairs of the task's corpus, to compare scores on them.
+    """Load sentence pairs of the corpus, to compare the scores of checkpoint and export on them.
 
     Args:
         task: a fairseq task.
@@ -91,7 +96,7 @@ def compare(
     exact: bool,
     where: Path | str,
 ) -> str:
-    """Return a sentence that says how little the scores of checkpoint and export differ.
+    """Check that the scores of checkpoint and export agree; return the difference as a sentence.
 
     Args:
         expected: the log-probability of each sentence under the checkpoint.
@@ -113,7 +118,7 @@ def compare(
 
 
 def check_text_steps(folded: FoldedModel, sample: Sample) -> None:
-    """Raise `DataError` if subword models or preparations do not fit the corpus's sentences."""
+    """Raise `DataError` if subword models or tokenizer settings do not fit the corpus's text."""
     check_languages(folded.preparations, (folded.source, folded.target), folded.task.cfg.data)
     if folded.subwords is None or folded.segmenters is None:
         return

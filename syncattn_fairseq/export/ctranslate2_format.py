@@ -135,14 +135,14 @@ def _are_embedded(folded: FoldedModel) -> bool:
 
 
 def refuse_positions(folded: FoldedModel, program: str) -> None:
-    """Raise `DataError` if positions enter the attention, or are those of Marian."""
+    """Raise `DataError` if position encodings act in the attention, or are those of Marian."""
     if not _are_embedded(folded) or folded.positions == "marian":
         hint = "; --format ctranslate2 supports them" if folded.positions in _POSITIONS else ""
         folded.reject(f"{program} does not support --positions {folded.positions}{hint}")
 
 
 def refuse_ends(folded: FoldedModel, program: str) -> None:
-    """Raise `DataError` if the model has a language symbol, an output bias or a zero start."""
+    """Raise `DataError` if the model has a language token, an output bias or ``--zero-start``."""
     for preparation in folded.preparations.values():
         if preparation.first:
             folded.reject(

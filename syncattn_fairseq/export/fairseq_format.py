@@ -110,10 +110,10 @@ def write_checkpoint(
     history: Sequence[Any] = _UNTRAINED,
     task_state: Mapping[str, Any] | None = None,
 ) -> None:
-    """Write a checkpoint for fairseq's task ``translation``, which reads dictionaries beside it.
+    """Write a checkpoint with plain values only, for fairseq's task ``translation``.
 
-    It has plain values only: since PyTorch 2.6 fairseq can load nothing else unless the classes are
-    registered in advance, as this package does.
+    The task reads the dictionaries beside the checkpoint. Since PyTorch 2.6 fairseq can load other
+    values only if their classes are registered in advance, as this package does.
 
     Args:
         path: the file.

@@ -136,7 +136,7 @@ def _give_ends(folded: Any, model: Any) -> None:
 
 
 def list_transformer_options(model: Any, options: Any) -> Namespace:
-    """Return the plain Transformer's options for ``--arch transformer``."""
+    """Convert a model's options to those of fairseq's own Transformer (``--arch transformer``)."""
     parser = ArgumentParser()
     TransformerModel.add_args(parser)
     names = {action.dest for action in parser._actions} - {"help"}

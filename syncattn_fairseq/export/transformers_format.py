@@ -130,7 +130,7 @@ class TransformersFormat(Format):
 
 
 def find_longest(folded: FoldedModel) -> int:
-    """Return the most symbols of a translation, including the start and end symbols."""
+    """Return the maximum number of symbols of a translation, including start and end symbols."""
     return min(MAX_LEN, folded.model.max_positions()[1] - 1) + 2
 
 

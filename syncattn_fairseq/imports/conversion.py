@@ -134,7 +134,7 @@ def _list_weights(published: Published, sides: list[Any]) -> dict[str, Tensor]:
 def list_options(
     published: Published, sides: list[Any], state: dict[str, Tensor]
 ) -> dict[str, Any]:
-    """Return the options of the syntax Transformer with a published model's weights.
+    """Return the options of a syntax Transformer that computes the same as a published model.
 
     Args:
         published: the model.

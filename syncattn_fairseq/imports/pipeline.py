@@ -33,7 +33,7 @@ _ALLOWED = 1e-4
 def import_model(
     folder: str | Path, output: str | Path, source: str | None = None, target: str | None = None
 ) -> str:
-    """Convert a published model to a fairseq checkpoint, and check that both compute the same.
+    """Convert a published model to a fairseq checkpoint, and check that log-probabilities agree.
 
     Args:
         folder: the folder of a MarianMT, FSMT or M2M100 model, as published.
@@ -146,7 +146,9 @@ def _save(dictionary: Dictionary, path: Path, name: str) -> None:
 
 @torch.no_grad()
 def compare(published: Published, made: Path, numbers: list[Tensor]) -> float:
-    """Return how much a published model and its checkpoint differ, on random sentences.
+    """Return the largest difference of log-probabilities between published model and checkpoint.
+
+    The models are compared on random sentences.
 
     Args:
         published: the published model.

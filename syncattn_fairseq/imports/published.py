@@ -95,7 +95,7 @@ class Published:
         return SubwordModel(paths[0]), SubwordModel(paths[1])
 
     def find_preparations(self) -> dict[str, Preparation]:
-        """Return how each language's text is prepared (raw); empty if the model reads words."""
+        """Return each language's tokenizer settings (raw text); empty if the model reads words."""
         if not all((self.folder / name).is_file() for name in self._name_pieces()):
             return {}
         pairs = zip(self.languages, self.first, strict=True)

@@ -219,7 +219,7 @@ class Distances:
         return [*compress(distances, find_word_starts(self.sentence.pieces, self.sentence.scheme))]
 
     def tree(self, layer: int | None = None) -> Tree | None:
-        """Return the tree of splits at the largest distances, or None for an empty sentence."""
+        """Return the binary tree split at the largest distances, or None for an empty sentence."""
         gaps = self.of_words(layer)
         return split_by_distances(gaps, self.sentence.words) if gaps else None
 
@@ -229,7 +229,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Pair(Generic[T]):
-    """The result for a source and for its translation; None if a side has no result."""
+    """A translation, with the `Parse` or the `Distances` of each side; None if a side has none."""
 
     translation: Translation
     source: T | None

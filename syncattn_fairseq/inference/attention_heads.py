@@ -87,7 +87,7 @@ class AttentionHeads:
 
     @cached_property
     def source_tokens(self) -> list[str]:
-        """The tokens of the rows and columns of ``encoder`` and of the columns of ``cross``."""
+        """The source tokens, for rows and columns of ``encoder`` and the columns of ``cross``."""
         return [*self.source.pieces, END] if self.cross.size else []
 
     @cached_property
@@ -111,7 +111,7 @@ class AttentionHeads:
         ]
 
     def find(self, name: HeadName | str) -> HeadName:
-        """Return the name of an attention head of the model.
+        """Return the name of an attention head, after checking that the model has this head.
 
         Args:
             name: such as ``encoder.3.1``.
@@ -281,6 +281,6 @@ def find_parents(attention: np.ndarray, lengths: Sequence[int]) -> np.ndarray:
 
 
 def make_unread(source: Sentence, target: Sentence) -> AttentionHeads:
-    """Return empty attention for a sentence pair with an empty source, read by no model."""
+    """Return `AttentionHeads` without weights, for a sentence pair whose source is empty."""
     nothing = np.zeros((0, 0, 0, 0))
     return AttentionHeads(source, target, nothing, nothing, nothing, {})

@@ -79,13 +79,13 @@ class CheckpointModel(Model):
 
     @property
     def longest(self) -> tuple[int, int]:
-        """The most subwords of source and translation that all models have positions for."""
+        """The maximum numbers of subwords in source and translation, by the models' positions."""
         source, target = (min(m.max_positions()[n] for m in self.models) - 1 for n in (0, 1))
         return int(source), int(target)
 
     @property
     def reads(self) -> frozenset[str]:
-        """The parts of a source's parse read by the models, of ``heads`` and ``labels``."""
+        """The parts of a source's parse read by the models, among ``heads`` and ``labels``."""
         fields = self.task.fields
         return frozenset(kind for kind in ("heads", "labels") if fields.reads(kind))
 

@@ -69,7 +69,9 @@ class _Side:
 
 
 def draw_analysis(analysis: Analysis) -> str:
-    """Draw the parses and links of a sentence pair as SVG, all in grey, as there is no gold.
+    """Draw a model's parses and word links of a sentence pair as SVG.
+
+    Arcs and links are grey, as there is no gold to compare with.
 
     Args:
         analysis: parses, links or both; what it lacks is left out.

@@ -190,5 +190,5 @@ class ForcedDecoding:
 
 
 def average(values: Sequence[Tensor]) -> Tensor:
-    """Return the mean of one tensor from each model."""
+    """Return the elementwise mean of tensors, one from each model."""
     return torch.stack([*values]).mean(0)

@@ -109,7 +109,7 @@ class Model(ABC):
 
     @property
     def reads(self) -> frozenset[str]:
-        """The parts of a source's parse read by the model, of ``heads`` and ``labels``."""
+        """The parts of a source's parse read by the model, among ``heads`` and ``labels``."""
         return frozenset()
 
     @abstractmethod
@@ -341,7 +341,7 @@ class Model(ABC):
     def list_warnings(
         self, translations: Sequence[Translation], faults: Collection[str] = tuple(FAULTS)
     ) -> dict[str, list[int]]:
-        """Return the warnings about translations, each with the indices of the translations.
+        """Return warnings about translations, each with the indices of the translations at fault.
 
         Args:
             translations: what `translate` returned.
@@ -593,6 +593,6 @@ def make_batches(sources: Sequence[Sentence], size: int) -> Iterator[list[int]]:
 
 
 def make_unaligned(source: Sentence, translation: Translation) -> Alignment:
-    """Return an alignment of zeros for a pair not read by the model."""
+    """Return an alignment with zero weights, for a sentence pair whose source is empty."""
     target = translation.sentence
     return Alignment(source, target, np.zeros((len(target.pieces), len(source.pieces))))

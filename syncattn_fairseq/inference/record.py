@@ -50,7 +50,7 @@ _NOT_IN_A_LINE = re.compile("[\n\r\ud800-\udfff]")
 
 @dataclass(frozen=True)
 class SideRecord:
-    """The source or target in a `Record`; parts not shown by the model are None or empty.
+    """The source or target of a `Record` (analysed pair); missing parts are None or empty.
 
     Attributes:
         text: as it was given, or as the model wrote it.

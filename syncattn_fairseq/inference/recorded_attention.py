@@ -22,7 +22,7 @@ ORDINARY = "ordinary"
 
 @dataclass(frozen=True)
 class LayerAttention:
-    """The attention weights of a layer's heads, and the kind of each head.
+    """The attention weights of a layer's heads, and the type of each head, such as ``dependency``.
 
     Attributes:
         kinds: the kind of each of the H heads, such as ``ordinary`` or ``dependency``.

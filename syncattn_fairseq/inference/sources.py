@@ -73,7 +73,7 @@ def read_parses(
 def place_parse(
     tree: DependencyTree | Analysis | None, source: Sentence, text: str
 ) -> DependencyTree | None:
-    """Return a parse whose spans, for a raw sentence, are places in the model's own text.
+    """Return a parse; for raw text, its character spans are moved to the text the model reads.
 
     Args:
         tree: the parse. That of a raw sentence has spans in the text, or is of the words that the

@@ -14,7 +14,7 @@ from .wrapping import wrap
 
 
 def mend() -> None:
-    """Compute the attention of a decoding step without fairseq's reshaping, joining and checks.
+    """Speed up fairseq's attention in decoding steps by skipping needless reshaping and checks.
 
     This holds for one token in evaluation, with a decoding state and without masks of its own. The
     results are fairseq's: the same products, in the same order.

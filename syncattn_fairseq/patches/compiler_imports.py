@@ -17,7 +17,7 @@ _SEEN = "__dynamo_disable"
 
 
 def mend() -> None:
-    """Keep optimizers and attention from importing PyTorch's compiler if no program has done so."""
+    """Keep optimizers and attention from importing PyTorch's compiler if it is not imported yet."""
     import torch
 
     for name, method in vars(torch.optim.Optimizer).items():

@@ -18,7 +18,7 @@ AT_HAND = {"cpu"}
 
 
 def mend() -> None:
-    """Assume padding in every training batch on a GPU, to avoid waiting for the GPU."""
+    """Make fairseq assume padding in each training batch on a GPU, to avoid waiting for the GPU."""
     from fairseq.models.transformer import TransformerDecoderBase, TransformerEncoderBase
 
     reword(

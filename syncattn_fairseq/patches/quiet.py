@@ -25,7 +25,7 @@ _TRANSLATING = ("fairseq_cli.generate", "fairseq_cli.interactive", "fairseq_cli.
 
 
 def mend() -> None:
-    """Hide harmless warnings and log lines of fairseq's commands, unless Python has ``-W``."""
+    """Hide harmless warnings and log lines of fairseq's commands, except with Python's ``-W``."""
     if not is_fairseq_command() or sys.warnoptions:
         return
     for message in (_HYDRA, _TORCH):

@@ -13,7 +13,7 @@ from .wrapping import wrap
 
 
 def mend() -> None:
-    """Make fairseq check the data of a resumed training against the checkpoint's data."""
+    """Make fairseq check that a resumed training has the data its checkpoint was trained on."""
     from fairseq import checkpoint_utils
     from fairseq.trainer import Trainer
 

@@ -11,7 +11,7 @@ from .wrapping import wrap
 
 
 def mend() -> None:
-    """Make fairseq save every ``--safety-save-updates`` updates, without a validation.
+    """Make fairseq save a checkpoint every ``--safety-save-updates`` updates, without validating.
 
     Only ``checkpoint_last.pt`` is written.
     """

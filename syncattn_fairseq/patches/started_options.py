@@ -35,7 +35,7 @@ _UNKNOWN = object()
 
 
 def mend() -> None:
-    """Make fairseq check, before it loads initial weights, that the model's options fit them."""
+    """Make fairseq check that a model's options fit the checkpoint that training starts from."""
     from fairseq import checkpoint_utils
 
     @wrap(checkpoint_utils, "load_checkpoint")
@@ -48,7 +48,7 @@ def mend() -> None:
 
 
 def compare_options(path: str, stored: dict[str, Any], model: Any) -> None:
-    """Check that a model's options agree with those of the checkpoint that gives it its weights.
+    """Check that a model's options agree with those of the checkpoint that training starts from.
 
     Args:
         path: the checkpoint, for messages.

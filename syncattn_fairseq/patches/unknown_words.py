@@ -17,7 +17,7 @@ _NONE = "@@ "
 
 
 def mend() -> None:
-    """Make ``--replace-unk`` read its dictionary with our reader, and find words by their links."""
+    """Make ``--replace-unk`` check its dictionary, and find source words by the hard alignment."""
     from fairseq import utils
 
     @wrap(utils, "load_align_dict")

@@ -140,7 +140,7 @@ def _store_record(folder: Path, settings: Any, is_new: bool) -> None:
 
 
 def find_intact(folder: Path) -> Iterator[Path]:
-    """Yield the readable checkpoints of a folder with an optimizer state, newest first.
+    """Yield a folder's readable checkpoints that have an optimizer state, newest first.
 
     Their contents are not verified yet; `load_checkpoint` does that.
     """

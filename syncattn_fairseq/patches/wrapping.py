@@ -8,7 +8,7 @@ from typing import Any
 
 
 def wrap(owner: Any, name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Return a decorator for replacing ``owner.name`` by a function of the original.
+    """Return a decorator that replaces ``owner.name`` by a function that can call the original.
 
     The function gets the original as first argument, then the arguments of the call.
     """

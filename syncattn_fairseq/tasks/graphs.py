@@ -65,7 +65,10 @@ class Recorder(Protocol):
         """Return a :class:`.Watch`, which finds operations that a graph cannot capture."""
 
     def watching(self, note: Callable[[str], None]) -> AbstractContextManager[None]:
-        """Return a context that runs passes as in a capture, and notes waits for the device."""
+        """Return a context that notes each operation of a pass that waits for the device.
+
+        The passes run as in a capture.
+        """
 
     def record(self, function: Callable[[], T]) -> tuple[Callable[[], None], T]:
         """Capture a function without running its kernels; return a replay function and its results.
@@ -129,7 +132,7 @@ class CudaGraphs:
 
 
 def find_recorder(device: torch.device) -> Recorder | None:
-    """Return the recorder for a device: CUDA graphs on a GPU, or None elsewhere."""
+    """Return a :class:`.CudaGraphs` for a GPU, or None for another device."""
     return CudaGraphs() if device.type == "cuda" else None
 
 
@@ -391,7 +394,9 @@ class GraphedTraining:
 
 
 def grow_masks(model: nn.Module, length: int, like: Tensor) -> None:
-    """Build the causal masks of fairseq's decoders in advance, since masks come from the host.
+    """Build the causal masks of fairseq's decoders before a capture.
+
+    fairseq copies them from the host, which a CUDA graph cannot capture.
 
     Args:
         model: the model.
@@ -405,7 +410,7 @@ def grow_masks(model: nn.Module, length: int, like: Tensor) -> None:
 
 
 def find_obstacle(model: Any, criterion: Any, optimizer: Any) -> str:
-    """Return why model, criterion and optimizer cannot train with graphs, or an empty string."""
+    """Return why model, criterion or optimizer rules out CUDA graphs, or an empty string."""
     while isinstance(model, _WRAPPERS):
         model = model.module
     if not isinstance(model, BaseFairseqModel):
@@ -427,7 +432,7 @@ def find_obstacle(model: Any, criterion: Any, optimizer: Any) -> str:
 
 
 def find_model_obstacle(model: nn.Module) -> str:
-    """Return why a model's training passes cannot be CUDA graphs; an empty string if unknown."""
+    """Return why a model's training passes cannot be CUDA graphs; empty if no reason is known."""
     if getattr(model, "takes_lengths_on_cpu", False):
         return "the model packs sequences by lengths, which must be known on the host"
     passing_on = [kind.set_num_updates for kind in (BaseFairseqModel, FairseqEncoder)]

@@ -45,9 +45,9 @@ class InputParses:
     def __call__(
         self, texts: Sequence[str], parses: Sequence[Parse | None] | None = None
     ) -> tuple[list[Tensor], list[Tensor]]:
-        """Return heads and labels of the next input lines, with a mark for each subword.
+        """Return the heads and the labels of the next input lines, as an integer for each subword.
 
-        The marks are those of :mod:`.subwords`. Without a dictionary of labels there are none of
+        These marks are those of :mod:`.subwords`. Without a dictionary of labels there are none of
         labels. The lines are in subwords; without their ``parses``, the parser is asked, if there
         is one.
 

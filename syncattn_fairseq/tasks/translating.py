@@ -23,7 +23,7 @@ from .options import TranslationWithSyntaxConfig
 
 
 class TranslatingTask(TranslationTask):
-    """The part of the task that translates: fairseq's translation task with source parses.
+    """Base class of the task, for decoding: fairseq's translation task with source parses.
 
     Attributes:
         fields: the batch fields of the source's parse that the models read.
@@ -61,7 +61,7 @@ class TranslatingTask(TranslationTask):
         return stored.get(self.cfg.source_lang), stored.get(self.cfg.target_lang)
 
     def state_dict(self) -> dict[str, Any]:
-        """Return the task's state for checkpoints: fairseq's, and the data's fingerprint."""
+        """Return the task's state for checkpoints, with the fingerprint (checksums) of the data."""
         kept = self.fingerprint.of_reader(self.fields.reads("labels"))
         return {**super().state_dict(), IN_CHECKPOINTS: kept.as_plain()}
 

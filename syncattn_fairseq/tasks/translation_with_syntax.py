@@ -85,7 +85,7 @@ class TranslationWithSyntaxTask(TranslatingTask):
 
     @classmethod
     def setup_task(cls, cfg: Any, **kwargs: Any) -> Any:
-        """Create the task from its options, and check that the folders of data go together.
+        """Create the task from its options; check that all folders of data share dictionaries.
 
         Raises:
             DataError: parameters would be sharded, folders of data do not go together, or a file of

@@ -101,7 +101,7 @@ class Watch(TorchDispatchMode):
             raise CannotRecord(self.places[-1])
 
     def call(self, func: Any, args: Any, kwargs: Any) -> Any:
-        """Call a function of PyTorch, and note it if it copies numbers from the host."""
+        """Call a function of PyTorch, and note the call if it copies numbers from the host."""
         if func in _CONSTANTS:
             given = [*args, *kwargs.values()]
             device = kwargs.get("device") or getattr(given[0], "device", "cpu")
