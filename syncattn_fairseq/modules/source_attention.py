@@ -229,7 +229,11 @@ class SyntaxDirectedAttention(SourceAttention):
         return [] if self.position is None else [self.position.hidden]
 
     def weigh(self, scores: Tensor, readings: list[Tensor], source: Source) -> WeightsAndPosition:
-        """Return weights of the words nearby in the tree, and the predicted position, if any."""
+        """Return attention weights that favour words near in the tree, and the predicted position.
+
+        Distances in the tree are those from that position. If the model predicts none, the position
+        is None, and distances are those expected under the scores' softmax.
+        """
         assert source.tree_distances is not None  # the encoder requires them
         if self.position is None:
             position, distances = None, expected_distances(scores, source.tree_distances)

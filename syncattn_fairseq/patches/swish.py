@@ -13,7 +13,7 @@ SWISH = "swish"
 
 
 def mend() -> None:
-    """Make fairseq accept ``--activation-fn swish``, and return a function for it."""
+    """Make fairseq accept ``--activation-fn swish``, for which it then calls PyTorch's `silu`."""
     from fairseq import utils
     from fairseq.dataclass import ChoiceEnum
 

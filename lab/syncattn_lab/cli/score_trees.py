@@ -68,7 +68,7 @@ def _read_system(
     layers = sorted({layer for side in sides for layer in side.distances})
     if not layers:
         raise DataError(
-            f"{path}: has no distances of the {name}; only LPSI models measure distances"
+            f"{path}: has no syntactic distances of the {name}; only LPSI models have distances"
         )
     if len(sides) != len(gold):
         raise DataError(f"{path}: has {len(sides)} sentences, but there are {len(gold)} gold trees")
@@ -145,8 +145,8 @@ def make_parser() -> CommandLine:
         nargs=2,
         metavar=("NAME", "FILE"),
         help="NAME of a system, and FILE with its trees over the words of the gold trees, or "
-        "with output of syncattn-translate --jsonl, whose distances of each layer induce trees; "
-        "give the option once for each system",
+        "with output of syncattn-translate --jsonl: LPSI's syntactic distances between adjacent "
+        "words then make a tree for each layer; give the option once for each system",
     )
     parser.add_argument(
         "--side",

@@ -86,9 +86,9 @@ class Difference:
 
     @property
     def block_interval(self) -> Interval | None:
-        """The 95 % interval of the difference with seeds as blocks, or None.
+        """The 95 % interval of system minus baseline, which compares trainings of the same seed.
 
-        It is None if it is unknown, or if `interval` already takes seeds as blocks.
+        Each seed is a block. None if it is unknown, or if `interval` already takes seeds as blocks.
         """
         if self.blocks is None or self.contrast.by_blocks:
             return None

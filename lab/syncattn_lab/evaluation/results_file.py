@@ -91,7 +91,7 @@ def load_results(path: Path) -> dict[str, Any]:
 
 def _check(cell: Any) -> None:
     if not isinstance(cell, dict):
-        raise DataError(f"expected names and values, not {str(cell)[:60]!r}")
+        raise DataError(f"expected a JSON object with names and values, not {str(cell)[:60]!r}")
     for name, kind in (_REQUIRED | _OPTIONAL).items():
         if name in cell:
             if not _KINDS[kind](cell[name]):

@@ -92,8 +92,8 @@ def make_parser() -> CommandLine:
         type=_text,
         metavar="FORMAT=ADDRESS",
         help=f"texts to extract. FORMAT: {', '.join((*TEXTS, *PAIRS))}; ADDRESS: ARCHIVE!MEMBER, "
-        f"a file of an archive, or a plain FILE; {{language}} in it stands for SRC or TGT, "
-        f"{{role}} for src or ref",
+        f"a file of an archive, or a plain FILE; {{language}} in it stands for each of "
+        f"--languages, and {{role}} for src or ref; example: plain=news.tgz!news.{{language}}",
     )
     parser.add_argument(
         "--archives",

@@ -103,7 +103,10 @@ class Here:
         """The folder of the user's files, or None if there is none and the text is downloaded."""
         path = Path(self.folder) if self.folder else _named_by(self.variable)
         if path and not path.is_dir():
-            raise DataError(f"{path}: no such folder; _data.yaml says here that texts are in it")
+            raise DataError(
+                f"{path}: no such folder, but _data.yaml or a variable in it says that texts are "
+                "there; correct the path"
+            )
         return path
 
 
