@@ -15,6 +15,11 @@ from ..data.preparation import Preparation
 _LARGEST = 1e15
 #: What hubs call the library of a format, if that is not the format's own name.
 _LIBRARIES = {"marian": "transformers"}
+#: How the card names a format, where its name alone says too little.
+_TITLES = {
+    "marian": "MarianMTModel of Hugging Face Transformers",
+    "transformers": "FSMTForConditionalGeneration of Hugging Face Transformers",
+}
 #: A licence as model hubs name it.
 _LICENCE = r"[A-Za-z0-9][A-Za-z0-9.+-]{0,63}"
 
@@ -57,7 +62,8 @@ def make_card(
     parts = [
         "\n".join(["---", *lines, "---"]),
         f"# A translation model, {source} to {target}",
-        f"For {format}{stored}; made by syncattn-export from `{Path(made_from).name}`.\n"
+        f"For {_TITLES.get(format, format)}{stored}; made by syncattn-export from "
+        f"`{Path(made_from).name}`.\n"
         f"{checked[0].upper()}{checked[1:]}, here and in that checkpoint.",
         f"Trained on: {escape_html(trained_on) if trained_on else 'not said'}.\n"
         f"Licence: {licence or 'not said'}.",

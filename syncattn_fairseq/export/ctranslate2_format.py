@@ -129,6 +129,16 @@ def are_sentencepiece(folded: FoldedModel) -> bool:
     return all(isinstance(each, Pieces) for each in folded.segmenters or [None])
 
 
+def name_missing_pieces(folded: FoldedModel) -> str:
+    """Say in an error which subword models an export needs, if they are not sentencepiece's."""
+    if folded.segmenters:
+        return (
+            "sentencepiece models, but this model has codes of subword-nmt or whole words; use "
+            "--format ctranslate2 or fairseq"
+        )
+    return "the sentencepiece models of the training; give them with --subwords"
+
+
 def _are_embedded(folded: FoldedModel) -> bool:
     """Return whether positions are in the embeddings or nowhere, so that attention is plain."""
     return POSITIONS[folded.positions].is_plain()

@@ -12,7 +12,7 @@ from ..data.pieces import TAG, add_line_reading
 from ..data.words import is_raw
 from .card import describe_words, sentence_code
 from .check import Sample, target_scores
-from .ctranslate2_format import are_sentencepiece, refuse_options
+from .ctranslate2_format import are_sentencepiece, name_missing_pieces, refuse_options
 from .fold import FoldedModel
 from .format import Format
 from .transformers_format import find_longest, load_transformers, write_tokenizer
@@ -51,7 +51,7 @@ class MarianFormat(Format):
         if cfg.activation_fn not in _ACTIVATIONS:
             folded.reject(f"{_CLASS} has no --activation-fn {cfg.activation_fn}")
         if not are_sentencepiece(folded):
-            folded.reject("MarianMT's tokenizer needs the sentencepiece models (--subwords)")
+            folded.reject(f"MarianMT's tokenizer needs {name_missing_pieces(folded)}")
 
     def write(self, folded: FoldedModel, folder: Path, quantization: str | None) -> None:
         """Write MarianMT's settings and weights, its vocabularies and subword models."""

@@ -13,7 +13,13 @@ from ..data.pieces import add_line_reading
 from ..inference.model import MAX_LEN, SHORT
 from .card import describe_words, sentence_code
 from .check import Sample, target_scores
-from .ctranslate2_format import are_sentencepiece, refuse_ends, refuse_options, refuse_positions
+from .ctranslate2_format import (
+    are_sentencepiece,
+    name_missing_pieces,
+    refuse_ends,
+    refuse_options,
+    refuse_positions,
+)
 from .fold import FoldedModel
 from .format import Format
 
@@ -49,7 +55,7 @@ class TransformersFormat(Format):
         if cfg.activation_fn not in _ACTIVATIONS:
             folded.reject(f"FSMT of Hugging Face has no --activation-fn {cfg.activation_fn}")
         if not are_sentencepiece(folded):
-            folded.reject("a tokenizer of Hugging Face needs its sentencepiece model (--subwords)")
+            folded.reject(f"a tokenizer of Hugging Face needs {name_missing_pieces(folded)}")
 
     def write(self, folded: FoldedModel, folder: Path, quantization: str | None) -> None:
         """Write FSMT's settings and weights, and a tokenizer."""

@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from fairseq.data import Dictionary
 from fairseq.models import ARCH_CONFIG_REGISTRY
+from fairseq.modules import SinusoidalPositionalEmbedding
 from torch import Tensor
 
 from ..base.errors import DataError
@@ -77,8 +78,10 @@ def convert(published: Published) -> tuple[SyntaxTransformerModel, dict[str, Any
         what :func:`make_dictionary` returns.
 
     Raises:
-        DataError: the model's parameters are not those of a Transformer.
+        DataError: the model's parameters are not those of a Transformer, or it has other positions.
     """
+    if published.kind == "fsmt":
+        _check_positions(published)
     sides = [
         make_dictionary(words, f"{published.folder}: {language}")
         for words, language in zip(published.words, published.languages, strict=True)
@@ -97,6 +100,27 @@ def convert(published: Published) -> tuple[SyntaxTransformerModel, dict[str, Any
         )
     model.load_state_dict(state, strict=False)
     return model.eval(), chosen, sides
+
+
+def _check_positions(published: Published) -> None:
+    """Raise `DataError` unless an FSMT's positions are sinusoids, counted as fairseq counts them.
+
+    Transformers stores them among the weights, and a fine-tuning of all parameters trains them.
+    """
+    pad = published.config.pad_token_id
+    if pad != 1:
+        raise DataError(
+            f"{published.folder / 'config.json'}: pad_token_id is {pad}, from which FSMT counts "
+            "positions; only models whose <pad> is 1, as in wmt19, can be imported"
+        )
+    for name, weight in published.model.state_dict().items():
+        if name.endswith("embed_positions.weight"):
+            expected = SinusoidalPositionalEmbedding.get_embedding(*weight.shape, pad)
+            if not torch.allclose(weight.float(), expected, atol=1e-3):
+                raise DataError(
+                    f"{published.folder}: {name} is not FSMT's sinusoid, as if it had been "
+                    "trained; this model cannot be imported"
+                )
 
 
 def _list_weights(published: Published, sides: list[Any]) -> dict[str, Tensor]:

@@ -6,6 +6,7 @@ import struct
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from unittest.mock import Mock
 
@@ -18,6 +19,7 @@ from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.base.folders import making
 from syncattn_fairseq.cli import bpe
 from syncattn_fairseq.export import check, export
+from syncattn_fairseq.export.ctranslate2_format import are_sentencepiece, name_missing_pieces
 from syncattn_fairseq.inference import Decoding
 from syncattn_fairseq.inference import exported as exported_models
 from syncattn_fairseq.inference import model as inference_model
@@ -381,6 +383,15 @@ def read_codes(folder: Path) -> list[str]:
     """Return the lines of Python in the README of an export."""
     readme = (folder / "README.md").read_text(encoding="utf-8")
     return [part.removeprefix("python\n") for part in readme.split("```")[1::2]]
+
+
+def test_the_hint_fits_the_subword_models_of_the_model():
+    """--subwords helps a model whose subword models are not known, and no other one."""
+    unknown = SimpleNamespace(segmenters=None)
+    assert "give them with --subwords" in name_missing_pieces(unknown)
+    codes = SimpleNamespace(segmenters=(object(), object()))
+    assert "codes of subword-nmt or whole words; use --format" in name_missing_pieces(codes)
+    assert not are_sentencepiece(unknown) and not are_sentencepiece(codes)
 
 
 def test_fairseq_runs_the_readme_without_this_package(small_corpus, model):

@@ -108,6 +108,20 @@ def test_an_fsmt_computes_the_same(tmp_path, settings):
     assert (made / "subwords.en").read_text() == "#version: 0.2\nl e\ne r</w>\n"
 
 
+def test_an_fsmt_with_other_positions_is_refused(tmp_path):
+    folder = write_fsmt(tmp_path / "trained")
+    model = transformers.FSMTForConditionalGeneration.from_pretrained(folder)
+    with torch.no_grad():
+        model.model.decoder.embed_positions.weight[7] += 0.01
+    model.save_pretrained(folder)
+    with pytest.raises(DataError, match="decoder.embed_positions.weight is not FSMT's sinusoid"):
+        import_model(folder, tmp_path / "made")
+    folder = write_fsmt(tmp_path / "padded", pad_token_id=4)
+    with pytest.raises(DataError, match="config.json: pad_token_id is 4, from which FSMT counts"):
+        import_model(folder, tmp_path / "made")
+    assert not (tmp_path / "made").exists()
+
+
 @pytest.mark.parametrize("write", [write_marian, write_fsmt])
 def test_the_stacks_have_the_version_of_today(tmp_path, write):
     """Without it, fairseq leaves out norms."""

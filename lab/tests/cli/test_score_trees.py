@@ -135,6 +135,6 @@ def test_trees_that_distances_induce(files, capsys):
     assert "forced.jsonl: has 2 sentences, but there are 4 gold trees" in read_error(
         capsys, main(arguments)
     )
-    assert "no distances of the source; only LPSI" in read_error(
+    assert "no syntactic distances of the source; only LPSI" in read_error(
         capsys, main([*arguments, "--side=source"])
     )
