@@ -26,8 +26,9 @@ _WIDTH, _FIRST_WIDTH, _OTHER_WIDTH = 500, 320, 250
 _SIZE, _SMALL_SIZE = 15, 12
 """Font size of a panel that stands alone, which a phone shrinks, and of several panels."""
 _KEY = [
-    "Small dots: seeds. Blue: better. Orange, square: worse",
-    "(both corrected). Grey: may be chance, or untested.",
+    "Small dots: seeds of the first, minus the mean of the second.",
+    "Blue: better. Orange, square: worse (both corrected).",
+    "Grey: may be chance, or untested.",
 ]
 
 
