@@ -27,7 +27,7 @@ from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.base.files import read_json
 from syncattn_fairseq.base.text_tables import markdown_table
 from syncattn_lab.evaluation.intervals import Interval
-from syncattn_lab.evaluation.measures import LEVEL
+from syncattn_lab.evaluation.measures import LEVEL, format_signed
 
 #: The plain system whose pairs are counted.
 BASELINE = "rotary"
@@ -254,16 +254,18 @@ def make_table(cells: Cells) -> str:
 def tabulate_differences(cells: Cells) -> str:
     """Return a table of the differences between systems in nats, paired over seeds.
 
-    A pair of systems of which a seed is missing is left out.
+    A pair of systems of which a seed is missing is left out. One seed alone has no interval.
     """
     table = [["pairs", "systems", "nats", "nats by seed"]]
     for size in cells.sizes:
         complete = [name for name in cells.systems if cells.has(name, size)]
         for second, first in combinations(complete, 2):
             values = cells.by_seed(first, size) - cells.by_seed(second, size)
-            interval, _ = _test(values)
-            each = ", ".join(f"{value:.3f}" for value in values)
-            table.append([f"{size:,}", f"{first} − {second}", interval.format(3), each])
+            shown = (
+                format_signed(values.mean(), 3) if len(values) == 1 else _test(values)[0].format(3)
+            )
+            each = ", ".join(format_signed(value, 3) for value in values)
+            table.append([f"{size:,}", f"{first} − {second}", shown, each])
     return markdown_table(table)
 
 
@@ -286,7 +288,8 @@ def main(words: Sequence[str] | None = None) -> None:
     cells = Cells(rows)
     if cells.exploratory:
         cells = Cells(_keep_complete_seeds(rows))
-        print(f"exploratory, {len(cells.seeds)} seeds:\n\n{tabulate_differences(cells)}")
+        seeds = ", ".join(map(str, cells.seeds))
+        print(f"{tabulate_differences(cells)}\n\n- exploratory; seeds: {seeds}")
         return
     decision = decide(cells)
     print(f"{RIGHT} − {OTHER}, {cells.sizes[-1]:,} pairs: {decision.interval.format(3)} nats")

@@ -19,7 +19,7 @@ from pathlib import Path
 from syncattn_fairseq.base.errors import DataError
 from syncattn_lab.cli.recipe import main as run_recipe
 
-from . import elsewhere, likelihood, pascal_released, trials
+from . import elsewhere, exchange_rate, likelihood, pascal_released, trials
 
 TABLE = re.compile(
     r"^(<!-- ((?:syncattn-recipe|python -m study\.\w+)\b.*?) -->\n).*?^(<!-- end -->)$",
@@ -29,6 +29,7 @@ TABLE = re.compile(
 PROGRAMS: dict[str, Callable[[Sequence[str]], int | None]] = {
     "syncattn-recipe": run_recipe,
     "python -m study.elsewhere": elsewhere.main,
+    "python -m study.exchange_rate": exchange_rate.main,
     "python -m study.likelihood": likelihood.main,
     "python -m study.pascal_released": pascal_released.main,
     "python -m study.trials": trials.main,

@@ -164,8 +164,8 @@ def test_the_exploratory_table(tmp_path, capsys):
     (tmp_path / "cpu.json").write_text(json.dumps([*rows, *begun]))
     main([str(tmp_path / "cpu.json")])
     printed = capsys.readouterr().out.splitlines()
-    assert printed[0] == "exploratory, 3 seeds:"  # without the seed of which a part is there
-    assert [line.split("|")[2].strip() for line in printed[4:]] == [
+    assert printed[-1] == "- exploratory; seeds: 31, 32, 33"  # the other seed is not complete
+    assert [line.split("|")[2].strip() for line in printed[2:5]] == [
         "right_tree − other_tree",
         "rotary − other_tree",
         "rotary − right_tree",
@@ -173,9 +173,12 @@ def test_the_exploratory_table(tmp_path, capsys):
     right, other = loop(rows, 3625)
     by_seed = [first - second for first, second in zip(right, other, strict=True)]
     ends = ttest_1samp(by_seed, 0).confidence_interval()
-    row = printed[4].replace("−", "-").replace("+", "")
+    row = printed[2].replace("−", "-").replace("+", "")
     assert f"| {mean(by_seed):.3f} [{ends.low:.3f}, {ends.high:.3f}] |" in row
     assert ", ".join(f"{value:.3f}" for value in by_seed) in row
+    (tmp_path / "cpu.json").write_text(json.dumps([row for row in rows if row["seed"] == 31]))
+    main([str(tmp_path / "cpu.json")])
+    assert "[" not in capsys.readouterr().out  # one seed has no interval
     rows[0]["device"] = "CPU, model 9"
     with pytest.raises(DataError, match="cells of several devices"):
         Cells(rows)
