@@ -97,8 +97,8 @@ def make_parser() -> CommandLine:
         "--scores",
         nargs="+",
         metavar=("FILE", "NAME"),
-        help="JSON file of syncattn-score whose scores and significance README.md, the model "
-        "card, shows, and the NAME of the system if the file has several (default: no scores)",
+        help="JSON file of syncattn-score, whose scores and significance are written into the "
+        "model card, README.md; NAME: the system, if the file has several (default: no scores)",
     )
     parser.add_argument(
         "--licence",

@@ -95,8 +95,8 @@ def add_options(parser: CommandLine) -> None:
         type=fraction,
         default=MIN_PARSED,
         metavar="SHARE",
-        help="smallest share of sentences, from 0 to 1, whose heads, or labels, must fit; below "
-        f"it the command stops (default: {MIN_PARSED})",
+        help="smallest share of sentences, from 0 to 1, that must have heads, or labels, for each "
+        f"of their words; below it the command stops (default: {MIN_PARSED})",
     )
     group.add_argument(
         "--add",

@@ -72,7 +72,10 @@ def _has(path: Path, source: str, target: str, need: str) -> bool:
 
 
 def say_what_lacks(parts: Iterable[Part]) -> list[str]:
-    """Return a line for each annotation that parts lack, with the number of sentences affected."""
+    """Return a line for each annotation that parts of the training text lack, with sentences.
+
+    A line has the number of sentences that lack the annotation, and the files of their parts.
+    """
     parts = [*parts]
     lines = []
     for need in sorted(frozenset[str]().union(*(part.has for part in parts))):

@@ -209,8 +209,8 @@ def _check_files(folder: Path, config: dict[str, Any]) -> None:
     for name in ("quantization_config", "auto_map", "transformers_weights"):
         if config.get(name) is not None:
             raise DataError(
-                f"{folder / 'config.json'}: {name} refers to weights or code of another kind; "
-                "get the model as it was first published"
+                f"{folder / 'config.json'}: {name} refers to quantised or other weights, or to "
+                "the model's own code; get the model in its original form"
             )
     present = [name for name in SUBWORDS if (folder / name).is_file()]
     if len(present) == 1:

@@ -313,7 +313,7 @@ def test_weights_of_earlier_times_are_read_without_running_code(tmp_path):
         (change("config.json", eos_token_id=5), "eos_token_id is 5, but </s> is 0; get it again"),
         (
             change("config.json", transformers_weights="../x"),
-            "transformers_weights refers to weights",
+            "transformers_weights refers to quantised or other weights",
         ),
         (
             spoil_index,

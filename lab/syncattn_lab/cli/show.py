@@ -109,10 +109,10 @@ def make_parser() -> CommandLine:
         "--heads",
         nargs="*",
         metavar="HEAD",
-        help="also show where these attention heads look, such as encoder.1.2, decoder.2.1 or "
-        "cross.2.4, by layer and number, of any model; with --figure, these alone; without a "
-        "name: the strongest of each side, which look at parents most often in the first 200 "
-        "other sentences of --gold",
+        help="also show where these attention heads look, by layer and number, such as "
+        "encoder.1.2, decoder.2.1 or cross.2.4. Without a name: the head of each side that looks "
+        "at parents most often, in the first 200 sentences of --gold that are not shown. A "
+        "picture (--figure) then has nothing else",
     )
     sentences.add_argument(
         "--rows",

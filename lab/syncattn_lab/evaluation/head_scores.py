@@ -88,7 +88,7 @@ class Words:
 
 @dataclass(frozen=True)
 class View:
-    """The self-attention heads of the encoder or decoder as parsers, with controls.
+    """How well the heads of the encoder or decoder find parents, beside parses without syntax.
 
     Attributes:
         part: ``encoder`` or ``decoder``.

@@ -314,7 +314,7 @@ def check_system(config: Mapping[str, Any], place: Place) -> None:
     for name in _TEXTS:
         value = value_of(name)
         if not isinstance(value, str) or not value.isprintable() or not value:
-            raise DataError(f"{place(name)}={value!r}: give a name")
+            raise DataError(f"{place(name)}={value!r}: give a name, as printable text")
     for name in ("task.source_lang", "task.target_lang"):
         check_language(value_of(name), place(name))
     folder = Path(value_of("checkpoint.save_dir"))

@@ -11,6 +11,9 @@ from syncattn_fairseq.base.errors import DataError
 
 # V8, which draws, ends a program that cannot reserve 1 TiB of addresses.
 if 0 <= getrlimit(RLIMIT_AS)[0] < 2**41:
-    raise DataError("pictures need more addresses than are allowed here; lift the limit: ulimit -v")
+    raise DataError(
+        "pictures need more virtual memory than is allowed here; lift the limit: ulimit -v "
+        "unlimited"
+    )
 
 __all__ = ["alt", "jinja2", "markupsafe", "vl_convert"]

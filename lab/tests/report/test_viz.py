@@ -14,5 +14,8 @@ except DataError as error:
 def test_too_few_addresses_are_said_before_anything_is_drawn():
     done = run_program(PROGRAM)
     assert done.returncode == 0, done.stderr
-    said = "pictures need more addresses than are allowed here; lift the limit: ulimit -v\n"
+    said = (
+        "pictures need more virtual memory than is allowed here; lift the limit: "
+        "ulimit -v unlimited\n"
+    )
     assert done.stdout == said
