@@ -96,7 +96,6 @@ class MarianFormat(Format):
         settings.bad_words_ids = [[pad]]
         settings.decoder_start_token_id = start
         model.save_pretrained(folder)
-        source, target = order.words
         vocabularies = [source] if source == target else [source, target]
         write_tokenizer(folded, folder, _read_subwords(folded), vocabularies)
 

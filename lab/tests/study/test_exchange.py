@@ -146,6 +146,23 @@ def test_cells_are_written_as_they_end_and_done_once(trainings, monkeypatch, sma
     assert [one for one in ran if isinstance(one, tuple)] == [(29000, "rotary", 32)]
 
 
+def test_one_gpu_trains_all_cells_of_a_file(trainings, monkeypatch):
+    work, ran = trainings
+    design = replace(PLANNED, groups=((("rotary",), SIZES[-1:]),), updates=(1200,), apart=200)
+    results, updates = work / "results" / "gpu.json", work / "results" / "updates.json"
+    exchange.tune(work, updates, design)
+    monkeypatch.setattr(exchange, "_name_device", lambda cpu: "CPU, x" if cpu else "GPU, x")
+    run(work, "gpu.json", replace(design, seeds=(31,)))
+    rows = json.loads(results.read_text())
+    assert [row["device"] for row in rows] == ["GPU, x"]
+    rows[0]["device"] = "GPU, another"
+    results.write_text(json.dumps(rows))
+    ran.clear()
+    with pytest.raises(DataError, match="gpu.json: has cells of GPU, another; name another file"):
+        run(work, "gpu.json", replace(design, seeds=(31, 32)))  # although of another seed
+    assert not ran and json.loads(results.read_text()) == rows
+
+
 def test_the_commands_choose_the_experiment(tmp_path, monkeypatch):
     called = []
     for step in ("tune", "run"):
