@@ -34,7 +34,9 @@ from syncattn_lab.recipes.launch import Machines, make_training
 from syncattn_lab.recipes.systems import SHARED, read_overrides
 
 CORPUS = "multi30k_tiny_en_de"
+#: The numbers of pairs of the planned experiment; the exploratory one has the first, and half of it.
 SIZES = (3625, 10000, 29000)
+HALF = 1812
 #: The seed of `tune`, which is not reported.
 TUNING_SEED = 11
 #: The config of each system, and the settings changed in it.
@@ -120,9 +122,9 @@ PLANNED = Design(
     apart=197,
     cpu=False,
 )
-#: What can be trained without a GPU.
+#: What can be trained without a GPU. Half of the pairs say what a difference is worth in pairs.
 EXPLORATORY = Design(
-    groups=((("rotary", "right_tree", "other_tree"), SIZES[:1]),),
+    groups=((("rotary", "right_tree", "other_tree"), SIZES[:1]), (("rotary",), (HALF,))),
     seeds=(31, 32, 33),
     tuned="rotary",
     updates=(395, 553, 711, 869, 1027, 1185),
@@ -147,7 +149,7 @@ def prepare(work: Path) -> None:
     The validation and the test text are the same for all sizes.
     """
     corpus, whole = work / "corpora" / CORPUS, work / "data-bin" / CORPUS
-    for size in SIZES:
+    for size in (HALF, *SIZES):
         data = _find_data(work, size)
         if data.exists():
             continue
