@@ -34,7 +34,7 @@ from syncattn_lab.recipes.launch import Machines, make_training
 from syncattn_lab.recipes.systems import SHARED, read_overrides
 
 CORPUS = "multi30k_tiny_en_de"
-#: The numbers of pairs of the planned experiment; the exploratory one has the first, and half of it.
+#: The numbers of pairs of the planned experiment. The exploratory one has the first, and its half.
 SIZES = (3625, 10000, 29000)
 HALF = 1812
 #: The seed of `tune`, which is not reported.

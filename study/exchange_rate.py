@@ -12,10 +12,11 @@ listed with intervals over seeds.
 from __future__ import annotations
 
 import argparse
+import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +28,7 @@ from syncattn_fairseq.base.errors import DataError
 from syncattn_fairseq.base.files import read_json
 from syncattn_fairseq.base.text_tables import markdown_table
 from syncattn_lab.evaluation.intervals import Interval
-from syncattn_lab.evaluation.measures import LEVEL, format_signed
+from syncattn_lab.evaluation.measures import LEVEL, NONE, format_signed
 
 #: The plain system whose pairs are counted.
 BASELINE = "rotary"
@@ -252,27 +253,74 @@ def make_table(cells: Cells) -> str:
 
 
 def tabulate_differences(cells: Cells) -> str:
-    """Return a table of the differences between systems in nats, paired over seeds.
+    """Return a table of the differences between systems, paired over seeds.
 
-    A pair of systems of which a seed is missing is left out. One seed alone has no interval.
+    Columns are nats, with their interval and by seed, and what the first system's lead is worth in
+    pairs (`measure_worth`). A pair of systems of which a seed is missing is left out. One seed
+    alone has no interval.
     """
-    table = [["pairs", "systems", "nats", "nats by seed"]]
+    table = [["pairs", "systems", "nats", "nats by seed", "worth in pairs, %"]]
     for size in cells.sizes:
         complete = [name for name in cells.systems if cells.has(name, size)]
+        steepness = measure_steepness(cells, size)
         for second, first in combinations(complete, 2):
             values = cells.by_seed(first, size) - cells.by_seed(second, size)
-            shown = (
-                format_signed(values.mean(), 3) if len(values) == 1 else _test(values)[0].format(3)
-            )
             each = ", ".join(format_signed(value, 3) for value in values)
-            table.append([f"{size:,}", f"{first} − {second}", shown, each])
+            worth = NONE if steepness is None else _show(measure_worth(values, steepness), 1)
+            table.append([f"{size:,}", f"{first} − {second}", _show(_average(values), 3), each])
+            table[-1].append(worth)
     return markdown_table(table)
 
 
+def measure_steepness(cells: Cells, size: int) -> np.ndarray | None:
+    """Return by how many nats the plain system's NLL falls when its pairs are doubled, by seed.
+
+    It is measured between the next smaller number of pairs and ``size``; None where the plain
+    system lacks trainings at either.
+    """
+    smaller = [each for each in cells.sizes if each < size]
+    if not smaller or not (cells.has(BASELINE, smaller[-1]) and cells.has(BASELINE, size)):
+        return None
+    fall = cells.by_seed(BASELINE, smaller[-1]) - cells.by_seed(BASELINE, size)
+    return np.asarray(fall / np.log2(size / smaller[-1]))
+
+
+def measure_worth(differences: np.ndarray, steepness: np.ndarray) -> Interval:
+    """Return how many per cent more pairs a lead is worth, with its 95 % interval over seeds.
+
+    Each seed's lead divided by its steepness is log2 of the factor; Student's t is of these.
+
+    Args:
+        differences: of two systems, in nats, by seed; negative where the first one leads.
+        steepness: what `measure_steepness` returns.
+    """
+    found = _average(-differences / steepness)
+    mean, low, high = (float(100 * (2**x - 1)) for x in (found.difference, found.low, found.high))
+    return Interval(mean, low, high)
+
+
+def _average(values: np.ndarray) -> Interval:
+    """Return the mean with its interval over seeds, which of one seed is infinite."""
+    if len(values) > 1:
+        return _test(values)[0]
+    return Interval(float(values[0]), -math.inf, math.inf)
+
+
+def _show(interval: Interval, digits: int) -> str:
+    """Write an interval, or the mean alone where there is one seed."""
+    if math.isinf(interval.high):
+        return format_signed(interval.difference, digits)
+    return interval.format(digits)
+
+
 def _keep_complete_seeds(rows: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """Leave out the seeds that lack trainings other seeds have: their queue is not done yet."""
-    counts = Counter(row["seed"] for row in rows)
-    return [row for row in rows if counts[row["seed"]] == max(counts.values())]
+    """Leave out, at each size, the seeds that lack trainings other seeds have.
+
+    Their queue is not done yet.
+    """
+    counts = Counter((row["size"], row["seed"]) for row in rows)
+    most = {size: max(n for (s, _), n in counts.items() if s == size) for size, _ in counts}
+    return [row for row in rows if counts[row["size"], row["seed"]] == most[row["size"]]]
 
 
 def main(words: Sequence[str] | None = None) -> None:
@@ -290,6 +338,10 @@ def main(words: Sequence[str] | None = None) -> None:
         cells = Cells(_keep_complete_seeds(rows))
         seeds = ", ".join(map(str, cells.seeds))
         print(f"{tabulate_differences(cells)}\n\n- exploratory; seeds: {seeds}")
+        for smaller, size in pairwise(cells.sizes):
+            if (steepness := measure_steepness(cells, size)) is not None:
+                nats = _show(_average(steepness), 3)
+                print(f"- {BASELINE}: {nats} nats per doubling of {smaller:,} pairs to {size:,}")
         return
     decision = decide(cells)
     print(f"{RIGHT} − {OTHER}, {cells.sizes[-1]:,} pairs: {decision.interval.format(3)} nats")

@@ -155,6 +155,44 @@ def test_what_is_printed(tmp_path, monkeypatch, capsys):
     assert "| right_tree | +0." in printed and "| rotary |" not in printed
 
 
+def test_what_a_lead_is_worth_in_pairs(tmp_path, capsys):
+    # Twice the pairs gain .4, .5 and .6 nats; the trees' lead is .1, .05 and .06: log2 of the
+    # factor is .25, .1 and .1.
+    nats = {("rotary", 1812): (3.4, 3.5, 3.6), ("rotary", 3625): (3.0, 3.0, 3.0)}
+    nats["right_tree", 3625] = (2.9, 2.95, 2.94)
+    rows = [
+        {"system": system, "size": size, "seed": 31 + run, "device": "CPU, x"}
+        | {"nats": [8 * value, 12 * value], "subwords": [8, 12]}
+        for (system, size), values in nats.items()
+        for run, value in enumerate(values)
+    ]
+    doubled = math.log2(3625 / 1812)
+    ends = ttest_1samp([0.25 * doubled, 0.1 * doubled, 0.1 * doubled], 0).confidence_interval()
+    shown = [100 * (2**x - 1) for x in (0.15 * doubled, ends.low, ends.high)]
+    cells = Cells(rows)
+    lead = cells.by_seed("right_tree", 3625) - cells.by_seed("rotary", 3625)
+    worth = exchange_rate.measure_worth(lead, exchange_rate.measure_steepness(cells, 3625))
+    assert [worth.difference, worth.low, worth.high] == pytest.approx(shown)
+    assert exchange_rate.measure_steepness(cells, 1812) is None  # there are no fewer pairs
+    (tmp_path / "cpu.json").write_text(json.dumps(rows))
+    main([str(tmp_path / "cpu.json")])
+    printed = capsys.readouterr().out
+    assert f"| −{shown[0] / (1 + shown[0] / 100):.1f} [" in printed  # rotary − right_tree
+    assert "- rotary: +0.500 [+0.251, +0.748] nats per doubling of 1,812 pairs to 3,625" in printed
+    main([str(tmp_path / "cpu.json")])
+    (tmp_path / "cpu.json").write_text(json.dumps([row for row in rows if row["seed"] == 31]))
+    capsys.readouterr()
+    main([str(tmp_path / "cpu.json")])
+    printed = capsys.readouterr().out
+    assert "| 3,625 | rotary − right_tree | +0.100 | +0.100 | −15.9 |" in printed
+    assert "- rotary: +0.400 nats per doubling" in printed
+    # A seed that lacks a training at one size counts at the other, where it is complete.
+    (tmp_path / "cpu.json").write_text(json.dumps(rows[1:]))
+    main([str(tmp_path / "cpu.json")])
+    printed = capsys.readouterr().out
+    assert "+0.100, +0.050, +0.060 | – |" in printed and "per doubling" not in printed
+
+
 def test_the_exploratory_table(tmp_path, capsys):
     gains = {"rotary": (0, 0, 0), "right_tree": (0.9, 0.6, 0.4), "other_tree": (0, 0, 0)}
     rows = [row for row in make(gains) if row["size"] == 3625 and row["seed"] < 34]
