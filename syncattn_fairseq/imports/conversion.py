@@ -15,7 +15,8 @@ from torch import Tensor
 
 from ..base.errors import DataError
 from ..models.syntax_transformer import SyntaxTransformerModel
-from .published import Published
+from ..modules.positions import marian_table
+from .published import CLASSES, Published
 
 ARCH = "syntax_transformer"
 #: The score of symbols that the other program does not have: never likely, and never infinite.
@@ -80,8 +81,7 @@ def convert(published: Published) -> tuple[SyntaxTransformerModel, dict[str, Any
     Raises:
         DataError: the model's parameters are not those of a Transformer, or it has other positions.
     """
-    if published.kind == "fsmt":
-        _check_positions(published)
+    _check_positions(published)
     sides = [
         make_dictionary(words, f"{published.folder}: {language}")
         for words, language in zip(published.words, published.languages, strict=True)
@@ -103,23 +103,30 @@ def convert(published: Published) -> tuple[SyntaxTransformerModel, dict[str, Any
 
 
 def _check_positions(published: Published) -> None:
-    """Raise `DataError` unless an FSMT's positions are sinusoids, counted as fairseq counts them.
+    """Raise `DataError` unless a model's positions are those that we compute.
 
-    Transformers stores them among the weights, and a fine-tuning of all parameters trains them.
+    FSMT and Marian store theirs among the weights, where a training may have changed them. FSMT
+    counts positions from the number of ``<pad>``, fairseq from 1.
     """
-    pad = published.config.pad_token_id
-    if pad != 1:
+    if published.kind == "m2m_100":
+        return
+    config = published.config
+    if published.kind == "fsmt" and config.pad_token_id != 1:
         raise DataError(
-            f"{published.folder / 'config.json'}: pad_token_id is {pad}, from which FSMT counts "
-            "positions; only models whose <pad> is 1, as in wmt19, can be imported"
+            f"{published.folder / 'config.json'}: pad_token_id is {config.pad_token_id}, from "
+            "which FSMT counts positions; only models whose <pad> is 1, as in wmt19, can be "
+            "imported"
         )
     for name, weight in published.model.state_dict().items():
         if name.endswith("embed_positions.weight"):
-            expected = SinusoidalPositionalEmbedding.get_embedding(*weight.shape, pad)
+            if published.kind == "marian":
+                expected = marian_table(*weight.shape)
+            else:
+                expected = SinusoidalPositionalEmbedding.get_embedding(*weight.shape, 1)
             if not torch.allclose(weight.float(), expected, atol=1e-3):
                 raise DataError(
-                    f"{published.folder}: {name} is not FSMT's sinusoid, as if it had been "
-                    "trained; this model cannot be imported"
+                    f"{published.folder}: {name} is not {CLASSES[published.kind]}'s sinusoid, as "
+                    "if it had been trained; this model cannot be imported"
                 )
 
 

@@ -114,10 +114,28 @@ def test_an_fsmt_with_other_positions_is_refused(tmp_path):
     with torch.no_grad():
         model.model.decoder.embed_positions.weight[7] += 0.01
     model.save_pretrained(folder)
-    with pytest.raises(DataError, match="decoder.embed_positions.weight is not FSMT's sinusoid"):
+    with pytest.raises(DataError, match="decoder.embed_positions.weight is not FSMTForCond"):
         import_model(folder, tmp_path / "made")
     folder = write_fsmt(tmp_path / "padded", pad_token_id=4)
     with pytest.raises(DataError, match="config.json: pad_token_id is 4, from which FSMT counts"):
+        import_model(folder, tmp_path / "made")
+    assert not (tmp_path / "made").exists()
+
+
+@pytest.mark.parametrize("side", ["encoder", "decoder"])
+def test_a_marian_whose_positions_were_trained_is_refused(tmp_path, side):
+    """Transformers does not save Marian's positions, but older tools did."""
+    folder = write_marian(tmp_path / "trained")
+    model = transformers.MarianMTModel.from_pretrained(folder)
+    name = f"model.{side}.embed_positions.weight"
+    positions = model.state_dict()[name].clone()
+    state = load_file(folder / "model.safetensors")
+    for change in (0, 0.01):
+        positions[3] += change
+        save_file(state | {name: positions}, folder / "model.safetensors", {"format": "pt"})
+        if not change:
+            import_model(folder, tmp_path / "kept")
+    with pytest.raises(DataError, match=f"{side}.embed_positions.weight is not MarianMTModel's"):
         import_model(folder, tmp_path / "made")
     assert not (tmp_path / "made").exists()
 
