@@ -9,9 +9,10 @@ import torch
 from fairseq import checkpoint_utils
 
 from lab.tests.evaluation.test_results import cell
-from study import counted_parents, likelihood, locality, loops, trials
+from study import counted_parents, likelihood, locality, loops, ordinary_heads, trials
 from study.where_heads_look import look, measure
 from syncattn_fairseq.base.errors import DataError
+from syncattn_lab.cli.score import main as score
 from syncattn_lab.evaluation.results_file import load_results
 from tests.checkpoints import make_checkpoint
 from tests.importing import ROOT
@@ -170,3 +171,31 @@ def test_parses_without_syntax_as_results(tmp_path):
     Path(files[3]).write_text("")
     with pytest.raises(DataError, match="test.heads: 0 lines, but .*test.pieces has 1"):
         counted_parents.main([*words, "--first", "2"])
+
+
+def test_the_best_ordinary_head_of_each_training(small_corpus, tmp_path):
+    corpus, output = "atis_en_tr_late", tmp_path / "new" / "heads.json"
+    (tmp_path / "data-bin").mkdir()
+    (tmp_path / "data-bin" / corpus).symlink_to(small_corpus.data)
+    for seed in (6, 7):
+        place = tmp_path / "checkpoints" / corpus / "dbsa" / str(seed)
+        place.mkdir(parents=True)
+        made = make_checkpoint(small_corpus, tmp_path / "made.pt", "transformer_dbsa")
+        made.rename(place / "checkpoint_average.pt")
+    words = [corpus, "dbsa", f"--work={tmp_path}", f"--output={output}"]
+    ordinary_heads.main(words)
+    cells = load_results(output)["cells"]
+    assert [(x["system"], x["seed"]) for x in cells] == [("best_head_of_dbsa", n) for n in (6, 7)]
+    table = tmp_path / "table.json"
+    path = str(tmp_path / "checkpoints" / corpus / "dbsa" / "6" / "checkpoint_average.pt")
+    score(["heads", str(tmp_path / "data-bin" / corpus), path, f"--json={table}"])
+    expected = dict.fromkeys(ordinary_heads.NAMES, 0.0)
+    for view in json.loads(table.read_text())["checkpoints"][path]["views"]:
+        for head in view["heads"]:
+            key = view["part"], view["rows"]
+            if head["kind"] != "dependency":
+                expected[key] = max(expected[key], 100 * head["uas"])
+    assert len(expected) == 3 and all(expected.values())
+    assert [*cells[0]["scores"]] == ["UAS source", "UAS target, input", "UAS target"]
+    for key, name in ordinary_heads.NAMES.items():
+        assert cells[0]["scores"][name] == pytest.approx(expected[key], abs=1e-3)
