@@ -56,8 +56,14 @@ RESULTS = ROOT / "study" / "results"
 LOSS = Measure("loss", "valid.loss", digits=3, higher_is_better=False)
 #: Of dependency heads on the test text, over subwords whose sentence is given.
 FORCED_UAS = [Measure(f"forced UAS {side}", f"test.{side}_uas") for side in ("src", "tgt")]
+#: UAS of parses beside which that of a system is read.
+BESIDE_UAS = [
+    Measure(name, name) for name in ("UAS source counts", "UAS target counts", "UAS target input")
+]
 #: What is measured of a training.
-MEASURES = {one.name: one for one in (*measures.MEASURES, NLL_PER_WORD, LOSS, *FORCED_UAS)}
+MEASURES = {
+    one.name: one for one in (*measures.MEASURES, NLL_PER_WORD, LOSS, *FORCED_UAS, *BESIDE_UAS)
+}
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@
 
 Of each side, the head of ``checkpoint_average.pt`` counts that has the highest UAS on the test text
 itself, which favours it. Rows of the decoder have to find the parent of the word that they predict,
-as those of DBSA by default, or of the word that they read (``UAS target, input``).
+as those of DBSA by default, or of the word that they read (``UAS target input``).
 """
 
 import argparse
@@ -24,7 +24,7 @@ from syncattn_fairseq.base.files import read_json, replacing
 NAMES = {
     ("encoder", "input"): "UAS source",
     ("decoder", "predicted"): "UAS target",
-    ("decoder", "input"): "UAS target, input",
+    ("decoder", "input"): "UAS target input",
 }
 
 

@@ -196,6 +196,6 @@ def test_the_best_ordinary_head_of_each_training(small_corpus, tmp_path):
             if head["kind"] != "dependency":
                 expected[key] = max(expected[key], 100 * head["uas"])
     assert len(expected) == 3 and all(expected.values())
-    assert [*cells[0]["scores"]] == ["UAS source", "UAS target, input", "UAS target"]
+    assert [*cells[0]["scores"]] == ["UAS source", "UAS target input", "UAS target"]
     for key, name in ordinary_heads.NAMES.items():
         assert cells[0]["scores"][name] == pytest.approx(expected[key], abs=1e-3)
