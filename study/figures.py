@@ -65,6 +65,8 @@ SHOWN = {
 }
 #: How many pixels the systems' dots are apart, so that equal ones do not hide each other.
 _APART = 14
+#: So that a phone, which shrinks the figure, still shows letters of nine pixels.
+_FONT = 13
 
 
 def draw_pairs() -> dict[str, Any]:
@@ -80,15 +82,18 @@ def draw_pairs() -> dict[str, Any]:
             values = cells.by_seed(name, size).tolist()
             seeds += [{"system": words, "pairs": size, "value": value} for value in values]
     names = [*SHOWN.values()]
+    fonts: dict[str, Any] = {"labelFontSize": _FONT, "titleFontSize": _FONT}
     x = alt.X(
         "pairs:Q",
         title="sentence pairs of the training text",
         scale=alt.Scale(type="log", base=2, padding=50),
-        axis=alt.Axis(values=cells.sizes, format=",", grid=False),
+        axis=alt.Axis(values=cells.sizes, format=",", grid=False, **fonts),
     )
     nats = "nats per subword of the test text"
-    y = alt.Y("value:Q", title=nats, scale=alt.Scale(zero=False))
-    legend = alt.Legend(title=None, orient="top-right", labelLimit=200)
+    y = alt.Y("value:Q", title=nats, scale=alt.Scale(zero=False), axis=alt.Axis(**fonts))
+    legend = alt.Legend(
+        title=None, orient="top-right", labelLimit=200, labelFontSize=_FONT, rowPadding=4
+    )
     colours = alt.Scale(domain=names, range=[INK, RIGHT, WRONG])
     shapes = alt.Scale(domain=names, range=["circle", "square", "triangle-up"])
     every = alt.Chart(alt.NamedData("seeds"))
@@ -111,7 +116,7 @@ def draw_pairs() -> dict[str, Any]:
         )
     whole: Any = alt.layer(*layers)
     key = "Lower is better. A dot is a seed; the line joins the means without trees."
-    title = alt.TitleParams(key, fontWeight="normal", fontSize=12)
+    title = alt.TitleParams(key, fontWeight="normal", fontSize=_FONT)
     sized = whole.properties(width=440, height=260, title=title)
     return charts.fill(charts.dress(sized), {"seeds": seeds})
 

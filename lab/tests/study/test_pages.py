@@ -5,9 +5,11 @@ import re
 import pytest
 
 from study import facts, figures, pages, tables
+from study.exchange_rate import Cells
 from study.facts import Number, compute
 from study.pages import PAGES, list_shown
 from syncattn_fairseq.base.errors import DataError
+from syncattn_fairseq.base.files import read_json
 from syncattn_lab.evaluation.measures import NLL_PER_WORD, format_p
 from syncattn_lab.recipes.corpus_facts import load_corpus
 from tests.importing import ROOT
@@ -166,6 +168,24 @@ def test_the_figure_of_the_readme_is_that_of_the_plan():
     assert [name["text"] for name in data["names"]] == re.findall(r">([^<]+ against [^<]+)<", svg)
     assert means == pytest.approx([row["mean"] for row in data["means 0"]])
     assert len(re.findall(r'="zero: 0"[^>]* y2="240"', svg)) == 1, "one line, from end to end"
+    shrunk = 358 / int(re.findall(r'width="(\d+)"', svg)[0])  # on a phone
+    assert all(shrunk * float(size) >= 9 for size in re.findall(r'font-size="([\d.]+)px"', svg))
+
+
+def test_the_figure_of_pairs_is_that_of_the_results():
+    pytest.importorskip("altair")
+    svg = read("pairs.svg")
+    dots = re.findall(r'text: ([\d,]+); nats[^:]*: ([\d.]+); system: ([^"]+)"', svg)
+    cells = Cells(read_json(figures.PAIRS))
+    expected = [
+        (f"{size:,}", pytest.approx(float(value)), words)
+        for name, words in figures.SHOWN.items()
+        for size in cells.sizes
+        if cells.has(name, size)
+        for value in cells.by_seed(name, size)
+    ]
+    assert [(size, float(value), words) for size, value, words in dots] == expected
+    assert {words for *_, words in dots} == {*figures.SHOWN.values()}
     shrunk = 358 / int(re.findall(r'width="(\d+)"', svg)[0])  # on a phone
     assert all(shrunk * float(size) >= 9 for size in re.findall(r'font-size="([\d.]+)px"', svg))
 
