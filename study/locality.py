@@ -20,6 +20,8 @@ from syncattn_fairseq.base.text_tables import format_table
 from syncattn_fairseq.data.controls import CONTROLS
 from syncattn_fairseq.functional import tree_distances
 
+from .start import take_others
+
 Change = Callable[[Tensor, np.random.Generator], Tensor]
 TREES: dict[str, Change] = {"parse": lambda heads, _: heads} | {
     name: change for name, change in CONTROLS.items() if name != "shuffled"
@@ -33,18 +35,29 @@ def read_heads(path: Path) -> list[Tensor]:
     return [heads for heads in sentences if len(heads) > 1 and bool((heads >= 0).all())]
 
 
-def measure(sentences: Sequence[Tensor], change: Change) -> tuple[float, float]:
-    """Return how distances in tree and text correlate, and the mean length of arcs in words."""
+def list_trees(sentences: Sequence[Tensor]) -> dict[str, list[Tensor]]:
+    """Return the heads of all sentences in the parser's trees and in those of each control.
+
+    ``another`` has the tree of another sentence with as many words.
+    """
     generator = np.random.default_rng(1)
+    trees = {
+        name: [change(heads, generator) for heads in sentences] for name, change in TREES.items()
+    }
+    others = take_others([heads.tolist() for heads in sentences], 1)
+    return {**trees, "another": [*map(torch.tensor, others)]}
+
+
+def measure(sentences: Sequence[Tensor]) -> tuple[float, float]:
+    """Return how distances in tree and text correlate, and the mean length of arcs in words."""
     in_text, in_tree, lengths = [], [], []
     for heads in sentences:
-        changed = change(heads, generator)
         words = torch.arange(len(heads))
-        parents = torch.where(changed > 0, changed - 1, words)
+        parents = torch.where(heads > 0, heads - 1, words)
         first, second = torch.triu_indices(len(heads), len(heads), 1)
         in_text.append(second - first)
         in_tree.append(tree_distances(parents.unsqueeze(0))[0, first, second])
-        lengths.append((words - parents).abs()[changed > 0])
+        lengths.append((words - parents).abs()[heads > 0])
     pairs = torch.stack([torch.cat(in_text), torch.cat(in_tree)]).double()
     return float(torch.corrcoef(pairs)[0, 1]), float(torch.cat(lengths).double().mean())
 
@@ -55,8 +68,8 @@ def main() -> None:
     made.add_argument("heads", type=Path, help="1-based heads of words, a sentence per line")
     sentences = read_heads(made.parse_args().heads)
     rows = [["trees", "correlation with the distance in the text", "words per arc"]]
-    for name, change in TREES.items():
-        correlation, length = measure(sentences, change)
+    for name, trees in list_trees(sentences).items():
+        correlation, length = measure(trees)
         rows.append([name, f"{correlation:.2f}", f"{length:.2f}"])
     pairs = sum(len(heads) * (len(heads) - 1) // 2 for heads in sentences)
     print(f"{len(sentences):,} sentences, {pairs:,} pairs of words\n\n{format_table(rows)}")

@@ -112,8 +112,11 @@ def test_how_local_trees_are(tmp_path, monkeypatch, capsys):
     assert [heads.tolist() for heads in sentences] == [[2, 3, 0], [3, 1, 0]]
     text, tree = [1, 2, 1, 1, 2, 1], [1, 2, 1, 1, 1, 2]
     expected = float(np.corrcoef(text, tree)[0, 1]), (1 + 1 + 2 + 1) / 4
-    assert locality.measure(sentences, locality.TREES["parse"]) == pytest.approx(expected)
-    assert locality.measure(sentences, locality.TREES["mirrored"]) == pytest.approx(expected)
+    trees = locality.list_trees(sentences)
+    assert [*trees] == ["parse", "random", "mirrored", "another"]
+    assert locality.measure(trees["parse"]) == pytest.approx(expected)
+    assert locality.measure(trees["mirrored"]) == pytest.approx(expected)
+    assert [x.tolist() for x in trees["another"]] == [[3, 1, 0], [2, 3, 0]]
     monkeypatch.setattr("sys.argv", ["", str(tmp_path / "heads")])
     locality.main()
     printed = capsys.readouterr().out
