@@ -34,7 +34,7 @@ from syncattn_lab.evaluation.measures import LEVEL, NONE, format_signed
 BASELINE = "rotary"
 #: Decide at the largest size: the difference in NLL, and by how many nats both may differ and still
 #: be the same.
-RIGHT, OTHER, MARGIN = "right_tree", "other_tree", 0.02
+RIGHT, OTHER, MARGIN = "right_tree", "other_tree", 0.01
 #: Of the bootstrap.
 SAMPLES, SEED = 2000, 1
 #: Bounds of c.

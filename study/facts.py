@@ -485,6 +485,22 @@ def count_worth(results: Results, systems: Sequence[str], first: str, last: str)
     return Number((chosen.value / late.value) ** 2, 1)
 
 
+def compare_late(results: Results, systems: Sequence[str], first: str, last: str) -> Number:
+    """Return the difference of two systems' mean NLL over late validations, in nats.
+
+    Args:
+        results: the trainings.
+        systems: the names of two systems.
+        first: the number of updates of the first validation, such as ``1,800``.
+        last: the number of updates of the last validation.
+    """
+    ours, theirs = (
+        mean(_average(cell, (first, last)) for cell in results.find_cells(system).values())
+        for system in systems
+    )
+    return Number(ours - theirs, 3)
+
+
 def _fit(results: Results, systems: Sequence[str], measure: Callable[[Cell], Any]) -> float:
     """Return the residual deviation after systems and seeds."""
     found = [results.find_cells(system) for system in systems]
@@ -541,6 +557,7 @@ TOGETHER: dict[str, Callable[..., Number]] = {
     "deviation": deviate,
     r"deviation of the mean of updates ([\d,]+) to ([\d,]+)": deviate_late,
     r"times the seeds with the mean of updates ([\d,]+) to ([\d,]+)": count_worth,
+    r"difference of the mean of updates ([\d,]+) to ([\d,]+)": compare_late,
 }
 
 _PLACE = re.compile(r"(\S+)(?: seeds? (\d+)(?:-(\d+))?)?")

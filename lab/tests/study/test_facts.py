@@ -250,6 +250,9 @@ def test_how_much_validations_jitter():
     assert values(f"a, curves/b: {asked}mean of updates 200 to 1,000", "curves") == pytest.approx(
         expected
     )
+    sides = [mean(means[name, seed] for seed in (6, 7)) for name in "ab"]
+    [found] = compute("a, b: difference of the mean of updates 200 to 1,000 in curves")
+    assert found == Number(pytest.approx(sides[0] - sides[1]), 3)
     with pytest.raises(DataError, match="^a: no validation in updates 600 to 900"):
         compute("a, b: deviation of the mean of updates 600 to 900 in curves")
     with pytest.raises(DataError, match="^a, seed 6: has no NLL by update"):
