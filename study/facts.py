@@ -276,6 +276,13 @@ class Pair:
         ends = ttest_rel(ours, theirs).confidence_interval()
         return Interval(mean(ours) - mean(theirs), float(ends.low), float(ends.high))
 
+    def paired_power(self) -> float:
+        """Return the smallest difference that `paired` shows in 80 % of experiments."""
+        both = self._list()
+        seeds = sorted(both[0].keys() & both[1].keys())
+        blocks = fit_blocks([_pick(values, seeds) for values in both])
+        return float(self._known(blocks).detectable())
+
     def pooled(self) -> Interval:
         """Return the difference with its interval with seeds as blocks, fitted to all systems."""
         difference, blocks, sizes = self._pool()
@@ -384,6 +391,7 @@ FORMS: dict[str, Callable[[Pair], list[float]]] = {
     "ends within seeds": lambda pair: _ends(pair.within_seeds()),
     "paired": lambda pair: _all(pair.paired()),
     "ends paired": lambda pair: _ends(pair.paired()),
+    "power paired": lambda pair: [pair.paired_power()],
     "pooled": lambda pair: _all(pair.pooled()),
     "ends pooled": lambda pair: _ends(pair.pooled()),
     "only pooled": lambda pair: [pair.pooled().difference],
