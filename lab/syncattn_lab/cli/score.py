@@ -112,7 +112,8 @@ def _count_offsets(args: argparse.Namespace) -> dict[str, OffsetTable]:
             )
         if len(files) not in (2, 4):
             raise DataError(f"--{side}-counts: give PIECES HEADS, or PIECES HEADS SPANS TEXT")
-        table = tables[side] = OffsetTable(side == "source", left_only=side == "target")
+        sees_word = side == "source" or args.target_rows == "input"
+        table = tables[side] = OffsetTable(sees_word, left_only=side == "target")
         for number, subwords, lengths, heads in _read_parsed(args, files):
             with naming(f"{files[1]}:{number}"):
                 table.add(subwords, lengths, heads)
@@ -370,8 +371,17 @@ def make_parser() -> CommandLine:
             metavar=("PIECES", "HEADS"),
             help=f"with --{side}-heads: training text of the {side} in subwords (PIECES), and its "
             "heads (HEADS); for raw sentences also spans and text; adds the UAS of a table of "
-            "counts, which knows only the subwords before a word",
+            "counts, which knows "
+            + ("the word and what is before it" if side == "source" else "what is before a word"),
         )
+    parser.add_argument(
+        "--target-rows",
+        choices=("predicted", "input"),
+        default="predicted",
+        help="what the target's heads were trained with, as --tgt-dependency-rows says: decoder "
+        "states that predict a word, or that read it; the target's table of counts then knows the "
+        "word, too (default: predicted)",
+    )
     score_words.add_word_arguments(parser)
     parser.add_argument(
         "--json",

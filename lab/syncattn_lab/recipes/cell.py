@@ -24,6 +24,8 @@ from .systems import GENERATION, IGNORED, LIMITS, generation_options
 
 #: Schedules of the learning rate that do not depend on when the training ends.
 ENDLESS = ("inverse_sqrt", "fixed")
+#: The setting that says what rows of the decoder parse.
+_ROWS = "tgt_dependency_rows"
 #: Names of the checkpoints that a training saves: after an epoch, after some updates, the best and
 #: the last.
 _OF_EPOCHS = "checkpoint[0-9]*.pt"
@@ -314,7 +316,8 @@ class Cell:
         how = {name: value for name, value in corpus.score.items() if name != "references"}
         shown = self.settings.scored_analyses
         analyses = [output / ANALYSES] if shown else []
-        gold, counted = {}, {}
+        gold: dict[str, Path] = {}
+        counted: dict[str, Any] = {}
         if corpus.generated and "links" in shown:
             gold["alignments"] = words / "test.align"
         for side, language in (("source", corpus.source), ("target", corpus.target)):
@@ -326,6 +329,8 @@ class Cell:
                     gold[f"{side}_spans"] = words / f"test.{SPANS}.{language}"
                     texts = [words / f"train.{SPANS}.{language}", words / f"train.{language}"]
                     counted[f"{side}_counts"] += texts
+        if "target_counts" in counted and self.settings.config["model"].get(_ROWS) == "input":
+            counted["target_rows"] = "input"
         if "source_spans" in gold:
             gold["source"] = words / f"test.{corpus.source}"
         if "distances" in shown:
@@ -342,7 +347,8 @@ class Cell:
             text=made[1],
         )
         read = [self.settings.references, output / "test.txt", *analyses, *gold.values()]
-        read += [path for paths in counted.values() for path in paths]
+        for side in ("source", "target"):
+            read += counted.get(f"{side}_counts", [])
         steps = [scoring.declare(read, made)]
         if corpus.gold_alignments and "links" in shown:
             steps += [self._score_reversed(how), self._score_links()]

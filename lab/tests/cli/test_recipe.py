@@ -227,6 +227,11 @@ def test_parses_are_compared_with_those_of_the_corpus(capsys):
     train = "corpora/multi30k_tiny_en_de_3625/pieces/train.en"
     counted = f"--source-counts {train} {heads.replace('test', 'train')}.en"
     assert counted in both and counted in source and "--target-counts" not in source
+    assert "--target-rows" not in both
+    row = "dbsa:model.tgt_dependency_rows=input"
+    _, commands = dry(capsys, "multi30k_tiny_en_de_3625", row, "--from=decode")
+    [scored] = (c for c in commands if c.startswith("syncattn-score"))
+    assert " --target-rows input " in scored
     assert not any("forced" in c or "heads" in c for c in others)
 
 

@@ -134,6 +134,22 @@ def test_attachment_is_beside_parses_without_syntax(files, capsys):
     assert plain["source_baselines"] == plain["target_baselines"] == {}
 
 
+def test_the_table_of_counts_sees_no_more_and_no_less_than_the_rows(files, capsys):
+    """After "der", two of three words have their parent just before them, but "Hund" is a root."""
+    text = "d@@ er Hund\nd@@ er Kater\nd@@ er Kater\n"
+    (files / "train.de").write_text(text, encoding="utf-8")
+    (files / "train.heads").write_text("2 0\n0 1\n0 1\n", encoding="utf-8")
+    counts = ["--target-counts", "train.de", "train.heads", "--json", "-"]
+    for rows, uas in (
+        ([], 0),
+        (["--target-rows", "predicted"], 0),
+        (["--target-rows", "input"], 1),
+    ):
+        assert main([*SYSTEMS, *GOLD, *counts, *rows]) == 0
+        ours, _ = json.loads(capsys.readouterr().out)["systems"].values()
+        assert ours["target_baselines"]["counts"]["uas"] == uas
+
+
 def test_counts_that_do_not_fit(files, capsys):
     (files / "train.heads").write_text("2 0\n0\n0\n", encoding="utf-8")
     said = read_error(capsys, main([*SYSTEMS, "--source-counts", "source", "train.heads"]))
