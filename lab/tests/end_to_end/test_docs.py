@@ -89,6 +89,7 @@ NOT_RUN = {
     "syncattn-recipe multi30k_tiny_en_de_3625 syncattn": "needs Multi30k",
     "syncattn-recipe multi30k_tiny_en_de_3625 @nearby": "test_forest.py draws these",
     "python -m study.counted_parents": "lab/tests/study/test_analyses.py does",
+    "python -m study.ordinary_heads": "the same",
     "syncattn-import opus-mt": "needs a published model; test_start.py runs these with a small one",
     'echo "The old man sees the dogs." | syncattn-translate --path imported': "the same",
     "syncattn-recipe --init tuned": "the same",
