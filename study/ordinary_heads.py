@@ -9,8 +9,9 @@ as those of DBSA by default, or of the word that they read (``UAS target input``
 """
 
 import argparse
+import contextlib
+import io
 import json
-import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -19,6 +20,7 @@ from typing import Any
 from tqdm import tqdm
 
 from syncattn_fairseq.base.files import read_json, replacing
+from syncattn_lab.cli.score import main as score
 
 #: What scores are called, by part of the model and rows.
 NAMES = {
@@ -62,8 +64,10 @@ def main(words: Sequence[str] | None = None) -> None:
     for path in tqdm(sorted(folder.glob("*/checkpoint_average.pt"))):
         with TemporaryDirectory() as temporary:
             printed = Path(temporary) / "heads.json"
-            command = ["syncattn-score", "heads", str(data), str(path), f"--json={printed}"]
-            subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+            with contextlib.redirect_stdout(io.StringIO()):  # the table
+                status = score(["heads", str(data), str(path), f"--json={printed}"])
+            if status:
+                raise SystemExit(status)
             views = read_json(printed)["checkpoints"][str(path)]["views"]
         cell = {"system": f"best_head_of_{args.system}", "seed": int(path.parent.name)}
         cells.append({**cell, **untrained, "scores": find_best(views)})
