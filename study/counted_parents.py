@@ -9,18 +9,17 @@ first pairs of the training text only. UAS is that of `syncattn-score`, of words
 """
 
 import argparse
-import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from syncattn_fairseq.base.errors import DataError, naming
-from syncattn_fairseq.base.files import replacing
 from syncattn_fairseq.base.text import read_lines
 from syncattn_fairseq.data.parses import read_heads
 from syncattn_fairseq.data.words import choose_scheme, count_subwords
 from syncattn_lab.evaluation.attachment_baselines import OffsetTable, score_baselines
+from syncattn_lab.evaluation.results_file import record
 
 SIDES = ("source", "target")
 Sentence = tuple[list[str], list[int], Sequence[int]]
@@ -63,6 +62,27 @@ def measure(side: str, files: Sequence[str], first: int | None) -> dict[str, flo
     return {names[name]: round(100 * score.uas, 4) for name, score in scores.items()}
 
 
+def record_scores(
+    path: Path, corpus: str, scores: Mapping[tuple[str, int], Mapping[str, float]]
+) -> None:
+    """Add the scores of parses, which nothing was trained for, to a results file.
+
+    Args:
+        path: the file, made if missing.
+        corpus: the name of the corpus.
+        scores: by the name of what parses, which takes a system's place, and its seed; each by the
+            name of the score.
+    """
+    untrained: dict[str, Any] = {"overrides": {}, "valid": {}, "signatures": {}}
+    untrained |= {"commit": "", "hardware": ""}
+    path.parent.mkdir(parents=True, exist_ok=True)
+    cells = [
+        {"system": name, "seed": seed, **untrained, "scores": found}
+        for (name, seed), found in scores.items()
+    ]
+    record(path, corpus, cells)
+
+
 def main(words: Sequence[str] | None = None) -> None:
     """Write a results file with the UAS of parses that know no syntax.
 
@@ -78,16 +98,11 @@ def main(words: Sequence[str] | None = None) -> None:
     made.add_argument("--output", type=Path, required=True)
     args = made.parse_args(words)
     sides = {side: measure(side, getattr(args, side), args.first) for side in SIDES}
-    untrained: dict[str, Any] = {"overrides": {}, "valid": {}, "signatures": {}}
-    untrained |= {"commit": "", "hardware": ""}
-    cells = []
-    for name in sides["source"]:
-        by_side = {f"UAS {side}": scores[name] for side, scores in sides.items()}
-        cells.append({"system": name, "seed": 1, **untrained, "scores": by_side})
-    args.output.parent.mkdir(parents=True, exist_ok=True)
-    with replacing(args.output) as temporary:
-        text = json.dumps({"corpus": args.corpus, "cells": cells}, indent=1)
-        temporary.write_text(text + "\n", encoding="utf-8")
+    names = sides["source"]
+    scores = {
+        (name, 1): {f"UAS {side}": found[name] for side, found in sides.items()} for name in names
+    }
+    record_scores(args.output, args.corpus, scores)
 
 
 if __name__ == "__main__":

@@ -11,7 +11,6 @@ as those of DBSA by default, or of the word that they read (``UAS target input``
 import argparse
 import contextlib
 import io
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -19,9 +18,14 @@ from typing import Any
 
 from tqdm import tqdm
 
-from syncattn_fairseq.base.files import read_json, replacing
+from syncattn_fairseq.base.errors import DataError
+from syncattn_fairseq.base.files import read_json
 from syncattn_lab.cli.score import main as score
 
+from .counted_parents import record_scores
+
+#: The average that a recipe makes of late checkpoints.
+_CHECKPOINT = "checkpoint_average.pt"
 #: What scores are called, by part of the model and rows.
 NAMES = {
     ("encoder", "input"): "UAS source",
@@ -58,10 +62,11 @@ def main(words: Sequence[str] | None = None) -> None:
     args = made.parse_args(words)
     data = args.work / "data-bin" / args.corpus
     folder = args.work / "checkpoints" / args.corpus / args.system
-    untrained: dict[str, Any] = {"overrides": {}, "valid": {}, "signatures": {}}
-    untrained |= {"commit": "", "hardware": ""}
-    cells = []
-    for path in tqdm(sorted(folder.glob("*/checkpoint_average.pt"))):
+    paths = sorted(folder.glob(f"*/{_CHECKPOINT}"))
+    if not paths:
+        raise DataError(f"{folder}: has no SEED/{_CHECKPOINT}; train the system first")
+    scores = {}
+    for path in tqdm(paths):
         with TemporaryDirectory() as temporary:
             printed = Path(temporary) / "heads.json"
             with contextlib.redirect_stdout(io.StringIO()):  # the table
@@ -69,12 +74,8 @@ def main(words: Sequence[str] | None = None) -> None:
             if status:
                 raise SystemExit(status)
             views = read_json(printed)["checkpoints"][str(path)]["views"]
-        cell = {"system": f"best_head_of_{args.system}", "seed": int(path.parent.name)}
-        cells.append({**cell, **untrained, "scores": find_best(views)})
-    args.output.parent.mkdir(parents=True, exist_ok=True)
-    with replacing(args.output) as temporary_path:
-        text = json.dumps({"corpus": args.corpus, "cells": cells}, indent=1)
-        temporary_path.write_text(text + "\n", encoding="utf-8")
+        scores[f"best_head_of_{args.system}", int(path.parent.name)] = find_best(views)
+    record_scores(args.output, args.corpus, scores)
 
 
 if __name__ == "__main__":

@@ -186,6 +186,9 @@ def test_the_best_ordinary_head_of_each_training(small_corpus, tmp_path):
         made = make_checkpoint(small_corpus, tmp_path / "made.pt", "transformer_dbsa")
         made.rename(place / "checkpoint_average.pt")
     words = [corpus, "dbsa", f"--work={tmp_path}", f"--output={output}"]
+    with pytest.raises(DataError, match=r"lpsi: has no SEED/checkpoint_average.pt; train the sys"):
+        ordinary_heads.main([corpus, "lpsi", *words[2:]])
+    assert not output.exists()
     ordinary_heads.main(words)
     cells = load_results(output)["cells"]
     assert [(x["system"], x["seed"]) for x in cells] == [("best_head_of_dbsa", n) for n in (6, 7)]
